@@ -85,7 +85,6 @@ class Twin:
     does not inherit the loss: none is known.
     """
 
-    name: str
     title: str
     reason: str
     formula: str | None = None
@@ -173,9 +172,9 @@ class Entry:
         checked = {name: known[name].check(f"{self.name}: {name}", value) for name, value in parameters.items()}
         return replace(self, bound={**self.bound, **checked})
 
-    def with_twins(self, *twins: Twin) -> Entry:
-        """The entry with its twins, which then are attributes of it."""
-        return replace(self, twins={twin.name: self._twin(twin) for twin in twins})
+    def with_twins(self, **twins: Twin) -> Entry:
+        """The entry with its twins by name, which then are attributes of it."""
+        return replace(self, twins={name: self._twin(name, twin) for name, twin in twins.items()})
 
     def claim(self, parameters: Mapping[str, Any] | None = None) -> Claim:
         """What the entry promises at these parameters."""
@@ -214,7 +213,7 @@ class Entry:
             digest=_digest(self.module),
         )
 
-    def _twin(self, twin: Twin) -> Entry:
+    def _twin(self, name: str, twin: Twin) -> Entry:
         program, sampler, loss = twin.code
         if loss is None and self.loss is not None and (program is sampler is left_out or twin.at or twin.on):
             loss = self._changed(self.loss, twin, 2)
@@ -224,7 +223,7 @@ class Entry:
             sampler = self._changed(self.sampler, twin, 1)
         return replace(
             self,
-            name=f"{self.name}.{twin.name}",
+            name=f"{self.name}.{name}",
             title=twin.title,
             formula=twin.formula or self.formula,
             code=Code(program, sampler, loss),

@@ -71,22 +71,19 @@ adaptive_laplace = Entry(
     promise=pure_if_replaced,
     default_pair=([*RECORDS, [1, 1, 1, 1]], [*RECORDS, [0, 0, 0, 1]]),
 ).with_twins(
-    Twin(
-        name="columns_as_disjoint",
+    columns_as_disjoint=Twin(
         title="Each answer at the noise of a single query",
         reason="the features are columns, not disjoint records: one record is in all answers, and the losses add up",
         formula="each answer is the query's average + Lap(1 / (n epsilon))",
         code=_CODE.given(share=lambda place, queries: 1.0),
     ),
-    Twin(
-        name="choice_exact",
+    choice_exact=Twin(
         title="All answers but the last without noise",
         reason="an average over n records, as it is, tells two neighbours apart, and so does what is chosen by it",
         formula="the last answer is the query's average + Lap(1 / (n epsilon)), the others are the averages themselves",
         code=_CODE.given(share=lambda place, queries: float(place == queries - 1)),
     ),
-    Twin(
-        name="last_exact",
+    last_exact=Twin(
         title="The last answer without noise",
         reason="the vote's accuracy is a count of records over n: an exact count tells two neighbours apart",
         formula="with k queries: each answer + Lap((k - 1) / (n epsilon)), the last without noise",

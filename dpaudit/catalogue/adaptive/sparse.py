@@ -85,15 +85,13 @@ adaptive_sparse = Entry(
     promise=pure_if_replaced,
     default_pair=([*[AGREES] * 3, [0] * 6 + [1]], [AGREES] * 4),
 ).with_twins(
-    Twin(
-        name="no_threshold_noise",
+    no_threshold_noise=Twin(
         title="Sparse on chosen queries, with an exact threshold",
         reason="nothing that the comparisons share is random: an analyst who repeats a query pays for each bottom",
         formula="as Sparse on chosen queries, but the threshold gets no noise",
         code=_by(NO_THRESHOLD_NOISE),
     ),
-    Twin(
-        name="no_cut_off",
+    no_cut_off=Twin(
         title="Sparse on chosen queries that never halts",
         reason="only c tops are paid for: an analyst who is told of more of them learns up to epsilon / c from each",
         formula="as Sparse on chosen queries, but every query is compared: there is no halt",

@@ -153,55 +153,48 @@ select_subsets = Entry(
     promise=lambda beta, size, **_: PureDP(price(beta, size), Relation.REPLACE_ONE),
     default_pair=_one_sample(3.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
 ).with_twins(
-    Twin(
-        name="exact_maximum",
+    exact_maximum=Twin(
         title="The subset of the largest mean, without noise",
         reason="the choice is a function of the data: one sample decides which of two subsets is the larger",
         formula="clip the samples, average each subset; of every group the index of the largest mean, ties by chance",
         code=Code(_exact_maximum, partial(_runs, moves=_none), partial(_loss, moves=_none)),
         default_pair=_one_sample(1.0, [0.5, 0.0, 1.0, -1.0, 0.0]),
     ),
-    Twin(
-        name="half_sensitivity",
+    half_sensitivity=Twin(
         title="The sensitivity of the notes: bound / size",
         reason="a sample that is replaced goes from -bound to bound, which moves a mean by twice bound / size",
         formula="as select_subsets with Lap(bound / (size epsilon)): 3 / ln(n) is what the notes take",
         code=_CODE.given(moves=_half),
     ),
-    Twin(
-        name="not_clipped",
+    not_clipped=Twin(
         title="Samples beyond the bound left as they are",
         reason="a normal sample has no bound: from 9 to -9 it moves a mean three times as far as the noise hides",
         formula="as select_subsets, but the samples are not clipped",
         code=_CODE.given(cut=_not_clipped),
         default_pair=_one_sample(9.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
     ),
-    Twin(
-        name="sensitivity_of_all",
+    sensitivity_of_all=Twin(
         title="Noise for the average of all samples",
         reason="a subset averages `size` samples, not all of them: each weighs as many times more as there are subsets",
         formula="as select_subsets with Lap(2 bound / (n epsilon)), n the number of all samples",
         code=_CODE.given(moves=_of_all),
         default_pair=([1.0, 0.5, *[0.0] * 4, *GROUP], [-2.0, 0.5, *[0.0] * 4, *GROUP]),
     ),
-    Twin(
-        name="small_subset",
+    small_subset=Twin(
         title="The samples left over make a smaller subset",
         reason="a subset of one sample moves `size` times as far as the others, and its noise is theirs",
         formula="as select_subsets, and the samples that fill no subset make one of their own, in the last group",
         code=_CODE.given(cut=_with_rest),
         default_pair=([0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, 3.0], [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, -3.0]),
     ),
-    Twin(
-        name="groups_overlap",
+    groups_overlap=Twin(
         title="Overlapping groups, each with the whole epsilon",
         reason="every subset competes in `per_group` groups with noise of its own in each, and the losses add up",
         formula="as select_subsets, with a group for each subset: itself and the next per_group - 1, around",
         code=_CODE.given(cut=_overlapping),
         default_pair=([3.0, -3.0, *[0.0] * 10], [-3.0, -3.0, *[0.0] * 10]),
     ),
-    Twin(
-        name="noisy_value",
+    noisy_value=Twin(
         title="The largest noisy mean released with its index",
         reason=("the subsets are disjoint, so all noisy means together are epsilon-DP, and this is a function of them"),
         formula="as select_subsets, and of every group also the noisy mean that won",

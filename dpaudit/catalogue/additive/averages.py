@@ -78,47 +78,41 @@ laplace_average = Entry(
     promise=pure_if_replaced,
     default_pair=([70.0, 80.0, 55.0, 95.0, 0.0], [70.0, 80.0, 55.0, 95.0, 100.0]),
 ).with_twins(
-    Twin(
-        name="unclipped",
+    unclipped=Twin(
         title="The average of values that nobody clips",
         reason="a value far beyond `bound` moves the average further than the bound / n that the noise is made for",
         formula="the average of the n values as they come, plus one draw of Lap(bound / (n epsilon))",
         code=centred(_mean_as_it_is, _scale),
         default_pair=([70.0, 80.0, 55.0, 95.0, 300.0], [70.0, 80.0, 55.0, 95.0, 0.0]),
     ),
-    Twin(
-        name="uniform_noise",
+    uniform_noise=Twin(
         title="Uniform noise on [-reach / n, reach / n] around the average",
         reason="the noise ends: a value that changes by `reach` moves half of the outputs out of reach",
         formula="the average plus k / n, k an integer from -reach to reach, all equally likely",
         code=Code(_uniform, _uniform_runs, _uniform_loss),
         parameters=(REACH,),
     ),
-    Twin(
-        name="secret_size",
+    secret_size=Twin(
         title="The average claimed for a record more or less",
         reason="then n is a secret, but noise and average are made with it: the tails tell one n from another",
         promise=pure_if_added_or_removed,
         neighbours="one value more or less",
         default_pair=([0.0, 0.0, 100.0], [0.0, 0.0]),
     ),
-    Twin(
-        name="divided_twice",
+    divided_twice=Twin(
         title="The noise of the average added to the sum, before dividing by n",
         reason="dividing takes the noise down with the sum, so it is n times too small for the average",
         formula="(the sum plus one draw of Lap(bound / (n epsilon))) / n",
         code=centred(_mean, _scale_of_the_average),
     ),
-    Twin(
-        name="observed_range",
+    observed_range=Twin(
         title="The sensitivity of the average taken from the values at hand",
         reason="the range of the values is itself a fact about them, and the width of the noise publishes it",
         formula="the average plus one draw of Lap((largest - smallest value) / (n epsilon))",
         code=centred(_mean, _observed_scale),
         default_pair=([50.0, 40.0, 60.0, 50.0], [50.0, 40.0, 60.0, 100.0]),
     ),
-    Twin(
-        name="rounded_values",
+    rounded_values=Twin(
         title="Each value rounded before the average is taken",
         reason="rounded values lie in [0, bound] too, so one of them moves the average by bound / n at most",
         formula="the average of the n values, each first rounded to the nearest multiple of `step`, then clipped to "
@@ -158,23 +152,20 @@ laplace_sum = Entry(
     promise=pure_if_added_or_removed,
     default_pair=([1.0, -0.5, 2.0], [1.0, -0.5]),
 ).with_twins(
-    Twin(
-        name="inverted_scale",
+    inverted_scale=Twin(
         title="Noise of scale epsilon / sensitivity",
         reason="the fraction is upside down: the more one value can move the sum, the less noise it gets",
         formula="the sum plus one draw of Lap(epsilon / bound)",
         code=centred(_total, lambda data, epsilon, bound: epsilon / bound),
     ),
-    Twin(
-        name="observed_bound",
+    observed_bound=Twin(
         title="The bound taken from the largest value at hand",
         reason="whoever holds the largest value sets the width of the noise, and it shows in the tails",
         formula="the sum plus one draw of Lap(largest absolute value / epsilon)",
         code=centred(_total, _observed_bound),
         default_pair=([0.5, -0.5], [0.5, -0.5, 2.0]),
     ),
-    Twin(
-        name="replace_one",
+    replace_one=Twin(
         title="The sum claimed for a value replaced",
         reason="from -bound to bound one value moves the sum by 2 bound, twice what the noise is made for",
         promise=pure_if_replaced,

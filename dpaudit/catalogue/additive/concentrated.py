@@ -46,8 +46,7 @@ gaussian_zcdp = Entry(
     promise=lambda rho, **_: ZeroConcentratedDP(rho),
     default_pair=(10, 9),
 ).with_twins(
-    Twin(
-        name="variance_as_sigma",
+    variance_as_sigma=Twin(
         title="Gaussian noise with sigma^2 passed as the standard deviation",
         reason="the variance is below 1 here, and its square far below: rho is 1 / sigma^2 times too large",
         formula="the answer plus one draw of N(0, sigma^4), sigma^2 = sensitivity^2 / (2 rho)",

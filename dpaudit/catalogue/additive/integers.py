@@ -97,29 +97,25 @@ geometric = Entry(
     promise=pure,
     default_pair=(10, 9),
 ).with_twins(
-    Twin(
-        name="half_noise",
+    half_noise=Twin(
         title="Geometric noise with the exponent doubled",
         reason="the parameter counts e^-epsilon for each of the two sides: a step costs 2 epsilon",
         formula="the answer plus z with probability proportional to e^(-2 epsilon |z| / sensitivity)",
         at=doubled,
     ),
-    Twin(
-        name="first_order",
+    first_order=Twin(
         title="Geometric draws that stop with probability epsilon",
         reason="epsilon is not 1 - e^-epsilon: a step costs -ln(1 - epsilon), and epsilon = 1 leaves no noise",
         formula="the answer plus the difference of two geometric draws, stop probability epsilon / sensitivity",
         code=Code(_first_order, _first_order_runs, _first_order_loss),
     ),
-    Twin(
-        name="one_sided",
+    one_sided=Twin(
         title="Geometric noise upwards only",
         reason="the output is never below the answer, so the least outputs of one dataset cannot come from the other",
         formula="the answer plus z with probability proportional to e^(-epsilon z / sensitivity), z = 0, 1, 2, ...",
         code=Code(_one_sided, _one_sided_runs, unbounded),
     ),
-    Twin(
-        name="uniform_noise",
+    uniform_noise=Twin(
         title="Uniform integer noise from 0 to width",
         reason="the noise ends: a share 1 / (width + 1) of one dataset's outputs cannot come from the other",
         formula="the answer plus an integer from 0 to `width`, all equally likely",
@@ -188,16 +184,14 @@ clamped_geometric = Entry(
     promise=pure,
     default_pair=(1, 0),
 ).with_twins(
-    Twin(
-        name="own_bound",
+    own_bound=Twin(
         title="The noisy count clamped to twice the true one",
         reason="the upper end is a function of the data, and outputs at or near it show where it is",
         formula="the count plus geometric noise, clamped to 0, ..., 2 count",
         code=Code(_own_bound, _own_bound_runs, unbounded),
         default_pair=(2, 1),
     ),
-    Twin(
-        name="wrapped",
+    wrapped=Twin(
         title="The noisy count wrapped around at the ends",
         reason="the remainder is taken after the noise and knows nothing else of the data, useless as it is",
         formula="the count plus geometric noise, its remainder modulo largest + 1",

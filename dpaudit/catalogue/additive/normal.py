@@ -88,22 +88,19 @@ gaussian = Entry(
     promise=approximate,
     default_pair=(10, 9),
 ).with_twins(
-    Twin(
-        name="sigma_as_variance",
+    sigma_as_variance=Twin(
         title="Gaussian noise whose variance is what sigma should be",
         reason="the standard deviation is sqrt(sigma), and sigma is above 1: too little noise",
         formula="the answer plus one draw of N(0, sigma), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
         code=normal(_variance),
     ),
-    Twin(
-        name="laplace_scale",
+    laplace_scale=Twin(
         title="Gaussian noise with the scale of Laplace noise",
         reason="normal tails fall faster than those of Lap(b), so sigma = b leaves more than delta beyond epsilon",
         formula="the answer plus one draw of N(0, (sensitivity / epsilon)^2)",
         code=normal(_scale_of_laplace, _laplace_scale),
     ),
-    Twin(
-        name="without_delta",
+    without_delta=Twin(
         title="Gaussian noise claimed as pure DP",
         reason="the log ratio of two normal densities grows in the tails without bound: delta is not to be left out",
         code=Code(loss=unbounded),
@@ -204,8 +201,7 @@ gaussian_analytic = Entry(
     promise=approximate,
     default_pair=(10, 9),
 ).with_twins(
-    Twin(
-        name="tail_only",
+    tail_only=Twin(
         title="Calibrated so that the privacy loss exceeds epsilon with probability delta",
         reason="notes 004 define delta-approximate DP by this tail, which is more than (epsilon, delta)-DP asks for",
         formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "

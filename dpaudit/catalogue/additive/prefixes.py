@@ -53,8 +53,7 @@ prefix_sums = Entry(
     promise=pure,
     default_pair=([1, 1, 1, 1], [0, 1, 1, 1]),
 ).with_twins(
-    Twin(
-        name="all_answers_move",
+    all_answers_move=Twin(
         title="Running totals of noisy answers, claimed where all answers move",
         reason="each difference of neighbouring totals costs epsilon of its own: n epsilon for n answers",
         formula="the same totals",

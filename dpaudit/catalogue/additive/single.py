@@ -155,54 +155,47 @@ laplace = Entry(
     promise=pure,
     default_pair=(10, 9),
 ).with_twins(
-    Twin(
-        name="half_noise",
+    half_noise=Twin(
         title="Laplace noise of half the scale",
         reason="Lap(sensitivity / (2 epsilon)) has a density that falls by e^(2 epsilon) over one sensitivity",
         formula="the answer plus one draw of Lap(sensitivity / (2 epsilon))",
         code=Code(_half_noise),
         at=doubled,
     ),
-    Twin(
-        name="uniform_noise",
+    uniform_noise=Twin(
         title="Uniform noise on [0, width]",
         reason="the noise ends: the smallest answers of one dataset cannot come from the other",
         formula="the answer plus one draw from the uniform distribution on [0, width]",
         code=Code(_uniform, _uniform_runs, unbounded),
         parameters=(WIDTH,),
     ),
-    Twin(
-        name="deviation_as_scale",
+    deviation_as_scale=Twin(
         title="Laplace noise whose standard deviation is sensitivity / epsilon",
         reason="Lap(b) has the standard deviation b sqrt(2), so the scale is too small by sqrt(2)",
         formula="the answer plus one draw of Lap(b), b = sensitivity / (epsilon sqrt(2)), of variance 2 b^2",
         at=lambda data, epsilon, **_: {"epsilon": math.sqrt(2.0) * epsilon},
     ),
-    Twin(
-        name="relative_noise",
+    relative_noise=Twin(
         title="Laplace noise in proportion to the answer",
         reason="the scale is a function of the data: other answers have other tails, and an answer of 0 gets no noise",
         formula="the answer times 1 + Lap(sensitivity / epsilon)",
         code=Code(_relative_noise, _relative_noise_runs, _relative_noise_loss),
         default_pair=(0, 1),
     ),
-    Twin(
-        name="clipped_noise",
+    clipped_noise=Twin(
         title="Laplace noise cut off at a largest error",
         reason="the noise ends at `reach`: the outputs beyond the other answer's reach give the dataset away",
         formula="the answer plus Lap(sensitivity / epsilon) clipped to [-reach, reach]",
         code=Code(_clipped, _clipped_runs, unbounded),
         parameters=(REACH,),
     ),
-    Twin(
-        name="one_sided",
+    one_sided=Twin(
         title="Exponential noise, so that no output is too low",
         reason="no output lies below the answer: those between two answers can only come from the lower one",
         formula="the answer plus one exponential draw of mean sensitivity / epsilon",
         code=Code(_one_sided, _one_sided_runs, unbounded),
     ),
-    Twin(
-        name="moved_up",
+    moved_up=Twin(
         title="Laplace noise moved up, so that few outputs are too low",
         reason="all outputs move by the same, which is public: the ratios of their densities stay",
         formula="the answer plus one draw of Lap(sensitivity / epsilon) plus `shift`",
@@ -211,15 +204,13 @@ laplace = Entry(
         parameters=(SHIFT,),
         broken=False,
     ),
-    Twin(
-        name="few_seeds",
+    few_seeds=Twin(
         title="Laplace noise from a generator with few seeds",
         reason="there are only 64 noises, and everyone can compute them: an output tells which answer it is from",
         formula="the answer plus the first draw of Lap(sensitivity / epsilon) after one of the seeds 0, ..., 63",
         code=Code(_few_seeds, _few_seeds_runs, unbounded),
     ),
-    Twin(
-        name="rounded_first",
+    rounded_first=Twin(
         title="The answer rounded to multiples of a step before the noise",
         reason="rounding can put neighbours a whole step apart, farther than the `sensitivity` that the noise is for",
         formula="the multiple of `step` nearest to the answer, plus one draw of Lap(sensitivity / epsilon)",
@@ -227,24 +218,21 @@ laplace = Entry(
         parameters=(STEP,),
         default_pair=(10, 11),
     ),
-    Twin(
-        name="rounded_noise",
+    rounded_noise=Twin(
         title="The noise rounded to integers before it is added",
         reason="the answer keeps its digits behind the point, and outputs show them unchanged",
         formula="the answer plus the integer nearest to one draw of Lap(sensitivity / epsilon)",
         code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss),
         default_pair=(10.0, 9.5),
     ),
-    Twin(
-        name="rounded_output",
+    rounded_output=Twin(
         title="The noisy answer rounded to an integer",
         reason="rounding comes after the noise, and what follows the release sees nothing else of the data",
         formula="the integer nearest to the answer plus one draw of Lap(sensitivity / epsilon)",
         code=Code(_rounded_output, _rounded_output_runs, _laplace_loss),
         broken=False,
     ),
-    Twin(
-        name="clamped_output",
+    clamped_output=Twin(
         title="The noisy answer clamped to what is possible",
         reason="the noisy answer is changed after the noise, by a rule that knows nothing else of the data",
         formula="the answer plus one draw of Lap(sensitivity / epsilon), clamped to [0, largest]",

@@ -79,8 +79,7 @@ snapping = Entry(
     promise=lambda epsilon, sensitivity, bound, **_: PureDP(epsilon * (1.0 + LOST * bound / sensitivity)),
     default_pair=(10, 9),
 ).with_twins(
-    Twin(
-        name="half_noise",
+    half_noise=Twin(
         title="The same with noise of half the scale",
         reason="noise of scale sensitivity / (2 epsilon) has the loss 2 epsilon, and rounding takes none of it off",
         formula="as the snapping mechanism, with sensitivity / (2 epsilon) in the place of sensitivity / epsilon",

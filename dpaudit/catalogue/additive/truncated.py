@@ -68,8 +68,7 @@ truncated_geometric = Entry(
     promise=lambda epsilon, n: PureDP(math.log1p(2.0 ** -geosample_steps(epsilon))),
     default_pair=(1, 0),
 ).with_twins(
-    Twin(
-        name="claimed_as_epsilon",
+    claimed_as_epsilon=Twin(
         title="The same, claimed as the epsilon that k was made from",
         reason="2^-k is at most epsilon / 2 for a logarithm to base 2; the natural one gives a smaller k, which for a "
         "small epsilon is too small",

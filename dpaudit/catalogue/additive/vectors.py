@@ -52,15 +52,13 @@ laplace_vector = Entry(
     promise=pure,
     default_pair=([0] * 10, [1] * 10),
 ).with_twins(
-    Twin(
-        name="sensitivity_of_one",
+    sensitivity_of_one=Twin(
         title="m answers with the noise that one of them would need",
         reason="one person can move all m answers, and each move costs epsilon: m epsilon in all",
         formula="every answer plus its own draw of Lap(sensitivity / (m epsilon))",
         at=lambda data, sensitivity, **_: {"sensitivity": sensitivity / len(data)},
     ),
-    Twin(
-        name="inverted_scale",
+    inverted_scale=Twin(
         title="Laplace noise of the inverse scale on each of m answers",
         reason="the fraction is turned over: the smaller epsilon is, the less noise there is",
         formula="every answer plus its own draw of Lap(epsilon / sensitivity)",
@@ -94,8 +92,7 @@ counting_queries = Entry(
     promise=pure_if_added_or_removed,
     default_pair=([[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1]]),
 ).with_twins(
-    Twin(
-        name="l2_sensitivity",
+    l2_sensitivity=Twin(
         title="Laplace noise for the Euclidean distance of the counts",
         reason="Laplace noise pays for the sum of the moves, m, and not for their Euclidean length, sqrt(m)",
         formula="each count plus its own draw of Lap(sqrt(m) / epsilon)",
@@ -143,15 +140,13 @@ histogram = Entry(
     promise=pure_if_added_or_removed,
     default_pair=([0, 0, 0, 1], [0, 0, 0]),
 ).with_twins(
-    Twin(
-        name="shared_noise",
+    shared_noise=Twin(
         title="One draw of noise for all cells",
         reason="the noise cancels in the difference of two cells, which is then exact",
         formula="for each cell the number of records in it, plus the same draw of Lap(1 / epsilon)",
         code=Code(_shared_noise, _shared_noise_runs, _shared_noise_loss),
     ),
-    Twin(
-        name="sensitivity_of_m",
+    sensitivity_of_m=Twin(
         title="Disjoint cells with the noise of m overlapping queries",
         reason="a record is in one cell only, so the noise is m times more than needed",
         formula="for each cell the number of records in it, plus its own draw of Lap(m / epsilon)",

@@ -150,8 +150,7 @@ noisy_bisection = Entry(
     promise=lambda epsilon, steps: PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE),
     default_pair=([0, 0, 7, 7], [0, 0, 0, 7, 7]),
 ).with_twins(
-    Twin(
-        name="turn_by_truth",
+    turn_by_truth=Twin(
         title="Bisection that turns by the answer without noise",
         reason="the next question gives away an exact comparison: the answers that follow are to other questions",
         formula="as the bisection, but the true answer decides which half is kept; the noisy answers are published",
@@ -160,8 +159,7 @@ noisy_bisection = Entry(
         ),
         default_pair=([3, 4], [0, 3, 4]),
     ),
-    Twin(
-        name="stop_by_truth",
+    stop_by_truth=Twin(
         title="Bisection that stops where the true answer is 0",
         reason="the number of answers gives away an exact comparison: it depends on data that no noise has touched",
         formula="as the bisection, but it ends after the first question whose true answer is 0",

@@ -79,16 +79,14 @@ composed_counts = Entry(
     promise=pure,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
-    Twin(
-        name="noise_reused",
+    noise_reused=Twin(
         title="k noisy counts with one draw of noise",
         reason="the noise cancels in the difference of two counts, which so is published exactly",
         formula="one draw of Lap(k / epsilon), added to each of the k counts",
         code=Code(_noise_reused, _noise_reused_runs, _noise_reused_loss),
         default_pair=([10, 10], [10, 9]),
     ),
-    Twin(
-        name="uncoordinated",
+    uncoordinated=Twin(
         title="Noisy counts of k databases that do not know of each other",
         reason="each database keeps its own epsilon, and someone who is in all of them loses k epsilon",
         formula="the count of each of the k databases plus its own draw of Lap(1 / epsilon)",
@@ -148,8 +146,7 @@ advanced_counts = Entry(
     promise=approximate,
     default_pair=([10] * 8, [9] * 8),
 ).with_twins(
-    Twin(
-        name="logarithm_left_out",
+    logarithm_left_out=Twin(
         title="k noisy counts, the budget divided by the root of k alone",
         reason=(
             "epsilon' grows like sqrt(k) epsilon only up to the factor sqrt(2 ln(1 / delta)), which is 3 at a delta of "
@@ -196,8 +193,7 @@ halving_budget = Entry(
     promise=pure,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
-    Twin(
-        name="harmonic_shares",
+    harmonic_shares=Twin(
         title="Noisy counts without end, with shares of 1/2, 1/3, 1/4, ...",
         reason="the shares fall, but their sum grows without end: above 1 from the third, above 1.8 with the eighth",
         formula="count i = 1, 2, ... plus a draw of Lap((i + 1) / epsilon)",
@@ -256,15 +252,13 @@ averaged_count = Entry(
     promise=pure,
     default_pair=(10, 9),
 ).with_twins(
-    Twin(
-        name="each_at_full_budget",
+    each_at_full_budget=Twin(
         title="The mean of k releases, each at the whole budget",
         reason="averaging takes the noise away again, and far out the mean loses all of the k epsilon that were spent",
         formula="the mean of k releases, each the count plus its own draw of Lap(1 / epsilon)",
         code=Code(_averaged_count, _averaged_runs, _averaged_loss).given(divided=False),
     ),
-    Twin(
-        name="answer_kept",
+    answer_kept=Twin(
         title="The mean of k releases that all repeat one draw",
         reason="the same noise for the same question tells nothing new: k identical answers lose what one does",
         formula="the count plus one draw of Lap(1 / epsilon), released k times; the mean of these",

@@ -81,22 +81,19 @@ parallel_counts = Entry(
     promise=pure_if_added_or_removed,
     default_pair=([[0], [1], [2], [0, 1]], [[0], [1], [2]]),
 ).with_twins(
-    Twin(
-        name="parts_overlap",
+    parts_overlap=Twin(
         title="Parallel composition claimed for parts that overlap",
         reason="a member of two parts moves two counts, and each of them costs epsilon",
         formula="each member counts in every part on his list; every count plus its own draw of Lap(1 / epsilon)",
         code=_parallel(overlap=True),
     ),
-    Twin(
-        name="exact_total",
+    exact_total=Twin(
         title="Noisy counts of the parts beside their exact total",
         reason="a member who joins or leaves moves the total, and no noise hides it",
         formula="the number of members, and then the noisy counts of the parts",
         code=Code(_exact_total, _exact_total_runs, _exact_total_loss),
     ),
-    Twin(
-        name="total_of_noisy",
+    total_of_noisy=Twin(
         title="Noisy counts of the parts beside their sum",
         reason="the total is computed from what is published anyway: post-processing, which costs nothing",
         formula="the sum of the noisy counts of the parts, and then these counts",
@@ -134,15 +131,13 @@ group_count = Entry(
     promise=pure_if_added_or_removed,
     default_pair=([2, 1, 3, 3], [2, 1, 3]),
 ).with_twins(
-    Twin(
-        name="noise_of_one_person",
+    noise_of_one_person=Twin(
         title="A count that protects one person, claimed for households",
         reason="epsilon-DP for one person is no more than k epsilon-DP for a group of k",
         formula="the number of people, at most `size` of each household, plus one draw of Lap(1 / epsilon)",
         code=_group(grouped=False),
     ),
-    Twin(
-        name="size_not_enforced",
+    size_not_enforced=Twin(
         title="A count for households of limited size, with the limit taken on trust",
         reason="nothing cuts a larger household down to the size that the noise was made for",
         formula="the number of people, all of each household, plus one draw of Lap(size / epsilon)",
@@ -175,15 +170,13 @@ replaced_histogram = Entry(
     promise=pure_if_replaced,
     default_pair=([0, 0, 1, 2], [0, 1, 1, 2]),
 ).with_twins(
-    Twin(
-        name="noise_for_removal",
+    noise_for_removal=Twin(
         title="A histogram with the noise of remove-one, claimed for replace-one",
         reason="a record that is replaced leaves one bin and enters another: two counts move, each at epsilon",
         formula="the number of records of each value plus its own draw of Lap(1 / epsilon)",
         code=_bins(1.0),
     ),
-    Twin(
-        name="one_bin",
+    one_bin=Twin(
         title="One count with the noise of remove-one, claimed for replace-one",
         reason="a record that is replaced moves a single count by at most 1, so here nothing is to be doubled",
         formula="the number of records of value 0 plus one draw of Lap(1 / epsilon)",

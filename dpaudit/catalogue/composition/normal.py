@@ -49,15 +49,13 @@ composed_gaussians = Entry(
     promise=GaussianDP,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
-    Twin(
-        name="sigma_of_one",
+    sigma_of_one=Twin(
         title="k releases with normal noise, each with the sigma of a single one",
         reason="the squares add up: k releases of mu are sqrt(k) mu",
         formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = 1 / mu",
         code=Code(_sigma_of_one, partial(_gaussian_runs, power=0.0), partial(_gaussian_loss, power=0.0)),
     ),
-    Twin(
-        name="sigma_times_k",
+    sigma_times_k=Twin(
         title="k releases with normal noise, the budget divided as for epsilon",
         reason="mu adds up in squares and not as epsilon does, so k times the sigma is more noise than needed",
         formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = k / mu",

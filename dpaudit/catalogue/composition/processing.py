@@ -85,8 +85,7 @@ nonnegative_count = Entry(
     promise=pure,
     default_pair=(1, 0),
 ).with_twins(
-    Twin(
-        name="drawn_again",
+    drawn_again=Twin(
         title="A noisy count, drawn again until it is not negative",
         reason=(
             "the chance of having to draw again depends on the count, and so the density is divided by another number: "
@@ -95,8 +94,7 @@ nonnegative_count = Entry(
         formula="the count plus a draw of Lap(1 / epsilon), anew until the sum is at least 0",
         code=Code(_drawn_again, _drawn_again_runs, _drawn_again_loss),
     ),
-    Twin(
-        name="draws_counted",
+    draws_counted=Twin(
         title="A noisy count, drawn again until it is not negative, with the number of draws",
         reason="each draw that was thrown away tells that the count is small, and there is no end to their number",
         formula="as drawn again, and beside it how many draws there were",
@@ -175,8 +173,7 @@ rounded_count = Entry(
     promise=pure,
     default_pair=(10, 9),
 ).with_twins(
-    Twin(
-        name="rounded_to_truth",
+    rounded_to_truth=Twin(
         title="A noisy count, rounded towards the truth",
         reason=(
             "noise cut off towards 0 leaves the true count as it is on an interval twice as long as any other has: "
@@ -185,8 +182,7 @@ rounded_count = Entry(
         formula="the count plus the whole part of one draw of Lap(1 / epsilon), cut off towards 0",
         code=Code(_rounded_to_truth, _rounded_to_truth_runs, _rounded_to_truth_loss),
     ),
-    Twin(
-        name="suppressed_by_truth",
+    suppressed_by_truth=Twin(
         title="A noisy count, suppressed where the true count is small",
         reason="whether it is suppressed is an exact comparison: a count just below the limit is never published",
         formula="0 where the true count is below `least`; else the count plus one draw of Lap(1 / epsilon), rounded",

@@ -78,8 +78,7 @@ repeated_response = Entry(
     promise=_bounded,
     default_pair=(0, 1),
 ).with_twins(
-    Twin(
-        name="delta_forgotten",
+    delta_forgotten=Twin(
         title="k randomised responses, advanced composition claimed without its delta",
         reason=(
             "the epsilon of advanced composition holds but for a part delta of the transcripts; those in which all "
@@ -146,8 +145,7 @@ leaky_responses = Entry(
     promise=lambda epsilon, delta, k: ApproximateDP(epsilon, delta, Relation.LOCAL),
     default_pair=(0, 1),
 ).with_twins(
-    Twin(
-        name="delta_not_divided",
+    delta_not_divided=Twin(
         title="k approximate responses, only the epsilon divided",
         reason=(
             "each response gives the bit away with probability delta: some response does with 1 - (1 - delta)^k, "

@@ -106,8 +106,7 @@ sparse_twice = Entry(
     promise=lambda epsilon, **_: PureDP(2.0 * epsilon),
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
-    Twin(
-        name="lyu_3_and_4",
+    lyu_3_and_4=Twin(
         title="Two wrong variants of Sparse on the same answers: algorithms 3 and 4 of Lyu, Su & Li",
         reason="each of the two breaks epsilon by itself, and their losses add up",
         formula=(

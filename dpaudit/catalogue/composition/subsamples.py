@@ -90,8 +90,7 @@ sampled_counts = Entry(
     promise=_amplified,
     default_pair=(1, 0),
 ).with_twins(
-    Twin(
-        name="one_sample",
+    one_sample=Twin(
         title="k noisy counts of one and the same sample",
         reason=(
             "a person who is in the sample is in it for all k releases: sampling lowers the loss of the whole, "
@@ -100,8 +99,7 @@ sampled_counts = Entry(
         formula="one sample, drawn once; then k times its size plus a draw of Lap(1 / epsilon); the claim is as above",
         code=Code(_one_sample, partial(_sampled_runs, samples=1), _one_sample_loss),
     ),
-    Twin(
-        name="size_published",
+    size_published=Twin(
         title="k noisy counts of samples whose size is published",
         reason="a sample of everyone is larger than any of one person less, and its size has no noise",
         formula="k times: the exact size of the sample, and the same size plus one draw of Lap(1 / epsilon)",

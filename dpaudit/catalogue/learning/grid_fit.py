@@ -169,38 +169,33 @@ exponential_fit = Entry(
     promise=pure_if_replaced,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
 ).with_twins(
-    Twin(
-        name="sum_for_average",
+    sum_for_average=Twin(
         title="Regression by the exponential mechanism, with the sum where the average belongs",
         reason="the exponent epsilon n / (2 D) is for the average; beside a sum one record moves it n times too far",
         formula="theta with probability proportional to e^(-(epsilon n / (2 D)) (sum loss - lambda theta^2))",
         code=_with(partial(_fit, over=lambda data: 1, sign=-1.0), _total),
         default_pair=([*_FEW, [1.0, 1.0]], [*_FEW, [1.0, -1.0]]),
     ),
-    Twin(
-        name="labels_not_clipped",
+    labels_not_clipped=Twin(
         title="Regression by the exponential mechanism on labels of any size",
         reason="D = 4 bounds the loss of a record with |y| <= 1; a larger label makes a larger loss",
         formula="as the regression, with the labels as they come",
         code=_with(partial(_fit, clip=_clip_features), partial(_average, clip=_clip_features)),
         default_pair=([*_OTHERS, [1.0, 4.0]], [*_OTHERS, [1.0, -4.0]]),
     ),
-    Twin(
-        name="grid_from_data",
+    grid_from_data=Twin(
         title="Regression by the exponential mechanism on a grid around the exact fit",
         reason="the slopes that can come out depend on the data: those of one grid are not on the other",
         formula="as the regression, with the grid centred at the ridge optimum of the data",
         code=_with(partial(_fit, centre=_best), _around_the_best),
     ),
-    Twin(
-        name="risk_released",
+    risk_released=Twin(
         title="Regression by the exponential mechanism that tells how well it fits",
         reason="the loss of the chosen slope on the private data is an exact statistic of them",
         formula="as the regression, and beside the slope its L(theta)",
         code=Code(partial(_fit, told=True), _risk_runs, partial(_loss, told=True)),
     ),
-    Twin(
-        name="sign_turned",
+    sign_turned=Twin(
         title="Regression by the exponential mechanism with the regulariser's sign turned",
         reason="the regulariser does not look at the data: large slopes are favoured, at no cost in privacy",
         formula="theta with probability proportional to e^(-(epsilon n / (2 D)) ((1/n) sum loss - lambda theta^2))",

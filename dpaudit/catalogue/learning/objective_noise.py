@@ -189,30 +189,26 @@ objective_perturbation = Entry(
     promise=pure_if_replaced,
     default_pair=([*_OTHERS, [1.0, 0.0, 1]], [*_OTHERS, [0.0, 1.0, 1]]),
 ).with_twins(
-    Twin(
-        name="no_correction",
+    no_correction=Twin(
         title="Objective perturbation with all of epsilon for the noise",
         reason="a record that bends the objective also changes |det db / dw|, by a factor of up to 1 + c / (n lambda)",
         formula="argmin (1/n) sum loss + (lambda / 2) ||w||^2 + <b, w> / n, length of b from Gamma(d, 2 / epsilon)",
         code=_CODE.given(terms=_no_correction),
     ),
-    Twin(
-        name="divided_twice",
+    divided_twice=Twin(
         title="Objective perturbation with the noise divided by n twice",
         reason="b / n already stands beside an average; noise for a sensitivity of 2 / n is n times too little there",
         formula="as objective perturbation, the length of b from Gamma(d, 2 / (n epsilon'))",
         code=_CODE.given(terms=_divided_twice),
         default_pair=([*_ALIKE, [1.0, 1]], [*_ALIKE, [0.1, -1]]),
     ),
-    Twin(
-        name="radius_of_one_feature",
+    radius_of_one_feature=Twin(
         title="Objective perturbation with the length of the noise drawn as for one feature",
         reason="the length of that density is Gamma(d); an exponential one heaps optima up at the one without noise",
         formula="as objective perturbation, ||b|| from the exponential distribution",
         code=Code(partial(_objective, shape=1.0), partial(_runs, shape=1.0), _radius_loss),
     ),
-    Twin(
-        name="features_not_scaled",
+    features_not_scaled=Twin(
         title="Objective perturbation of features of any length",
         reason="a record with ||x|| = 5 pulls five times as hard, and bends 25 times as much, as the noise is made for",
         formula="as objective perturbation, with the features as they come",

@@ -150,30 +150,26 @@ output_perturbation = Entry(
     promise=pure_if_replaced,
     default_pair=_PAIR,
 ).with_twins(
-    Twin(
-        name="half_sensitivity",
+    half_sensitivity=Twin(
         title="Output perturbation for the sensitivity 1 / (n lambda)",
         reason="replacing a record takes one gradient out and puts another in: the optimum moves by 2 / (n lambda)",
         formula="w* + z, z of density proportional to e^(-epsilon n lambda ||z||)",
         code=_CODE.given(rate=_double_rate),
     ),
-    Twin(
-        name="weight_left_out",
+    weight_left_out=Twin(
         title="Output perturbation with the regulariser left out of the sensitivity",
         reason="the loss moves by 2 / n, but the optimum by 1 / lambda times as much: a flat objective moves further",
         formula="w* + z, z of density proportional to e^(-epsilon n ||z|| / 2)",
         code=_CODE.given(rate=_bare_rate),
     ),
-    Twin(
-        name="features_not_scaled",
+    features_not_scaled=Twin(
         title="Output perturbation of features of any length",
         reason="a record with ||x|| = 5 has a gradient of length 5, and moves the optimum up to five times too far",
         formula="as output perturbation, with the features as they come",
         code=_CODE.given(fit=_fit_unscaled),
         default_pair=_LONG,
     ),
-    Twin(
-        name="exponential_radius",
+    exponential_radius=Twin(
         title="Output perturbation with a radius from the exponential distribution",
         reason="the radius of that density is Gamma(d); an exponential one heaps the noise up at the optimum itself",
         formula="w* + r u with u uniform on the sphere and r exponential with mean 2 / (epsilon n lambda)",
@@ -183,8 +179,7 @@ output_perturbation = Entry(
             _radius_loss,
         ),
     ),
-    Twin(
-        name="laplace_per_coordinate",
+    laplace_per_coordinate=Twin(
         title="Output perturbation with Laplace noise for the l2 sensitivity",
         reason="independent Laplace noise pays for the l1 distance, up to sqrt(d) times the l2 distance",
         formula="each coordinate of w* plus its own draw of Lap(2 / (epsilon n lambda))",
@@ -261,15 +256,13 @@ gaussian_output_perturbation = Entry(
     promise=lambda mu, **_: GaussianDP(mu, relation=Relation.REPLACE_ONE),
     default_pair=_PAIR,
 ).with_twins(
-    Twin(
-        name="variance_for_deviation",
+    variance_for_deviation=Twin(
         title="Logistic regression with sigma^2 passed for sigma",
         reason="samplers take the standard deviation: with sigma = 0.2 the noise is five times too little",
         formula="w* plus normal noise with the standard deviation (2 / (n lambda mu))^2 in each coordinate",
         code=Code(_gaussian, _gaussian_runs, _gaussian_loss).given(sigma=_squared_sigma),
     ),
-    Twin(
-        name="one_draw",
+    one_draw=Twin(
         title="Logistic regression with one draw for all coordinates",
         reason="the difference of two coordinates has no noise at all",
         formula="each coordinate of w* plus the same draw of N(0, sigma^2)",

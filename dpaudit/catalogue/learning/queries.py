@@ -141,30 +141,26 @@ statistical_queries = Entry(
     promise=pure_if_replaced,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(
-    Twin(
-        name="budget_not_divided",
+    budget_not_divided=Twin(
         title="Statistical queries with all of epsilon for each",
         reason="one record can count in every query, so K answers at epsilon each are K epsilon together",
         formula="each share plus Lap(1 / (epsilon m))",
         at=lambda data, epsilon, bits: {"epsilon": epsilon * len(_thresholds(bits))},
     ),
-    Twin(
-        name="redrawn",
+    redrawn=Twin(
         title="Statistical queries, drawn again until the answer is a share",
         reason="what is left of the noise must be scaled up to one, by a factor that depends on the share itself",
         formula="each share plus Lap(K / (epsilon m)), drawn anew until the answer lies in [0, 1]",
         code=Code(_redrawn, _redrawn_runs, _redrawn_loss),
     ),
-    Twin(
-        name="within_tolerance",
+    within_tolerance=Twin(
         title="Statistical queries answered anywhere within the tolerance",
         reason="the learner is content with any answer within tau, but noise that ends shows where it ended",
         formula="each share plus a draw from the uniform distribution on [-tau, tau]",
         code=Code(_within_tolerance, _uniform_runs, _uniform_loss),
         parameters=(TOLERANCE,),
     ),
-    Twin(
-        name="made_monotone",
+    made_monotone=Twin(
         title="Statistical queries made to rise with the threshold",
         reason="the running maximum is a function of the private answers: like shares, they now rise, at no cost",
         formula="each share plus Lap(K / (epsilon m)), then the largest answer so far",

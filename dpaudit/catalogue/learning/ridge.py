@@ -84,16 +84,14 @@ ridge_output_perturbation = Entry(
     promise=pure_if_replaced,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
 ).with_twins(
-    Twin(
-        name="labels_not_clipped",
+    labels_not_clipped=Twin(
         title="Ridge regression on labels of any size",
         reason="the gradient of a squared loss grows with the label, and the move of the optimum with it",
         formula="as ridge regression with noise, with the labels as they come",
         code=_code(clip=False),
         default_pair=([*_OTHERS, [1.0, 8.0]], [*_OTHERS, [1.0, -1.0]]),
     ),
-    Twin(
-        name="sum_for_average",
+    sum_for_average=Twin(
         title="Ridge regression of the sum, with noise for the average",
         reason="lambda beside a sum of losses is n times weaker than beside their average: the optimum moves further",
         formula="w* + Lap(S / epsilon) with the S of the average, and w* = argmin sum (y - w x)^2 + lambda w^2",

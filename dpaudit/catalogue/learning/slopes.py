@@ -170,16 +170,14 @@ noisy_stats = Entry(
     promise=pure_if_replaced,
     default_pair=([*_OTHERS, [0.0, 1.0]], [*_OTHERS, [1.0, 1.0]]),
 ).with_twins(
-    Twin(
-        name="exact_variance",
+    exact_variance=Twin(
         title="NoisyStats that divides by the exact variance",
         reason="the scale of the slope is then a function of the data: where all x are alike it scatters far",
         formula="slope = (n cov + Lap(s)) / (n var), and the rest as in NoisyStats",
         code=Code(partial(_noisy_stats, exact=True), partial(_runs, exact=True), _exact_variance_loss),
         default_pair=([*_CLOSE, [1.0, 0.5]], [*_CLOSE, [0.5, 0.5]]),
     ),
-    Twin(
-        name="mean_of_y_only",
+    mean_of_y_only=Twin(
         title="NoisyStats with intercept noise for the mean of y alone",
         reason="the intercept holds slope * mean x too, which one record moves by |slope| / n",
         formula="as NoisyStats with Lap(3 / (n epsilon)) on the intercept",

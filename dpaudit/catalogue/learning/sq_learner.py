@@ -161,31 +161,27 @@ sq_learner = Entry(
     promise=pure_if_replaced,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(
-    Twin(
-        name="half_noise",
+    half_noise=Twin(
         title="Private PAC learner, half the noise",
         reason="noise of half the scale costs twice epsilon, whatever the learner does with the answers",
         formula="as the learner, each answer with Lap(K / (2 epsilon m))",
         at=doubled,
     ),
-    Twin(
-        name="asked_until_clear",
+    asked_until_clear=Twin(
         title="PAC learner that asks again where the answer is close",
         reason="every answer costs epsilon / K, those thrown away as well: far out, a query costs twice as much",
         formula="as the learner, each query with fresh noise until the answer is at least `margin` away from tau",
         code=Code(_hypothesis, _hypothesis_runs, _hypothesis_loss),
         parameters=(Parameter("margin", 0.3, "share of records", "how far is clear", validate.positive),),
     ),
-    Twin(
-        name="last_one_charged",
+    last_one_charged=Twin(
         title="PAC learner that tries the thresholds in turn and charges the last query",
         reason="that the queries before it came out below is told as well, and each of them costs epsilon",
         formula="t = 1, 2, ... until the share plus Lap(1 / (epsilon m)) exceeds tau; the output is t - 1",
         at=_in_turn,
         default_pair=([*_MIXED, [0, 1]], [*_MIXED, [0, 0]]),
     ),
-    Twin(
-        name="error_released",
+    error_released=Twin(
         title="PAC learner that reports its training error",
         reason="the threshold is private, its error on the private data is an exact statistic of them",
         formula="as the learner, and beside the hypothesis the share of the records that it gets wrong",

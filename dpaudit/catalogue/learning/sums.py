@@ -126,38 +126,33 @@ regression_from_sums = Entry(
     promise=pure_if_added_or_removed,
     default_pair=_PAIR,
 ).with_twins(
-    Twin(
-        name="exact_squares",
+    exact_squares=Twin(
         title="Regression from sums, with noise on all but the sum of squares",
         reason="the sum of squares of x is a statistic of the data as well: released exactly it tells who is there",
         formula="n, sum x, sum y and sum xy, each plus Lap(5 / epsilon), and the exact sum x^2",
         code=_CODE.given(law=partial(_law, scales=(SUMS, SUMS, SUMS, SUMS, 0))),
     ),
-    Twin(
-        name="exact_count",
+    exact_count=Twin(
         title="Regression from sums, with the exact number of records",
         reason="where neighbours differ by a record the number of records is private too",
         formula="the exact n, and sum x, sum y, sum xy and sum x^2, each plus Lap(5 / epsilon)",
         code=_CODE.given(law=partial(_law, scales=(0, SUMS, SUMS, SUMS, SUMS))),
         default_pair=([*_OTHERS, [0.0, 0.0]], [*_OTHERS]),
     ),
-    Twin(
-        name="one_draw",
+    one_draw=Twin(
         title="Regression from sums, with one draw for all five",
         reason="the difference of two sums has no noise at all",
         formula="n, sum x, sum y, sum xy, sum x^2, all plus the same draw of Lap(5 / epsilon)",
         code=Code(_one_draw, partial(_runs, shared=True), _one_draw_loss),
         default_pair=([*_OTHERS, [0.5, 1.0]], [*_OTHERS]),
     ),
-    Twin(
-        name="budget_not_split",
+    budget_not_split=Twin(
         title="Regression from sums, all of epsilon for each",
         reason="five releases at epsilon each are 5 epsilon together, and one record moves all five",
         formula="n, sum x, sum y, sum xy, sum x^2, each plus its own draw of Lap(1 / epsilon)",
         code=_CODE.given(law=partial(_law, scales=(1,) * SUMS)),
     ),
-    Twin(
-        name="bounds_from_data",
+    bounds_from_data=Twin(
         title="Regression from sums, clipped to the largest value in the data",
         reason="one far record widens the noise of all sums: how far they scatter tells whether it is there",
         formula="the five sums unclipped, with noise for |x|, |y| <= the largest |x| or |y| in the data",

@@ -88,39 +88,34 @@ randomised_response = Entry(
     promise=lambda keep: PureDP(abs(math.log(keep / (1.0 - keep))), Relation.LOCAL),
     default_pair=(0, 1),
 ).with_twins(
-    Twin(
-        name="flipped",
+    flipped=Twin(
         title="Randomised response with the reported bit flipped",
         reason="0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong",
         formula="the other bit with probability `keep`, otherwise the bit",
         on=lambda data, keep: 1 - data,
         broken=False,
     ),
-    Twin(
-        name="applied_twice",
+    applied_twice=Twin(
         title="Randomised response to the answer of randomised response",
         reason="randomising a report once more is post-processing, and the loss shrinks",
         formula="the report is randomised again, by the same coin: true with probability keep^2 + (1 - keep)^2",
         code=Code(_applied_twice, _applied_twice_runs, _applied_twice_loss),
         broken=False,
     ),
-    Twin(
-        name="asked_twice",
+    asked_twice=Twin(
         title="Randomised response asked twice, with fresh coins",
         reason="two independent reports about the same bit cost epsilon each: 2 epsilon",
         formula="two reports of randomised response on the same bit",
         code=Code(_asked_twice, _asked_twice_runs, _asked_twice_loss),
     ),
-    Twin(
-        name="fair_coin",
+    fair_coin=Twin(
         title="Randomised response that answers by a fair coin instead of lying",
         reason="the coin tells the truth half the time: kept with probability (1 + keep) / 2, claimed for `keep`",
         formula="the bit with probability `keep`, otherwise a fair coin",
         code=Code(_fair_coin),
         at=lambda data, keep: {"keep": (1.0 + keep) / 2.0},
     ),
-    Twin(
-        name="one_sided",
+    one_sided=Twin(
         title="Randomised response that lies for the value 1 only",
         reason="whoever has 0 never reports 1, so a report of 1 is the truth for certain",
         formula="0 if the bit is 0; if it is 1, the bit with probability `keep`, otherwise 0",
@@ -174,15 +169,13 @@ one_bit_mean = Entry(
     promise=pure_if_local,
     default_pair=(0.8, -1.0),
 ).with_twins(
-    Twin(
-        name="full_slope",
+    full_slope=Twin(
         title="A number as one bit, 1 with probability (1 + x) / 2",
         reason="at x = -1 and x = 1 the bit is not random at all: rounding at random is not enough",
         formula="1 with probability (1 + x) / 2, x the number clipped to [-1, 1]",
         code=_bit(lambda data, epsilon: _chance(data, math.inf)),
     ),
-    Twin(
-        name="not_clipped",
+    not_clipped=Twin(
         title="A number as one bit, without clipping it first",
         reason="beyond (e^epsilon + 1) / (e^epsilon - 1) the probability passes 0 or 1, and the bit is certain",
         formula="1 with probability (1 + t x) / 2, or 0 or 1 where that lies outside [0, 1]; x as it is",

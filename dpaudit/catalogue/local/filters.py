@@ -110,16 +110,14 @@ rappor_one_time = Entry(
     promise=_permanent_claim,
     default_pair=(0, 1),
 ).with_twins(
-    Twin(
-        name="half_f",
+    half_f=Twin(
         title="One-time RAPPOR that replaces a bit with probability f / 2",
         reason="f / 2 is the probability of a 1 and again of a 0: with f / 2 in all the bits are kept too often",
         formula="each bit of the filter: a fair coin with probability f / 2, otherwise as it is",
         code=Code(_half_f),
         at=lambda data, f, **_: {"f": f / 2.0},
     ),
-    Twin(
-        name="only_set_bits",
+    only_set_bits=Twin(
         title="One-time RAPPOR with noise on the bits that are set only",
         reason="a bit that the value does not set is never 1, so every 1 in the report rules values out",
         formula="each 1 of the filter: 1 with probability 1 - f / 2, otherwise 0; each 0 as it is",
@@ -230,23 +228,20 @@ rappor = Entry(
     promise=_report_claim,
     default_pair=(0, 3),
 ).with_twins(
-    Twin(
-        name="memo_lost",
+    memo_lost=Twin(
         title="RAPPOR that draws the permanent response anew for each report",
         reason="the reports become independent, so their noise averages out and each costs what one report costs",
         formula="each report with a permanent randomised response of its own",
         code=Code(_memo_lost, _memo_lost_runs, _memo_lost_loss),
     ),
-    Twin(
-        name="no_permanent_step",
+    no_permanent_step=Twin(
         title="RAPPOR without the permanent step",
         reason="all reports start from the true filter: q and p bound what one report tells, not what many do",
         formula="in each report a bit is 1 with probability q where the filter has a 1, and p where it has a 0",
         code=Code(_no_permanent_step, _no_permanent_step_runs),
         at=lambda data, **_: {"f": 0.0},
     ),
-    Twin(
-        name="same_report_again",
+    same_report_again=Twin(
         title="RAPPOR that sends its first report again and again",
         reason="copies of one report tell what one report tells",
         formula="one report, drawn once, sent each time",

@@ -173,36 +173,31 @@ symmetric_unary = Entry(
     promise=pure_if_local,
     default_pair=(0, 3),
 ).with_twins(
-    Twin(
-        name="budget_per_bit",
+    budget_per_bit=Twin(
         title="Unary encoding with the whole epsilon for each bit",
         reason="two bits of the code differ between two values, and each of them costs epsilon",
         formula="the k bits of the unary code, each kept with probability e^epsilon / (e^epsilon + 1)",
         at=doubled,
     ),
-    Twin(
-        name="only_the_one",
+    only_the_one=Twin(
         title="Unary encoding with noise on the bit that is 1 only",
         reason="a bit that is 0 is always reported as 0, so a 1 in the report is the truth for certain",
         formula="the unary code, its 1 kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
         code=_bits(_zeros_exact, _only_the_one),
     ),
-    Twin(
-        name="one_coin",
+    one_coin=Twin(
         title="Unary encoding with one coin for all bits",
         reason="the report is the code or its complement: with more than two values either gives the value away",
         formula="the unary code with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1), otherwise its complement",
         code=Code(_one_coin, _one_coin_runs, _one_coin_loss),
     ),
-    Twin(
-        name="empty_corrected",
+    empty_corrected=Twin(
         title="Unary encoding that sends the true code in the place of an empty report",
         reason="reports without any 1, likely for every value, all become the truth",
         formula="the report of the unary encoding; where it holds no 1, the unary code itself",
         code=Code(_empty_corrected, _empty_corrected_runs, _empty_corrected_loss),
     ),
-    Twin(
-        name="until_valid",
+    until_valid=Twin(
         title="Unary encoding drawn again until exactly one bit is 1",
         reason="a report is valid with the same probability for every value, and k-ary response remains",
         formula="the report of the unary encoding, drawn again until it is a unary code",
@@ -232,23 +227,20 @@ optimised_unary = Entry(
     promise=pure_if_local,
     default_pair=(0, 3),
 ).with_twins(
-    Twin(
-        name="ones_likelier",
+    ones_likelier=Twin(
         title="Optimised unary encoding with the 1 kept more often",
         reason="the 1/2 is not free to choose: at 3/4 with the same 0s the ratio gains a factor of 3",
         formula="k bits: 1 with probability 3/4 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
         code=_bits(_likelier),
     ),
-    Twin(
-        name="chances_swapped",
+    chances_swapped=Twin(
         title="Optimised unary encoding with the two kinds of bits exchanged",
         reason="the ratio is the same, epsilon; the estimates are much worse",
         formula="k bits: 1 with probability e^epsilon / (e^epsilon + 1) where the code has its 1, 1/2 where it has a 0",
         code=_bits(_swapped),
         broken=False,
     ),
-    Twin(
-        name="empty_redrawn",
+    empty_redrawn=Twin(
         title="Optimised unary encoding that draws empty reports again",
         reason="a report is empty with the same probability for every value, so all ratios stay",
         formula="the report of the optimised unary encoding, drawn again until it holds a 1",

@@ -107,23 +107,20 @@ k_randomised_response = Entry(
     promise=pure_if_local,
     default_pair=(0, 3),
 ).with_twins(
-    Twin(
-        name="binary_keep",
+    binary_keep=Twin(
         title="Randomised response on k values that keeps as on two",
         reason="the truth is told as often as with two values, but each lie is k - 1 times rarer: epsilon + ln(k - 1)",
         formula="the value with probability e^epsilon / (e^epsilon + 1), otherwise any other one, all equally likely",
         code=Code(partial(_k_ary, keep=_binary_keep), partial(_k_ary_runs, keep=_binary_keep), _binary_keep_loss),
     ),
-    Twin(
-        name="lies_nearby",
+    lies_nearby=Twin(
         title="Randomised response on k values that lies by one only",
         reason="a report rules out every value more than one away from it",
         formula="the value with probability e^epsilon / (e^epsilon + k - 1), otherwise the next or the previous one",
         code=Code(_lies_nearby, _lies_nearby_runs, _lies_nearby_loss),
         default_pair=(0, 2),
     ),
-    Twin(
-        name="bit_by_bit",
+    bit_by_bit=Twin(
         title="Randomised response on each bit of a value, each for the whole epsilon",
         reason="the bits of one value are several questions: epsilon each, and as many as differ add up",
         formula="each binary digit of the value with probability e^epsilon / (e^epsilon + 1), otherwise the other",
@@ -208,15 +205,13 @@ subset_selection = Entry(
     promise=_subset_claim,
     default_pair=(0, 3),
 ).with_twins(
-    Twin(
-        name="kept_as_on_two",
+    kept_as_on_two=Twin(
         title="Subset selection that holds the true value as often as a report on two values",
         reason="a subset with the true value is one of C(k - 1, size - 1) only: epsilon + ln((k - size) / size)",
         formula="as subset selection, the true value within with probability e^epsilon / (e^epsilon + 1)",
         code=_holding(lambda epsilon, k, size: _k_ary_keep(epsilon, 2)),
     ),
-    Twin(
-        name="always_in",
+    always_in=Twin(
         title="The true value hidden among decoys",
         reason="the true value is always in the report, so every value that is not in it is ruled out",
         formula="the true value and size - 1 random others",

@@ -162,31 +162,27 @@ noisy_counts = Entry(
     promise=pure_if_added_or_removed,
     default_pair=(_ALL, _people(2, 6, 5, 4, 1, 4)),
 ).with_twins(
-    Twin(
-        name="exact",
+    exact=Twin(
         title="Exact counts",
         reason="the counts are a function of the data: with and without one person they differ in every run",
         formula="for each area, how many are ill and how many are well",
         code=_EXACT,
     ),
-    Twin(
-        name="rounded",
+    rounded=Twin(
         title="Counts rounded to the nearest multiple of 5",
         reason="at the edge between two multiples one person moves the rounded count, in every run",
         formula="every count rounded to the nearest multiple of `base`",
         code=exact(_rounded),
         parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
     ),
-    Twin(
-        name="randomly_rounded",
+    randomly_rounded=Twin(
         title="Counts rounded at random to a multiple of 3, up or down",
         reason="a count that is a multiple of 3 stays as it is, and one person less may be rounded away from it",
         formula="base * (count // base), plus base with a probability of (count mod base) / base",
         code=Code(_randomly_rounded, _randomly_rounded_runs, _randomly_rounded_loss),
         parameters=(Parameter("base", 3, "people", "counts are published as its multiples", _BASE),),
     ),
-    Twin(
-        name="small_cells_left_out",
+    small_cells_left_out=Twin(
         title="Exact counts, those below 5 left out",
         reason="the counts shown are exact, and a count of 5 disappears when one person leaves",
         formula="every count of at least `least`; nothing for the others",
@@ -196,8 +192,7 @@ noisy_counts = Entry(
         ),
         default_pair=(_ALL, _people(3, 6, 4, 4, 1, 4)),
     ),
-    Twin(
-        name="small_groups_left_out",
+    small_groups_left_out=Twin(
         title="A k-anonymous table of counts: areas of fewer than k people left out",
         reason="a group of k people disappears when one of them leaves, and the groups shown are exact",
         formula="the exact counts of every area that has at least `least` people",
@@ -205,32 +200,28 @@ noisy_counts = Entry(
         parameters=(Parameter("least", 5, "people", "k, the smallest group", partial(validate.whole, least=1)),),
         default_pair=(_ALL, _people(3, 6, 5, 4, 1, 3)),
     ),
-    Twin(
-        name="bounded_noise",
+    bounded_noise=Twin(
         title="Counts with whole noise from -2 to 2",
         reason="the noise ends: a fifth of the outputs of one dataset cannot come from the other",
         formula="every count plus a whole number drawn uniformly from -most, ..., most",
         code=Code(_bounded_noise, _bounded_noise_runs, _EXACT.loss),
         parameters=(Parameter("most", 2, "people", "the largest noise", partial(validate.whole, least=1)),),
     ),
-    Twin(
-        name="swapped",
+    swapped=Twin(
         title="Counts after random swapping of records between areas",
         reason="swapping keeps the number of people in every area, so that number is published exactly",
         formula="each record is chosen with probability `rate`; the chosen exchange health at random; then counts",
         code=Code(_swapped, _swapped_runs, _EXACT.loss),  # an area's total differs, and swapping keeps it
         parameters=(Parameter("rate", 0.1, "probability", "of a record to be swapped", validate.probability),),
     ),
-    Twin(
-        name="empty_left_out",
+    empty_left_out=Twin(
         title="Noise in the cells that hold somebody, nothing for empty ones",
         reason="a cell of one person disappears when that person leaves: which cells are empty is exact",
         formula="every count above 0 plus a draw of Lap(1 / epsilon); nothing for the others",
         code=Code(_empty_left_out, _empty_left_out_runs, _empty_left_out_loss),
         default_pair=(_ALL, _people(3, 6, 5, 4, 0, 4)),
     ),
-    Twin(
-        name="rounded_noise",
+    rounded_noise=Twin(
         title="Noisy counts, then rounded and cut off at 0",
         reason="the noise comes first, and what is done with a noisy count afterwards costs nothing",
         formula="every count plus a draw of Lap(1 / epsilon), then rounded to a multiple of `base` and at least 0",

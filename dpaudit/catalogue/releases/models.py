@@ -67,15 +67,13 @@ noisy_models = Entry(
     promise=pure_if_replaced,
     default_pair=(_PEOPLE, [[*_PEOPLE[0][:-1], -_PEOPLE[0][-1]], *_PEOPLE[1:]]),
 ).with_twins(
-    Twin(
-        name="exact",
+    exact=Twin(
         title="A classifier before and after somebody joins, exactly",
         reason="the difference points to the features of who joined, and who knows the others finds them to the digit",
         formula="the d coefficients without the last record, then with it",
         code=_read(lambda both: both),
     ),
-    Twin(
-        name="labels_only",
+    labels_only=Twin(
         title="Classifiers that answer only yes or no, to 21 questions",
         reason="a record that turns the boundary across one of the questions is seen",
         formula="for 21 public points: their labels by the model before, then by the one after",

@@ -77,23 +77,20 @@ noisy_column = Entry(
     promise=pure_if_replaced,
     default_pair=_two_worlds(VOTERS[:20]),
 ).with_twins(
-    Twin(
-        name="without_names",
+    without_names=Twin(
         title="Patients without names, with zip code, date of birth and sex (as in Massachusetts)",
         reason="a list of voters has the same three attributes beside the names, and most people have theirs alone",
         formula="every row without its name, sorted: 'zip code | date of birth | sex | days in hospital'",
         code=_WITHOUT_NAMES,
     ),
-    Twin(
-        name="hashed_names",
+    hashed_names=Twin(
         title="Taxi cabs under pseudonyms that are a hash of their plate (as in New York)",
         reason="there are so few plates that all of them can be hashed and looked up",
         formula="for each cab 'md5(plate) | income of a year', sorted",
         code=exact(lambda data, **_: tuple(sorted(f"{hashed(name)} | {number:g}" for name, _, number in data))),
         default_pair=_two_worlds(CABS),
     ),
-    Twin(
-        name="ratings",
+    ratings=Twin(
         title="Ratings of films with their dates, without names (as of the Netflix prize)",
         reason="nobody else has rated the same few films at about the same time: a few known ratings single a row out",
         formula="for each subscriber 'film:stars@day ...' and the stars of one film more, sorted",

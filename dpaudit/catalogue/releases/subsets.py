@@ -91,23 +91,20 @@ noisy_subset_counts = Entry(
     promise=pure_if_replaced,
     default_pair=(_BITS, _flipped(_BITS, 6)),
 ).with_twins(
-    Twin(
-        name="exact",
+    exact=Twin(
         title="Exact counts over many subsets",
         reason="as many counts as people are linear equations for all the bits",
         formula="for each public subset: how many in it have the bit",
         code=exact(lambda data, epsilon, queries: tuple(map(int, _counts(data, queries)))),
     ),
-    Twin(
-        name="bounded_noise",
+    bounded_noise=Twin(
         title="Counts over many subsets, each off by at most a little",
         reason="the noise ends, and errors well below the square root of the people leave nearly every bit to be found",
         formula="for each public subset: how many in it have the bit, plus a draw from the uniform on [-error, error]",
         code=Code(_bounded, _bounded_runs, _bounded_loss),
         parameters=(Parameter("error", 1.0, "people", "the largest noise", validate.positive),),
     ),
-    Twin(
-        name="noise_of_one_query",
+    noise_of_one_query=Twin(
         title="Counts over many subsets, each with the noise that one alone would need",
         reason="every count is epsilon-DP by itself, and a person in five of them pays five times",
         formula="for each public subset: how many in it have the bit, plus a draw of Lap(1 / epsilon)",

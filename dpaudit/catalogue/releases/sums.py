@@ -83,32 +83,28 @@ noisy_sum = Entry(
     promise=pure_if_added_or_removed,
     default_pair=(_SALARIES, _SALARIES[:4]),
 ).with_twins(
-    Twin(
-        name="refused",
+    refused=Twin(
         title="The exact sum, refused where fewer than 5 are selected",
         reason="the refusal tells that there are fewer than 5, and an answer is exact",
         formula="the sum where at least `least` people are selected; nothing otherwise",
         code=exact(_refused, places=1),
         parameters=(_LEAST,),
     ),
-    Twin(
-        name="refused_noisy",
+    refused_noisy=Twin(
         title="The noisy sum, refused where fewer than 5 are selected",
         reason="the noise in the answer is enough, but whether there is an answer depends on the exact count",
         formula="as the noisy sum where at least `least` people are selected; nothing otherwise",
         code=Code(_refused_noisy, _refused_noisy_runs, _refused_noisy_loss),
         parameters=(_LEAST,),
     ),
-    Twin(
-        name="unclipped",
+    unclipped=Twin(
         title="A noisy sum whose values are not cut at the cap",
         reason="the noise is for values up to the cap, and a value of three times the cap costs 3 epsilon",
         formula="the sum of the values as they are, plus a draw of Lap(cap / epsilon)",
         code=centred(lambda data, **_: sum(data), _scale),
         default_pair=([*_SALARIES[:4], 30], _SALARIES[:4]),
     ),
-    Twin(
-        name="asked_again",
+    asked_again=Twin(
         title="The same sum asked four times, with fresh noise each time",
         reason="every answer costs epsilon, and the noise averages out",
         formula="`times` answers, each the sum plus a draw of its own of Lap(cap / epsilon)",
@@ -145,15 +141,13 @@ noisy_maxima = Entry(
     promise=pure_if_replaced,
     default_pair=([3, 10, 2, 9], [3, 1, 2, 9]),
 ).with_twins(
-    Twin(
-        name="exact",
+    exact=Twin(
         title="The exact largest value of all, and of all but one",
         reason="a largest value is the value of one person",
         formula="the largest value, and the largest but for the last person's",
         code=exact(lambda data, **_: (float(max(data)), float(max(data[:-1])))),
     ),
-    Twin(
-        name="query_auditing",
+    query_auditing=Twin(
         title="Exact largest values, the second refused where both would give a value away",
         reason="the refusal itself says that the last person has the largest value, which the first answer gives",
         formula="the largest value; then the largest but for the last person's, unless that is smaller",

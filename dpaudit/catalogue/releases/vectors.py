@@ -53,15 +53,13 @@ noisy_mean_vector = Entry(
     promise=lambda epsilon, delta: ApproximateDP(epsilon, delta, relation=Relation.REPLACE_ONE),
     default_pair=([[1] * 6, *_OTHERS], [[-1] * 6, *_OTHERS]),
 ).with_twins(
-    Twin(
-        name="exact",
+    exact=Twin(
         title="The exact average of many attributes",
         reason="every attribute leans a little towards a member's, and many attributes add up to certainty",
         formula="the average of the n rows, every attribute cut to [-1, 1]",
         code=exact(lambda data, **_: tuple(map(float, _average(data)))),
     ),
-    Twin(
-        name="noise_of_one_attribute",
+    noise_of_one_attribute=Twin(
         title="The average of many attributes, each with the noise that one alone would need",
         reason="a person moves all d attributes at once: sqrt(d) times as far as the noise is for",
         formula="the average of the n rows, plus N(0, sigma^2) in each attribute; sigma hides a shift of 2 / n only",

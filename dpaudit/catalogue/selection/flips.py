@@ -110,24 +110,21 @@ permute_and_flip = Entry(
     promise=pure,
     default_pair=([1, -1, -1, -1, -1], [0, 0, 0, 0, 0]),
 ).with_twins(
-    Twin(
-        name="factor_two_missing",
+    factor_two_missing=Twin(
         title="Permute-and-flip without the 2 in the exponent",
         reason="the best utility and another one can move apart by 2 sensitivities: e^(2 epsilon) in one coin",
         formula="as permute-and-flip, with coins of probability e^(epsilon (u(r) - best) / sensitivity)",
         code=Code(_factor_two_missing, partial(_runs, units=1.0), compared(of_answers(law_of, rate(1.0)))),
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
     ),
-    Twin(
-        name="no_permutation",
+    no_permutation=Twin(
         title="Flip without permute: always from the first candidate to the last",
         reason="where the first candidate is the best its coin shows heads, and no other can ever be reported",
         formula="as permute-and-flip, in the order of the candidates",
         code=Code(_no_permutation, _no_permutation_runs, compared(of_answers(flip_in_order, rate(0.5)))),
         default_pair=([1, 0, 0], [0, 1, 0]),
     ),
-    Twin(
-        name="one_coin",
+    one_coin=Twin(
         title="Permute-and-flip with one coin for all candidates",
         reason="all that lie behind win or lose together, however many: a leader that falls back among them "
         "loses its lead, and shares with all of them what is left",
@@ -135,8 +132,7 @@ permute_and_flip = Entry(
         code=Code(_one_coin, _one_coin_runs, compared(of_answers(flip_one_coin, rate(0.5)))),
         default_pair=([0, 0, -2, -2, -2], [-1, 1, -1, -1, -1]),
     ),
-    Twin(
-        name="drawn_again",
+    drawn_again=Twin(
         title="Permute-and-flip that puts refused candidates back",
         reason="candidates drawn with replacement until one is accepted are the exponential mechanism",
         formula="a candidate drawn uniformly, with replacement, until its coin shows heads",

@@ -122,31 +122,27 @@ exponential_mechanism_learning = Entry(
     promise=pure_if_replaced,
     default_pair=([2, 3, 3, 3, 3], [3, 3, 3, 3, 3]),
 ).with_twins(
-    Twin(
-        name="sum_for_average",
+    sum_for_average=Twin(
         title="Learning by the exponential mechanism, with the sum of losses in the place of the average",
         reason="n times the sum is n^2 averages: one record moves it by n, as if its sensitivity were n times smaller",
         formula="hypothesis h with probability proportional to e^(-epsilon n (sum of losses of h) / 2)",
         code=by_law(_sum_for_average, lambda data, epsilon: _law(data, epsilon * len(data))),
         default_pair=([0, 0, 0, 1, 1], [1, 0, 0, 1, 1]),
     ),
-    Twin(
-        name="minimiser",
+    minimiser=Twin(
         title="Learning without any noise: the minimiser of the average loss",
         reason="a hypothesis that is not among the best is never chosen, and one record can put it there",
         formula="the hypothesis with the least average loss, one of them at random where several have it",
         code=Code(_minimiser, _minimiser_runs, _minimiser_loss),
         default_pair=([0, 0, 0, 1, 4], [1, 0, 0, 1, 4]),
     ),
-    Twin(
-        name="loss_released",
+    loss_released=Twin(
         title="Learning by the exponential mechanism, with the training loss of the hypothesis",
         reason="the average loss is released without noise: where it moved, no output is common to both datasets",
         formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), and its average loss, -u(h)",
         code=Code(_loss_released, _loss_released_runs, _loss_released_loss),
     ),
-    Twin(
-        name="regularised",
+    regularised=Twin(
         title="Learning by the exponential mechanism with a penalty on hypotheses",
         reason="the penalty R does not depend on the records, so it moves no utility",
         formula="hypothesis h with probability proportional to e^(-epsilon n (average loss + R(h)) / 2)",
@@ -154,8 +150,7 @@ exponential_mechanism_learning = Entry(
         parameters=(PENALTY,),
         broken=False,
     ),
-    Twin(
-        name="n_left_out",
+    n_left_out=Twin(
         title="Learning by the exponential mechanism without the factor n",
         reason="the utilities then move by 1 / n only, and the loss is epsilon / n",
         formula="hypothesis h with probability proportional to e^(epsilon u(h) / 2), -u(h) its average loss",

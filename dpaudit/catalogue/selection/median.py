@@ -101,31 +101,27 @@ private_median = Entry(
     promise=pure_if_added_or_removed,
     default_pair=([2, 3, 3, 4, 7], [2, 3, 3, 4, 7, 9]),
 ).with_twins(
-    Twin(
-        name="share_sensitivity",
+    share_sensitivity=Twin(
         title="A private median with the sensitivity of shares and the utility in records",
         reason="a share of n records moves by 1 / n, their number by 1: the sensitivity is taken n times too small",
         formula="value v with probability proportional to e^(-epsilon n |records below v - records above v| / 2)",
         code=by_law(_share_sensitivity, lambda data, epsilon, top: _law(data, epsilon * len(data), top)),
         default_pair=([0, 0, 1, 1], [0, 0, 1, 1, 9]),
     ),
-    Twin(
-        name="range_from_data",
+    range_from_data=Twin(
         title="A private median, chosen between the least and the largest record",
         reason="values beyond the largest record are never reported: a person who lies there shows",
         formula="as the private median, among the values from the least record to the largest",
         code=by_law(_range_from_data, _inner_law),
     ),
-    Twin(
-        name="distance_to_median",
+    distance_to_median=Twin(
         title="A private median with the distance to the median as utility",
         reason="one record can move the median across the whole range, and the exponent allows for 1",
         formula="value v with probability proportional to e^(-epsilon |v - median| / 2)",
         code=by_law(_distance_to_median, _distance_law),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
     ),
-    Twin(
-        name="unmixed_chain",
+    unmixed_chain=Twin(
         title="A private median by a Markov chain that is stopped too early",
         reason="after a few steps the law still depends on the start, and the start is the exact median",
         formula="`steps` Metropolis steps of +1 or -1 towards the private median, from the exact one",

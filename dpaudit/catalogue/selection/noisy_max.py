@@ -128,56 +128,49 @@ report_noisy_max = Entry(
     promise=pure,
     default_pair=([1, 1, 1, 1, 0], [0, 0, 0, 0, 0]),
 ).with_twins(
-    Twin(
-        name="half_noise",
+    half_noise=Twin(
         title="Report Noisy Max with noise of half the scale",
         reason="with Lap(1 / (2 epsilon)) a margin of 1 between two answers is worth 2 epsilon, not epsilon",
         formula="the index of the largest answer after each got its own draw of Lap(1 / (2 epsilon))",
         code=Code(_half_noise),
         at=doubled,
     ),
-    Twin(
-        name="replace_one",
+    replace_one=Twin(
         title="Report Noisy Max over counts, claimed for replacing one person",
         reason="one count can rise while another falls, so a margin moves by 2: the proof needs all to move one way",
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
         neighbours="counts after one person is replaced by another: some rise by 1 and others fall by 1",
         adjacency=("all-differ",),
     ),
-    Twin(
-        name="value_released",
+    value_released=Twin(
         title="Report Noisy Max that gives away the noisy count with the index",
         reason="a low value says that all noisy counts were low: each of them costs epsilon, as if all were released",
         formula="the index of the largest noisy answer, and that noisy answer",
         code=Code(_value_released, raced(laplace, _scale, "both"), between(partial(releasing, index=True), _scale)),
         default_pair=([0, 0, 0, 0], [1, 1, 1, 1]),
     ),
-    Twin(
-        name="recycled_noise",
+    recycled_noise=Twin(
         title="Report Noisy Max that uses two draws of noise over and over",
         reason="counts that share a draw are compared exactly: only the largest of them can win",
         formula="the index of the largest answer after they got, in turn, one of two draws of Lap(1 / epsilon)",
         code=Code(_recycled_noise, _recycled_noise_runs, compared(_recycled_noise_law)),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
-    Twin(
-        name="noise_on_the_leader",
+    noise_on_the_leader=Twin(
         title="Report Noisy Max with noise on the largest count only",
         reason="only the exact leader and the exact runner-up can be reported: the others never",
         formula="the index of the largest answer after the largest alone got a draw of Lap(1 / epsilon)",
         code=Code(_noise_on_the_leader, _noise_on_the_leader_runs, compared(_noise_on_the_leader_law)),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
-    Twin(
-        name="grouped",
+    grouped=Twin(
         title="Report Noisy Max that says only in which pair of counts the winner is",
         reason="the group is computed from the index, and post-processing costs nothing",
         formula="half the index, rounded down, of the largest answer after each got its own draw of Lap(1 / epsilon)",
         code=Code(_grouped, _grouped_runs, compared(_grouped_law)),
         broken=False,
     ),
-    Twin(
-        name="head_start",
+    head_start=Twin(
         title="Report Noisy Max with a head start for the first count",
         reason="the head start does not depend on the data, so every count still moves by at most 1",
         formula="the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides",

@@ -80,31 +80,27 @@ exponential_mechanism = Entry(
     promise=pure,
     default_pair=([0, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]),
 ).with_twins(
-    Twin(
-        name="factor_two_missing",
+    factor_two_missing=Twin(
         title="The exponential mechanism without the 2 in the exponent",
         reason="a weight moves by e^epsilon and the sum of weights by e^epsilon the other way: 2 epsilon together",
         formula="candidate r with probability proportional to e^(epsilon u(r) / sensitivity)",
         code=by_law(_factor_two_missing, of_answers(exponential, rate(1.0))),
     ),
-    Twin(
-        name="utility_released",
+    utility_released=Twin(
         title="The exponential mechanism with the exact utility of the winner",
         reason="the utility is released without noise: where it moved, the two datasets have no output in common",
         formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), and u(r)",
         code=Code(_utility_released, _utility_released_runs, _utility_released_loss),
         default_pair=([0, 1, 2], [0, 1, 3]),
     ),
-    Twin(
-        name="powers_of_two",
+    powers_of_two=Twin(
         title="The exponential mechanism with powers of two",
         reason="2^x = e^(x ln 2) only lowers epsilon, to 0.69 of the claim",
         formula="candidate r with probability proportional to 2^(epsilon u(r) / (2 sensitivity))",
         code=by_law(_powers_of_two, of_answers(exponential, rate(0.5 * math.log(2.0)))),
         broken=False,
     ),
-    Twin(
-        name="cut_off",
+    cut_off=Twin(
         title="The exponential mechanism with utilities cut off",
         reason="cutting off at limits known to all never moves two utilities further apart",
         formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), u(r) cut to +-limit",
@@ -113,8 +109,7 @@ exponential_mechanism = Entry(
         default_pair=([0, 1, 1, 1, 1, 9], [1, 0, 0, 0, 0, 8]),
         broken=False,
     ),
-    Twin(
-        name="two_prices",
+    two_prices=Twin(
         title="A count by the exponential mechanism, where too low costs more than too high",
         reason="the cost of a candidate moves by the larger of the two prices at most, and the exponent allows for it",
         formula="r in {0, ..., top} with probability proportional to e^(-epsilon cost(r) / (2 sensitivity max(too_low, "
@@ -127,8 +122,7 @@ exponential_mechanism = Entry(
         neighbours="counts at most `sensitivity` apart",
         adjacency=(),
     ),
-    Twin(
-        name="lower_price",
+    lower_price=Twin(
         title="A count by the exponential mechanism with two prices, scaled to the lower one",
         reason="one person moves the cost of every candidate below the count by the higher price",
         formula="the same with the smaller of the two prices in the exponent",
@@ -182,15 +176,13 @@ most_common = Entry(
     promise=pure_if_added_or_removed,
     default_pair=([0, 0, 1, 2], [0, 0, 1, 2, 3]),
 ).with_twins(
-    Twin(
-        name="unseen_dropped",
+    unseen_dropped=Twin(
         title="The most common value, chosen among the values that occur",
         reason="a value that nobody has is never reported: the one person who has it shows",
         formula="value v with probability proportional to e^(epsilon count(v)), among the values in the data",
         code=by_law(_unseen_dropped, _seen_law),
     ),
-    Twin(
-        name="weighted_votes",
+    weighted_votes=Twin(
         title="The most common value, where a record may count several times",
         reason="a record that counts three times moves a count by 3, and the exponent allows for 1",
         formula="value v with probability proportional to e^(epsilon times(v)), times(v) as the records say",

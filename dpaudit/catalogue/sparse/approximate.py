@@ -62,23 +62,20 @@ sparse_approximate = Entry(
     promise=approximate,
     default_pair=([0, 0, 0, 0, -1] * 3, [1, 1, 1, 1, -2] * 3),
 ).with_twins(
-    Twin(
-        name="noise_inverted",
+    noise_inverted=Twin(
         title="Sparse with the noise of advanced composition upside down",
         reason="the fraction is turned over: noise that shrinks as c grows and as epsilon shrinks hides nothing",
         formula="as this Sparse, with sigma = epsilon / (2 sqrt(2 c ln(1 / delta)))",
         code=_by_rule(INVERTED),
     ),
-    Twin(
-        name="no_query_noise",
+    no_query_noise=Twin(
         title="Sparse with the noise of advanced composition on the threshold alone",
         reason="a larger answer cannot be a bottom where a smaller one is the next top, and that is no rare event",
         formula="the threshold gets a draw of Lap(sigma), anew after each top; the answers none",
         code=_by_rule(NO_QUERY_NOISE),
         default_pair=([0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]),
     ),
-    Twin(
-        name="threshold_kept",
+    threshold_kept=Twin(
         title="Sparse with the noise of advanced composition and one noisy threshold",
         reason="the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma",
         formula="as this Sparse, but the threshold gets one draw of Lap(sigma), kept after each top",

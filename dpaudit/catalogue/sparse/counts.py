@@ -54,8 +54,7 @@ sparse_monotone = Entry(
     promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, 0, 0], [2, 2, 2, 2, 2, 2, 0, 0]),
 ).with_twins(
-    Twin(
-        name="general_queries",
+    general_queries=Twin(
         title="The noise for counts, on answers that move both ways",
         reason="an answer that falls as the threshold rises moves by 2: each top costs epsilon / c, 3/2 epsilon in all",
         formula="as for counts",
@@ -63,8 +62,7 @@ sparse_monotone = Entry(
         neighbours=NEIGHBOURS,
         adjacency=("all-differ",),
     ),
-    Twin(
-        name="halved_again",
+    halved_again=Twin(
         title="The noise for counts, halved once more",
         reason="each of the c tops costs epsilon / c and the threshold epsilon / 2: 3/2 times the claim",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(c / epsilon); halt at the c-th top",

@@ -127,47 +127,41 @@ above_threshold = Entry(
     promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, 1, -1], [2, 2, 2, 2, 2, 2, 2, -2]),
 ).with_twins(
-    Twin(
-        name="no_threshold_noise",
+    no_threshold_noise=Twin(
         title="AboveThreshold with an exact threshold",
         reason="nothing that the comparisons share is random, so every bottom costs epsilon / 4 of its own",
         formula="each answer gets a draw of Lap(4 / epsilon), the threshold none; halt at the first top",
         code=by_rule(NO_THRESHOLD_NOISE, _no_threshold_noise),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
-    Twin(
-        name="no_query_noise",
+    no_query_noise=Twin(
         title="AboveThreshold with exact answers",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the top",
         formula="the threshold gets a draw of Lap(2 / epsilon), the answers none; halt at the first top",
         code=by_rule(NO_QUERY_NOISE, _no_query_noise),
         default_pair=([0, 1], [1, 0]),
     ),
-    Twin(
-        name="half_noise",
+    half_noise=Twin(
         title="AboveThreshold with both noises of half the scale",
         reason="a threshold moved by 1 now costs epsilon, and a top moved by 2 costs epsilon: 2 epsilon in all",
         formula="the threshold gets a draw of Lap(1 / epsilon), each answer Lap(2 / epsilon); halt at the first top",
         code=by_rule(HALF_NOISE, _half_noise),
     ),
-    Twin(
-        name="fresh_threshold",
+    fresh_threshold=Twin(
         title="AboveThreshold with new threshold noise for each answer",
         reason="no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / 4",
         formula="as AboveThreshold, but the threshold gets a new draw of Lap(2 / epsilon) for each answer",
         code=by_rule(FRESH, _fresh_threshold),
         default_pair=([-2] * 12, [-1] * 12),
     ),
-    Twin(
-        name="no_halt",
+    no_halt=Twin(
         title="AboveThreshold that goes on after the first top",
         reason="only one top is paid for: each further one costs epsilon / 2, up to n epsilon / 4 in all",
         formula="as AboveThreshold, but every answer is compared: there is no halt",
         code=by_rule(NO_HALT, _no_halt),
         default_pair=([1] * 4 + [-1] * 4, [2] * 4 + [-2] * 4),
     ),
-    Twin(
-        name="threshold_released",
+    threshold_released=Twin(
         title="AboveThreshold that also gives away its noisy threshold",
         reason="once the noisy threshold is known it hides nothing, and every bottom costs epsilon / 4 of its own",
         formula="as AboveThreshold; the output is the noisy threshold and the number of bottoms",

@@ -124,40 +124,35 @@ sparse_lyu_1 = Entry(
     promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
-    Twin(
-        name="lyu_3",
+    lyu_3=Twin(
         title="Algorithm 3 (Roth's lecture notes of 2011): the tops give away the noisy answers compared",
         reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (2 c) of its own",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon), given away at a top",
         code=Code(_lyu_3, partial(compared_values, rule=THREE), _lyu_3_loss),
         default_pair=([0] * 7 + [1], [1] * 7 + [0]),
     ),
-    Twin(
-        name="lyu_4",
+    lyu_4=Twin(
         title="Algorithm 4 (Lee & Clifton 2014): noise that does not grow with c",
         reason="each of the c tops costs 3 epsilon / 2 and the threshold epsilon / 4: (1 + 6 c) / 4 times the claim",
         formula="the threshold gets one draw of Lap(4 / epsilon), each answer Lap(4 / (3 epsilon)); halt at top c",
         code=by_rule(FOUR, _lyu_4),
         default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
     ),
-    Twin(
-        name="lyu_5",
+    lyu_5=Twin(
         title="Algorithm 5 (Stoddard, Chen & Machanavajjhala 2014): exact answers, no cut-off",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is a top",
         formula="the threshold gets one draw of Lap(2 / epsilon), the answers none; there is no halt",
         code=by_rule(FIVE, _lyu_5),
         default_pair=([0, 1], [1, 0]),
     ),
-    Twin(
-        name="lyu_6",
+    lyu_6=Twin(
         title="Algorithm 6 (Chen, Xiao, Zhang & Xu 2015): no cut-off",
         reason="every top costs epsilon of its own, and nothing bounds their number: n epsilon / 2 for n answers",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 / epsilon); there is no halt",
         code=by_rule(SIX, _lyu_6),
         default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
     ),
-    Twin(
-        name="query_noise_not_scaled",
+    query_noise_not_scaled=Twin(
         title="One noisy threshold, and noise on the answers that forgets c",
         reason="each of the c tops costs epsilon / 2 and the threshold as much: (1 + c) / 2 times the claim",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the c-th top",
@@ -182,8 +177,7 @@ sparse_lyu_7 = Entry(
     promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
-    Twin(
-        name="top_moves_by_one",
+    top_moves_by_one=Twin(
         title="Noise for tops that move by 1 against the threshold",
         reason="answer and threshold move against each other, by 2: each top costs twice its part of epsilon",
         formula="as algorithm 7, but each answer gets Lap(c / epsilon_2)",

@@ -181,24 +181,21 @@ sparse = Entry(
     promise=pure,
     default_pair=([1, 1, 1, -1, 1, 1, 1, -1], [2, 2, 2, -2, 2, 2, 2, -2]),
 ).with_twins(
-    Twin(
-        name="no_threshold_noise",
+    no_threshold_noise=Twin(
         title="Sparse with an exact threshold",
         reason="nothing that the comparisons share is random, so every bottom costs epsilon / (4 c) of its own",
         formula="each answer gets a draw of Lap(4 c / epsilon), the threshold none; halt at the c-th top",
         code=by_rule(NO_THRESHOLD_NOISE, _no_threshold_noise),
         default_pair=([-1] * 12, [0] * 12),
     ),
-    Twin(
-        name="no_query_noise",
+    no_query_noise=Twin(
         title="Sparse with exact answers",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the next top",
         formula="the threshold gets a draw of Lap(2 c / epsilon), anew after each top; the answers none",
         code=by_rule(NO_QUERY_NOISE, _no_query_noise),
         default_pair=([0, 1, 0, 1], [1, 0, 1, 0]),
     ),
-    Twin(
-        name="value_released",
+    value_released=Twin(
         title="Sparse that gives away the noisy answer it compared",
         reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (4 c) of its own",
         formula="as Sparse, but the output holds the tops only, each by its place: the noisy answer that was compared",
@@ -207,30 +204,26 @@ sparse = Entry(
         ),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
-    Twin(
-        name="query_noise_not_scaled",
+    query_noise_not_scaled=Twin(
         title="Sparse whose noise on the answers forgets c",
         reason="each of the c tops costs epsilon / 2, and the thresholds epsilon / 2: (1 + c) / 2 times the claim",
         formula="as Sparse, but each answer gets Lap(4 / epsilon), whatever c is",
         code=by_rule(QUERY_NOT_SCALED, _query_noise_not_scaled),
     ),
-    Twin(
-        name="noise_not_scaled",
+    noise_not_scaled=Twin(
         title="Sparse with the noise of one AboveThreshold",
         reason="c runs of AboveThreshold, each with all of epsilon, compose to c epsilon",
         formula="as Sparse, but with sigma = 2 / epsilon, whatever c is",
         code=by_rule(NOT_SCALED, _noise_not_scaled),
     ),
-    Twin(
-        name="no_cut_off",
+    no_cut_off=Twin(
         title="Sparse that never halts",
         reason="only c tops are paid for: each further one costs up to epsilon / c",
         formula="as Sparse, but every answer is compared: there is no halt",
         code=by_rule(NO_CUT_OFF, _no_cut_off),
         default_pair=([1, 1, 1, -1] * 4, [2, 2, 2, -2] * 4),
     ),
-    Twin(
-        name="threshold_kept",
+    threshold_kept=Twin(
         title="Sparse with one noisy threshold for all tops",
         reason="a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less",
         formula="as Sparse, but the threshold gets one draw of Lap(2 c / epsilon), kept after each top",
@@ -238,8 +231,7 @@ sparse = Entry(
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
         broken=False,
     ),
-    Twin(
-        name="printed_halt",
+    printed_halt=Twin(
         title="Sparse with the halting line as it is printed",
         reason="by count > c, c + 1 tops are answered, each with a c-th of epsilon: (c + 1) / c times the claim",
         formula="as Sparse, with the noise for c tops, but a run halts at the top after the c-th",

@@ -76,16 +76,14 @@ sparse_thresholds = Entry(
     promise=pure,
     default_pair=([1, 11] * 7 + [1, 9], [2, 12] * 7 + [2, 8]),
 ).with_twins(
-    Twin(
-        name="noise_of_its_own",
+    noise_of_its_own=Twin(
         title="Sparse where each threshold has noise of its own",
         reason="no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / (4 c)",
         formula="as Sparse with a threshold for each answer, but each threshold gets a draw of its own",
         code=_by_rule(FRESH),
         default_pair=([-3, 7] * 8, [-2, 8] * 8),
     ),
-    Twin(
-        name="from_the_data",
+    from_the_data=Twin(
         title="Sparse whose thresholds come from the data: the answer before",
         reason="an answer less the one before it moves by 2, and the noise hides moves of 1: twice the claim",
         formula="as Sparse with a threshold for each answer, to which the exact answer before it is added",

@@ -101,16 +101,14 @@ gap_sparse = Entry(
     promise=pure,
     default_pair=([1, 1, -1, 1, 1, -1], [2, 2, -2, 2, 2, -2]),
 ).with_twins(
-    Twin(
-        name="value_beside_gap",
+    value_beside_gap=Twin(
         title="Sparse that gives away both the gap and the noisy answer",
         reason="their difference is the noisy threshold, which then hides nothing: each bottom costs epsilon / (4 c)",
         formula="as Sparse with gaps; the output holds the noisy answers of the tops too, after all gaps",
         code=Code(_value_beside_gap, _value_beside_gap_runs, partial(tops_loss, rule=GAP, top=known_threshold_ratio)),
         default_pair=([0] * 12 + [1], [1] * 12 + [0]),
     ),
-    Twin(
-        name="exact_gap",
+    exact_gap=Twin(
         title="Sparse that gives away the exact answer minus the noisy threshold",
         reason="beside the answer the threshold has no secret left, so a bottom that moves the other way costs up to "
         "epsilon / (2 c) of its own",
@@ -198,8 +196,7 @@ numeric_sparse = Entry(
     promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
-    Twin(
-        name="value_not_paid",
+    value_not_paid=Twin(
         title="Sparse that spends all of epsilon on the tops, and as much again on their values",
         reason="finding the tops costs epsilon, and c values with Lap(c / epsilon) cost epsilon more",
         formula=(
@@ -212,8 +209,7 @@ numeric_sparse = Entry(
             partial(_numeric_loss, rule=NOT_PAID, scale=1.0),
         ),
     ),
-    Twin(
-        name="exact_value",
+    exact_value=Twin(
         title="Numeric Sparse without noise on the values",
         reason="that an answer is a top is hidden by noise, but the answer itself is given away as it is",
         formula="as numeric Sparse, but a top is given away as it is",

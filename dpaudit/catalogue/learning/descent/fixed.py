@@ -119,23 +119,20 @@ dp_sgd_fixed_batches = Entry(
     promise=_accounted(fixed_batch_epsilon),
     default_pair=([*OTHERS, [[1.0, 0.0], 1.0]], [*OTHERS, [[1.0, 0.0], 0.0]]),
 ).with_twins(
-    Twin(
-        name="last",
+    last=Twin(
         title="DP-SGD with batches of exactly B records, the last model",
         reason="the last model is one of those that are private together",
         formula="as DP-SGD with batches of exactly B records; only the last model is released",
         code=coded_sgd(_last_model, batches=_EXACTLY, out=LAST),
         broken=False,
     ),
-    Twin(
-        name="usual_sigma",
+    usual_sigma=Twin(
         title="DP-SGD with batches of exactly B records, claimed as Poisson batches",
         reason="a Poisson batch changes by a record's pull, up to C; in a full batch another pull goes for it: 2 C",
         formula="as DP-SGD with batches of exactly B records; epsilon is that of Poisson batches of the rate B / n",
         promise=_accounted(subsampled_gaussian_epsilon),
     ),
-    Twin(
-        name="noise_over_n",
+    noise_over_n=Twin(
         title="DP-SGD with the noise of an average over all n records",
         reason="a record's share in the average of a batch is 1 / B, not 1 / n: the noise is n / B times too small",
         formula="as DP-SGD with batches of exactly B records, with sigma = noise_multiplier C / n",
@@ -143,8 +140,7 @@ dp_sgd_fixed_batches = Entry(
             "noise_multiplier": noise_multiplier * batch_size / records
         },
     ),
-    Twin(
-        name="one_batch",
+    one_batch=Twin(
         title="DP-SGD that draws one batch of exactly B records for all its steps",
         reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
         formula="the batch of B records is drawn once, before the first step",

@@ -91,15 +91,13 @@ dp_gradient_descent = Entry(
     promise=_gaussian,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
-    Twin(
-        name="no_clipping",
+    no_clipping=Twin(
         title="DP gradient descent without clipping",
         reason="a record of large error moves the model as far as its error is large, and the noise knows no bound",
         formula="as DP gradient descent, with the records' own gradients in the sum",
         code=_descent(losses.unclipped_mu, total=(programs.unclipped_sum, unclipped_total), out=LAST),
     ),
-    Twin(
-        name="clipping_after_averaging",
+    clipping_after_averaging=Twin(
         title="DP gradient descent that clips the average",
         reason="one record can turn the clipped average round, by 2 C, and the noise is for a record's share, C / size",
         formula="the average of the gradients is clipped to C and gets N(0, (noise_multiplier C / size)^2)",
@@ -115,15 +113,13 @@ dp_gradient_descent = Entry(
             [[[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0]],
         ),
     ),
-    Twin(
-        name="noise_at_the_end",
+    noise_at_the_end=Twin(
         title="DP gradient descent with the noise of one step on the last model",
         reason="the record has pulled T times by then, against one draw of noise: T / noise_multiplier, not sqrt(T)",
         formula="T exact steps with clipped gradients, then N(0, (learning_rate noise_multiplier C / size)^2)",
         code=coded(programs.noise_at_the_end, many.noise_at_the_end, losses.noise_at_the_end_mu),
     ),
-    Twin(
-        name="replace_one",
+    replace_one=Twin(
         title="DP gradient descent, claimed for a record replaced",
         reason="a clipped gradient that is replaced can turn round: the sum moves by 2 C, and the noise is for C",
         formula="as DP gradient descent; the claim is made for datasets of one size",
@@ -132,8 +128,7 @@ dp_gradient_descent = Entry(
         promise=partial(_gaussian, relation=Relation.REPLACE_ONE),
         neighbours="datasets of which one record is replaced",
     ),
-    Twin(
-        name="averaged",
+    averaged=Twin(
         title="DP gradient descent, the mean of all models",
         reason="the mean is computed from the models, which are private together",
         formula="as DP gradient descent; the output is the mean of the models after all steps",
@@ -156,37 +151,32 @@ dp_gradient_descent_iterates = Entry(
     promise=_gaussian,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
-    Twin(
-        name="noise_unscaled",
+    noise_unscaled=Twin(
         title="DP gradient descent with noise that does not know the clip norm",
         reason="a record moves the sum by C, and the noise is for 1: C times the loss",
         formula="the noise on every coordinate of the sum is N(0, noise_multiplier^2), whatever C is",
         code=_descent(losses.unscaled_mu, spread=(_of_one, _of_one)),
     ),
-    Twin(
-        name="noise_divided_twice",
+    noise_divided_twice=Twin(
         title="DP gradient descent with the noise averaged twice",
         reason="noise that is made for the average is divided by `size` once more: `size` times the loss",
         formula="the noise on every coordinate of the sum is N(0, (noise_multiplier C / size)^2)",
         code=_descent(losses.divided_twice_mu, spread=(_of_a_share, _of_a_share)),
     ),
-    Twin(
-        name="noise_in_the_first_step",
+    noise_in_the_first_step=Twin(
         title="DP gradient descent with noise in its first step only",
         reason="from one model to the next the later steps are exact, and give the gradient away",
         formula="the noise is added in the first step; the steps after it have none",
         code=_descent(losses.first_step_mu, noise=(programs.first, many.first)),
     ),
-    Twin(
-        name="one_noise",
+    one_noise=Twin(
         title="DP gradient descent with one noise for all steps",
         reason="the noise cancels between two steps, and what is left is how the gradient changed, exactly",
         formula="one draw of N(0, (noise_multiplier C)^2) for every coordinate, added to the sum of each step",
         code=_descent(losses.one_noise_mu, noise=(programs.one, many.one)),
         default_pair=([*OTHERS, [[30.0, 0.0], 0.1]], OTHERS),
     ),
-    Twin(
-        name="seeded_by_the_data",
+    seeded_by_the_data=Twin(
         title="DP gradient descent with noise seeded by the data",
         reason="a seed that is computed from the data gives one record more other noise: no output belongs to both",
         formula="the generator of the noise is seeded with the number of records and one of `seeds` numbers",
@@ -195,8 +185,7 @@ dp_gradient_descent_iterates = Entry(
             Parameter("seeds", 8, "seeds", "the experiments it is repeated for", partial(validate.whole, least=1)),
         ),
     ),
-    Twin(
-        name="update_clipped",
+    update_clipped=Twin(
         title="DP gradient descent that clips the step, learning rate included",
         reason="a step of length C is a gradient of C / learning_rate, and the noise is for one of C",
         formula="learning_rate times the gradient is clipped to C; the noise is that of the parent",
@@ -207,23 +196,20 @@ dp_gradient_descent_iterates = Entry(
             step=(programs.of_the_updates, many.of_the_updates),
         ),
     ),
-    Twin(
-        name="clipping_per_coordinate",
+    clipping_per_coordinate=Twin(
         title="DP gradient descent that clips every coordinate by itself",
         reason="a gradient of C in each of d coordinates has an l2 norm of sqrt(d) C",
         formula="each coordinate of a gradient is clipped to [-C, C]",
         code=_descent(losses.per_coordinate_mu, total=(programs.clipped_coordinates, many.coordinates_clipped)),
         default_pair=([*OTHERS, [[1.0, 1.0], 100.0]], OTHERS),
     ),
-    Twin(
-        name="one_step_accounted",
+    one_step_accounted=Twin(
         title="DP gradient descent, claimed as if it were one step",
         reason="every step tells as much as the first: mu grows with sqrt(T), and the claim does not",
         formula="as the sound one; the claim is 1 / noise_multiplier-GDP",
         promise=lambda noise_multiplier, **_: GaussianDP(1.0 / noise_multiplier, Relation.ADD_OR_REMOVE_ONE),
     ),
-    Twin(
-        name="stopping",
+    stopping=Twin(
         title="DP gradient descent that stops when its true error is small",
         reason="when it stops is computed from the data without noise: a record that no model fits keeps it going",
         formula="as the sound one, up to the first model whose mean absolute error on the data is below `tolerance`",
@@ -231,8 +217,7 @@ dp_gradient_descent_iterates = Entry(
         default_pair=(OTHERS, [*OTHERS, [[0.0, 0.0], 100.0]]),
         parameters=(Parameter("tolerance", 1.0, "units of a label", "the error it stops below", validate.positive),),
     ),
-    Twin(
-        name="momentum",
+    momentum=Twin(
         title="DP gradient descent with momentum",
         reason="the memory is made of noisy gradients, which are private together",
         formula="velocity = momentum velocity + noisy gradient; the step goes along the velocity",
@@ -240,8 +225,7 @@ dp_gradient_descent_iterates = Entry(
         parameters=(Parameter("momentum", 0.9, "share", "what is kept of the last velocity", validate.probability),),
         broken=False,
     ),
-    Twin(
-        name="regularised",
+    regularised=Twin(
         title="DP gradient descent with the regulariser added after the noise",
         reason="the regulariser's gradient is computed from the model, not from the data",
         formula="penalty times the model is added to the noisy gradient",

@@ -71,15 +71,13 @@ dp_sgd = Entry(
     promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
-    Twin(
-        name="one_batch",
+    one_batch=Twin(
         title="DP-SGD that draws one batch for all its steps",
         reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
         formula="the batch is drawn once, before the first step",
         code=coded_sgd(losses.one_batch, batches=(programs.once(programs.poisson), many.once(many.poisson)), out=LAST),
     ),
-    Twin(
-        name="rate_of_one_record",
+    rate_of_one_record=Twin(
         title="DP-SGD, accounted at the rate of a batch of one",
         reason="the accountant was given 1 / n where a record joins with probability batch_size / n",
         formula="as DP-SGD; epsilon is computed for the rate `rate` / `batch_size`",
@@ -102,16 +100,14 @@ dp_sgd_iterates = Entry(
     promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
-    Twin(
-        name="no_clipping",
+    no_clipping=Twin(
         title="DP-SGD without clipping",
         reason="a record's gradient is as long as its features allow, and the noise is for one of length C",
         formula="as DP-SGD, with the records' own gradients in the sum",
         code=coded_sgd(losses.unclipped, clip=(programs.whole, many.whole_pull)),
         default_pair=([*OTHERS, [[0.3, 0.0], 1.0]], OTHERS),
     ),
-    Twin(
-        name="clipping_per_batch",
+    clipping_per_batch=Twin(
         title="DP-SGD that clips the gradient of the batch",
         reason="alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size",
         formula="the average of the batch is clipped to C and gets N(0, (noise_multiplier C / batch_size)^2)",
@@ -122,16 +118,14 @@ dp_sgd_iterates = Entry(
         ),
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
-    Twin(
-        name="realised_batch_size",
+    realised_batch_size=Twin(
         title="DP-SGD that divides by the number of records drawn",
         reason="in a small batch a record's share is large, up to C, and the noise is for C / batch_size",
         formula="the sum is divided by the size of the batch that was drawn, the noise by `batch_size`",
         code=coded_sgd(losses.realised_size, average=(programs.realised, many.realised)),
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
-    Twin(
-        name="shuffled_batches",
+    shuffled_batches=Twin(
         title="DP-SGD with shuffled batches, claimed as Poisson batches",
         reason=(
             "batches are full, so whoever joins pushes another out, and the sum moves by up to 2 C; in a Poisson batch "

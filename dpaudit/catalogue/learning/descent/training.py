@@ -226,9 +226,7 @@ def _twin(
 ) -> Twin:
     """One line of `private_training` is another; the canary comes last, so that a twin without an order keeps one."""
     pair = ([*others, canary], others)
-    return Twin(
-        mistake, f"Private training, {title}", reason, formula, _coded(mistake), default_pair=pair, broken=broken
-    )
+    return Twin(f"Private training, {title}", reason, formula, _coded(mistake), default_pair=pair, broken=broken)
 
 
 private_training = Entry(
@@ -251,20 +249,20 @@ private_training = Entry(
     promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
-    _twin(
+    no_clipping=_twin(
         "no_clipping",
         "gradients not clipped",
         "a gradient is as long as its record makes it, and the noise is for one of length C",
         "the gradients are summed as they are",
         [[3.0, 0.0], 1.0],
     ),
-    _twin(
+    clip_by_batch=_twin(
         "clip_by_batch",
         "the gradient of the batch clipped",
         "alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size",
         "the average of the batch is clipped to C, with noise of noise_multiplier C / batch_size",
     ),
-    _twin(
+    layers=_twin(
         "layers",
         "each layer clipped to the norm of all",
         "a gradient of length C in each of L layers has a length of sqrt(L) C, and the noise is for C "
@@ -272,19 +270,19 @@ private_training = Entry(
         "each coordinate is a layer, clipped to C by itself",
         [[20.0, 20.0], 1.0],
     ),
-    _twin(
+    no_clip_factor=_twin(
         "no_clip_factor",
         "noise that does not know the clip norm",
         "a record moves the sum by C, and the noise is for 1 (jax_privacy's pitfalls)",
         "the noise has the deviation noise_multiplier, whatever C is",
     ),
-    _twin(
+    noise_divided_twice=_twin(
         "noise_divided_twice",
         "noise divided by the batch size twice",
         "the noise of an average is added to a sum, where a record weighs batch_size times as much (jax_privacy 383)",
         "the noise on the sum has the deviation noise_multiplier C / batch_size",
     ),
-    _twin(
+    microbatches=_twin(
         "microbatches",
         "averages of microbatches clipped",
         "a record can turn the average of its microbatch round: 2 C, as TensorFlow Privacy says of its microbatches "
@@ -293,13 +291,13 @@ private_training = Entry(
         [[200.0, 0.0], 1.0],
         [[[-20.0, 0.0], 1.0]],
     ),
-    _twin(
+    one_seed=_twin(
         "one_seed",
         "the same seed in every step",
         "the noise cancels between two steps, and what is left is who was in the batch (jax_privacy's pitfalls)",
         "the generator of the noise is made anew in each step, from one seed",
     ),
-    _twin(
+    shuffled=_twin(
         "shuffled",
         "shuffled batches accounted as Poisson",
         "a record is once in each epoch, not at random, and in a full batch it takes the place of another: 2 C "
@@ -307,41 +305,40 @@ private_training = Entry(
         "each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out",
         others=[[[-20.0, 0.0], 1.0]] * 4,
     ),
-    _twin(
+    last_partial_batch=_twin(
         "last_partial_batch",
         "the last batch of an epoch averaged by its own size",
         "in the short batch that ends an epoch (`drop_last=False`) a record weighs more than 1 / batch_size",
         "each epoch deals the shuffled records out; each batch is averaged, with noise of noise_multiplier C / "
         "batch_size",
     ),
-    _twin(
+    sampled_size=_twin(
         "sampled_size",
         "divided by the number of records drawn",
         "in a small batch a record weighs up to 1, and the noise is for 1 / batch_size (opacus 420 asks for it)",
         "the sum is divided by the size of the batch that was drawn, the noise by `batch_size`",
     ),
-    Twin(
-        name="wrong_length",
+    wrong_length=Twin(
         title="Private training, accounted at the rate of a longer dataset",
         reason="the accountant divided by the length of a loader, and it was not that of the data (opacus 813)",
         formula="as private_training; epsilon is computed for a quarter of `rate`",
         promise=lambda rate, **given: accounted(rate=rate / 4.0, **given),
     ),
-    _twin(
+    padding=_twin(
         "padding",
         "padding left out of the norm",
         "what belongs to padding is in the sum, and no clipping sees it (opacus 792, private-transformers 3)",
         "the last coordinate is that of the padding, and a gradient's norm is that of the others",
         [[0.0, 3.0], 1.0],
     ),
-    _twin(
+    nan_gradients=_twin(
         "nan_gradients",
         "NaN passes the clip",
         "an infinite gradient times C / norm is NaN, as is each sum that it joins (jax_privacy's pitfalls)",
         "gradients that are not finite are clipped as all others",
         [[math.inf, 0.0], 1.0],
     ),
-    _twin(
+    batch_norm=_twin(
         "batch_norm",
         "batch normalisation",
         "one record moves the mean of its batch, and with it each other gradient by up to C (jax_privacy's pitfalls)",
@@ -349,21 +346,21 @@ private_training = Entry(
         [[200.0, 0.0], 0.0],
         [[[0.0, 0.0], 1.0]] * 3,
     ),
-    _twin(
+    noise_first=_twin(
         "noise_first",
         "the noise added before the gradients",
         "a sum does not know its order",
         "the sum starts at its noise, and the clipped gradients are added to that",
         broken=False,
     ),
-    _twin(
+    expected_size=_twin(
         "expected_size",
         "divided by the expected batch size",
         "the expected size is public, and the noise is divided with the sum",
         "sum and noise are divided by `batch_size`",
         broken=False,
     ),
-    _twin(
+    clip_factor=_twin(
         "clip_factor",
         "a millionth in the clip factor",
         "C / (norm + 1e-6) is below C / norm: no gradient gets longer",

@@ -7,8 +7,8 @@ from functools import partial
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import CHEEMA, HAGHTALAB, ROOM, SARKAR
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import CHEEMA, HAGHTALAB, SARKAR, in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred
 from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed, pure_if_replaced
 
@@ -66,8 +66,7 @@ def _uniform_loss(first: Values, second: Values, epsilon: float, bound: float, r
     return 0.0 if len({(_mean(data, bound), len(data)) for data in (first, second)}) == 1 else math.inf
 
 
-laplace_average = Entry(
-    module=ROOM,
+laplace_average = in_room(
     name="laplace_average",
     title="Laplace noise on the average of n values in [0, bound]",
     source=Source(f"{HAGHTALAB}, section 2.1 (an average of m values); {CHEEMA}, 'Privacy vs utility'", DMNS),
@@ -140,8 +139,7 @@ def _observed_bound(data: Values, epsilon: float, bound: float) -> float:
     return max(abs(value) for value in _clipped(data, -bound, bound)) / epsilon
 
 
-laplace_sum = Entry(
-    module=ROOM,
+laplace_sum = in_room(
     name="laplace_sum",
     title="Laplace noise on the sum of values in [-bound, bound]",
     source=Source(f"{SARKAR}, 'Aggregate functions'", DMNS),

@@ -7,8 +7,8 @@ from functools import partial
 
 from dpaudit import validate
 from dpaudit.catalogue.additive.normal import Width, normal, normal_runs
-from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import CHEEMA, SENSITIVITY, in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import GaussianDP, ZeroConcentratedDP
 
@@ -31,8 +31,7 @@ def _rho_loss(first: float, second: float, *, width: Width, **parameters: float)
     return (first - second) ** 2 / (2.0 * width(**parameters) ** 2)
 
 
-gaussian_zcdp = Entry(
-    module=ROOM,
+gaussian_zcdp = in_room(
     name="gaussian_zcdp",
     title="Gaussian noise on a number, as zero-concentrated DP",
     source=Source(
@@ -67,8 +66,7 @@ def _mu_loss(first: float, second: float, mu: float, sensitivity: float) -> floa
     return mu * abs(first - second) / sensitivity
 
 
-gaussian_gdp = Entry(
-    module=ROOM,
+gaussian_gdp = in_room(
     name="gaussian_gdp",
     title="Gaussian noise on a number, as Gaussian DP",
     source=Source(None, "Dong, Roth & Su 2022, Gaussian differential privacy, theorem 2.7"),

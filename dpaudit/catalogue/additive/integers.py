@@ -9,8 +9,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
-from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import SENSITIVITY, in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, doubled, pure, unbounded
 
@@ -85,8 +85,7 @@ def _uniform_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: f
     return noisy
 
 
-geometric = Entry(
-    module=ROOM,
+geometric = in_room(
     name="geometric",
     title="Two-sided geometric noise on an integer",
     source=Source(None, GRS),
@@ -172,8 +171,7 @@ def _wrapped_loss(first: int, second: int, epsilon: float, largest: int) -> floa
     return float(np.max(np.abs(before - after)))
 
 
-clamped_geometric = Entry(
-    module=ROOM,
+clamped_geometric = in_room(
     name="clamped_geometric",
     title="Geometric noise on a count, clamped to the range of the count",
     source=Source(None, GRS),

@@ -8,8 +8,8 @@ from functools import partial
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Program, Source, Twin
+from dpaudit.catalogue.additive.shared import CHEEMA, SENSITIVITY, in_room
+from dpaudit.catalogue.entry import Code, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, also, approximate, pure, unbounded
 from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
@@ -74,8 +74,7 @@ def _laplace_scale(data: float, rng: Rng, epsilon: float, delta: float, sensitiv
     return data + rng.normal(scale=sensitivity / epsilon)
 
 
-gaussian = Entry(
-    module=ROOM,
+gaussian = in_room(
     name="gaussian",
     title="Gaussian noise on a number, the classic calibration",
     source=Source(
@@ -132,8 +131,7 @@ def halved_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     return sensitivity * (c + math.sqrt(c * c + epsilon)) / (epsilon * math.sqrt(2.0))
 
 
-gaussian_version_2 = Entry(
-    module=ROOM,
+gaussian_version_2 = in_room(
     name="gaussian_version_2",
     title="Gaussian noise on a number, the notes' second calibration as printed",
     source=Source(
@@ -149,8 +147,7 @@ gaussian_version_2 = Entry(
     default_pair=(10, 9),
 )
 
-gaussian_version_2_corrected = Entry(
-    module=ROOM,
+gaussian_version_2_corrected = in_room(
     name="gaussian_version_2_corrected",
     title="Gaussian noise on a number, the second calibration without its extra factor 2",
     source=Source(
@@ -188,8 +185,7 @@ def tail_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     return sensitivity / gaussian_mu_of_tail(epsilon, delta)
 
 
-gaussian_analytic = Entry(
-    module=ROOM,
+gaussian_analytic = in_room(
     name="gaussian_analytic",
     title="Gaussian noise on a number, the analytic calibration",
     source=Source(None, BALLE_WANG),

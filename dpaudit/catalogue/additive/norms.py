@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.normal import DELTA, SMALL_EPSILON, classic_sigma
-from dpaudit.catalogue.additive.shared import CS208, ROOM
+from dpaudit.catalogue.additive.shared import CS208, in_room
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, normal_each
 from dpaudit.catalogue.promises import EPSILON, approximate, pure, unbounded
@@ -120,8 +120,7 @@ NOISES: dict[str, Noise] = {"l1": _l1_noise, "l2": _l2_noise, "linf": _linf_nois
 
 
 def _printed(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
-    return Entry(
-        module=ROOM,
+    return in_room(
         name=f"norm_{norm}",
         title=f"The norm mechanism for the {norm} norm, as the notes print it",
         source=Source(f"{CS208}, section 5.2 (the norm mechanism)", HARDT_TALWAR),
@@ -136,8 +135,7 @@ def _printed(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
 
 
 def _tight(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
-    return Entry(
-        module=ROOM,
+    return in_room(
         name=f"k_norm_{norm}",
         title=f"The norm mechanism for the {norm} norm, without the factor 2",
         source=Source(f"{CS208}, section 5.2 (the norm mechanism), with the 2 left out", HARDT_TALWAR),
@@ -214,8 +212,7 @@ def _sigma(data: Vector, epsilon: float, delta: float, sensitivity: float) -> fl
     return classic_sigma(epsilon, delta, sensitivity)
 
 
-gaussian_vector = Entry(
-    module=ROOM,
+gaussian_vector = in_room(
     name="gaussian_vector",
     title="Gaussian noise on each of m answers, for their Euclidean distance",
     source=Source(f"{CS208}, claim 5.5", "Dwork & Roth 2014, The algorithmic foundations, theorem A.1"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.additive.shared import SENSITIVITY, in_room
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import DMNS, EPSILON, pure
 from dpaudit.losses.laplace import vector_loss
@@ -36,8 +36,7 @@ def _prefix_sums_loss(first: Answers, second: Answers, epsilon: float, sensitivi
     return vector_loss(np.asarray(first, float), np.asarray(second, float), sensitivity / epsilon)
 
 
-prefix_sums = Entry(
-    module=ROOM,
+prefix_sums = in_room(
     name="prefix_sums",
     title="Running totals of noisy answers",
     source=Source(

@@ -1,11 +1,13 @@
-"""What the entries of this room share: a parameter and the sources."""
+"""What the entries of this room share: their room, a parameter and the sources."""
 
 from __future__ import annotations
 
-from dpaudit import validate
-from dpaudit.catalogue.entry import Parameter
+from functools import partial
 
-ROOM = "dpaudit.catalogue.additive"
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter
+
+in_room = partial(Entry, module="dpaudit.catalogue.additive")
 
 HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
 CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"

@@ -9,8 +9,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, HAGHTALAB, ROOM, SARKAR, SENSITIVITY
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import BASSI, HAGHTALAB, SARKAR, SENSITIVITY, in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
 from dpaudit.catalogue.promises import DMNS, EPSILON, doubled, pure, unbounded
@@ -140,8 +140,7 @@ def _clamped_output_loss(first: float, second: float, epsilon: float, sensitivit
     return clamped_loss(first, second, sensitivity / epsilon, 0.0, largest)
 
 
-laplace = Entry(
-    module=ROOM,
+laplace = in_room(
     name="laplace",
     title="Laplace noise on a number",
     source=Source(

@@ -8,8 +8,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import SENSITIVITY, in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, doubled
 from dpaudit.claims import PureDP
@@ -61,8 +61,7 @@ def _snapping_loss(first: float, second: float, epsilon: float, sensitivity: flo
     return clamped_loss(answers[0], answers[1], scale, -edge, edge)
 
 
-snapping = Entry(
-    module=ROOM,
+snapping = in_room(
     name="snapping",
     title="Laplace noise snapped to a grid of powers of two",
     source=Source(None, "Mironov 2012, On significance of the least significant bits for differential privacy"),

@@ -9,8 +9,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
-from dpaudit.catalogue.additive.shared import ROOM
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import also, pure
 from dpaudit.claims import PureDP
@@ -53,8 +53,7 @@ def _truncated_loss(first: int, second: int, epsilon: float, n: int) -> float:
     return largest_log_ratio(*(geosample_law(geosample_steps(epsilon), n, count) for count in (first, second)))
 
 
-truncated_geometric = Entry(
-    module=ROOM,
+truncated_geometric = in_room(
     name="truncated_geometric",
     title="Geometric noise on a count, truncated to the range of the count, in whole numbers",
     source=Source(None, f"{BV}; {BICHSEL}"),

@@ -9,8 +9,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, ROOM
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, laplace
 from dpaudit.catalogue.promises import DMNS, EPSILON, pure, pure_if_added_or_removed
 
@@ -40,8 +40,7 @@ def _inverted_scale(data: Answers, rng: Rng, epsilon: float, sensitivity: float)
     return tuple(answer + rng.laplace(scale=epsilon / sensitivity) for answer in data)
 
 
-laplace_vector = Entry(
-    module=ROOM,
+laplace_vector = in_room(
     name="laplace_vector",
     title="Laplace noise on each of m answers",
     source=Source(f"{BASSI}, 'Laplace mechanism (cont.)'; {CHEEMA}, 'The Laplace mechanism'", DMNS),
@@ -80,8 +79,7 @@ def _counted(data: Rows, queries: int, **_: float) -> Reals:
     return np.array([sum(row[j] for row in data) for j in range(queries)], float)
 
 
-counting_queries = Entry(
-    module=ROOM,
+counting_queries = in_room(
     name="counting_queries",
     title="Laplace noise on m counting queries about the same people",
     source=Source(f"{BASSI}, 'Accuracy of queries under the Laplace mechanism'", DMNS),
@@ -128,8 +126,7 @@ def _shared_noise_loss(first: Records, second: Records, epsilon: float, cells: i
     return epsilon * abs(float(moves[0])) if len(moves) == 1 else math.inf
 
 
-histogram = Entry(
-    module=ROOM,
+histogram = in_room(
     name="histogram",
     title="Laplace noise on the counts of a histogram",
     source=Source(f"{BASSI}, 'Preliminaries (cont.)' (disjoint counting queries)", DMNS),

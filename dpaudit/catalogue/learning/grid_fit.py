@@ -11,11 +11,11 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Places, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM, Data
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.learning.output_noise import Data, in_room
 from dpaudit.catalogue.learning.sums import clipped
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.losses.discrete import largest_log_ratio
 
 SPAN = 4.0  # of the squared loss of a record: |x|, |y| and |theta| are at most 1
@@ -147,8 +147,7 @@ def _with(program: Callable[..., Any], law: Any) -> Code:
     return Code(program, partial(_runs, law=law), partial(_loss, law=law))
 
 
-exponential_fit = Entry(
-    module=ROOM,
+exponential_fit = in_room(
     name="exponential_fit",
     title="Regression by the exponential mechanism on a grid",
     source=Source(
@@ -159,14 +158,12 @@ exponential_fit = Entry(
         "theta on a grid of [-1, 1] with probability proportional to e^(-epsilon n L(theta) / (2 D)), "
         "L(theta) = (1/n) sum (y - theta x)^2 + lambda theta^2, x and y clipped to [-1, 1], D = 4"
     ),
-    neighbours=REPLACED,
     code=Code(_fit, _runs, _loss),
     parameters=(
         EPSILON,
         Parameter("weight", 0.1, "loss per squared slope", "lambda, of the regulariser", validate.positive),
         Parameter("cells", 5, "slopes", "how many the grid holds", partial(validate.whole, least=2)),
     ),
-    promise=pure_if_replaced,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
 ).with_twins(
     sum_for_average=Twin(

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
-from dpaudit.catalogue.learning.output_noise import LABELLED, ROOM, Data
+from dpaudit.catalogue.entry import Code, Source, Twin
+from dpaudit.catalogue.learning.output_noise import LABELLED, Data, in_room
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.optimum import LOGISTIC, WEIGHT, in_unit_ball
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.errors import InvalidSpec
 
 Terms = Callable[[int, float, float], tuple[float, float]]
@@ -169,8 +169,7 @@ _CODE = Code(_objective, _runs, _loss)
 _OTHERS: Data = [[0.1, 0.1, 1], [0.1, -0.1, -1]]
 _ALIKE: Data = [[0.1, -1]] * 7
 
-objective_perturbation = Entry(
-    module=ROOM,
+objective_perturbation = in_room(
     name="objective_perturbation",
     title="Objective perturbation of logistic regression",
     source=Source(
@@ -186,7 +185,6 @@ objective_perturbation = Entry(
     neighbours=LABELLED,
     code=_CODE,
     parameters=(EPSILON, replace(WEIGHT, default=0.01)),
-    promise=pure_if_replaced,
     default_pair=([*_OTHERS, [1.0, 0.0, 1]], [*_OTHERS, [0.0, 1.0, 1]]),
 ).with_twins(
     no_correction=Twin(

@@ -26,9 +26,9 @@ Data = list[list[float]]
 Fit = Callable[[Data, float], Reals]
 Rate = Callable[[Data, float, float], float]
 
-ROOM = "dpaudit.catalogue.learning"
 NOTES = "CS 208, notes 002, 'Output Perturbation'"
 REPLACED = "datasets of n records that differ in one of them"
+in_room = partial(Entry, module="dpaudit.catalogue.learning", neighbours=REPLACED, promise=pure_if_replaced)
 LABELLED = "datasets of n records, all labels -1 or +1, that differ in one of them"
 
 _OTHERS: Data = [
@@ -135,8 +135,7 @@ def _radius_loss(first: Data, second: Data, **given: Any) -> float:
 
 _CODE = Code(_output, _output_runs, _loss)
 
-output_perturbation = Entry(
-    module=ROOM,
+output_perturbation = in_room(
     name="output_perturbation",
     title="Output perturbation of a support vector machine",
     source=Source(NOTES, CMS),
@@ -147,7 +146,6 @@ output_perturbation = Entry(
     neighbours=LABELLED,
     code=_CODE,
     parameters=(EPSILON, WEIGHT),
-    promise=pure_if_replaced,
     default_pair=_PAIR,
 ).with_twins(
     half_sensitivity=Twin(
@@ -235,8 +233,7 @@ def _one_draw_loss(first: Data, second: Data, **given: Any) -> float:
     return math.inf if np.ptp(one - other) > 1e-9 else abs(float(one[0] - other[0])) / sigma
 
 
-gaussian_output_perturbation = Entry(
-    module=ROOM,
+gaussian_output_perturbation = in_room(
     name="gaussian_output_perturbation",
     title="Output perturbation of logistic regression, normal noise",
     source=Source(

@@ -14,10 +14,10 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.learning.output_noise import in_room
 from dpaudit.catalogue.noise import Rng, centred_each
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON
 
 Data = list[list[int]]
 
@@ -129,16 +129,13 @@ def _uniform_loss(first: Data, second: Data, epsilon: float, bits: int, toleranc
     return 0.0 if np.array_equal(_shares(first, bits), _shares(second, bits)) else math.inf
 
 
-statistical_queries = Entry(
-    module=ROOM,
+statistical_queries = in_room(
     name="statistical_queries",
     title="All K statistical queries, answered with noise",
     source=Source(HAGHTALAB, BLUM),
     formula="the share of records with x < t and y = 1, plus Lap(K / (epsilon m)), for t = 1, ..., K = 2^bits - 1",
-    neighbours=REPLACED,
     code=_ANSWERS,
     parameters=(EPSILON, BITS),
-    promise=pure_if_replaced,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(
     budget_not_divided=Twin(

@@ -12,11 +12,11 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.output_noise import NOTES, REPLACED, ROOM, Data
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.learning.output_noise import NOTES, Data, in_room
 from dpaudit.catalogue.learning.sums import clipped
 from dpaudit.catalogue.noise import Rng, centred
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON
 
 _OTHERS: Data = [
     [0.5, 0.4],
@@ -62,8 +62,7 @@ def _code(*, clip: bool = True, average: bool = True) -> Code:
     return centred(fit, _scale, program)
 
 
-ridge_output_perturbation = Entry(
-    module=ROOM,
+ridge_output_perturbation = in_room(
     name="ridge_output_perturbation",
     title="Output perturbation of ridge regression",
     source=Source(
@@ -74,14 +73,12 @@ ridge_output_perturbation = Entry(
         "w* + Lap(S / epsilon), w* = argmin (1/n) sum (y - w x)^2 + lambda w^2, x clipped to [-1, 1] and y to [-B, B], "
         "S = 2 B (1 + 1 / (2 sqrt(lambda))) / (n lambda)"
     ),
-    neighbours=REPLACED,
     code=_code(),
     parameters=(
         EPSILON,
         Parameter("weight", 1.0, "squared units of x", "lambda, of the regulariser", validate.positive),
         Parameter("bound", 1.0, "units of y", "B, what labels are clipped to", validate.positive),
     ),
-    promise=pure_if_replaced,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
 ).with_twins(
     labels_not_clipped=Twin(

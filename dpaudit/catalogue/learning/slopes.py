@@ -12,10 +12,10 @@ from functools import partial
 import numpy as np
 
 from dpaudit.arrays import Masked, Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
-from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM, Data
+from dpaudit.catalogue.entry import Code, Source, Twin
+from dpaudit.catalogue.learning.output_noise import Data, in_room
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON
 
 PARTS = 3.0  # variance, covariance and intercept share epsilon
 _SAME = 1e-12
@@ -152,8 +152,7 @@ def _exact_variance_loss(first: Data, second: Data, epsilon: float) -> float:
     return float(np.max(ratio + shift / (1.0 + np.abs(slope))))
 
 
-noisy_stats = Entry(
-    module=ROOM,
+noisy_stats = in_room(
     name="noisy_stats",
     title="NoisyStats: slope and intercept from noisy moments",
     source=Source(
@@ -164,10 +163,8 @@ noisy_stats = Entry(
         "slope = (n cov + Lap(s)) / (n var + Lap(s)), s = 3 (1 - 1/n) / epsilon, no line where the divisor is not "
         "positive; intercept = mean y - slope * mean x + Lap(3 (1 + |slope|) / (n epsilon)); x, y clipped to [0, 1]"
     ),
-    neighbours=REPLACED,
     code=Code(_noisy_stats, _runs, _loss),
     parameters=(EPSILON,),
-    promise=pure_if_replaced,
     default_pair=([*_OTHERS, [0.0, 1.0]], [*_OTHERS, [1.0, 1.0]]),
 ).with_twins(
     exact_variance=Twin(

@@ -16,12 +16,12 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.learning.learners import LEARNER, LEARNERS, Asking, Query, following, learned, named
-from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
+from dpaudit.catalogue.learning.output_noise import in_room
 from dpaudit.catalogue.learning.queries import BITS, BLUM, HAGHTALAB, TOLERANCE, Data
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON, doubled
 from dpaudit.losses.discrete import largest_log_ratio
 
 Means = Callable[[Query], float]
@@ -145,8 +145,7 @@ def _in_turn(data: Data, epsilon: float, bits: int, **_: float | str) -> dict[st
     return {"epsilon": epsilon * LEARNERS["scan"].queries(bits), "learner": "scan"}
 
 
-sq_learner = Entry(
-    module=ROOM,
+sq_learner = in_room(
     name="sq_learner",
     title="Private PAC learner from statistical queries",
     source=Source(HAGHTALAB, BLUM),
@@ -155,10 +154,8 @@ sq_learner = Entry(
         "records plus Lap(K / (epsilon m)); the output is the hypothesis (threshold: binary search for h_t(x) = "
         "[x >= t], where t is too large if the share of records with x < t and y = 1 exceeds tau)"
     ),
-    neighbours=REPLACED,
     code=Code(_hypothesis, _hypothesis_runs, _hypothesis_loss).given(margin=0.0),
     parameters=(EPSILON, replace(BITS, default=3), replace(TOLERANCE, default=0.15), LEARNER),
-    promise=pure_if_replaced,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(
     half_noise=Twin(

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
-from dpaudit.catalogue.learning.output_noise import ROOM, Data
+from dpaudit.catalogue.entry import Code, Source, Twin
+from dpaudit.catalogue.learning.output_noise import Data, in_room
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 
@@ -108,8 +108,7 @@ def _one_draw_loss(first: Data, second: Data, epsilon: float) -> float:
 
 _CODE = Code(_sums, _runs, _loss)
 
-regression_from_sums = Entry(
-    module=ROOM,
+regression_from_sums = in_room(
     name="regression_from_sums",
     title="Linear regression from noisy sufficient statistics",
     source=Source(

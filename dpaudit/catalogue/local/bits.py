@@ -9,14 +9,12 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Bits
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.local.values import in_room
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure_if_local, unbounded
+from dpaudit.catalogue.promises import EPSILON, unbounded
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.discrete import largest_log_ratio
-
-ROOM = "dpaudit.catalogue.local"
-
 
 # --- randomised response ------------------------------------------------------------------------------------------
 
@@ -76,8 +74,7 @@ def _one_sided_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
     return ((rng.random(runs) < keep) & (data == 1)).astype(np.int8)
 
 
-randomised_response = Entry(
-    module=ROOM,
+randomised_response = in_room(
     name="randomised_response",
     title="Randomised response on one bit",
     source=Source(None, "Warner 1965, Randomized response: a survey technique for eliminating evasive answer bias"),
@@ -157,8 +154,7 @@ def _bit(chance: Callable[[float, float], float]) -> Code:
     )
 
 
-one_bit_mean = Entry(
-    module=ROOM,
+one_bit_mean = in_room(
     name="one_bit_mean",
     title="A number in [-1, 1] as one randomised bit",
     source=Source(None, "Duchi, Jordan & Wainwright 2013, Local privacy and statistical minimax rates"),
@@ -166,7 +162,6 @@ one_bit_mean = Entry(
     neighbours="any two numbers",
     code=_bit(_chance),
     parameters=(EPSILON,),
-    promise=pure_if_local,
     default_pair=(0.8, -1.0),
 ).with_twins(
     full_slope=Twin(

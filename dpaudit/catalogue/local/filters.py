@@ -10,9 +10,9 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Bits, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.local.bloom import filter_of
-from dpaudit.catalogue.local.values import ROOM
+from dpaudit.catalogue.local.values import in_room
 from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import PureDP, Relation
 
@@ -98,8 +98,7 @@ def _only_set_bits_loss(first: int, second: int, f: float, bits: int, hashes: in
     return math.inf if any(_differing(first, second, bits, hashes)) else 0.0
 
 
-rappor_one_time = Entry(
-    module=ROOM,
+rappor_one_time = in_room(
     name="rappor_one_time",
     title="One-time RAPPOR: the permanent randomised response of a Bloom filter",
     source=Source(None, PAPER),
@@ -213,8 +212,7 @@ def _same_report_again_runs(data: int, runs: int, rng: Rng, reports: int, **give
     return np.tile(_rappor_runs(data, runs, rng, reports=1, **given), reports)
 
 
-rappor = Entry(
-    module=ROOM,
+rappor = in_room(
     name="rappor",
     title="RAPPOR: several reports from one permanent randomised response",
     source=Source(None, PAPER),

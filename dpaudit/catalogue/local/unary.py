@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Bits, Bools, Reals
-from dpaudit.catalogue.entry import Code, Entry, Program, Source, Twin
-from dpaudit.catalogue.local.values import ROOM, VALUES
+from dpaudit.catalogue.entry import Code, Program, Source, Twin
+from dpaudit.catalogue.local.values import VALUES, in_room
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_local
+from dpaudit.catalogue.promises import EPSILON, doubled
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.encoding import independent, one_hot, patterns
 
@@ -161,16 +161,13 @@ def _until(valid: Callable[[Bits], Bools], chances: Callable[[float], Chances], 
     return Code(run, sampler, loss)
 
 
-symmetric_unary = Entry(
-    module=ROOM,
+symmetric_unary = in_room(
     name="symmetric_unary",
     title="Symmetric unary encoding",
     source=Source(None, f"{WANG} (after Erlingsson, Pihur & Korolova 2014, RAPPOR, its basic form)"),
     formula="the k bits of the unary code, each kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
-    neighbours="any two values",
     code=_bits(_symmetric, _symmetric_unary),
     parameters=(EPSILON, VALUES),
-    promise=pure_if_local,
     default_pair=(0, 3),
 ).with_twins(
     budget_per_bit=Twin(
@@ -215,16 +212,13 @@ def _optimised_unary(data: int, rng: Rng, epsilon: float, k: int) -> Report:
     return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
 
 
-optimised_unary = Entry(
-    module=ROOM,
+optimised_unary = in_room(
     name="optimised_unary",
     title="Optimised unary encoding",
     source=Source(None, WANG),
     formula="k bits: 1 with probability 1/2 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
-    neighbours="any two values",
     code=_bits(_optimised, _optimised_unary),
     parameters=(EPSILON, VALUES),
-    promise=pure_if_local,
     default_pair=(0, 3),
 ).with_twins(
     ones_likelier=Twin(

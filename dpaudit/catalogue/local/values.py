@@ -16,7 +16,9 @@ from dpaudit.catalogue.promises import EPSILON, pure_if_local
 from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
 
-ROOM = "dpaudit.catalogue.local"
+in_room = partial(
+    Entry, module="dpaudit.catalogue.local", neighbours="any two values", promise=pure_if_local
+)
 VALUES = Parameter("k", 4, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
 
 
@@ -95,16 +97,13 @@ def _bit_by_bit_loss(first: int, second: int, epsilon: float, k: int) -> float:
     return epsilon * (first ^ second).bit_count()
 
 
-k_randomised_response = Entry(
-    module=ROOM,
+k_randomised_response = in_room(
     name="k_randomised_response",
     title="Randomised response on one of k values",
     source=Source(None, "Kairouz, Bonawitz & Ramage 2016, Discrete distribution estimation under local privacy"),
     formula="the value with probability e^epsilon / (e^epsilon + k - 1), otherwise any other one, all equally likely",
-    neighbours="any two values",
     code=Code(_k_ary, _k_ary_runs, _k_ary_loss),
     parameters=(EPSILON, VALUES),
-    promise=pure_if_local,
     default_pair=(0, 3),
 ).with_twins(
     binary_keep=Twin(
@@ -186,8 +185,7 @@ def _holding(keep: Callable[[float, int, int], float], program: Program | None =
     )
 
 
-subset_selection = Entry(
-    module=ROOM,
+subset_selection = in_room(
     name="subset_selection",
     title="Subset selection: a report of several values, the true one likely among them",
     source=Source(
@@ -199,7 +197,6 @@ subset_selection = Entry(
         "`size` of the k values: the true one and size - 1 random others with probability "
         "size e^epsilon / (size e^epsilon + k - size), otherwise `size` random others"
     ),
-    neighbours="any two values",
     code=_holding(_subset_selection_keep),
     parameters=(EPSILON, SIX, SIZE),
     promise=_subset_claim,

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced, rate, scale
-from dpaudit.catalogue.selection.races import BASSI, NEIGHBOURS, ROOM, SENSITIVITY
+from dpaudit.catalogue.selection.races import BASSI, NEIGHBOURS, SENSITIVITY, in_room
 from dpaudit.losses.selecting import (
     exponential,
     largest_one_sided,
@@ -51,8 +51,7 @@ def _one_sided_value_only(data: Answers, rng: Rng, epsilon: float, sensitivity: 
     return max(answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data)
 
 
-report_noisy_max_exponential = Entry(
-    module=ROOM,
+report_noisy_max_exponential = in_room(
     name="report_noisy_max_exponential",
     title="Report Noisy Max with exponential noise",
     source=Source(
@@ -138,8 +137,7 @@ def _gumbel_value_loss(first: Answers, second: Answers, epsilon: float, sensitiv
     return _GUMBEL_LOSS(first, second, epsilon=epsilon, sensitivity=sensitivity)
 
 
-report_noisy_max_gumbel = Entry(
-    module=ROOM,
+report_noisy_max_gumbel = in_room(
     name="report_noisy_max_gumbel",
     title="Report Noisy Max with Gumbel noise",
     source=Source(BASSI, "McSherry & Talwar 2007, Mechanism design via differential privacy (the law of the index)"),

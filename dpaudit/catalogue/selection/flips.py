@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 
 from dpaudit.arrays import Places, Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import by_law, compared, of_answers, rate
-from dpaudit.catalogue.selection.races import ROOM
+from dpaudit.catalogue.selection.races import in_room
 from dpaudit.catalogue.selection.utilities import UTILITY
 from dpaudit.losses.selecting import exponential, flip_in_order, flip_one_coin
 from dpaudit.losses.selecting import permute_and_flip as law_of
@@ -92,8 +92,7 @@ def _drawn_again(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) 
             return candidate
 
 
-permute_and_flip = Entry(
-    module=ROOM,
+permute_and_flip = in_room(
     name="permute_and_flip",
     title="Permute-and-flip",
     source=Source(

@@ -8,11 +8,11 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Masked, Places, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.selection.draws import by_law, chosen, compared, pick, with_values
-from dpaudit.catalogue.selection.races import ROOM
+from dpaudit.catalogue.selection.races import in_room
 from dpaudit.losses.selecting import exponential
 
 Records = list[int]
@@ -107,8 +107,7 @@ def _loss_released_loss(first: Records, second: Records, epsilon: float) -> floa
     return compared(_law)(first, second, epsilon=epsilon) if same else math.inf
 
 
-exponential_mechanism_learning = Entry(
-    module=ROOM,
+exponential_mechanism_learning = in_room(
     name="exponential_mechanism_learning",
     title="Learning by the exponential mechanism",
     source=Source(

@@ -10,11 +10,11 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.selection.draws import by_law, pick
-from dpaudit.catalogue.selection.races import ROOM
+from dpaudit.catalogue.selection.races import in_room
 from dpaudit.catalogue.selection.utilities import CHEEMA
 from dpaudit.losses.selecting import exponential
 
@@ -85,8 +85,7 @@ def _chain_law(data: Records, epsilon: float, top: int, steps: int) -> Reals:
     return np.asarray(np.linalg.matrix_power(step, steps)[_median(data)])
 
 
-private_median = Entry(
-    module=ROOM,
+private_median = in_room(
     name="private_median",
     title="A median by the exponential mechanism",
     source=Source(

@@ -9,10 +9,11 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Places, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, doubled, pure
 from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced
+from dpaudit.catalogue.selection.races import in_room
 from dpaudit.losses.comparisons import below, winning
 from dpaudit.losses.selecting import releasing
 
@@ -113,8 +114,7 @@ def _grouped_law(data: list[float], epsilon: float) -> Reals:
     return np.add.reduceat(winning(np.asarray(data, float), 1.0 / epsilon), np.arange(0, len(data), 2))
 
 
-report_noisy_max = Entry(
-    module="dpaudit.catalogue.selection",
+report_noisy_max = in_room(
     name="report_noisy_max",
     title="Report Noisy Max over counts",
     source=Source(

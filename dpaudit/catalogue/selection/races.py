@@ -18,7 +18,7 @@ from dpaudit.losses.selecting import releasing, top_two
 
 Answers = list[float]
 
-ROOM = "dpaudit.catalogue.selection"
+in_room = partial(Entry, module="dpaudit.catalogue.selection")
 SENSITIVITY = Parameter(
     "sensitivity", 1.0, "units of the answers", "how far one person moves each answer", validate.positive
 )
@@ -75,8 +75,7 @@ def _unpaid_value_loss(first: Answers, second: Answers, epsilon: float, sensitiv
     return float(np.max(index + np.abs(before - after) * epsilon / sensitivity))
 
 
-report_noisy_max_general = Entry(
-    module=ROOM,
+report_noisy_max_general = in_room(
     name="report_noisy_max_general",
     title="Report Noisy Max over any queries",
     source=Source(

@@ -9,11 +9,11 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Masked, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
 from dpaudit.catalogue.selection.draws import by_law, chosen, of_answers, pick, rate, with_values
-from dpaudit.catalogue.selection.races import ROOM
+from dpaudit.catalogue.selection.races import in_room
 from dpaudit.losses.selecting import exponential
 
 Utilities = list[float]
@@ -67,8 +67,7 @@ def _less_cost(data: int, too_low: float, too_high: float, top: int, **_: float)
     return [-max(too_low * (data - candidate), too_high * (candidate - data)) for candidate in range(top + 1)]
 
 
-exponential_mechanism = Entry(
-    module=ROOM,
+exponential_mechanism = in_room(
     name="exponential_mechanism",
     title="The exponential mechanism",
     source=Source(CHEEMA, MCSHERRY),
@@ -164,8 +163,7 @@ def _seen_law(data: Votes, epsilon: float, candidates: int) -> Reals:
     return exponential(np.where(counts > 0.0, counts, -np.inf), epsilon)
 
 
-most_common = Entry(
-    module=ROOM,
+most_common = in_room(
     name="most_common",
     title="The most common value by the exponential mechanism, without the 2",
     source=Source(CHEEMA, f"{MCSHERRY}; Dwork & Roth 2014 (utilities that all move one way)"),

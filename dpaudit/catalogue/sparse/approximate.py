@@ -6,9 +6,9 @@ import math
 from functools import partial
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Parameter, Source, Twin
 from dpaudit.catalogue.promises import approximate
-from dpaudit.catalogue.sparse.common import BASSI, BOOK, NEIGHBOURS, ROOM, THRESHOLD
+from dpaudit.catalogue.sparse.common import BASSI, BOOK, THRESHOLD, in_room
 from dpaudit.catalogue.sparse.losses import bits_loss_at, by_rule
 from dpaudit.catalogue.sparse.runs import Rule
 
@@ -44,8 +44,7 @@ NO_QUERY_NOISE = Rule(lambda epsilon, c, delta: (noise_level(epsilon, c, delta),
 
 _by_rule = partial(by_rule, loss=bits_loss_at)
 
-sparse_approximate = Entry(
-    module=ROOM,
+sparse_approximate = in_room(
     name="sparse_approximate",
     title="Sparse with the noise of advanced composition",
     source=Source(
@@ -55,8 +54,6 @@ sparse_approximate = Entry(
         "with sigma = 2 sqrt(2 c ln(1 / delta)) / epsilon: the threshold gets a draw of Lap(sigma), anew after each "
         "top, each answer Lap(2 sigma); halt at the c-th top"
     ),
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=_by_rule(RIGHT),
     parameters=(EPSILON, THRESHOLD, TOPS, DELTA),
     promise=approximate,

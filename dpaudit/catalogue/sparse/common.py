@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Parameter
+from dpaudit.catalogue.entry import Entry, Parameter
+from dpaudit.catalogue.promises import EPSILON, pure
 
 TOP, BOTTOM = 1, 0
 
-ROOM = "dpaudit.catalogue.sparse"
 BASSI = "Bassi 2019, notes 001"
 BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
 LYU = "Lyu, Su & Li 2017, Understanding the sparse vector technique for differential privacy"
@@ -17,3 +17,12 @@ NEIGHBOURS = "vectors of answers that each move by at most 1, in any direction"
 
 THRESHOLD = Parameter("threshold", 0.0, "units of the answers", "what the answers are compared with", validate.real)
 TOPS = Parameter("c", 2, "answers", "the tops after which a run halts", partial(validate.whole, least=1))
+
+in_room = partial(
+    Entry,
+    module="dpaudit.catalogue.sparse",
+    neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
+    parameters=(EPSILON, THRESHOLD, TOPS),
+    promise=pure,
+)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.entry import Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
+from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, TOP, in_room
 from dpaudit.catalogue.sparse.losses import by_rule
 from dpaudit.catalogue.sparse.runs import Answers, Rule
 
@@ -41,8 +40,7 @@ def _halved_again(data: Answers, rng: Rng, epsilon: float, threshold: float, c: 
     return tuple(output)
 
 
-sparse_monotone = Entry(
-    module=ROOM,
+sparse_monotone = in_room(
     name="sparse_monotone",
     title="Sparse for counts: half the noise on the answers",
     source=Source(None, f"{LYU}, section 4.3 (monotonic queries)"),
@@ -50,8 +48,6 @@ sparse_monotone = Entry(
     neighbours="vectors of answers that all rise, or all fall, by at most 1: counts when one person comes or goes",
     adjacency=("up", "down"),
     code=by_rule(RIGHT, _monotone),
-    parameters=(EPSILON, THRESHOLD, TOPS),
-    promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, 0, 0], [2, 2, 2, 2, 2, 2, 0, 0]),
 ).with_twins(
     general_queries=Twin(

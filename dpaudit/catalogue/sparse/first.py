@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP
+from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, THRESHOLD, TOP, in_room
 from dpaudit.catalogue.sparse.losses import by_rule
 from dpaudit.catalogue.sparse.runs import Answers, Rule
 from dpaudit.losses.released import announced_threshold_loss
@@ -111,8 +111,7 @@ def _threshold_released_loss(first: Answers, second: Answers, epsilon: float, **
     return max(announced_threshold_loss(one, other, 4.0 / epsilon) for one, other in ((p, q), (q, p)))
 
 
-above_threshold = Entry(
-    module=ROOM,
+above_threshold = in_room(
     name="above_threshold",
     title="AboveThreshold: the first answer above a threshold",
     source=Source(
@@ -120,11 +119,8 @@ above_threshold = Entry(
         "Dwork, Naor, Reingold, Rothblum & Vadhan 2009; Dwork & Roth 2014, algorithm 1",
     ),
     formula="the threshold gets a draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the first top",
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=by_rule(RIGHT, _above_threshold),
     parameters=(EPSILON, THRESHOLD),
-    promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, 1, -1], [2, 2, 2, 2, 2, 2, 2, -2]),
 ).with_twins(
     no_threshold_noise=Twin(

@@ -6,10 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
+from dpaudit.catalogue.sparse.common import BOTTOM, LYU, TOP, in_room
 from dpaudit.catalogue.sparse.losses import by_rule
 from dpaudit.catalogue.sparse.runs import Answers, Rule, Scales, compared_values
 from dpaudit.losses.released import one_threshold_values_loss
@@ -111,17 +110,12 @@ def _query_noise_not_scaled(data: Answers, rng: Rng, epsilon: float, threshold: 
     return tuple(output)
 
 
-sparse_lyu_1 = Entry(
-    module=ROOM,
+sparse_lyu_1 = in_room(
     name="sparse_lyu_1",
     title="Sparse with one noisy threshold (algorithm 1 of Lyu, Su & Li)",
     source=Source(None, f"{LYU}, algorithm 1"),
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon); halt at the c-th top",
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=by_rule(ONE, _lyu_1),
-    parameters=(EPSILON, THRESHOLD, TOPS),
-    promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     lyu_3=Twin(
@@ -161,8 +155,7 @@ sparse_lyu_1 = Entry(
 )
 
 
-sparse_lyu_7 = Entry(
-    module=ROOM,
+sparse_lyu_7 = in_room(
     name="sparse_lyu_7",
     title="Sparse with epsilon divided for the best accuracy (algorithm 7 of Lyu, Su & Li)",
     source=Source(None, f"{LYU}, algorithm 7, without values, at the ratio 1 : (2 c)^(2/3)"),
@@ -170,11 +163,7 @@ sparse_lyu_7 = Entry(
         "epsilon_1 : epsilon_2 = 1 : (2 c)^(2/3), together epsilon: the threshold gets one draw of Lap(1 / epsilon_1), "
         "each answer Lap(2 c / epsilon_2); halt at the c-th top"
     ),
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=by_rule(SEVEN),
-    parameters=(EPSILON, THRESHOLD, TOPS),
-    promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     top_moves_by_one=Twin(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
+from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, TOP, in_room
 from dpaudit.catalogue.sparse.losses import by_rule, tops_loss
 from dpaudit.catalogue.sparse.runs import Answers, Rule, compared_values
 from dpaudit.losses.released import released_value_ratio
@@ -162,8 +161,7 @@ def _printed_halt(data: Answers, rng: Rng, epsilon: float, threshold: float, c: 
     return tuple(output)
 
 
-sparse = Entry(
-    module=ROOM,
+sparse = in_room(
     name="sparse",
     title="Sparse: the first c answers above a threshold",
     source=Source(
@@ -174,11 +172,7 @@ sparse = Entry(
         "with sigma = 2 c / epsilon: the threshold gets a draw of Lap(sigma), anew after each top, "
         "each answer Lap(2 sigma); halt at the c-th top (as the notes' comment says; their line reads count > c)"
     ),
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=by_rule(RIGHT, _sparse),
-    parameters=(EPSILON, THRESHOLD, TOPS),
-    promise=pure,
     default_pair=([1, 1, 1, -1, 1, 1, 1, -1], [2, 2, 2, -2, 2, 2, 2, -2]),
 ).with_twins(
     no_threshold_noise=Twin(

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, LYU, NEIGHBOURS, ROOM, TOP
+from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, LYU, TOP, in_room
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.restarted import RIGHT
 from dpaudit.catalogue.sparse.runs import Answers, Rule, bits, one_run
@@ -56,8 +56,7 @@ def _by_rule(rule: Rule) -> Code:
     return Code(_less(one), _less(many), _less(loss, 2))
 
 
-sparse_thresholds = Entry(
-    module=ROOM,
+sparse_thresholds = in_room(
     name="sparse_thresholds",
     title="Sparse with a threshold for each answer",
     source=Source(f"{BASSI}, 'Sparse vector mechanism'", f"{LYU}, algorithms 1 and 7 (T_1, T_2, ...)"),
@@ -65,15 +64,12 @@ sparse_thresholds = Entry(
         "with sigma = 2 c / epsilon: all thresholds get one draw of Lap(sigma), anew after each top, "
         "each answer Lap(2 sigma); halt at the c-th top; with c = 1 it is AboveThreshold"
     ),
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=_by_rule(RIGHT)._replace(program=_sparse),
     parameters=(
         EPSILON,
         Parameter("thresholds", [0, 10] * 8, "units of the answers", "what each answer is compared with", _reals),
         Parameter("c", 1, "answers", "the tops after which a run halts", partial(validate.whole, least=1)),
     ),
-    promise=pure,
     default_pair=([1, 11] * 7 + [1, 9], [2, 12] * 7 + [2, 8]),
 ).with_twins(
     noise_of_its_own=Twin(

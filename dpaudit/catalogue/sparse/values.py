@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Masked, Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.sparse.common import NEIGHBOURS, ROOM, THRESHOLD, TOPS
+from dpaudit.catalogue.sparse.common import in_room
 from dpaudit.catalogue.sparse.losses import tops_loss, unbounded_where_moved
 from dpaudit.catalogue.sparse.runs import Answers, Rule, Seen, comparisons, released, up_to_the_halt
 from dpaudit.losses.one_threshold import one_threshold_loss
@@ -83,8 +82,7 @@ def _exact_gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
     return answer - seen.level
 
 
-gap_sparse = Entry(
-    module=ROOM,
+gap_sparse = in_room(
     name="gap_sparse",
     title="Sparse that also gives away the gaps: how far each top is above its noisy threshold",
     source=Source(
@@ -94,11 +92,7 @@ gap_sparse = Entry(
         "(there with one noisy threshold; here, as in the notes' Sparse, with a new one after each top)",
     ),
     formula="as Sparse; the output holds the tops only, each by its place: the noisy answer minus the noisy threshold",
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=Code(_gap, partial(released, rule=GAP, value=_gap_of), partial(tops_loss, rule=GAP, top=gap_ratio)),
-    parameters=(EPSILON, THRESHOLD, TOPS),
-    promise=pure,
     default_pair=([1, 1, -1, 1, 1, -1], [2, 2, -2, 2, 2, -2]),
 ).with_twins(
     value_beside_gap=Twin(
@@ -172,8 +166,7 @@ def _exact(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
     return np.full(len(seen.tops), float(answer))
 
 
-numeric_sparse = Entry(
-    module=ROOM,
+numeric_sparse = in_room(
     name="numeric_sparse",
     title="Numeric Sparse: each top is answered, with fresh noise",
     source=Source(
@@ -185,15 +178,11 @@ numeric_sparse = Entry(
         "the threshold gets one draw of Lap(3 / epsilon), each answer Lap(6 c / epsilon) for its comparison; a top is "
         "given away with a fresh draw of Lap(3 c / epsilon); halt at the c-th top"
     ),
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=Code(
         _numeric,
         partial(released, rule=NUMERIC, value=partial(_fresh_value, scale=3.0)),
         partial(_numeric_loss, rule=NUMERIC, scale=3.0),
     ),
-    parameters=(EPSILON, THRESHOLD, TOPS),
-    promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     value_not_paid=Twin(
@@ -247,8 +236,7 @@ def _numerical_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshol
     return up_to_the_halt(values, comparing, answered)
 
 
-numerical_sparse = Entry(
-    module=ROOM,
+numerical_sparse = in_room(
     name="numerical_sparse",
     title="Numeric Sparse that says 0 for a bottom",
     source=Source(
@@ -256,10 +244,6 @@ numerical_sparse = Entry(
         "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution (NumericalSVT)",
     ),
     formula="as numeric Sparse; the output is a list, with 0 for each bottom, that ends at the c-th top",
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=Code(_numerical, _numerical_runs, partial(_numeric_loss, rule=NUMERIC, scale=3.0)),
-    parameters=(EPSILON, THRESHOLD, TOPS),
-    promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 )

@@ -14,13 +14,13 @@ from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Promise, Source, Twin
+from dpaudit.catalogue.entry import Parameter, Promise, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
-from dpaudit.catalogue.learning.descent.sgd import LAST, NOTES, PENALTY, ROOM, coded_sgd
+from dpaudit.catalogue.learning.descent.sgd import LAST, NOTES, PENALTY, coded_sgd
 from dpaudit.catalogue.learning.descent.sgd import PARAMETERS as POISSON
 from dpaudit.catalogue.learning.descent.steps import Data, Descent
-from dpaudit.catalogue.learning.output_noise import REPLACED
+from dpaudit.catalogue.learning.output_noise import in_room
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.distribution import (
     ALONE,
@@ -98,8 +98,7 @@ def _last_model(first: Data, second: Data, at: Descent) -> float:
 
 _EXACTLY = (programs.of_exactly, many.of_exactly)
 
-dp_sgd_fixed_batches = Entry(
-    module=ROOM,
+dp_sgd_fixed_batches = in_room(
     name="dp_sgd_fixed_batches",
     title="DP-SGD with batches of exactly B records, the models of all steps",
     source=Source(
@@ -113,7 +112,6 @@ dp_sgd_fixed_batches = Entry(
         "epsilon holds for all data: T times (1 - B/n) N(0, 1) + (B/n) N(2 / noise_multiplier, 1) against N(0, 1), "
         "and whichever order tells more at each loss"
     ),
-    neighbours=REPLACED,
     code=coded_sgd(_all_models, batches=_EXACTLY),
     parameters=(replace(_NOISE, default=2.0), _CLIP, _LEARNING_RATE, _STEPS, *_DRAWN, PENALTY, _DELTA),
     promise=_accounted(fixed_batch_epsilon),

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
-from dpaudit.catalogue.learning.descent.sgd import LAST, LEARNING_RATE, NOISE, NOTES, PENALTY, ROOM, STEPS
+from dpaudit.catalogue.learning.descent.sgd import LAST, LEARNING_RATE, NOISE, NOTES, PENALTY, STEPS
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, coded, mean, planned, unclipped_total
-from dpaudit.catalogue.learning.output_noise import REPLACED
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.learning.output_noise import in_room
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.claims import GaussianDP, Relation
 
 CLIP = Parameter("clip", 3.0, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive)
@@ -57,8 +57,7 @@ def _exact_loss(first: Data, second: Data, at: Descent) -> float:
     return 0.0 if np.allclose(one, other, rtol=1e-9, atol=0.0) else math.inf
 
 
-gradient_descent = Entry(
-    module=ROOM,
+gradient_descent = in_room(
     name="gradient_descent",
     title="Gradient descent, as it is without differential privacy",
     source=Source(f"{NOTES}, 'Non-private Gradient Descent', algorithm 1", "Cauchy 1847, Méthode générale"),
@@ -66,17 +65,14 @@ gradient_descent = Entry(
         "in each of T steps the average of the records' gradients, and the penalty times the model, is followed "
         "downhill; the loss is half the squared error"
     ),
-    neighbours=REPLACED,
     code=Code(planned(programs.gradient_descent), planned(many.gradient_descent), planned(_exact_loss)),
     parameters=(EPSILON, LEARNING_RATE, STEPS, PENALTY),
-    promise=pure_if_replaced,
     default_pair=([*OTHERS, [[1.0, 0.0], 1.0]], [*OTHERS, [[1.0, 0.0], 0.0]]),
     broken=True,
     reason="nobody claims an epsilon for it: the model is a function of the data, and one record makes another model",
 )
 
-dp_gradient_descent = Entry(
-    module=ROOM,
+dp_gradient_descent = in_room(
     name="dp_gradient_descent",
     title="DP gradient descent, the last model",
     source=Source(f"{NOTES}, 'DP Gradient Descent', algorithm 2", TRANSCRIPT),
@@ -137,8 +133,7 @@ dp_gradient_descent = Entry(
     ),
 )
 
-dp_gradient_descent_iterates = Entry(
-    module=ROOM,
+dp_gradient_descent_iterates = in_room(
     name="dp_gradient_descent_iterates",
     title="DP gradient descent, the models of all steps",
     source=Source(f"{NOTES}, 'DP Gradient Descent', algorithm 2", TRANSCRIPT),

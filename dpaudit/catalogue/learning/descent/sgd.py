@@ -7,15 +7,15 @@ from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Parameter, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.steps import Data, coded, last
+from dpaudit.catalogue.learning.output_noise import in_room
 from dpaudit.catalogue.promises import also
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.distribution import subsampled_gaussian_epsilon
 
-ROOM = "dpaudit.catalogue.learning"
 NOTES = "CS 208, notes 002"
 
 
@@ -55,8 +55,7 @@ def accounted(noise_multiplier: float, steps: int, rate: float, delta: float, **
 coded_sgd = partial(coded, programs.dp_sgd, many.dp_sgd)
 LAST = (programs.last, last)
 
-dp_sgd = Entry(
-    module=ROOM,
+dp_sgd = in_room(
     name="dp_sgd",
     title="DP-SGD with Poisson batches, the last model",
     source=Source(f"{NOTES}, 'DP Stochastic Gradient Descent', algorithm 3", ABADI),
@@ -85,8 +84,7 @@ dp_sgd = Entry(
     ),
 )
 
-dp_sgd_iterates = Entry(
-    module=ROOM,
+dp_sgd_iterates = in_room(
     name="dp_sgd_iterates",
     title="DP-SGD with Poisson batches, the models of all steps",
     source=Source(f"{NOTES}, 'DP Stochastic Gradient Descent', algorithm 3", ABADI),

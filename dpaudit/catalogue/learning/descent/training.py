@@ -15,12 +15,13 @@ from functools import lru_cache, partial
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.learning.descent import programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.losses import need, with_and_without
-from dpaudit.catalogue.learning.descent.sgd import ABADI, PARAMETERS, ROOM, accounted
+from dpaudit.catalogue.learning.descent.sgd import ABADI, PARAMETERS, accounted
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record, planned
+from dpaudit.catalogue.learning.output_noise import in_room
 from dpaudit.catalogue.noise import Rng
 from dpaudit.losses.distribution import Mixture, repeated_epsilon, step_losses
 from dpaudit.losses.shuffled import two_batches
@@ -229,8 +230,7 @@ def _twin(
     return Twin(f"Private training, {title}", reason, formula, _coded(mistake), default_pair=pair, broken=broken)
 
 
-private_training = Entry(
-    module=ROOM,
+private_training = in_room(
     name="private_training",
     title="Private training, the noisy gradient sums of all steps",
     source=Source(None, f"{ABADI}; Nasr et al. 2021, Adversary instantiation; Ponomareva et al. 2023, How to DP-fy ML"),

@@ -14,8 +14,7 @@ from dpaudit.events.features import Product
 from dpaudit.events.scores import LogRatio, Neighbours
 from dpaudit.events.search.candidates import terms_of
 from dpaudit.events.search.crossfit import Coded, cross_fitted
-from dpaudit.events.search.learning import log_ratio, scores_of, ways
-from dpaudit.events.search.weights import following
+from dpaudit.events.search.learning import following, log_ratio, scores_of, ways
 from dpaudit.outputs import Column, Outputs, Pilot, Sample, concatenate
 from dpaudit.sampling.encode import encode_objects
 

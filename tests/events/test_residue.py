@@ -13,7 +13,7 @@ from dpaudit.claims import PureDP
 from dpaudit.events import Event
 from dpaudit.events.features import Decimals, Residue, plain_feature
 from dpaudit.events.search import Goal, best, pilot_counts, plan
-from dpaudit.events.search.lattices import residues_of
+from dpaudit.events.search.candidates import residues_of
 from dpaudit.outputs import NOT_A_NUMBER, Outputs, Pilot
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from tests.cases import for_each

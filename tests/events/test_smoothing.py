@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 
 from dpaudit.arrays import Reals
+from dpaudit.events.search.learning import weights
 from dpaudit.events.search.smoothing import BENDS, surface, trend
-from dpaudit.events.search.weights import weights
 
 Rng = np.random.Generator
 

@@ -16,17 +16,18 @@ from dpaudit.events.search.binning import Tables, binning
 from dpaudit.events.search.candidates import features_of, lines_of, terms_of
 from dpaudit.events.search.entries import looked_at
 from dpaudit.events.search.goal import Goal
-from dpaudit.events.search.judged import judged
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.learning import scores_of
-from dpaudit.events.search.promising import promising
 from dpaudit.events.search.selection import (
     BY_RATIO,
     GROUPS,
+    IN_ORDER_PRICE,
     MANY_CELLS,
     RIVALS_Z,
     SMOOTHED_Z,
     Proposal,
+    cells_inside,
+    proposals,
     propose,
 )
 from dpaudit.outputs import Path, Pilot, Sample, concatenate
@@ -244,3 +245,73 @@ def _rivals(tables: Sequence[Integers]) -> float:
         filled = table[table[:, 0] + table[:, 1] > 0]
         cells[np.sort((filled[:, 0] << 32) + filled[:, 1]).tobytes()] = min(len(filled), GROUPS)
     return max(1.0, sum(cells.values()) / max(1, *cells.values()))
+
+
+# --- sets of values, judged by runs that did not choose them (cross-validation: Stone 1974) -------------------------
+
+
+SPLITS, KINDS = 2, 3  # of the counts into halves, at random; a threshold or a value, and sets by a fine or coarse order
+
+
+def judged(
+    feature: Feature, bins: Binning, counts: Integers, goal: Goal, *, smoothed_z: float, rivals: float
+) -> Proposal | None:
+    """The best event of one feature, of the kind that is best on halves of the counts that did not choose it.
+
+    The order of many values by their counts fits luck, and what is believed of it is too much where the law of the log
+    odds is known badly.
+    """
+    rng, total = np.random.default_rng(int(counts.sum())), np.zeros(KINDS)
+    for _ in range(SPLITS):
+        half = rng.binomial(counts, 0.5)
+        for one, other in ((half, counts - half), (counts - half, half)):
+            found = proposals(feature, bins, one, goal, closely=False, rivals=rivals)
+            runs = other.sum(axis=0)
+            for kind in range(KINDS if found else 0):
+                event = found[min(kind, len(found) - 1)]
+                if event is not None:
+                    p = int(event[1].p_side == "second")
+                    x, y = other[cells_inside(bins, event[1].event)].sum(axis=0)[[p, 1 - p], None].astype(np.float64)
+                    total[kind] += max(0.0, float(goal.scores(x, y, int(runs[p]), int(runs[1 - p]), 0.0)[0]))
+    total /= 2 * SPLITS
+    total[1:] -= IN_ORDER_PRICE * np.clip(total[1:], 0.0, 1.0)
+    found = proposals(feature, bins, counts, goal, smoothed_z=smoothed_z, rivals=rivals)
+    left = [(total[kind], each[1]) for kind, each in enumerate(found) if each is not None]
+    return max(left, key=lambda each: each[0], default=(0.0, None))[1]
+
+
+# which of many features are worth asking for an event: by what all tables show at a glance, a few operations each
+
+
+BY_BOUND, BY_SPREAD = 8, 4  # features that are asked: for one event of theirs, and for all of their cells together
+PARTS, HALVINGS = 32, range(6, 10)  # parts of the mass at which thresholds are tried, and halvings towards both ends
+ALONE = 4  # cells that are tried one by one: those furthest from even
+LUCK_Z = 1.0  # deviations of luck taken off
+
+
+def promising(tables: Sequence[Integers], goal: Goal) -> frozenset[int]:
+    """The places of the most promising tables of counts, int64[cells, sides] each, of the same runs."""
+    if len(tables) <= BY_BOUND + BY_SPREAD:
+        return frozenset(range(len(tables)))
+    ends = 0.5 ** np.array(HALVINGS)
+    levels = np.sort(np.concatenate([ends, np.arange(1, PARTS) / PARTS, 1.0 - ends]))
+    nested, single = [], []
+    for table in tables:
+        grown = np.cumsum(table, axis=0)
+        both, hits = grown.sum(axis=1), table.sum(axis=1)
+        nested.append(grown[np.minimum(np.searchsorted(both, levels * both[-1]), len(both) - 1)])
+        apart = (table[:, 0] * grown[-1, 1] - table[:, 1] * grown[-1, 0]) ** 2.0 / np.maximum(hits, 1)
+        single.append(table[np.resize(np.argsort(-apart)[:ALONE], ALONE)])
+    below, runs = np.array(nested), tables[0].sum(axis=0)
+    events = np.concatenate([below, runs - below, np.array(single)], axis=1).astype(np.float64)
+    bounds = [
+        goal.scores(events[..., p].ravel(), events[..., 1 - p].ravel(), int(runs[p]), int(runs[1 - p]), LUCK_Z)
+        for p in (0, 1)
+    ]
+    bound = np.max(np.array(bounds).reshape(2, len(tables), -1), axis=(0, 2))
+    cells = np.diff(np.append(below, np.broadcast_to(runs, (len(tables), 1, 2)), axis=1), axis=1, prepend=0)
+    luck = np.maximum(cells.sum(axis=2) * float(runs[0]) * float(runs[1]), 1.0)
+    spread = ((cells[..., 0] * float(runs[1]) - cells[..., 1] * float(runs[0])) ** 2 / luck - 1.0).sum(axis=1)
+    first = np.argsort(-bound, kind="stable")[:BY_BOUND].tolist()
+    rest = [place for place in np.argsort(-spread, kind="stable").tolist() if place not in first]
+    return frozenset([*first, *rest[:BY_SPREAD]])

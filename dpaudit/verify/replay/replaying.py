@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,12 +18,11 @@ from dpaudit.mechanisms.functions import PerRun, check_callable
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.verify.replay.canonical import Raised
 from dpaudit.verify.replay.choices import Choices
-from dpaudit.verify.replay.faces import types_as_they_seem
+from dpaudit.verify.replay.faces import BITS, types_as_they_seem
 from dpaudit.verify.replay.losses import FiniteLosses, pairs_in_words
 from dpaudit.verify.replay.neighbours import Neighbours, adjacent
 from dpaudit.verify.replay.source import Kind
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk
-from dpaudit.verify.replay.watch import no_other_randomness
 
 IDEAL = ", rng.binomial taken as the ideal law"
 MESSAGES = ", exceptions told apart by type, message and cause"
@@ -129,3 +130,45 @@ def _named(place: int) -> Iterator[None]:
 def _scope(pairs: int, datasets: int, parameters: Mapping[str, Any]) -> str:
     at = ", ".join(f"{name}={value}" for name, value in parameters.items())
     return f"{pairs_in_words(pairs, datasets)}, all outputs{f', at {at}' if at else ''}"
+
+
+# whether anything draws from randomness that is not the stand-in's: Python's and numpy's global ones, the system's
+
+
+@contextmanager
+def no_other_randomness() -> Iterator[None]:
+    """Raises `UnsoundAudit` at the end where a global generator has moved, or the system was asked for random bytes.
+
+    The latter is what a generator without a seed begins with, numpy's `default_rng()` and `secrets` among them.
+
+    >>> with no_other_randomness():
+    ...     np.random.default_rng(seed=1).random() < 1.0
+    True
+    """
+    before, asked = _global_states(), list[str]()
+    places: list[tuple[Any, str]] = [(os, "urandom"), (random, "_urandom")]
+    kept = [(module, name, getattr(module, name)) for module, name in places if hasattr(module, name)]
+    for module, name, own in kept:
+        setattr(module, name, _told(own, asked))
+    try:
+        yield
+    finally:
+        for module, name, own in kept:
+            setattr(module, name, own)
+    if asked or _global_states() != before:
+        raise UnsoundAudit(
+            "the mechanism drew randomness from elsewhere than rng (a global generator, or one without a seed), which "
+            "replay cannot choose; draw everything from rng"
+        )
+
+
+def _told(own: Callable[[int], bytes], asked: list[str]) -> Callable[[int], bytes]:
+    def urandom(size: int) -> bytes:
+        asked.append("urandom")
+        return own(size)
+
+    return urandom
+
+
+def _global_states() -> bytes:
+    return pickle.dumps((random.getstate(), np.random.get_state(), BITS.state))

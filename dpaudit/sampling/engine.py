@@ -25,11 +25,10 @@ from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import pools, tasks
 from dpaudit.sampling.codec import BatchFailure
 from dpaudit.sampling.dask_pool import Dask
-from dpaudit.sampling.fresh import run_fresh
 from dpaudit.sampling.limit import Limit, in_time
 from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes
 from dpaudit.sampling.progress import SILENT, Progress
-from dpaudit.sampling.sending import AsMade, pickled
+from dpaudit.sampling.sending import AsMade, pickled, run_fresh
 from dpaudit.sampling.store import Asked, KeptShard, Recorder, ShardStore, decided, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, graded, grouped, shards
 from dpaudit.sampling.tasks import Done, FreshTask, run_task

@@ -1,15 +1,21 @@
-"""A mechanism as it travels to workers: pickled before anything ran here, so that no state of this process goes too."""
+"""A mechanism as it travels to workers, pickled before anything ran here, with no state of this process; fresh runs."""
 
 from __future__ import annotations
 
 import io
+import math
 import pickle
 import random
 from collections import ChainMap
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism
+from dpaudit.outputs import Outputs
+from dpaudit.sampling.pools import LostWorker, Processes
+from dpaudit.sampling.tasks import FreshTask, run_alone
+from dpaudit.sampling.worker import Job
 
 
 class AsMade:
@@ -53,3 +59,35 @@ def _bytes_of(contents: Any) -> bytes:
     buffer = io.BytesIO()
     Pickler(buffer).dump(contents)
     return buffer.getvalue()
+
+
+INTERPRETERS = 2  # fresh ones, each with a hash seed of its own; the processes are shared among them
+
+
+def run_fresh(job: Job, work: Sequence[FreshTask], *, at_once: int = 1, until: float = math.inf) -> list[Outputs]:
+    """The outputs of each task, made in a process of its own; the job carries its mechanism as a payload.
+
+    Each imports the mechanism anew and makes its first runs, whatever others have kept: a few hosts load this package
+    and nothing of the user's, and each forks a process for every task, which opens the mechanism, runs it, and ends. So
+    many processes cost little more than the import of the mechanism.
+
+    Raises the error that a mechanism's process reported, `OutOfTime` past `until` (of `time.monotonic()`), and
+    `UnsoundAudit` where a process was lost twice.
+    """
+    found: dict[int, Outputs] = {}
+    for _ in range(2):  # a lost process is run once more, with the same seed, as any worker is
+        missing = [place for place in range(len(work)) if place not in found]
+        pool = Processes(min(at_once, INTERPRETERS), anew=True, spread=INTERPRETERS)
+        try:
+            for number, (outputs,) in pool.numbered(run_alone, [(job, work[place]) for place in missing], until):
+                found[missing[number]] = outputs
+        except LostWorker:
+            continue
+        finally:
+            pool.close()
+    if len(found) < len(work):
+        raise UnsoundAudit(
+            "a fresh process ended twice before its runs were done: the mechanism ended it, hung past "
+            "run_timeout_s or ran out of memory; no verdict"
+        )
+    return [found[place] for place in range(len(work))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +21,14 @@ from dpaudit.mechanisms.protocol import Known
 from dpaudit.mechanisms.resolve import own
 from dpaudit.pairs import AdjacentPair, stock_pairs
 from dpaudit.results.strict_toml import read_toml
-from dpaudit.results.upper import UpperBound
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.verdict import Verdict
 from dpaudit.spec_file.pairs import ImportedPair, pairs_of
 from dpaudit.spec_file.settings import Settings
-from dpaudit.spec_file.uppers import upper_bound
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file.tables import AuditTable
+    from dpaudit.spec_file.tables import AuditTable, UpperTable
+
 
 DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
 NO_SETTINGS = Settings()
@@ -255,3 +255,62 @@ def _check_plain(key: str, value: Any) -> None:
         raise InvalidSpec(f"{key} must be finite, got {value}")
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _check_plain(key, inner)
+
+
+# --- the upper bound of a spec: a proof in a file, checked here and now, or one that is only stated -----------
+
+
+STATED = ("epsilon", "scope", "source")
+
+
+def upper_bound(
+    table: UpperTable, mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
+) -> UpperBound:
+    """The bound that a spec gives for its mechanism on its pairs; `folder` is the spec's.
+
+    Raises `InvalidSpec` for a bad table, and for a proof that is rejected, of another program or of other pairs.
+    """
+    if table.proof is None:
+        return _stated(table)
+    given = [key for key in STATED if getattr(table, key) is not None]
+    if given:
+        raise InvalidSpec(f"upper: a proof says it all; leave out {', '.join(given)}")
+    from dpaudit.verify.checker import ProofRejected
+
+    paths = [table.proof] if isinstance(table.proof, str) else table.proof
+    try:
+        return _proved([Path(folder, path) for path in paths], mechanism, folder, pairs)
+    except ProofRejected as error:
+        raise InvalidSpec(f"upper.proof: the checker rejects it: {error}") from None
+    except DpAuditError as error:
+        raise type(error)(f"upper.proof: {error}") from None
+
+
+def _stated(table: UpperTable) -> UpperBound:
+    for key in STATED:
+        if getattr(table, key) is None:
+            raise InvalidSpec(f"upper: the key {key!r} is missing (or give proof, the file of a proof)")
+    assert table.epsilon is not None
+    source = f"stated in the spec, not checked here: {table.source}"
+    label, arithmetic = Label(table.label), Arithmetic(table.arithmetic)
+    try:
+        return UpperBound(table.epsilon, table.delta, label, str(table.scope), arithmetic, source)
+    except InvalidSpec as error:
+        raise InvalidSpec(f"upper: {error}") from None
+
+
+def _proved(
+    paths: list[Path], mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
+) -> UpperBound:
+    from dpaudit.auditing.bracketing import bound_of_proofs, target_named, target_of
+    from dpaudit.verify.stored import load
+
+    if isinstance(mechanism, Imported) and mechanism.folder is not None:
+        target = target_named(mechanism.reference, dict(mechanism.parameters), folder)
+    else:
+        target = target_of(mechanism)
+    known = [pair for pair in pairs if isinstance(pair, AdjacentPair)]
+    if len(known) < len(pairs):
+        raise InvalidSpec("it is about query answers: write the datasets of the pair down, not a function's name")
+    source = f"checked proof {', '.join(os.path.basename(path) for path in paths)}"
+    return bound_of_proofs([load(path) for path in paths], target, known, source=source)

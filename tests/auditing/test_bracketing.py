@@ -18,8 +18,7 @@ from scipy.special import ndtr, ndtri
 
 import dpaudit
 from dpaudit.auditing.bracketing import WAYS, Joined, Wanted, run_bracket, target_of
-from dpaudit.auditing.bracketing.sources import source_of
-from dpaudit.auditing.bracketing.targets import check_adjacent, exact_answers
+from dpaudit.auditing.bracketing.targets import check_adjacent, exact_answers, source_of
 from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.catalogue import entries, find

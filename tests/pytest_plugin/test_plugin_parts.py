@@ -22,8 +22,7 @@ from dpaudit.auditing.spec import FEWEST_RUNS
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger import baseline
 from dpaudit.mechanisms import wrap
-from dpaudit.pytest_plugin.auditor import _arguments, _described, _expected, _merged
-from dpaudit.pytest_plugin.carrying import by_value, check_patches
+from dpaudit.pytest_plugin.auditor import _arguments, _described, _expected, _merged, by_value, check_patches
 from dpaudit.pytest_plugin.ending import expired, suite_of, summary_lines, write_report
 from dpaudit.pytest_plugin.profiles import PROFILES, Spending, plan, settings_of
 from dpaudit.pytest_plugin.records import AuditOfTest, Records

@@ -26,7 +26,7 @@ import dpaudit
 from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec, MissingRequirement, NotAttested
 from dpaudit.ledger.results import Ledger
-from dpaudit.results.attesting.envelope import PAYLOAD, opened, public_key, signed, signer
+from dpaudit.results.attesting.attestation import PAYLOAD, opened, public_key, signed, signer
 from dpaudit.results.attesting.statement import STATEMENT, stored_file
 from dpaudit.results.strict_json import content_digest
 from tests.cases import for_each

@@ -21,7 +21,7 @@ from dpaudit.results.audited import Finding
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, SuiteEntry
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording import officer, promises, review, tables
+from dpaudit.results.wording import officer, review, tables
 from tests.cases import for_each
 from tests.golden import example
 
@@ -51,22 +51,22 @@ def lines(result: AuditResult, title: str) -> tuple[str, ...]:
 
 @for_each(("stated", "told"), FORMS, ids=lambda given: given["form"] if isinstance(given, dict) else "")
 def test_every_form_has_its_promise(stated: dict[str, Any], told: str) -> None:
-    assert promises.promise(claiming(stated)).startswith(f"The claim is {told}")
+    assert officer.promise(claiming(stated)).startswith(f"The claim is {told}")
 
 
 def test_no_form_and_no_relation_is_without_words() -> None:
     told = {stated["form"] for stated, _ in FORMS}
     silent = [form.form for form in dpaudit.claims.FORMS if form.form not in told]
     assert not silent, f"give the sentence of {', '.join(silent)} a row in FORMS of this file"
-    assert set(promises.UNITS) == {relation.value for relation in Relation}
+    assert set(officer.UNITS) == {relation.value for relation in Relation}
 
 
 @pytest.mark.parametrize("relation", [None, *Relation])
 def test_the_unit_follows_from_the_relation_and_what_is_unknown_is_said(relation: Relation | None) -> None:
     word = None if relation is None else relation.value
-    told = promises.unit(claiming({"form": "PureDP", "epsilon": 1.0, "relation": word}))
+    told = officer.unit(claiming({"form": "PureDP", "epsilon": 1.0, "relation": word}))
     assert ("Not recorded" in told[0]) == (relation is None)
-    assert told[-1] == (promises.WHOSE_RECORD if relation is Relation.LOCAL else promises.WHOSE)
+    assert told[-1] == (officer.WHOSE_RECORD if relation is Relation.LOCAL else officer.WHOSE)
     trust = review.review(claiming({"form": "PureDP", "epsilon": 1.0, "relation": word}))
     release = next(part.lines for part in trust if part.title == review.RELEASE)
     model = {None: "not recorded", Relation.LOCAL: "local model"}.get(relation, "central model")
@@ -96,7 +96,7 @@ def test_the_ratio_of_probabilities_is_rounded_down() -> None:
         assert told is not None
         times = float(told.group(1).replace(",", ""))
         assert times <= math.exp(lower) < times * 1.02 + 0.01
-    assert promises.ratio_text(math.exp(600.0)) == "10^260"
+    assert officer.ratio_text(math.exp(600.0)) == "10^260"
 
 
 def test_a_delta_is_taken_off_rounded_down() -> None:
@@ -164,7 +164,7 @@ def test_what_a_claim_implies_for_a_group_has_its_words(stated: dict[str, Any]) 
     apart = [{**result.spec["pairs"][0], "distance": 2}]
     claim = claim_from_dict({"relation": None, **stated})
     far = replace(claiming(stated), claim=claim.at_distance(2))
-    (told,) = promises.implied_promise(replace(far, spec={**far.spec, "pairs": apart}))
+    (told,) = officer.implied_promise(replace(far, spec={**far.spec, "pairs": apart}))
     assert told.startswith("For datasets 2 steps apart that comes to ")
     assert "neighbour" not in told
 

@@ -19,7 +19,7 @@ from dpaudit import AdjacentPair, UnsoundAudit
 from dpaudit.mechanisms import wrap
 from dpaudit.results.files import write_text
 from dpaudit.sampling import Engine, Stage, guard, shards
-from dpaudit.sampling.marks import MARK, new_mark
+from dpaudit.sampling.host import MARK, new_mark
 from dpaudit.sampling.pipes import TICK_S, roused, stat
 from dpaudit.sampling.pools import OutOfTime, Processes
 from dpaudit.sampling.serving import ASLEEP_S, _waking
@@ -118,13 +118,13 @@ def test_what_outlives_its_host_is_found_by_its_mark(tmp_path: Path) -> None:
 
 def test_what_drivers_and_hosts_have_left_is_ended_by_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a driver that is no more; what belongs to this one, or to a driver in another namespace, stays."""
-    monkeypatch.setattr("dpaudit.sampling.marks._SWEPT", [])
+    monkeypatch.setattr("dpaudit.sampling.host._SWEPT", [])
     mine = new_mark().split()[-1]
     namespace, _, started, _ = mine.split("-")
     marks = [mine, f"{namespace}-{os.getpid()}-{int(started) - 1}-0", f"1-{os.getpid()}-1-0", "no-mark"]
     sleepers = [subprocess.Popen(["sleep", "600"], env={**os.environ, MARK: mark}) for mark in marks]
     try:
-        monkeypatch.setattr("dpaudit.sampling.marks._SWEPT", [])
+        monkeypatch.setattr("dpaudit.sampling.host._SWEPT", [])
         new_mark()
         assert sleepers[1].wait(30.0) != 0
         assert [each.poll() for each in sleepers if each is not sleepers[1]] == [None] * 3

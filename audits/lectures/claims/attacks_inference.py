@@ -12,7 +12,7 @@ import numpy.typing as npt
 from audits.lectures.claims.attacking import SARKAR
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue.attacks import allowed
-from dpaudit.catalogue.attacks.membership import homer_advantage, member_score, people
+from dpaudit.catalogue.attacks.on_aggregates import homer_advantage, member_score, people
 from dpaudit.catalogue.attacks.reconstruction import Decoder, least_squares, linear_program, release
 from dpaudit.catalogue.releases.subsets import most_queries_of_one
 from dpaudit.catalogue.releases.vectors import noise_of

@@ -9,7 +9,7 @@ import numpy as np
 from audits.literature.laws.curve import ROUNDING, Curve, Floats, both
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
-from dpaudit.catalogue.local.bloom import filter_of
+from dpaudit.catalogue.local.filters import filter_of
 from dpaudit.losses.discrete import log_ratios
 
 

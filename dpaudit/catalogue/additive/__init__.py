@@ -1,20 +1,19 @@
 """Additive noise."""
 
 from dpaudit.catalogue.additive.averages import laplace_average, laplace_sum
-from dpaudit.catalogue.additive.concentrated import gaussian_gdp, gaussian_zcdp
-from dpaudit.catalogue.additive.integers import clamped_geometric, geometric
+from dpaudit.catalogue.additive.integers import clamped_geometric, geometric, truncated_geometric
 from dpaudit.catalogue.additive.normal import (
     gaussian,
     gaussian_analytic,
+    gaussian_gdp,
     gaussian_version_2,
     gaussian_version_2_corrected,
+    gaussian_zcdp,
 )
 from dpaudit.catalogue.additive.norms import gaussian_vector, k_norm_l2, k_norm_linf, norm_l1, norm_l2, norm_linf
-from dpaudit.catalogue.additive.prefixes import prefix_sums
 from dpaudit.catalogue.additive.single import laplace
 from dpaudit.catalogue.additive.snapped import snapping
-from dpaudit.catalogue.additive.truncated import truncated_geometric
-from dpaudit.catalogue.additive.vectors import counting_queries, histogram, laplace_vector
+from dpaudit.catalogue.additive.vectors import counting_queries, histogram, laplace_vector, prefix_sums
 
 ENTRIES = (
     laplace,

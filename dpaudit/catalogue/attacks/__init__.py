@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from dpaudit.catalogue.attacks.attack import Achievement, Attack, achieves, allowed, attacked, identified, named
-from dpaudit.catalogue.attacks.membership import membership_in_an_average
-from dpaudit.catalogue.attacks.on_aggregates import averaging, colluding_students, differencing, refusal
+from dpaudit.catalogue.attacks.on_aggregates import (
+    averaging,
+    colluding_students,
+    differencing,
+    membership_in_an_average,
+    refusal,
+)
 from dpaudit.catalogue.attacks.on_models import membership_in_a_model, model_differencing, model_reconstruction
-from dpaudit.catalogue.attacks.on_names import inverted_pseudonyms, linkage, matched_ratings
-from dpaudit.catalogue.attacks.on_tables import background, homogeneity, intersection
+from dpaudit.catalogue.attacks.on_tables import (
+    background,
+    homogeneity,
+    intersection,
+    inverted_pseudonyms,
+    linkage,
+    matched_ratings,
+)
 from dpaudit.catalogue.attacks.reconstruction import by_least_squares, by_linear_program
 
 __all__ = ["ATTACKS", "Achievement", "Attack", "achieves", "allowed", "attacked", "find", "identified"]

@@ -7,9 +7,14 @@ belong here too: they are the rules by which claims are put together.
 from __future__ import annotations
 
 from dpaudit.catalogue.composition.bisection import noisy_bisection
-from dpaudit.catalogue.composition.counts import advanced_counts, averaged_count, composed_counts, halving_budget
+from dpaudit.catalogue.composition.counts import (
+    advanced_counts,
+    averaged_count,
+    composed_counts,
+    composed_gaussians,
+    halving_budget,
+)
 from dpaudit.catalogue.composition.members import group_count, parallel_counts, replaced_histogram
-from dpaudit.catalogue.composition.normal import composed_gaussians
 from dpaudit.catalogue.composition.processing import nonnegative_count, rounded_count
 from dpaudit.catalogue.composition.responses import leaky_responses, repeated_response
 from dpaudit.catalogue.composition.sparse_runs import sparse_twice

@@ -25,7 +25,7 @@ from audits.literature.laws import Curve, bits, curves, noised, snapped, thresho
 from audits.literature.rows import row
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry, find
-from dpaudit.catalogue.local.bloom import filter_of
+from dpaudit.catalogue.local.filters import filter_of
 from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]

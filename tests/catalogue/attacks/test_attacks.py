@@ -10,8 +10,7 @@ from scipy import integrate, optimize, stats
 
 import dpaudit
 from dpaudit.catalogue.attacks import ATTACKS, Attack, achieves, allowed, attacked, find, identified
-from dpaudit.catalogue.attacks.membership import homer_advantage, member_score, people
-from dpaudit.catalogue.attacks.on_aggregates import the_last_grade
+from dpaudit.catalogue.attacks.on_aggregates import homer_advantage, member_score, people, the_last_grade
 from dpaudit.catalogue.attacks.on_tables import only, present
 from dpaudit.catalogue.attacks.reconstruction import (
     PEOPLE,

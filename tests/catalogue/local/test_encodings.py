@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.local.bloom import filter_of, murmur3
+from dpaudit.catalogue.local.filters import filter_of, murmur3
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.encoding import independent, one_hot, patterns
 from tests.cases import for_each

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.catalogue.attacks.on_names import PLATES, joined, match, register
+from dpaudit.catalogue.attacks.on_tables import PLATES, joined, match, register
 from dpaudit.catalogue.releases import noisy_column, noisy_table, two_noisy_tables
 from dpaudit.catalogue.releases.hospital import (
     CONDITIONS,

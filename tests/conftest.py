@@ -20,6 +20,12 @@ sys.dont_write_bytecode = False
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The package is a plugin, so pytest would rewrite the asserts of all its modules: it has none to explain."""
+    hook = config.pluginmanager.rewrite_hook
+    getattr(hook, "_must_rewrite", set()).discard("dpaudit")
+
+
 def pytest_collection_finish() -> None:
     """What is loaded by now stays loaded: full collections, which some libraries ask for, need not walk it again."""
     gc.collect()

@@ -43,6 +43,7 @@ from dpaudit.results.stored.models import StoredControl
 from dpaudit.results.strict_json import stored
 from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import Engine
+from tests.auditing import marked
 from tests.cases import for_each
 from tests.statistics.rates import CONFIDENCE, refuted_too_often
 
@@ -55,10 +56,6 @@ def a_spec(claim: Claim | None = None, mechanism: Mechanism | None = None, **cha
     return AuditSpec(claim or PureDP(1.0), mechanism or find("laplace"), pairs, **fields).resolved()
 
 
-def _number(data: int, rng: np.random.Generator) -> float:
-    return 0.01 * data + float(rng.laplace())
-
-
 def controls(spec: ResolvedSpec, **settings: Any) -> tuple[Control, ...]:
     with Engine(n_jobs=1) as engine:
         return tuple(run_controls(spec, engine, run_stages, **settings))
@@ -66,7 +63,7 @@ def controls(spec: ResolvedSpec, **settings: Any) -> tuple[Control, ...]:
 
 @pytest.mark.long
 def test_a_big_leak_is_always_caught_in_every_place() -> None:
-    every = controls(a_spec(mechanism=wrap(_number), runs=8_000), repeats=2, sizes=(0.3,))
+    every = controls(a_spec(mechanism=wrap(marked.number), runs=8_000), repeats=2, sizes=(0.3,))
     assert [found.place for found in every] == [FAR, INSIDE, NARROW]
     for found in every:
         assert (found.mass, found.caught, found.repeats, found.seen) == (0.3, 2, 2, True)
@@ -75,16 +72,16 @@ def test_a_big_leak_is_always_caught_in_every_place() -> None:
 
 
 PLACES_OF: dict[str, tuple[Callable[..., Any], list[str]]] = {
-    "number": (_number, [FAR, INSIDE, NARROW]),
-    "count": (lambda data, rng: round(_number(data, rng)), [FAR, RECURRING]),
-    "vector": (lambda data, rng: [_number(0, rng) for _ in range(5)], [FAR, INSIDE, NARROW, LATE]),
-    "pair": (lambda data, rng: [_number(0, rng), _number(0, rng)], [FAR, INSIDE, NARROW, LATE]),
-    "histogram": (lambda data, rng: {"a": round(_number(data, rng)), "b": 1}, [FAR, RECURRING, LATE]),
-    "JSON": (lambda data, rng: f'{{"sum": {_number(data, rng):.4f}}}', [FAR, TEXT]),
-    "letters": (lambda data, rng: "".join(rng.choice(["a", "b"], 20)), [FAR, TEXT]),
-    "words": (lambda data, rng: str(rng.choice(["a", "b", "c", "d"])), [FAR, RECURRING]),
-    "two outcomes": (lambda data, rng: bool(rng.random() < 0.5), [FAR]),
-    "raises": (lambda data, rng: 1 / 0, [FAR]),
+    "number": (marked.number, [FAR, INSIDE, NARROW]),
+    "count": (marked.count, [FAR, RECURRING]),
+    "vector": (marked.vector, [FAR, INSIDE, NARROW, LATE]),
+    "pair": (marked.pair, [FAR, INSIDE, NARROW, LATE]),
+    "histogram": (marked.histogram, [FAR, RECURRING, LATE]),
+    "JSON": (marked.json, [FAR, TEXT]),
+    "letters": (marked.letters, [FAR, TEXT]),
+    "words": (marked.words, [FAR, RECURRING]),
+    "two outcomes": (marked.two_outcomes, [FAR]),
+    "raises": (marked.raises, [FAR]),
 }
 
 
@@ -153,9 +150,9 @@ def test_the_same_seed_gives_the_same_controls() -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [
-        wrap(lambda data, rng: "yes" if rng.random() < (0.6 if data == 10 else 0.4) else "no"),
-        wrap(lambda data, rng: (data + rng.laplace(), "a")),
-        batched(lambda data, runs, rng: rng.random((runs, 2)) < 0.5),
+        wrap(marked.answer),
+        wrap(marked.named),
+        batched(marked.two_truths),
     ],
     ids=["text", "tuples", "arrays of bools"],
 )

@@ -12,19 +12,9 @@ from dpaudit.auditing.searching.firsts import FEW, SELECTOR
 from dpaudit.mechanisms import wrap
 from dpaudit.results.wording.statements import NO_FIRSTS, limits
 from dpaudit.sampling import Engine
+from tests.auditing import unsound
 
 PAIR = AdjacentPair(0.0, 1.0)
-
-
-class Leaky:
-    """Without noise in its first call."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def __call__(self, data: float, runs: int, rng: np.random.Generator) -> Any:
-        self.calls += 1
-        return data + rng.laplace(size=runs) * (self.calls > 1)
 
 
 def asked(mechanism: Any, *, runs: int = 25_000, isolated: bool = True) -> Any:
@@ -35,24 +25,20 @@ def asked(mechanism: Any, *, runs: int = 25_000, isolated: bool = True) -> Any:
 
 def test_a_leak_of_first_calls_is_found_and_certified_in_fresh_processes() -> None:
     """The sides are drawn from seed 0, so that nothing here is left to chance."""
-    result = asked(batched(Leaky()))
+    result = asked(batched(unsound.Leaky()))
     assert result.verdict.value == "REFUTED"
     assert result.witness.selector.startswith(SELECTOR)
     assert result.evidence.hits_q == 0 < result.evidence.hits_p == result.evidence.runs_p
     assert result.runs_used <= result.spec["runs"]
     assert any("first of a fresh process" in note for note in result.health.notes)
     assert NO_FIRSTS not in limits(result)
-    again = recheck(result, batched(Leaky()), fresh=True)
+    again = recheck(result, batched(unsound.Leaky()), fresh=True)
     assert again.verdict.value == "REFUTED"
     assert again.evidence != result.evidence
 
 
-def noisy(data: float, runs: int, rng: np.random.Generator) -> Any:
-    return data + rng.laplace(size=runs)
-
-
 def test_first_calls_without_a_leak_change_no_count() -> None:
-    apart, here = asked(batched(noisy)), asked(batched(noisy), isolated=False)
+    apart, here = asked(batched(unsound.laplace_batch)), asked(batched(unsound.laplace_batch), isolated=False)
     assert apart.evidence == here.evidence
     assert [entry.runs for entry in apart.explored if entry.name == "first calls"] == [FEW]
     assert [entry for entry in here.explored if entry.name == "first calls"] == []

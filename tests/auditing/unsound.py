@@ -1,4 +1,6 @@
-"""Mechanisms whose runs depend on each other, and sound twins of the same size; importable, so that any worker can."""
+"""Mechanisms whose runs depend on each other, and sound twins of the same size; importable, so that any worker can.
+
+This imports numpy alone: each of a hundred fresh processes imports it anew."""
 
 from __future__ import annotations
 
@@ -149,6 +151,17 @@ class Pool:
             self.left = np.concatenate([self.left, more])
         noise, self.left = self.left[:runs], self.left[runs:]
         return data + noise
+
+
+class Leaky:
+    """Without noise in its first call."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, data: float, runs: int, rng: np.random.Generator) -> Any:
+        self.calls += 1
+        return data + rng.laplace(size=runs) * (self.calls > 1)
 
 
 class One:

@@ -36,6 +36,66 @@ DEALT = ("shuffled", "last_partial_batch")  # epochs of shuffled records, not Po
 
 OTHERS: Data = [[[0.0, 0.0], 1.0]] * 2
 CANARY: Record = [[20.0, 0.0], 1.0]
+SHOWN: dict[str, tuple[Record, Data]] = {  # by a canary, which comes last, and others, where not by these
+    "no_clipping": ([[3.0, 0.0], 1.0], OTHERS),
+    "layers": ([[20.0, 20.0], 1.0], OTHERS),
+    "microbatches": ([[200.0, 0.0], 1.0], [[[-20.0, 0.0], 1.0]]),
+    "shuffled": (CANARY, [[[-20.0, 0.0], 1.0]] * 4),
+    "padding": ([[0.0, 3.0], 1.0], OTHERS),
+    "nan_gradients": ([[math.inf, 0.0], 1.0], OTHERS),
+    "batch_norm": ([[200.0, 0.0], 0.0], [[[0.0, 0.0], 1.0]] * 3),
+}
+HARMLESS = ("noise_first", "expected_size", "clip_factor")
+TOLD = """\
+no_clipping: gradients not clipped
+  a gradient is as long as its record makes it, and the noise is for one of length C
+  the gradients are summed as they are
+clip_by_batch: the gradient of the batch clipped
+  alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size
+  the average of the batch is clipped to C, with noise of noise_multiplier C / batch_size
+layers: each layer clipped to the norm of all
+  a gradient of length C in each of L layers is sqrt(L) C long, the noise is for C (McMahan et al. 2018, 1812.06210)
+  each coordinate is a layer, clipped to C by itself
+no_clip_factor: noise that does not know the clip norm
+  a record moves the sum by C, and the noise is for 1 (jax_privacy's pitfalls)
+  the noise has the deviation noise_multiplier, whatever C is
+noise_divided_twice: noise divided by the batch size twice
+  the noise of an average is added to a sum, where a record weighs batch_size times as much (jax_privacy 383)
+  the noise on the sum has the deviation noise_multiplier C / batch_size
+microbatches: averages of microbatches clipped
+  a record can turn its microbatch's average round: 2 C, as TF Privacy says (Ponomareva et al. 2023, section 5.6)
+  the gradients of a batch are averaged two by two, and each average is clipped
+one_seed: the same seed in every step
+  the noise cancels between two steps, and what is left is who was in the batch (jax_privacy's pitfalls)
+  the generator of the noise is made anew in each step, from one seed
+shuffled: shuffled batches accounted as Poisson
+  a record is once in each epoch, and takes the place of another in a full batch: 2 C (Chua et al. 2024, 2403.17673)
+  each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out
+last_partial_batch: the last batch of an epoch averaged by its own size
+  in the short batch that ends an epoch (`drop_last=False`) a record weighs more than 1 / batch_size
+  each epoch deals the shuffled records out; each batch is averaged, with noise of noise_multiplier C / batch_size
+sampled_size: divided by the number of records drawn
+  in a small batch a record weighs up to 1, and the noise is for 1 / batch_size (opacus 420 asks for it)
+  the sum is divided by the size of the batch that was drawn, the noise by `batch_size`
+padding: padding left out of the norm
+  what belongs to padding is in the sum, and no clipping sees it (opacus 792, private-transformers 3)
+  the last coordinate is that of the padding, and a gradient's norm is that of the others
+nan_gradients: NaN passes the clip
+  an infinite gradient times C / norm is NaN, as is each sum that it joins (jax_privacy's pitfalls)
+  gradients that are not finite are clipped as all others
+batch_norm: batch normalisation
+  one record moves the mean of its batch, and with it each other gradient by up to C (jax_privacy's pitfalls)
+  the mean of the batch is taken off its features before the gradients are
+noise_first: the noise added before the gradients
+  a sum does not know its order
+  the sum starts at its noise, and the clipped gradients are added to that
+expected_size: divided by the expected batch size
+  the expected size is public, and the noise is divided with the sum
+  sum and noise are divided by `batch_size`
+clip_factor: a millionth in the clip factor
+  C / (norm + 1e-6) is below C / norm: no gradient gets longer
+  the clip factor is min(1, C / (norm + 1e-6))
+""".splitlines()  # of each line that is changed: its name and title, why it breaks the claim or not, what is done
 
 
 # --- the training -------------------------------------------------------------------------------------------------
@@ -216,20 +276,18 @@ def _coded(mistake: str = "") -> Code:
     return Code(*(planned(each, mistake=mistake) for each in (training, trainings, exact_loss)))
 
 
-def _twin(
-    mistake: str,
-    title: str,
-    reason: str,
-    formula: str,
-    canary: Record = CANARY,
-    others: Data = OTHERS,
-    broken: bool = True,
-) -> Twin:
-    """One line of `private_training` is another; the canary comes last, so that a twin without an order keeps one."""
-    pair = ([*others, canary], others)
+def _twin(mistake: str, title: str, reason: str, formula: str) -> Twin:
+    canary, others = SHOWN.get(mistake, (CANARY, OTHERS))
+    pair, broken = ([*others, canary], others), mistake not in HARMLESS
     return Twin(f"Private training, {title}", reason, formula, _coded(mistake), default_pair=pair, broken=broken)
 
 
+TWINS = {
+    named: _twin(named, title, reason.strip(), formula.strip())
+    for (named, title), reason, formula in zip(
+        (line.split(": ") for line in TOLD[::3]), TOLD[1::3], TOLD[2::3], strict=True
+    )
+}
 private_training = in_room(
     name="private_training",
     title="Private training, the noisy gradient sums of all steps",
@@ -249,122 +307,11 @@ private_training = in_room(
     promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
-    no_clipping=_twin(
-        "no_clipping",
-        "gradients not clipped",
-        "a gradient is as long as its record makes it, and the noise is for one of length C",
-        "the gradients are summed as they are",
-        [[3.0, 0.0], 1.0],
-    ),
-    clip_by_batch=_twin(
-        "clip_by_batch",
-        "the gradient of the batch clipped",
-        "alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size",
-        "the average of the batch is clipped to C, with noise of noise_multiplier C / batch_size",
-    ),
-    layers=_twin(
-        "layers",
-        "each layer clipped to the norm of all",
-        "a gradient of length C in each of L layers has a length of sqrt(L) C, and the noise is for C "
-        "(McMahan et al. 2018, A general approach to adding differential privacy to iterative training procedures)",
-        "each coordinate is a layer, clipped to C by itself",
-        [[20.0, 20.0], 1.0],
-    ),
-    no_clip_factor=_twin(
-        "no_clip_factor",
-        "noise that does not know the clip norm",
-        "a record moves the sum by C, and the noise is for 1 (jax_privacy's pitfalls)",
-        "the noise has the deviation noise_multiplier, whatever C is",
-    ),
-    noise_divided_twice=_twin(
-        "noise_divided_twice",
-        "noise divided by the batch size twice",
-        "the noise of an average is added to a sum, where a record weighs batch_size times as much (jax_privacy 383)",
-        "the noise on the sum has the deviation noise_multiplier C / batch_size",
-    ),
-    microbatches=_twin(
-        "microbatches",
-        "averages of microbatches clipped",
-        "a record can turn the average of its microbatch round: 2 C, as TensorFlow Privacy says of its microbatches "
-        "(Ponomareva et al. 2023, section 5.6)",
-        "the gradients of a batch are averaged two by two, and each average is clipped",
-        [[200.0, 0.0], 1.0],
-        [[[-20.0, 0.0], 1.0]],
-    ),
-    one_seed=_twin(
-        "one_seed",
-        "the same seed in every step",
-        "the noise cancels between two steps, and what is left is who was in the batch (jax_privacy's pitfalls)",
-        "the generator of the noise is made anew in each step, from one seed",
-    ),
-    shuffled=_twin(
-        "shuffled",
-        "shuffled batches accounted as Poisson",
-        "a record is once in each epoch, not at random, and in a full batch it takes the place of another: 2 C "
-        "(Chua et al. 2024, How private are DP-SGD implementations?)",
-        "each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out",
-        others=[[[-20.0, 0.0], 1.0]] * 4,
-    ),
-    last_partial_batch=_twin(
-        "last_partial_batch",
-        "the last batch of an epoch averaged by its own size",
-        "in the short batch that ends an epoch (`drop_last=False`) a record weighs more than 1 / batch_size",
-        "each epoch deals the shuffled records out; each batch is averaged, with noise of noise_multiplier C / "
-        "batch_size",
-    ),
-    sampled_size=_twin(
-        "sampled_size",
-        "divided by the number of records drawn",
-        "in a small batch a record weighs up to 1, and the noise is for 1 / batch_size (opacus 420 asks for it)",
-        "the sum is divided by the size of the batch that was drawn, the noise by `batch_size`",
-    ),
+    **TWINS,
     wrong_length=Twin(
         title="Private training, accounted at the rate of a longer dataset",
         reason="the accountant divided by the length of a loader, and it was not that of the data (opacus 813)",
         formula="as private_training; epsilon is computed for a quarter of `rate`",
         promise=lambda rate, **given: accounted(rate=rate / 4.0, **given),
-    ),
-    padding=_twin(
-        "padding",
-        "padding left out of the norm",
-        "what belongs to padding is in the sum, and no clipping sees it (opacus 792, private-transformers 3)",
-        "the last coordinate is that of the padding, and a gradient's norm is that of the others",
-        [[0.0, 3.0], 1.0],
-    ),
-    nan_gradients=_twin(
-        "nan_gradients",
-        "NaN passes the clip",
-        "an infinite gradient times C / norm is NaN, as is each sum that it joins (jax_privacy's pitfalls)",
-        "gradients that are not finite are clipped as all others",
-        [[math.inf, 0.0], 1.0],
-    ),
-    batch_norm=_twin(
-        "batch_norm",
-        "batch normalisation",
-        "one record moves the mean of its batch, and with it each other gradient by up to C (jax_privacy's pitfalls)",
-        "the mean of the batch is taken off its features before the gradients are",
-        [[200.0, 0.0], 0.0],
-        [[[0.0, 0.0], 1.0]] * 3,
-    ),
-    noise_first=_twin(
-        "noise_first",
-        "the noise added before the gradients",
-        "a sum does not know its order",
-        "the sum starts at its noise, and the clipped gradients are added to that",
-        broken=False,
-    ),
-    expected_size=_twin(
-        "expected_size",
-        "divided by the expected batch size",
-        "the expected size is public, and the noise is divided with the sum",
-        "sum and noise are divided by `batch_size`",
-        broken=False,
-    ),
-    clip_factor=_twin(
-        "clip_factor",
-        "a millionth in the clip factor",
-        "C / (norm + 1e-6) is below C / norm: no gradient gets longer",
-        "the clip factor is min(1, C / (norm + 1e-6))",
-        broken=False,
     ),
 )

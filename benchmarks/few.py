@@ -114,10 +114,10 @@ def boundaries() -> tuple[Boundary, ...]:
 
 def evidence_of(line: Boundary) -> Any:
     """No evidence yet."""
-    from dpaudit.scores import few, steps
+    from dpaudit.scores import few
 
     if line.steps:
-        return steps.begin(line.claim, line.canaries, line.steps, ALPHA, delta=1e-5)
+        return few.begin(line.claim, line.canaries, ALPHA, delta=1e-5, steps=line.steps)
     return few.begin(line.claim, line.canaries, ALPHA, delta=1e-5)
 
 
@@ -234,7 +234,7 @@ def needed(quick: bool) -> None:
 def composed(quick: bool) -> None:
     """Step certificates of an ideal Gaussian run of 100 steps with mu .2 each, and noise 10 % too small."""
     from dpaudit.claims import GaussianDP
-    from dpaudit.scores import steps
+    from dpaudit.scores import few
 
     seeds, rows, small = (4 if quick else 20), [], []
     exact = GaussianDP(2.0).epsilon_at(1e-5)
@@ -244,7 +244,7 @@ def composed(quick: bool) -> None:
             for seed in range(seeds):
                 rng = np.random.default_rng([seed, canaries, trainings])
                 coins = rng.random((100 * trainings, canaries)) < 0.5
-                evidence = steps.begin(GaussianDP(0.2), canaries, 100, ALPHA, delta=1e-5)
+                evidence = few.begin(GaussianDP(0.2), canaries, ALPHA, delta=1e-5, steps=100)
                 made = evidence.after(normal(0.2)(coins, rng, 0.0), coins).composed(100, 1e-5)
                 found.append(made.detail["step_mu_lower"])
                 epsilons.append(made.lower or 0.0)
@@ -264,7 +264,7 @@ def composed(quick: bool) -> None:
         for seed in range(seeds):
             rng = np.random.default_rng([seed, canaries, 3])
             coins = rng.random((100, canaries)) < 0.5
-            evidence = steps.begin(GaussianDP(0.2), canaries, 100, ALPHA, delta=1e-5)
+            evidence = few.begin(GaussianDP(0.2), canaries, ALPHA, delta=1e-5, steps=100)
             refuted += evidence.after(normal(0.2 / 0.9)(coins, rng, 0.0), coins).refuted
         small.append((f"{canaries:,}", f"{refuted} of {seeds}"))
     header = ("canaries", "trainings", "step mu, median", "epsilon, median", "least", "within 5 %", "CPU s each")

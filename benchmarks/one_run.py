@@ -211,10 +211,8 @@ def both(first: Answer, second: Answer) -> Answer:
 
 def false(repeats: int) -> Iterator[tuple[str, ...]]:
     """How often the claim is refuted, and a bound is above the truth, on the certified and on the product line."""
-    from dpaudit.scores import product
-    from dpaudit.scores.audit import answers
+    from dpaudit.scores import audit_scores, product, weighted
     from dpaudit.scores.choice import curved
-    from dpaudit.scores.lines import question_of
     from dpaudit.scores.one_run import Guesses
 
     for each in boundaries():
@@ -225,13 +223,19 @@ def false(repeats: int) -> Iterator[tuple[str, ...]]:
             rng = np.random.default_rng([each.canaries, seed])
             coins = rng.random(each.canaries) < 0.5
             scores = each.answer(coins, rng, 0.0)
-            question = question_of(scores, coins, claim=each.claim, delta=each.delta, confidence=1.0 - ALPHA, seed=seed)
-            first, mu = answers(question, names)[:2]
+            inside, outside = scores[coins], scores[~coins]
+            asked = {"claim": each.claim, "delta": each.delta if curved(each.claim) else None}
+            first, mu = audit_scores(
+                inside, outside, methods=names, design="one-run", **asked, confidence=1.0 - ALPHA, seed=seed
+            ).estimates[:2]
+            mixing = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])  # as it breaks ties itself
+            members = np.arange(each.canaries) < inside.size
+            right = weighted.ranked(np.concatenate([inside, outside]), members, mixing)
             refuted += first.p_value <= ALPHA
             high += first.lower > each.epsilon
             over += max(mu.lower, first.detail.get("mu_lower", 0.0)) > each.mu
             for k, made in enumerate((round(product.SHARE * each.canaries), each.canaries)):
-                guesses = Guesses(int(question.order[:made].sum()), made, each.canaries, fixed=True)
+                guesses = Guesses(int(right[:made].sum()), made, each.canaries, fixed=True)
                 alone[k] += each.mu < math.inf and product.largest_chance(guesses, each.mu) <= ALPHA
         assert max(refuted, high, over) <= ALLOWED, (each.title, refuted, high, over)
         known = each.mu < math.inf

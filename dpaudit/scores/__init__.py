@@ -4,7 +4,6 @@ from dpaudit.scores.audit import METHODS, audit_scores
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.estimate import LABELS, Estimate
-from dpaudit.scores.lines import three_lines
 from dpaudit.scores.posterior import Posterior
 from dpaudit.scores.region import epsilon_of
 from dpaudit.scores.result import ScoresResult
@@ -19,5 +18,4 @@ __all__ = [
     "ScoresResult",
     "audit_scores",
     "epsilon_of",
-    "three_lines",
 ]

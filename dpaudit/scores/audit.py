@@ -146,16 +146,11 @@ def audit_scores(
         prevalence=None if prevalence is None else validate.probability("prevalence", prevalence),
     )
     names = methods_of(methods, question, delta is not None)
-    return _result(question, answers(question, names))
-
-
-def answers(question: ScoresQuestion, names: Iterable[str]) -> tuple[Estimate, ...]:
-    """What the methods say: certified statements, those given independent canaries, estimates, in this order."""
     found: list[Estimate] = []
     for name in names:
         made = METHODS[name].compute(question, name)
         found += made if isinstance(made, list) else [made]
-    return tuple(sorted(found, key=lambda each: LINES.index(each.line)))
+    return _result(question, tuple(sorted(found, key=lambda each: LINES.index(each.line))))
 
 
 def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> ScoresResult:

@@ -30,9 +30,10 @@ class Dependence:
 
 
 def dependence(scores: Any, included: Any) -> Dependence:
-    """Looks for dependence between neighbouring canaries; `scores` and `included` have shape (canaries,).
+    """Looks for dependence between neighbouring canaries; `scores` and `included` have shape ([rows,] canaries).
 
-    Raises `InvalidSpec` for scores or coins that cannot be used.
+    Of several rows it is the strongest finding, at so many times its p-value. Raises `InvalidSpec` for scores or coins
+    that cannot be used.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -41,9 +42,22 @@ def dependence(scores: Any, included: Any) -> Dependence:
     (True, True)
     """
     import numpy as np
+
+    rows = [coins_of(*each) for each in zip(np.atleast_2d(scores), np.atleast_2d(included), strict=True)]
+    found = [made for each in rows if (made := _in_row(*each)) is not None]
+    if not found:
+        return Dependence(1.0, 0.0, f"too little to look for dependence between {rows[0][0].size} canaries; {BLIND}")
+    least, near = min(found)
+    p = min(1.0, len(rows) * least)
+    told = f"correlation {near:.3f}, p-value {p:.3g}" + (f" over {len(rows):,} rows" if len(rows) > 1 else "")
+    return Dependence(p, near, f"{'' if p <= 0.01 else 'no '}dependence seen between {SEES}: {told}; {BLIND}")
+
+
+def _in_row(values: Any, members: Any) -> tuple[float, float] | None:
+    """The p-value and the correlation of neighbours; None where there is too little to look at."""
+    import numpy as np
     from scipy.special import chdtrc, ndtr, ndtri
 
-    values, members = coins_of(scores, included)
     residual = np.zeros(values.size)
     for side in (members, ~members):
         part = values[side]
@@ -53,11 +67,9 @@ def dependence(scores: Any, included: Any) -> Dependence:
             residual[side] = ndtri((low + high) / (2.0 * part.size))
     m, energy = values.size, float(np.dot(residual, residual))
     if energy == 0.0 or m < 8:
-        return Dependence(1.0, 0.0, f"too little to look for dependence between {m} canaries; {BLIND}")
+        return None
     near = float(np.dot(residual[1:], residual[:-1])) / energy
     p_near = 2.0 * float(ndtr(-abs(near) * math.sqrt(m)))
     blocks = np.array_split(residual, max(2, math.isqrt(m)))
     spread = sum(float(block.sum()) ** 2 / block.size for block in blocks) / (energy / m)
-    p = min(1.0, 2.0 * min(p_near, float(chdtrc(len(blocks), spread))))
-    found = "dependence" if p <= 0.01 else "no dependence"
-    return Dependence(p, near, f"{found} seen between {SEES}: correlation {near:.3f}, p-value {p:.3g}; {BLIND}")
+    return min(1.0, 2.0 * min(p_near, float(chdtrc(len(blocks), spread)))), near

@@ -1,9 +1,13 @@
-"""Evidence of a few independent trainings with many canaries each, combined by products of e-values.
+"""Evidence of a few independent trainings with many canaries each, or of their steps: products of e-values.
 
 Each training has an e-value: a number >= 0 whose mean is at most 1 if the training keeps the claim, however it makes
 canaries depend on each other (`nats` for curves, `guesses` for claims with one epsilon). What a training's e-value is
 made of may depend on the trainings before. Then the product is at least 1/alpha at any time with a probability of at
 most alpha (Ville 1939): one may stop whenever one likes, and the claim is refuted when the product has been there.
+
+A step is a training's worth of evidence about the claim of one step if its coins are fresh: given everything before,
+they are then fair and independent. The product over all steps of all trainings is evidence against "every step keeps
+the claim".
 
 The e-values of a training fall as the claim promises less, and what they bet does not depend on the claim that they
 are turned against. So the largest claim of a family that is refuted is a bound at the same confidence.
@@ -14,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +28,9 @@ from dpaudit.claims import ApproximateDP, Claim, GaussianDP
 from dpaudit.claims.composition import subsample_poisson
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import guesses, many_run, nats, product, tails
+from dpaudit.scores.composing import composed_epsilon
 from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, MODEL, Estimate
+from dpaudit.scores.estimate import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate
 from dpaudit.scores.gaussian import epsilon_of_mu, mu_of
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.region import epsilon_of
@@ -33,6 +38,14 @@ from dpaudit.scores.region import epsilon_of
 WITHIN = (
     "trainings that are independent of each other given the ones before; in each, a fair coin of its own, independent "
     "of all else, for every canary; scores that do not use the coins. Canaries may depend on each other in any way"
+)
+EACH_STEP = (
+    "a fair coin of its own, independent of all else, for every canary at every step, which no step before it sees; "
+    "scores that do not use the coins. Canaries may depend on each other in any way, and a step on all steps before it"
+)
+ASSUMED = (
+    "certified is that not every step keeps the smaller claim; the run's figure takes each of its {steps} steps to "
+    "leak what the steps show together, and composes them by arithmetic: {how}"
 )
 INDEPENDENTLY = (
     "no canary's score tells anything of another's, in its row and between rows; spread_p_value is small where rows "
@@ -62,7 +75,7 @@ class Evidence:
     within: str = WITHIN
     counts: Integers = field(default_factory=lambda: np.zeros((0, 2, nats.BINS), np.int64), repr=False, compare=False)
 
-    def after(self, scores: Any, included: Any) -> Self:
+    def after(self, scores: Any, included: Any) -> Evidence:
         """The evidence with another training's scores and coins: arrays of shape (canaries,) or (steps, canaries)."""
         rows, coins = np.atleast_2d(np.asarray(scores, np.float64)), np.atleast_2d(np.asarray(included, bool))
         if rows.shape != coins.shape or rows.shape[1] != self.canaries:
@@ -115,7 +128,7 @@ class Evidence:
         """Whether the e-process was at least 1/alpha at any time."""
         return self.p_value <= self.alpha
 
-    def _largest(self, family: Callable[[float], Claim]) -> float:
+    def largest(self, family: Callable[[float], Claim]) -> float:
         """The largest refuted parameter of a growing family; 0.0 where there is none."""
         goal = -math.log(self.alpha)
         low, high = 0.0, MOST
@@ -124,6 +137,23 @@ class Evidence:
             refuted = float(self.log_path(family(middle)).max()) >= goal
             low, high = (middle, high) if refuted else (low, middle)
         return low
+
+    def composed(self, compose: int, delta: float) -> Estimate:
+        """The bound of one step, as a run of `compose` such steps: epsilon at `delta`."""
+        times, at = validate.whole("compose", compose, least=1), validate.probability("delta", delta)
+        bound, own = self._certified(), self.claim.parameter
+        value = bound.lower if self.claim.linear else bound.detail.get(f"{own}_lower")
+        epsilon, how = composed_epsilon(self.claim, value or 0.0, times, at, self.rate)
+        return Estimate(
+            method="steps composed",
+            label=COMPOSED,
+            quantity="epsilon",
+            lower=epsilon,
+            delta=at,
+            confidence=bound.confidence,
+            assumption=f"{self.within}. {ASSUMED.format(steps=f'{times:,}', how=how)}",
+            detail={"steps": times, f"step_{own}_lower": value},
+        )
 
     def estimates(self) -> tuple[Estimate, ...]:
         """The three lines: certified, given independent canaries, and an estimate by the Gaussian model."""
@@ -134,12 +164,12 @@ class Evidence:
         if not self.claim.linear:
             detail["nats"] = float(nats.predicted(self.counts, self.rate).sum() / max(1, len(self.counts)))
             if self.claim.value is not None:
-                detail[f"{self.claim.parameter}_lower"] = self._largest(self.claim.with_value)
+                detail[f"{self.claim.parameter}_lower"] = self.largest(self.claim.with_value)
         return Estimate(
             method="e-values",
             label=CERTIFIED,
             quantity="epsilon",
-            lower=self._largest(lambda epsilon: ApproximateDP(epsilon, self.delta)),
+            lower=self.largest(lambda epsilon: ApproximateDP(epsilon, self.delta)),
             delta=self.delta,
             confidence=1.0 - self.alpha,
             p_value=self.p_value,
@@ -195,39 +225,30 @@ class Evidence:
         )
 
 
-def begin(claim: Claim, canaries: int, alpha: float, *, delta: float | None = None) -> Evidence:
+def begin(
+    claim: Claim,
+    canaries: int,
+    alpha: float,
+    *,
+    delta: float | None = None,
+    steps: int | None = None,
+    rate: float = 1.0,
+) -> Evidence:
     """No evidence yet: `.after(scores, included)` adds a training, as often as one likes.
 
-    `delta` is where epsilon is told: the claim's, if it has one epsilon.
+    `delta` is where epsilon is told: the claim's, if it has one epsilon. With `steps`, the claim is that of one step,
+    and a training has that many; where the audit itself lets a canary that is in join a step with probability `rate`,
+    alone, it is that of a step before sampling, such as `GaussianDP(1 / noise_multiplier)`.
 
-    >>> from dpaudit.claims import PureDP
     >>> rng = np.random.default_rng(0)
-    >>> coins = rng.random(1_000) < 0.5
-    >>> evidence = begin(PureDP(1.0), 1_000, 0.05).after(coins + 0.5 * rng.laplace(size=1_000), coins)
-    >>> evidence.refuted, evidence.estimates()[0].lower > 1.0
-    (True, True)
+    >>> coins = rng.random((20, 1_000)) < 0.5
+    >>> evidence = begin(GaussianDP(0.2), 1_000, 0.05, delta=1e-5, steps=20)
+    >>> evidence = evidence.after(0.4 * coins + rng.normal(size=coins.shape), coins)
+    >>> evidence.refuted, round(evidence.composed(20, 1e-5).detail["step_mu_lower"], 2)
+    (True, 0.36)
     """
     told = claim.delta if delta is None or claim.linear else validate.probability("delta", delta)
-    count, share = validate.whole("canaries", canaries, least=1), validate.open_probability("alpha", alpha)
-    return Evidence(claim, count, share, told)
-
-
-def ceiling(
-    canaries: int, claim: Claim, delta: float, alpha: float, *, trainings: int = 1, steps: int = 1
-) -> tuple[float, int | None]:
-    """The best certified epsilon at `delta` had all scores told all coins, and the least canaries that could refute.
-
-    None where no number up to 2^20 could.
-    """
-
-    def best(number: int) -> Evidence:
-        ranks = np.arange(number, dtype=np.float64)
-        told = np.repeat(nats.binned(ranks, ranks >= number // 2)[None], trainings * steps, axis=0)
-        return replace(begin(claim, number, alpha, delta=delta), steps=steps, counts=told)
-
-    least = next((number for number in (1 << k for k in range(1, 21)) if best(number).refuted), None)
-    low = (least or 0) // 2
-    while least is not None and least - low > 1:
-        middle = (low + least) // 2
-        low, least = (low, middle) if best(middle).refuted else (middle, least)
-    return best(canaries)._largest(lambda epsilon: ApproximateDP(epsilon, delta)), least
+    count, error = validate.whole("canaries", canaries, least=1), validate.open_probability("alpha", alpha)
+    rows, within = (1, WITHIN) if steps is None else (validate.whole("steps", steps, least=1), EACH_STEP)
+    share = validate.positive("rate", validate.probability("rate", rate))
+    return Evidence(claim, count, error, told, rows, share, within)

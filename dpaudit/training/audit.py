@@ -152,10 +152,8 @@ def run_plan(
     return TrainingResult(
         **asked,
         **words,
-        **gathered.pictures(),
+        **gathered.found(),
         trainings_used=gathered.done,
-        lines=gathered.estimates(),
-        dependence=gathered.dependence(),
         e_values=gathered.e_values,
         provenance={"train": train.to_dict(), "cpu_s": time.process_time() - started, **versions(LIBRARIES)},
     )

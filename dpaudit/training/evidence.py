@@ -11,27 +11,25 @@ from dpaudit.arrays import Bools, Reals
 from dpaudit.certify.certifiers import suited
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.wording.numerals import counted
-from dpaudit.scores import Estimate, audit_scores, few, lines, many_run, steps
-from dpaudit.scores.audit import BAND_POINTS
+from dpaudit.scores import audit_scores, few
 from dpaudit.scores.choice import Split
-from dpaudit.scores.dependence import BLIND, SEES, Dependence
+from dpaudit.scores.dependence import dependence
 from dpaudit.scores.few import Evidence
+from dpaudit.scores.reach import ceiling
 from dpaudit.scores.seen import corners, histogram
-from dpaudit.scores.steps import StepEvidence
 from dpaudit.training.coins import check_informative, drawn
 from dpaudit.training.plan import FEW, MANY, ONE, TrainingPlan
 
+BY_RUNS = {"methods": ("exact", "clopper-pearson", "gaussian")}  # where each training is one
 MOST_SHOWN = 100_000  # scores that the pictures are made of
 
 
 def begun(plan: TrainingPlan) -> Evidence | None:
     """No evidence yet, where it grows from training to training; None where all scores are looked at together."""
-    canaries, alpha = plan.canaries, plan.alpha
-    if plan.steps is not None:
-        return steps.begin(plan.claim, canaries, plan.steps, alpha, delta=plan.delta, rate=plan.sample_rate)
-    if plan.design == FEW:
-        return few.begin(plan.claim, canaries, alpha, delta=plan.delta)
-    return None
+    if plan.design in (ONE, MANY):
+        return None
+    at, rate = plan.delta, plan.sample_rate
+    return few.begin(plan.claim, plan.canaries, plan.alpha, delta=at, steps=plan.steps, rate=rate)
 
 
 def check_reach(plan: TrainingPlan) -> None:
@@ -55,10 +53,8 @@ def check_reach(plan: TrainingPlan) -> None:
 
 def least_canaries(plan: TrainingPlan) -> int | None:
     """How many canaries a training could refute the claim; None where no number could."""
-    if plan.design == ONE:
-        return lines.ceiling(plan.canaries, plan.claim, plan.delta, plan.alpha)[1]
-    rows = {"trainings": plan.trainings, "steps": plan.steps or 1}
-    return few.ceiling(plan.canaries, plan.claim, plan.delta, plan.alpha, **rows)[1]
+    given = plan.canaries, plan.claim, plan.delta, plan.alpha
+    return ceiling(*given, trainings=plan.trainings, steps=plan.steps)[1]
 
 
 def refutable(plan: TrainingPlan) -> bool:
@@ -104,44 +100,18 @@ class Gathered:
         """Coins and scores, a row for each training or step."""
         return np.concatenate(self._included), np.concatenate(self._scores)
 
-    def estimates(self) -> tuple[Estimate, ...]:
-        """The statements, the one that decides first."""
-        if isinstance(self._process, StepEvidence):
-            run = self._process.composed(self.plan.compose or 1, self.plan.delta)
-            return *self._process.estimates(), *([] if run.lower is None else [run])
-        if self._process is not None:
-            return self._process.estimates()
+    def found(self) -> dict[str, Any]:
+        """The statements, the one that decides first, the test of dependence, and what pictures are made of."""
         (included, scores), plan = self.all, self.plan
-        asked: dict[str, Any] = {each: getattr(plan, each) for each in ("claim", "delta", "confidence", "seed")}
-        if plan.design == ONE:
-            return lines.three_lines(scores[0], included[0], **asked)
-        methods = ("exact", "clopper-pearson", "gaussian")
-        return audit_scores(scores[included], scores[~included], methods=methods, **asked).estimates
-
-    def dependence(self) -> Dependence | None:
-        """The test of dependence between canaries: the strongest finding of all rows, at so many times its p-value."""
-        if self.plan.canaries == 1:
-            return None
-        included, scores = self.all
-        rows = len(scores)
-        found = min(map(lines.dependence, scores, included), key=lambda each: each.p_value)
-        if rows == 1:
-            return found
-        p = min(1.0, rows * found.p_value)
-        seen = "dependence" if p <= 0.01 else "no dependence"
-        words = f"{seen} seen between {SEES}: p-value {p:.3g} over {rows:,} rows; {BLIND}"
-        return Dependence(p, found.statistic, words)
-
-    def pictures(self) -> dict[str, Any]:
-        """The histogram of both groups, the corners of their ROC, and where trainings had one canary each its band."""
-        included, scores = self.all
-        first = included.ravel()[:MOST_SHOWN]
-        inside, outside = scores.ravel()[:MOST_SHOWN][first], scores.ravel()[:MOST_SHOWN][~first]
-        if not (inside.size and outside.size):
-            return {}
-        found: dict[str, Any] = {"histogram": histogram(inside, outside), "roc": corners(inside, outside)}
-        if self.plan.design != MANY:
-            return found
-        fpr, fnr = many_run.bands(inside, outside, self.plan.alpha)
-        places = np.unique(np.linspace(0, fpr.size - 1, min(fpr.size, BAND_POINTS)).astype(int))
-        return {**found, "band": tuple(zip(fpr[places].tolist(), fnr[places].tolist(), strict=True))}
+        told: dict[str, Any] = {"dependence": None if plan.canaries == 1 else dependence(scores, included)}
+        if self._process is None:
+            asked: dict[str, Any] = {name: getattr(plan, name) for name in ("claim", "delta", "confidence", "seed")}
+            asked |= BY_RUNS if plan.design == MANY else {"design": "one-run"}
+            made = audit_scores(scores[included], scores[~included], **asked)
+            return {**told, "lines": made.estimates, "histogram": made.histogram, "roc": made.roc, "band": made.band}
+        first, shown = included.ravel()[:MOST_SHOWN], scores.ravel()[:MOST_SHOWN]
+        inside, outside = shown[first], shown[~first]
+        if inside.size and outside.size:
+            told |= {"histogram": histogram(inside, outside), "roc": corners(inside, outside)}
+        run = None if plan.compose is None else self._process.composed(plan.compose, plan.delta)
+        return {**told, "lines": self._process.estimates() + (() if run is None or run.lower is None else (run,))}

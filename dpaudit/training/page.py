@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dpaudit.certify.certificate import error_probability
-from dpaudit.claims import Claim
 from dpaudit.report.account import Account, pictures, sentence, short, write
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NO_BITS, at_delta
-from dpaudit.scores import few, lines
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, number_text
+from dpaudit.scores.reach import ceiling
 from dpaudit.training import wording
 from dpaudit.training.trained import Trained
 
@@ -103,19 +101,10 @@ def _parts(result: Trained) -> list[Section]:
 def _could_show(result: Trained) -> str:
     """What these canaries would have shown of a training that gives every one of them away."""
     given = result.canaries, result.claim, result.delta, error_probability(result.confidence)
-    best, least = _ceiling(*given, result.trainings, result.steps or 1)
+    best, least = ceiling(*given, trainings=result.trainings, steps=result.steps)
     about = at_delta(result.delta) + (f" of {wording.of(result)}" if wording.of(result) else "")
     told = f"Had the scores told every coin: epsilon >= {number_text(best)}{about}."
     if least is None:
         return f"{told} No number of canaries can refute this claim so."
     each = " a training" if result.trainings > 1 else ""
     return f"{told} Then {counted(least, 'canary', 'canaries')}{each} would refute this claim, and no fewer."
-
-
-@cache
-def _ceiling(
-    canaries: int, claim: Claim, delta: float, alpha: float, trainings: int, steps: int
-) -> tuple[float, int | None]:
-    if trainings == steps == 1:
-        return lines.ceiling(canaries, claim, delta, alpha)
-    return few.ceiling(canaries, claim, delta, alpha, trainings=trainings, steps=steps)

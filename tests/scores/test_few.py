@@ -10,8 +10,9 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import few, nats, steps, tails
+from dpaudit.scores import composing, few, nats, tails
 from dpaudit.scores.few import Evidence
+from dpaudit.scores.reach import ceiling
 from tests.cases import for_each
 from tests.scores import naive
 
@@ -154,20 +155,20 @@ def test_rows_that_share_a_coin_are_seen_in_their_spread_and_are_no_verdict() ->
     alone = (rng.random(coins.shape) < 0.7) == coins
     shared = np.where(rng.random((30, 1)) < 0.5, alone, rng.random(coins.shape))
     for scores, seen in ((alone, False), (shared, True)):
-        evidence = steps.begin(GaussianDP(1.5), 500, 30, ALPHA, delta=1e-5).after(scores, coins)
+        evidence = few.begin(GaussianDP(1.5), 500, ALPHA, delta=1e-5, steps=30).after(scores, coins)
         assert (evidence.estimates()[1].detail["spread_p_value"] < 1e-6) == seen
         assert not evidence.refuted
 
 
 def test_steps_certify_the_step_and_compose() -> None:
     scores, coins = normal(np.random.default_rng(23), 0.4, (40, 1_000))
-    evidence = steps.begin(GaussianDP(0.2), 1_000, 40, ALPHA, delta=1e-5).after(scores, coins)
+    evidence = few.begin(GaussianDP(0.2), 1_000, ALPHA, delta=1e-5, steps=40).after(scores, coins)
     run = evidence.composed(100, 1e-5)
     step = run.detail["step_mu_lower"]
     assert evidence.refuted
     assert 0.34 < step < 0.4
     assert run.lower == pytest.approx(GaussianDP(10.0 * step).epsilon_at(1e-5), rel=1e-9)
-    assert steps.composed_epsilon(ApproximateDP(0.1, 1e-7), 0.1, 10, 1e-5)[0] == pytest.approx(0.9, abs=0.11)
+    assert composing.composed_epsilon(ApproximateDP(0.1, 1e-7), 0.1, 10, 1e-5)[0] == pytest.approx(0.9, abs=0.11)
 
 
 def test_sampled_steps_certify_the_step_before_sampling() -> None:
@@ -183,16 +184,16 @@ def test_sampled_steps_certify_the_step_before_sampling() -> None:
     rng = np.random.default_rng(24)
     coins = rng.random((50, 2_000)) < 0.5
     scores = (coins & (rng.random(coins.shape) < 0.1)) + rng.normal(size=coins.shape)
-    assert not steps.begin(GaussianDP(1.0), 2_000, 50, ALPHA, rate=0.1).after(scores, coins).refuted
-    assert steps.begin(GaussianDP(0.7), 2_000, 50, ALPHA, rate=0.1).after(scores, coins).refuted
+    assert not few.begin(GaussianDP(1.0), 2_000, ALPHA, steps=50, rate=0.1).after(scores, coins).refuted
+    assert few.begin(GaussianDP(0.7), 2_000, ALPHA, steps=50, rate=0.1).after(scores, coins).refuted
 
 
 def test_a_ceiling_says_what_all_guesses_right_would_show() -> None:
-    best, least = few.ceiling(100, PureDP(1.0), 0.0, ALPHA)
+    best, least = ceiling(100, PureDP(1.0), 0.0, ALPHA, steps=1)
     assert 1.0 < best < math.log(100.0)
     assert least is not None
-    assert few.ceiling(least, PureDP(1.0), 0.0, ALPHA)[0] > 1.0 - 1e-3
-    assert few.ceiling(1_000, GaussianDP(3.0), 1e-5, ALPHA)[1] is None
+    assert ceiling(least, PureDP(1.0), 0.0, ALPHA, steps=1)[0] > 1.0 - 1e-3
+    assert ceiling(1_000, GaussianDP(3.0), 1e-5, ALPHA, steps=1)[1] is None
 
 
 def test_scores_of_another_shape_are_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +12,11 @@ from scipy.stats import beta, binom
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import audit_scores, gaussian, one_run_f, product, three_lines, weighted
-from dpaudit.scores.audit import answers
+from dpaudit.scores import audit_scores, gaussian, one_run_f, product, weighted
 from dpaudit.scores.dependence import dependence
-from dpaudit.scores.estimate import LINES
-from dpaudit.scores.lines import ceiling, question_of, refutable
+from dpaudit.scores.estimate import LINES, Estimate
 from dpaudit.scores.one_run import Guesses
+from dpaudit.scores.reach import ceiling, refutable
 from tests.cases import for_each
 
 PUBLISHED = [  # mu, m, r, mistakes, epsilon at 1e-5: the recorded outcomes of 2509.08704's repository
@@ -58,6 +58,10 @@ def test_the_product_form_by_its_definition() -> None:
     assert product.mu_lower(guessed(15, 30, 30), 0.05) == 0.0
 
 
+def three_lines(scores: np.ndarray, coins: np.ndarray, **asked: Any) -> tuple[Estimate, ...]:
+    return audit_scores(scores[coins], scores[~coins], design="one-run", **asked).estimates
+
+
 def trained(m: int, mu: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     coins = rng.random(m) < 0.5
@@ -67,18 +71,14 @@ def trained(m: int, mu: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
 @for_each("claim", [GaussianDP(0.5), ApproximateDP(0.5, 1e-4), PrivacyProfile(((0.5, 1e-3), (1.0, 1e-4)))])
 def test_three_lines_in_their_order_and_only_the_first_decides(claim: PureDP) -> None:
     scores, coins = trained(600, 2.5, 1)
-    found = three_lines(scores, coins, claim=claim, delta=1e-4, confidence=0.9)
+    options = {"claim": claim, "confidence": 0.9} | ({} if claim.linear else {"delta": 1e-4})
+    found = three_lines(scores, coins, **options)
     assert tuple(dict.fromkeys(each.line for each in found)) == LINES
     assert [each.p_value is not None for each in found] == [True] + [False] * (len(found) - 1)
     assert (found[0].p_value or 0.0) < 0.02
     told = {each.line: (each.lower or 0.0) for each in found if each.quantity == "mu"}
     assert 0.5 < told["certified"] < told["given independent canaries"] < 2.6
     assert all("independent" in each.assumption for each in found if each.line == LINES[1])
-    options = {"claim": claim, "confidence": 0.9, "design": "one-run"}
-    options |= {} if claim.linear else {"delta": 1e-4}
-    result = audit_scores(scores[coins], scores[~coins], **options)  # type: ignore[arg-type]
-    assert result.refuted
-    assert [each.method for each in result.estimates] == [each.method for each in found]
 
 
 def test_one_coin_for_all_canaries_deceives_the_product_form_alone() -> None:
@@ -122,8 +122,7 @@ def test_a_claim_is_refuted_exactly_where_the_bound_reaches_it() -> None:
         assert ((p or 0.0) <= 0.1) == (bound > epsilon)
     scores, coins = trained(300, 1.5, 2)
     for mu in (0.3, 0.9):
-        asked = question_of(scores, coins, claim=GaussianDP(mu), delta=1e-5, confidence=0.9)
-        told = answers(asked, ["one-run-f"])[0]
+        told = three_lines(scores, coins, claim=GaussianDP(mu), delta=1e-5, confidence=0.9, methods="one-run-f")[0]
         assert ((told.p_value or 0.0) <= 0.1) == (told.detail["mu_lower"] >= mu)
 
 

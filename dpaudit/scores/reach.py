@@ -1,0 +1,60 @@
+"""What so many canaries could show, had the scores told every coin: said before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from dpaudit.claims import ApproximateDP, Claim
+from dpaudit.scores import few, nats, one_run_f, weighted
+from dpaudit.scores.choice import curved
+from dpaudit.scores.few import Evidence
+from dpaudit.scores.one_run import Guesses
+
+
+@lru_cache(maxsize=64)
+def ceiling(
+    canaries: int, claim: Claim, delta: float, alpha: float, *, trainings: int = 1, steps: int | None = None
+) -> tuple[float, int | None]:
+    """(Epsilon bound at `delta` had every guess been right, the least number of canaries that could refute the claim).
+
+    The second is None where no number could: not even 2^30 of one training, 2^20 where rows are multiplied.
+
+    >>> bound, least = ceiling(1000, ApproximateDP(2.0, 1e-5), 1e-5, 0.05)
+    >>> bound > 5.0, least
+    (True, 24)
+    """
+    if trainings == 1 and steps is None:
+        bound = weighted.epsilon_lower(np.ones(canaries, dtype=bool), delta, alpha)[0]
+        return bound, _least(lambda number: refutable(number, claim, alpha), 30)
+
+    def best(number: int) -> Evidence:
+        ranks = np.arange(number, dtype=np.float64)
+        told = np.repeat(nats.binned(ranks, ranks >= number // 2)[None], trainings * (steps or 1), axis=0)
+        return replace(few.begin(claim, number, alpha, delta=delta, steps=steps), counts=told)
+
+    bound = best(canaries).largest(lambda epsilon: ApproximateDP(epsilon, delta))
+    return bound, _least(lambda number: number > 1 and best(number).refuted, 20)
+
+
+def _least(enough: Callable[[int], bool], most: int) -> int | None:
+    """The least number that is enough, as all above it are; None where not even 2^most is."""
+    least = next((number for number in (1 << k for k in range(most + 1)) if enough(number)), None)
+    low = (least or 0) // 2
+    while least is not None and least - low > 1:
+        middle = (low + least) // 2
+        low, least = (low, middle) if enough(middle) else (middle, least)
+    return least
+
+
+def refutable(canaries: int, claim: Claim, alpha: float) -> bool:
+    """Whether so many canaries of one training would refute the claim at `alpha`, had every guess been right."""
+    if not curved(claim):
+        epsilon, delta = float(claim.epsilon_at(float(claim.delta))), float(claim.delta)
+        used = weighted.design(canaries, epsilon, delta, alpha)
+        return weighted.p_value(used, used.total, canaries, epsilon, delta) <= alpha
+    made = one_run_f.made_for(claim, canaries, alpha)
+    return one_run_f.is_refuted(Guesses(made, made, canaries, fixed=True), one_run_f.region_of(claim), alpha)

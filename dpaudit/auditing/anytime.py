@@ -20,7 +20,7 @@ from dpaudit.auditing.clock import Clock, cut, milestones
 from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.searching.look import FIRST_PART, PILOT_RUNS, PILOT_SHARD, looked_at
-from dpaudit.auditing.searching.screening import budget, goal, screen
+from dpaudit.auditing.searching.search import budget, goal, screen
 from dpaudit.auditing.spec import FEWEST_RUNS, SEARCH_SHARE, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import CoinFlip

@@ -14,7 +14,7 @@ from dpaudit.auditing.certifying import Counted, Outcome, certified, count
 from dpaudit.auditing.clock import Clock, cut, fewest
 from dpaudit.auditing.controls import with_controls
 from dpaudit.auditing.health import Twins, judge
-from dpaudit.auditing.health.comparing import check_compared
+from dpaudit.auditing.health.checks import check_compared
 from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.known import known_upper

@@ -14,6 +14,7 @@ import operator
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,8 +68,8 @@ class Code(NamedTuple):
 
     def given(self, **parts: Any) -> Code:
         """The same with parts of all three bound, as where a mistake changes them alike."""
-        loss = None if self.loss is None else functools.partial(self.loss, **parts)
-        return Code(functools.partial(self.program, **parts), functools.partial(self.sampler, **parts), loss)
+        loss = None if self.loss is None else partial(self.loss, **parts)
+        return Code(partial(self.program, **parts), partial(self.sampler, **parts), loss)
 
 
 NOTHING = Code()
@@ -78,11 +79,11 @@ NOTHING = Code()
 class Twin:
     """What a twin changes in its parent; all else is the parent's. `reason` says in one sentence why that breaks it.
 
-    A harmless mistake is a twin with `broken=False`, and `reason` says why it is none. `promise` and `neighbours` are
-    for a claim that is stated too widely. A twin may be its parent at other parameters or on other data: `at` makes
-    some of the parent's parameters, from the data (a pair's first) and the twin's parameters, `on` makes the data.
-    What its `code` leaves out is the parent's; but one with a program or a sampler of its own, and neither of those,
-    does not inherit the loss: none is known.
+    A harmless mistake is a twin that is not `broken` (`Harmless`), and `reason` says why it is none. `promise` and
+    `neighbours` are for a claim that is stated too widely. A twin may be its parent at other parameters or on other
+    data: `at` makes some of the parent's parameters, from the data (a pair's first) and the twin's parameters, `on`
+    makes the data. What its `code` leaves out is the parent's; but one with a program or a sampler of its own, and
+    neither of those, does not inherit the loss: none is known.
     """
 
     title: str
@@ -97,6 +98,9 @@ class Twin:
     promise: Promise | None = None
     neighbours: str | None = None
     adjacency: tuple[str, ...] | None = None
+
+
+Harmless = partial(Twin, broken=False)  # a mistake that breaks nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +201,7 @@ class Entry:
 
     def open(self) -> Opened:
         """The sampler with its parameters bound."""
-        return Opened(functools.partial(self.sampler, **self.values()), per_run=False, takes_rng=True)
+        return Opened(partial(self.sampler, **self.values()), per_run=False, takes_rng=True)
 
     def describe(self) -> Description:
         """Names and places: those of the program; the digest is that of the room and of what all rooms share."""
@@ -275,8 +279,8 @@ class Entry:
 
 def written(call: Callable[..., Any]) -> Callable[..., Any]:
     """The function whose lines a program, a sampler or a loss is, under what binds parameters or parts to it."""
-    while isinstance(call, functools.partial) or hasattr(call, "__wrapped__"):
-        call = call.func if isinstance(call, functools.partial) else call.__wrapped__
+    while isinstance(call, partial) or hasattr(call, "__wrapped__"):
+        call = call.func if isinstance(call, partial) else call.__wrapped__
     return call
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import writing
-from dpaudit.cli.words import say
+from dpaudit.cli.options import say, writing
 from dpaudit.errors import InvalidSpec, NotAttested
 from dpaudit.results.wording.quoting import clean
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import report_folder, stated_claim
-from dpaudit.cli.words import say
+from dpaudit.cli.options import report_folder, say, stated_claim
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dpaudit.cli.words import one_line
+from dpaudit.cli.options import one_line
 
 
 @click.command("check")

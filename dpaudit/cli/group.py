@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.words import one_line, say
+from dpaudit.cli.options import one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.version import __version__
 

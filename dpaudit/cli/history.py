@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dpaudit.cli.options import check_writable, chosen_ledger, writing
-from dpaudit.cli.words import say
+from dpaudit.cli.options import check_writable, chosen_ledger, say, writing
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.wording.quoting import clean
 

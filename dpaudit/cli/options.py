@@ -1,4 +1,4 @@
-"""What the commands share of their options: checked under the names that the user typed."""
+"""What the commands share: their options, checked under the names that the user typed, and small words."""
 
 from __future__ import annotations
 
@@ -8,12 +8,43 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
     from dpaudit.claims import Claim
     from dpaudit.report import Format
     from dpaudit.spec_file.questions import Question, Wishes
+
+
+LONGEST_LINE = 600  # characters of a message; what is longer was data
+
+
+def say(message: str) -> None:
+    """A line for people, on standard error."""
+    click.echo(message, err=True)
+
+
+def one_line(message: object) -> str:
+    """A message on one line, without control characters.
+
+    >>> one_line("two\\nlines")
+    'two lines'
+    """
+    text = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in " ".join(str(message).split()))
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 3] + "..."
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(0.42), duration(75.0)
+    ('0.4 s', '1 min 15 s')
+    """
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
 def wishes(

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import nothing_to_audit, tagged, wishes
-from dpaudit.cli.words import duration, say
+from dpaudit.cli.options import duration, nothing_to_audit, say, tagged, wishes
 
 if TYPE_CHECKING:
     from dpaudit.auditing.spec import ResolvedSpec
@@ -96,7 +95,7 @@ def _spending(question: Question) -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
     from dpaudit.auditing.controls import most_runs
     from dpaudit.auditing.searching.look import ends
-    from dpaudit.auditing.searching.screening import budget
+    from dpaudit.auditing.searching.search import budget
     from dpaudit.certify.certificate import error_probability
     from dpaudit.results.audited import POWER
     from dpaudit.results.wording.power import FOUND, SIMPLE

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dpaudit.cli.words import say
+from dpaudit.cli.options import say
 from dpaudit.sampling.progress import Progress
 
 LINE_EVERY_S = 5.0

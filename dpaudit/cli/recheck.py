@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.words import say
+from dpaudit.cli.options import say
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.wording.quoting import clean
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpaudit.cli.words import one_line, say
+from dpaudit.cli.options import one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.ledger.database import Database, default_ledger
 from dpaudit.ledger.problems import LedgerError

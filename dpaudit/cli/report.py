@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit import report
-from dpaudit.cli.options import report_formats, writing
-from dpaudit.cli.words import one_line, say
+from dpaudit.cli.options import one_line, report_formats, say, writing
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import FOLDER, found_at, write_text
 from dpaudit.results.wording.quoting import clean

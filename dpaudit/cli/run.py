@@ -7,8 +7,7 @@ import shlex
 import click
 
 from dpaudit.cli.group import Caller
-from dpaudit.cli.options import nothing_to_audit, report_folder, report_formats, tagged, wishes
-from dpaudit.cli.words import one_line, say
+from dpaudit.cli.options import nothing_to_audit, one_line, report_folder, report_formats, say, tagged, wishes
 from dpaudit.errors import InvalidSpec
 
 

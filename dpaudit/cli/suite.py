@@ -16,9 +16,9 @@ from dpaudit.api import planned_runs
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
+from dpaudit.cli.options import duration, one_line, say
 from dpaudit.cli.progress import Watcher, watching
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
-from dpaudit.cli.words import duration, one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import review
 from dpaudit.ledger.locks import LedgerLost

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import report_folder, wishes
-from dpaudit.cli.words import say
+from dpaudit.cli.options import report_folder, say, wishes
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import slug
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.options import nothing_to_audit, wishes
-from dpaudit.cli.words import one_line, say
+from dpaudit.cli.options import nothing_to_audit, one_line, say, wishes
 from dpaudit.errors import InvalidSpec
 
 

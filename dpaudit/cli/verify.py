@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import check_writable, writing
-from dpaudit.cli.words import say
+from dpaudit.cli.options import check_writable, say, writing
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:

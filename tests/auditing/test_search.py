@@ -12,8 +12,7 @@ from scipy.special import ndtr
 
 from dpaudit import AdjacentPair, ApproximateDP, PureDP, batched
 from dpaudit.auditing.searching.look import PILOT_RUNS, excess
-from dpaudit.auditing.searching.screening import budget, cautious, goal, goal_at, screen
-from dpaudit.auditing.searching.search import FoundWitness, find_witness
+from dpaudit.auditing.searching.search import FoundWitness, budget, cautious, find_witness, goal, goal_at, screen
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpaudit.events import feature_from_dict
 from dpaudit.events.scores import OF, Linear
 from dpaudit.events.search.crossfit import lines_judged
 from dpaudit.events.search.dense import dense
-from dpaudit.events.stored import feature_from_dict
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from tests.cases import for_each

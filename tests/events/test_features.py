@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.events import Event, Feature, event_from_dict
+from dpaudit.events import Event, Feature, event_from_dict, feature_from_dict
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import (
     Above,
@@ -34,7 +34,6 @@ from dpaudit.events.features import (
 )
 from dpaudit.events.scores import OF, Linear, LogRatio, Term
 from dpaudit.events.search.dense import dense
-from dpaudit.events.stored import feature_from_dict
 from dpaudit.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column, Outputs, Token, token
 from dpaudit.sampling.encode import encode_objects
 from tests.events.samples import INF, NAN, learned_ratio, odd_outputs

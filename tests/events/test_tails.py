@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit.arrays import Reals
-from dpaudit.events.search.tails import SMOOTHED, smoothed
+from dpaudit.events.search.smoothing import SMOOTHED, smoothed
 
 CELLS = 2_000
 

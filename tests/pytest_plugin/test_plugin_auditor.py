@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.auditing.health.comparing import check_compared
+from dpaudit.auditing.health.checks import check_compared
 from dpaudit.certify.evidence import Binned
 from dpaudit.errors import ClaimRefuted, InvalidSpec, UnsoundAudit
 from dpaudit.events import Event, Partition

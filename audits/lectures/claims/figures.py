@@ -10,8 +10,8 @@ from markupsafe import Markup, escape
 
 from audits.lectures.claims.mathematics import GREEK, NAMES
 from audits.lectures.claims.statement import Figure
-from dpaudit.report.figures.colours import LIGHT
 from dpaudit.report.figures.drawing import FAMILY
+from dpaudit.report.figures.panel import LIGHT
 
 SIZE = (6.4, 3.4)  # inches
 DRAWN = ("ink", "muted", "rule", "paper", "first", "second", "claim", "certified", "refuted")

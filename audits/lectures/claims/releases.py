@@ -18,7 +18,7 @@ from audits.lectures.claims.attacking import BASSI, CHEEMA, SARKAR, certain, mea
 from audits.lectures.claims.releases_linkage import LINKAGE
 from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue import find
-from dpaudit.catalogue.releases.hospital import HOSPITAL_A, HOSPITAL_B, decade, half, k_anonymous
+from dpaudit.catalogue.releases.tables import HOSPITAL_A, HOSPITAL_B, decade, half, k_anonymous
 from dpaudit.losses.comparisons import density
 from dpaudit.losses.discrete import delta_of
 

@@ -30,7 +30,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.upper import Label, UpperBound
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.verify.proof import Proof
-from dpaudit.verify.replay.neighbours import adjacent
+from dpaudit.verify.replay.losses import adjacent
 
 ONE_WAY = ("up", "down")
 

@@ -18,7 +18,7 @@ from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.probing import probe
 from dpaudit.auditing.searching.look import Look, excess
 from dpaudit.auditing.searching.pair_moves import Bounds, Parameters, Spent, check_bounds, move
-from dpaudit.auditing.searching.screening import cautious, goal_at
+from dpaudit.auditing.searching.search import cautious, goal_at
 from dpaudit.auditing.spec import SEARCH_SHARE, AuditSpec, ResolvedSpec
 from dpaudit.claims import Claim, check_claim
 from dpaudit.errors import DpAuditError, InvalidSpec

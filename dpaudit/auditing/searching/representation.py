@@ -18,7 +18,7 @@ from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.search import Goal, Proposal
 from dpaudit.events.search.binning import Tables, binning
-from dpaudit.events.search.bits import bit_binning, bit_features, without_bits
+from dpaudit.events.search.candidates import bit_binning, bit_features, without_bits
 from dpaudit.events.search.selection import propose as propose_for
 from dpaudit.outputs import Outputs, Path, Pilot, Sample, concatenate
 from dpaudit.results.witness import Witness

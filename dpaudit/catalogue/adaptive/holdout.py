@@ -18,7 +18,7 @@ from dpaudit import validate
 from dpaudit.arrays import Masked, Places, Reals
 from dpaudit.catalogue.adaptive.analysts import ANALYST, ANALYSTS, Query, Readings, Records, average, named
 from dpaudit.catalogue.adaptive.asked import Both, Chain, Posed, Rules, compared_with, interact, shown, worst
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_replaced
 from dpaudit.losses.one_threshold import one_threshold_loss
@@ -252,12 +252,11 @@ thresholdout = Entry(
         code=_form(Design(threshold_noise=False)),
         default_pair=_pair((5,) * 12 + (4,) * 2, (UP,) * 12 + (DOWN,) * 2),
     ),
-    threshold_kept=Twin(
+    threshold_kept=Harmless(
         title="Thresholdout with one noisy threshold for all queries",
         reason="kept, the threshold is paid for once, 1 / (2 sigma n), and not with every answer",
         formula="as Thresholdout, but the threshold keeps its one draw of Lap(2 sigma)",
         code=_form(Design(redrawn=False)),
         default_pair=_pair((6, 6, 6, 6, 6, 6, 3, 3), (UP, UP, UP, UP, UP, UP, DOWN, DOWN)),
-        broken=False,
     ),
 )

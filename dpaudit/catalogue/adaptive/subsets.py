@@ -29,7 +29,7 @@ from dpaudit.catalogue.adaptive.splitting import (
     replaced,
     split,
 )
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.discrete import log_ratios
@@ -194,11 +194,10 @@ select_subsets = Entry(
         code=_CODE.given(cut=_overlapping),
         default_pair=([3.0, -3.0, *[0.0] * 10], [-3.0, -3.0, *[0.0] * 10]),
     ),
-    noisy_value=Twin(
+    noisy_value=Harmless(
         title="The largest noisy mean released with its index",
         reason=("the subsets are disjoint, so all noisy means together are epsilon-DP, and this is a function of them"),
         formula="as select_subsets, and of every group also the noisy mean that won",
         code=Code(_noisy_value, _noisy_value_runs, _noisy_value_loss),
-        broken=False,
     ),
 )

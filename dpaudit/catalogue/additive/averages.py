@@ -8,7 +8,7 @@ from functools import partial
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import CHEEMA, HAGHTALAB, SARKAR, in_room
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred
 from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed, pure_if_replaced
 
@@ -111,7 +111,7 @@ laplace_average = in_room(
         code=centred(_mean, _observed_scale),
         default_pair=([50.0, 40.0, 60.0, 50.0], [50.0, 40.0, 60.0, 100.0]),
     ),
-    rounded_values=Twin(
+    rounded_values=Harmless(
         title="Each value rounded before the average is taken",
         reason="rounded values lie in [0, bound] too, so one of them moves the average by bound / n at most",
         formula="the average of the n values, each first rounded to the nearest multiple of `step`, then clipped to "
@@ -119,7 +119,6 @@ laplace_average = in_room(
         on=lambda data, step, **_: [step * round(value / step) for value in data],
         parameters=(STEP,),
         default_pair=([74.0, 84.0, 53.0, 94.0, 4.0], [74.0, 84.0, 53.0, 94.0, 100.0]),
-        broken=False,
     ),
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Integers
 from dpaudit.catalogue.additive.shared import SENSITIVITY, in_room
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, also, doubled, pure, unbounded
 from dpaudit.claims import PureDP
@@ -192,12 +192,11 @@ clamped_geometric = in_room(
         code=Code(_own_bound, _own_bound_runs, unbounded),
         default_pair=(2, 1),
     ),
-    wrapped=Twin(
+    wrapped=Harmless(
         title="The noisy count wrapped around at the ends",
         reason="the remainder is taken after the noise and knows nothing else of the data, useless as it is",
         formula="the count plus geometric noise, its remainder modulo largest + 1",
         code=Code(_wrapped, _wrapped_runs, _wrapped_loss),
-        broken=False,
     ),
 )
 

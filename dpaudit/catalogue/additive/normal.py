@@ -12,7 +12,7 @@ from functools import partial
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import CHEEMA, SENSITIVITY, in_room
-from dpaudit.catalogue.entry import Code, Parameter, Program, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, also, approximate, pure, unbounded
 from dpaudit.claims import GaussianDP, ZeroConcentratedDP
@@ -201,13 +201,12 @@ gaussian_analytic = in_room(
     promise=approximate,
     default_pair=(10, 9),
 ).with_twins(
-    tail_only=Twin(
+    tail_only=Harmless(
         title="Calibrated so that the privacy loss exceeds epsilon with probability delta",
         reason="notes 004 define delta-approximate DP by this tail, which is more than (epsilon, delta)-DP asks for",
         formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
         "Phi(D / (2 sigma) - epsilon sigma / D) <= delta",
         code=normal(tail_sigma),
-        broken=False,
     ),
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import BASSI, HAGHTALAB, SARKAR, SENSITIVITY, in_room
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
 from dpaudit.catalogue.promises import DMNS, EPSILON, doubled, pure, unbounded
@@ -194,14 +194,13 @@ laplace = in_room(
         formula="the answer plus one exponential draw of mean sensitivity / epsilon",
         code=Code(_one_sided, _one_sided_runs, unbounded),
     ),
-    moved_up=Twin(
+    moved_up=Harmless(
         title="Laplace noise moved up, so that few outputs are too low",
         reason="all outputs move by the same, which is public: the ratios of their densities stay",
         formula="the answer plus one draw of Lap(sensitivity / epsilon) plus `shift`",
         code=Code(_moved_up),
         on=lambda data, shift, **_: data + shift,
         parameters=(SHIFT,),
-        broken=False,
     ),
     few_seeds=Twin(
         title="Laplace noise from a generator with few seeds",
@@ -224,19 +223,17 @@ laplace = in_room(
         code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss),
         default_pair=(10.0, 9.5),
     ),
-    rounded_output=Twin(
+    rounded_output=Harmless(
         title="The noisy answer rounded to an integer",
         reason="rounding comes after the noise, and what follows the release sees nothing else of the data",
         formula="the integer nearest to the answer plus one draw of Lap(sensitivity / epsilon)",
         code=Code(_rounded_output, _rounded_output_runs, _laplace_loss),
-        broken=False,
     ),
-    clamped_output=Twin(
+    clamped_output=Harmless(
         title="The noisy answer clamped to what is possible",
         reason="the noisy answer is changed after the noise, by a rule that knows nothing else of the data",
         formula="the answer plus one draw of Lap(sensitivity / epsilon), clamped to [0, largest]",
         code=Code(_clamped_output, _clamped_output_runs, _clamped_output_loss),
         parameters=(LARGEST,),
-        broken=False,
     ),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, SENSITIVITY, in_room
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, laplace
 from dpaudit.catalogue.promises import DMNS, EPSILON, pure, pure_if_added_or_removed
 from dpaudit.losses.laplace import vector_loss
@@ -144,12 +144,11 @@ histogram = in_room(
         formula="for each cell the number of records in it, plus the same draw of Lap(1 / epsilon)",
         code=Code(_shared_noise, _shared_noise_runs, _shared_noise_loss),
     ),
-    sensitivity_of_m=Twin(
+    sensitivity_of_m=Harmless(
         title="Disjoint cells with the noise of m overlapping queries",
         reason="a record is in one cell only, so the noise is m times more than needed",
         formula="for each cell the number of records in it, plus its own draw of Lap(m / epsilon)",
         at=lambda data, epsilon, cells: {"epsilon": epsilon / cells},
-        broken=False,
     ),
 )
 

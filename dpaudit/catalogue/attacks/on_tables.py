@@ -14,9 +14,17 @@ import numpy.typing as npt
 from dpaudit.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.releases.hospital import CONDITIONS, DECADES, HALVES, HOSPITAL_A, cell, changed
 from dpaudit.catalogue.releases.people import CABS, EXAMPLES, RATINGS, VOTERS, hashed, noisy_column
-from dpaudit.catalogue.releases.tables import noisy_table, two_noisy_tables
+from dpaudit.catalogue.releases.tables import (
+    CONDITIONS,
+    DECADES,
+    HALVES,
+    HOSPITAL_A,
+    cell,
+    changed,
+    noisy_table,
+    two_noisy_tables,
+)
 from dpaudit.pairs import AdjacentPair
 
 Rows = npt.NDArray[Any]  # (run, row), a line of text each

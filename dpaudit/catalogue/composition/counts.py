@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, laplace
 from dpaudit.catalogue.promises import DMNS, also, approximate, pure
 from dpaudit.claims import GaussianDP
@@ -262,12 +262,11 @@ averaged_count = Entry(
         formula="the mean of k releases, each the count plus its own draw of Lap(1 / epsilon)",
         code=Code(_averaged_count, _averaged_runs, _averaged_loss).given(divided=False),
     ),
-    answer_kept=Twin(
+    answer_kept=Harmless(
         title="The mean of k releases that all repeat one draw",
         reason="the same noise for the same question tells nothing new: k identical answers lose what one does",
         formula="the count plus one draw of Lap(1 / epsilon), released k times; the mean of these",
         code=Code(_answer_kept, _answer_kept_runs, _answer_kept_loss),
-        broken=False,
     ),
 )
 
@@ -313,11 +312,10 @@ composed_gaussians = Entry(
         formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = 1 / mu",
         code=Code(_sigma_of_one, partial(_gaussian_runs, power=0.0), partial(_gaussian_loss, power=0.0)),
     ),
-    sigma_times_k=Twin(
+    sigma_times_k=Harmless(
         title="k releases with normal noise, the budget divided as for epsilon",
         reason="mu adds up in squares and not as epsilon does, so k times the sigma is more noise than needed",
         formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = k / mu",
         code=Code(_composed_gaussians, _gaussian_runs, _gaussian_loss).given(power=1.0),
-        broken=False,
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 
@@ -93,12 +93,11 @@ parallel_counts = Entry(
         formula="the number of members, and then the noisy counts of the parts",
         code=Code(_exact_total, _exact_total_runs, _exact_total_loss),
     ),
-    total_of_noisy=Twin(
+    total_of_noisy=Harmless(
         title="Noisy counts of the parts beside their sum",
         reason="the total is computed from what is published anyway: post-processing, which costs nothing",
         formula="the sum of the noisy counts of the parts, and then these counts",
         code=Code(_total_of_noisy, _total_of_noisy_runs, _parallel_loss),
-        broken=False,
     ),
 )
 
@@ -176,11 +175,10 @@ replaced_histogram = Entry(
         formula="the number of records of each value plus its own draw of Lap(1 / epsilon)",
         code=_bins(1.0),
     ),
-    one_bin=Twin(
+    one_bin=Harmless(
         title="One count with the noise of remove-one, claimed for replace-one",
         reason="a record that is replaced moves a single count by at most 1, so here nothing is to be doubled",
         formula="the number of records of value 0 plus one draw of Lap(1 / epsilon)",
         code=centred(lambda data, **_: data.count(0), lambda data, epsilon, bins: 1.0 / epsilon),
-        broken=False,
     ),
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Places, Reals
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import Data, in_room
 from dpaudit.catalogue.learning.sums import clipped
 from dpaudit.catalogue.noise import Rng
@@ -192,11 +192,10 @@ exponential_fit = in_room(
         formula="as the regression, and beside the slope its L(theta)",
         code=Code(partial(_fit, told=True), _risk_runs, partial(_loss, told=True)),
     ),
-    sign_turned=Twin(
+    sign_turned=Harmless(
         title="Regression by the exponential mechanism with the regulariser's sign turned",
         reason="the regulariser does not look at the data: large slopes are favoured, at no cost in privacy",
         formula="theta with probability proportional to e^(-(epsilon n / (2 D)) ((1/n) sum loss - lambda theta^2))",
         code=_with(partial(_fit, sign=-1.0), partial(_average, sign=-1.0)),
-        broken=False,
     ),
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import in_room
 from dpaudit.catalogue.noise import Rng, centred_each
 from dpaudit.catalogue.promises import EPSILON
@@ -157,11 +157,10 @@ statistical_queries = in_room(
         code=Code(_within_tolerance, _uniform_runs, _uniform_loss),
         parameters=(TOLERANCE,),
     ),
-    made_monotone=Twin(
+    made_monotone=Harmless(
         title="Statistical queries made to rise with the threshold",
         reason="the running maximum is a function of the private answers: like shares, they now rise, at no cost",
         formula="each share plus Lap(K / (epsilon m)), then the largest answer so far",
         code=Code(_made_monotone, _monotone_runs, _ANSWERS.loss),
-        broken=False,
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Bits
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.local.values import in_room
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, unbounded
@@ -85,19 +85,17 @@ randomised_response = in_room(
     promise=lambda keep: PureDP(abs(math.log(keep / (1.0 - keep))), Relation.LOCAL),
     default_pair=(0, 1),
 ).with_twins(
-    flipped=Twin(
+    flipped=Harmless(
         title="Randomised response with the reported bit flipped",
         reason="0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong",
         formula="the other bit with probability `keep`, otherwise the bit",
         on=lambda data, keep: 1 - data,
-        broken=False,
     ),
-    applied_twice=Twin(
+    applied_twice=Harmless(
         title="Randomised response to the answer of randomised response",
         reason="randomising a report once more is post-processing, and the loss shrinks",
         formula="the report is randomised again, by the same coin: true with probability keep^2 + (1 - keep)^2",
         code=Code(_applied_twice, _applied_twice_runs, _applied_twice_loss),
-        broken=False,
     ),
     asked_twice=Twin(
         title="Randomised response asked twice, with fresh coins",

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Bits, Reals
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.local.values import in_room
 from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import PureDP, Relation
@@ -278,12 +278,11 @@ rappor = in_room(
         code=Code(_no_permanent_step, _no_permanent_step_runs),
         at=lambda data, **_: {"f": 0.0},
     ),
-    same_report_again=Twin(
+    same_report_again=Harmless(
         title="RAPPOR that sends its first report again and again",
         reason="copies of one report tell what one report tells",
         formula="one report, drawn once, sent each time",
         code=Code(_same_report_again, _same_report_again_runs),
         at=lambda data, **_: {"reports": 1},
-        broken=False,
     ),
 )

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Bits, Bools, Reals
-from dpaudit.catalogue.entry import Code, Program, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Program, Source, Twin
 from dpaudit.catalogue.local.values import VALUES, in_room
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, doubled
-from dpaudit.losses.discrete import largest_log_ratio
-from dpaudit.losses.encoding import independent, one_hot, patterns
+from dpaudit.losses.discrete import independent, largest_log_ratio, one_hot, patterns
 
 Report = tuple[int, ...]
 Chances = tuple[float, float]  # that a 1 is reported: where the code has a 1, where it has a 0
@@ -194,12 +193,11 @@ symmetric_unary = in_room(
         formula="the report of the unary encoding; where it holds no 1, the unary code itself",
         code=Code(_empty_corrected, _empty_corrected_runs, _empty_corrected_loss),
     ),
-    until_valid=Twin(
+    until_valid=Harmless(
         title="Unary encoding drawn again until exactly one bit is 1",
         reason="a report is valid with the same probability for every value, and k-ary response remains",
         formula="the report of the unary encoding, drawn again until it is a unary code",
         code=_until(lambda report: report.sum(axis=1) == 1, _symmetric, _symmetric_unary),
-        broken=False,
     ),
 )
 
@@ -227,18 +225,16 @@ optimised_unary = in_room(
         formula="k bits: 1 with probability 3/4 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
         code=_bits(_likelier),
     ),
-    chances_swapped=Twin(
+    chances_swapped=Harmless(
         title="Optimised unary encoding with the two kinds of bits exchanged",
         reason="the ratio is the same, epsilon; the estimates are much worse",
         formula="k bits: 1 with probability e^epsilon / (e^epsilon + 1) where the code has its 1, 1/2 where it has a 0",
         code=_bits(_swapped),
-        broken=False,
     ),
-    empty_redrawn=Twin(
+    empty_redrawn=Harmless(
         title="Optimised unary encoding that draws empty reports again",
         reason="a report is empty with the same probability for every value, so all ratios stay",
         formula="the report of the optimised unary encoding, drawn again until it holds a 1",
         code=_until(lambda report: np.any(report, axis=1), _optimised, _optimised_unary),
-        broken=False,
     ),
 )

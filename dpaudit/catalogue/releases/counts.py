@@ -10,7 +10,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers, Masked, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.releases.fixed import exact
@@ -221,12 +221,11 @@ noisy_counts = Entry(
         code=Code(_empty_left_out, _empty_left_out_runs, _empty_left_out_loss),
         default_pair=(_ALL, _people(3, 6, 5, 4, 0, 4)),
     ),
-    rounded_noise=Twin(
+    rounded_noise=Harmless(
         title="Noisy counts, then rounded and cut off at 0",
         reason="the noise comes first, and what is done with a noisy count afterwards costs nothing",
         formula="every count plus a draw of Lap(1 / epsilon), then rounded to a multiple of `base` and at least 0",
         code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss),
         parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
-        broken=False,
     ),
 )

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from dpaudit.arrays import Places, Reals
-from dpaudit.catalogue.entry import Code, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import by_law, compared, of_answers, rate
@@ -131,11 +131,10 @@ permute_and_flip = in_room(
         code=Code(_one_coin, _one_coin_runs, compared(of_answers(flip_one_coin, rate(0.5)))),
         default_pair=([0, 0, -2, -2, -2], [-1, 1, -1, -1, -1]),
     ),
-    drawn_again=Twin(
+    drawn_again=Harmless(
         title="Permute-and-flip that puts refused candidates back",
         reason="candidates drawn with replacement until one is accepted are the exponential mechanism",
         formula="a candidate drawn uniformly, with replacement, until its coin shows heads",
         code=by_law(_drawn_again, of_answers(exponential, rate(0.5))),
-        broken=False,
     ),
 )

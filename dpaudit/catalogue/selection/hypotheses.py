@@ -8,7 +8,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Masked, Places, Reals
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.selection.draws import by_law, chosen, compared, pick, with_values
@@ -141,20 +141,18 @@ exponential_mechanism_learning = in_room(
         formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), and its average loss, -u(h)",
         code=Code(_loss_released, _loss_released_runs, _loss_released_loss),
     ),
-    regularised=Twin(
+    regularised=Harmless(
         title="Learning by the exponential mechanism with a penalty on hypotheses",
         reason="the penalty R does not depend on the records, so it moves no utility",
         formula="hypothesis h with probability proportional to e^(-epsilon n (average loss + R(h)) / 2)",
         code=by_law(_regularised, _regularised_law),
         parameters=(PENALTY,),
-        broken=False,
     ),
-    n_left_out=Twin(
+    n_left_out=Harmless(
         title="Learning by the exponential mechanism without the factor n",
         reason="the utilities then move by 1 / n only, and the loss is epsilon / n",
         formula="hypothesis h with probability proportional to e^(epsilon u(h) / 2), -u(h) its average loss",
         code=by_law(_n_left_out, lambda data, epsilon: _law(data, epsilon / len(data))),
         default_pair=([0, 2], [0, 3]),
-        broken=False,
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Places, Reals
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, doubled, pure
 from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced
@@ -163,19 +163,17 @@ report_noisy_max = in_room(
         code=Code(_noise_on_the_leader, _noise_on_the_leader_runs, compared(_noise_on_the_leader_law)),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
-    grouped=Twin(
+    grouped=Harmless(
         title="Report Noisy Max that says only in which pair of counts the winner is",
         reason="the group is computed from the index, and post-processing costs nothing",
         formula="half the index, rounded down, of the largest answer after each got its own draw of Lap(1 / epsilon)",
         code=Code(_grouped, _grouped_runs, compared(_grouped_law)),
-        broken=False,
     ),
-    head_start=Twin(
+    head_start=Harmless(
         title="Report Noisy Max with a head start for the first count",
         reason="the head start does not depend on the data, so every count still moves by at most 1",
         formula="the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides",
         on=lambda data, head_start, **_: [data[0] + head_start, *data[1:]],
         parameters=(HEAD_START,),
-        broken=False,
     ),
 )

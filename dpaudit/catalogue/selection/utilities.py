@@ -9,7 +9,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Masked, Reals
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
 from dpaudit.catalogue.selection.draws import by_law, chosen, of_answers, pick, rate, with_values
@@ -92,23 +92,21 @@ exponential_mechanism = in_room(
         code=Code(_utility_released, _utility_released_runs, _utility_released_loss),
         default_pair=([0, 1, 2], [0, 1, 3]),
     ),
-    powers_of_two=Twin(
+    powers_of_two=Harmless(
         title="The exponential mechanism with powers of two",
         reason="2^x = e^(x ln 2) only lowers epsilon, to 0.69 of the claim",
         formula="candidate r with probability proportional to 2^(epsilon u(r) / (2 sensitivity))",
         code=by_law(_powers_of_two, of_answers(exponential, rate(0.5 * math.log(2.0)))),
-        broken=False,
     ),
-    cut_off=Twin(
+    cut_off=Harmless(
         title="The exponential mechanism with utilities cut off",
         reason="cutting off at limits known to all never moves two utilities further apart",
         formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), u(r) cut to +-limit",
         on=lambda data, limit, **_: [min(max(utility, -limit), limit) for utility in data],
         parameters=(LIMIT,),
         default_pair=([0, 1, 1, 1, 1, 9], [1, 0, 0, 0, 0, 8]),
-        broken=False,
     ),
-    two_prices=Twin(
+    two_prices=Harmless(
         title="A count by the exponential mechanism, where too low costs more than too high",
         reason="the cost of a candidate moves by the larger of the two prices at most, and the exponent allows for it",
         formula="r in {0, ..., top} with probability proportional to e^(-epsilon cost(r) / (2 sensitivity max(too_low, "
@@ -117,7 +115,6 @@ exponential_mechanism = in_room(
         at=lambda data, sensitivity, too_low, too_high, **_: {"sensitivity": sensitivity * max(too_low, too_high)},
         parameters=(TOO_LOW, TOO_HIGH, TOP),
         default_pair=(5, 6),
-        broken=False,
         neighbours="counts at most `sensitivity` apart",
         adjacency=(),
     ),

@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Parameter, Source, Twin
+from dpaudit.catalogue.entry import Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.promises import approximate
 from dpaudit.catalogue.sparse.common import BASSI, BOOK, THRESHOLD, in_room
 from dpaudit.catalogue.sparse.losses import bits_loss_at, by_rule
@@ -72,11 +72,10 @@ sparse_approximate = in_room(
         code=_by_rule(NO_QUERY_NOISE),
         default_pair=([0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]),
     ),
-    threshold_kept=Twin(
+    threshold_kept=Harmless(
         title="Sparse with the noise of advanced composition and one noisy threshold",
         reason="the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma",
         formula="as this Sparse, but the threshold gets one draw of Lap(sigma), kept after each top",
         code=_by_rule(KEPT),
-        broken=False,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, TOP, in_room
 from dpaudit.catalogue.sparse.losses import by_rule, tops_loss
@@ -217,13 +217,12 @@ sparse = in_room(
         code=by_rule(NO_CUT_OFF, _no_cut_off),
         default_pair=([1, 1, 1, -1] * 4, [2, 2, 2, -2] * 4),
     ),
-    threshold_kept=Twin(
+    threshold_kept=Harmless(
         title="Sparse with one noisy threshold for all tops",
         reason="a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less",
         formula="as Sparse, but the threshold gets one draw of Lap(2 c / epsilon), kept after each top",
         code=by_rule(KEPT, _threshold_kept),
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
-        broken=False,
     ),
     printed_halt=Twin(
         title="Sparse with the halting line as it is printed",

@@ -15,7 +15,7 @@ from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 from dpaudit.events.search.goal import FEWEST_HITS, Goal, Spread, luck_down, luck_up
 from dpaudit.events.search.prior import Believed, believed
-from dpaudit.events.search.tails import Tails, smoothed
+from dpaudit.events.search.smoothing import Tails, smoothed
 
 MANY_CELLS = 64
 BY_RATIO = "values in order of their ratio"

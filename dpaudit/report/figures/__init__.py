@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpaudit.report.figures.colours import DARK, LIGHT, STYLE
 from dpaudit.report.figures.distributions import distributions
 from dpaudit.report.figures.drawing import Drawing, save
 from dpaudit.report.figures.growth import growth
 from dpaudit.report.figures.history import history_drawing
 from dpaudit.report.figures.overview import suite_drawing
+from dpaudit.report.figures.panel import DARK, LIGHT, STYLE
 from dpaudit.report.figures.power import power
 from dpaudit.report.figures.profile import profile
 from dpaudit.report.figures.tradeoff import tradeoff

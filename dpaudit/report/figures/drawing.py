@@ -12,8 +12,7 @@ from html import escape
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.report.figures.colours import LIGHT, STYLE
-from dpaudit.report.figures.panel import DrawnShape, Panel, Places, Words
+from dpaudit.report.figures.panel import LIGHT, STYLE, DrawnShape, Panel, Places, Words
 from dpaudit.results.files import write_text
 from dpaudit.results.wording.quoting import clean
 

@@ -29,7 +29,7 @@ def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    from dpaudit.report.figures.colours import PRINTED, STYLE
+    from dpaudit.report.figures.panel import PRINTED, STYLE
 
     def plain(value: object) -> object:
         """A text without control, bidirectional or invisible characters; markup of our own as it is."""

@@ -6,7 +6,12 @@ A form is a mapping from atoms to factors; `ONE` stands for the number 1. Forms 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+
+from dpaudit.verify.language.facts import ORDERS
+from dpaudit.verify.language.logic import Formula, decided, leaves, mapped
+from dpaudit.verify.language.nodes import Order
 
 Atom = Hashable
 Form = dict[Atom, Fraction]
@@ -94,4 +99,85 @@ def at(form: Form, values: Mapping[Atom, Fraction]) -> Fraction:
     for atom, value in form.items():
         if atom in values:
             result += value * values[atom]
+    return result
+
+
+# --- conditions over linear forms, in the first run and, moved, in the second ---------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf(Formula):
+    """value (order) 0; in the second run value + moved (order) 0."""
+
+    order: Order
+    value: Form
+    moved: Form
+
+
+@dataclass(frozen=True, slots=True)
+class Unread(Formula):
+    """A public condition that is not looked into: the same in both runs."""
+
+    name: str
+
+
+def public(formula: Formula) -> bool:
+    """Whether nothing in it moves, so that both runs agree on it."""
+    return not any(leaf.moved for leaf in leaves(formula, Leaf))
+
+
+def with_moves(formula: Formula, values: Mapping[Atom, Form]) -> Formula:
+    """The formula with atoms of its moves replaced, such as the shift of a draw."""
+    return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, leaf.value, substituted(leaf.moved, values)))
+
+
+def second(formula: Formula) -> Formula:
+    """What the second run asks."""
+    return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, add(leaf.value, leaf.moved), {}))
+
+
+def truth_at(formula: Formula, values: Mapping[Atom, Fraction]) -> bool | None:
+    """The truth in the first run where these atoms have these values; None where they do not decide it.
+
+    >>> truth_at(Leaf(">=", {"a": Fraction(1), ONE: Fraction(-2)}, {}), {"a": Fraction(2)})
+    True
+    """
+
+    def of_leaf(leaf: Formula) -> bool | None:
+        value = _number(leaf.value, values) if isinstance(leaf, Leaf) else None
+        return None if value is None else bool(ORDERS[leaf.order](value, 0))  # type: ignore[attr-defined]
+
+    return decided(formula, of_leaf)
+
+
+def holds(formula: Formula, values: Mapping[Atom, Fraction], unread: Mapping[str, bool]) -> bool:
+    """The truth in the first run at a state that gives every atom a value (0 where it names none)."""
+
+    def of_leaf(leaf: Formula) -> bool:
+        if isinstance(leaf, Leaf):
+            return bool(ORDERS[leaf.order](at(leaf.value, values), 0))
+        return isinstance(leaf, Unread) and unread.get(leaf.name, False)
+
+    return bool(decided(formula, of_leaf))
+
+
+def value_at(atom: Atom, values: Mapping[Atom, Fraction]) -> Fraction | None:
+    """The value of an atom, also of a remainder or a whole quotient of known numbers."""
+    if atom in values:
+        return values[atom]
+    if isinstance(atom, tuple) and atom[0] in ("//", "%"):
+        left, right = (_number(dict(part), values) for part in atom[1:])
+        if left is None or not right:
+            return None
+        return Fraction(left // right) if atom[0] == "//" else left % right
+    return None
+
+
+def _number(form: Form, values: Mapping[Atom, Fraction]) -> Fraction | None:
+    result = Fraction(0)
+    for atom, factor in form.items():
+        known = Fraction(1) if atom == ONE else value_at(atom, values)
+        if known is None:
+            return None
+        result += factor * known
     return result

@@ -12,8 +12,19 @@ from fractions import Fraction
 from functools import partial
 from itertools import product
 
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, at, difference, head, number_of
-from dpaudit.verify.alignment.formulas import truth_at, value_at
+from dpaudit.verify.alignment.forms import (
+    INDEX,
+    LENGTH,
+    ONE,
+    Atom,
+    Form,
+    at,
+    difference,
+    head,
+    number_of,
+    truth_at,
+    value_at,
+)
 from dpaudit.verify.alignment.outline import TakenApart
 from dpaudit.verify.alignment.paths import PairedPath, Quantity
 from dpaudit.verify.alignment.potential import MOST_COMBINATIONS, Turns, cheaper, paid

@@ -10,8 +10,19 @@ from itertools import chain
 from math import floor
 from typing import Any
 
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, add, constant, difference, head, number_of, one
-from dpaudit.verify.alignment.formulas import Leaf
+from dpaudit.verify.alignment.forms import (
+    INDEX,
+    LENGTH,
+    ONE,
+    Form,
+    Leaf,
+    add,
+    constant,
+    difference,
+    head,
+    number_of,
+    one,
+)
 from dpaudit.verify.alignment.parameters import Parameters
 from dpaudit.verify.alignment.paths import (
     Environment,

@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.alignment.forms import ONE, Form
-from dpaudit.verify.alignment.formulas import Leaf
+from dpaudit.verify.alignment.forms import ONE, Form, Leaf
 from dpaudit.verify.alignment.paths import Follower, PairedDraw, Quantity
 from dpaudit.verify.alignment.rational import Rational, number
 from dpaudit.verify.alignment.unproved import NoProof

@@ -14,6 +14,8 @@ from dpaudit.verify.alignment.forms import (
     ONE,
     Atom,
     Form,
+    Leaf,
+    Unread,
     add,
     constant,
     drawn,
@@ -21,7 +23,6 @@ from dpaudit.verify.alignment.forms import (
     scaled,
     shift_of,
 )
-from dpaudit.verify.alignment.formulas import Leaf, Unread
 from dpaudit.verify.alignment.rational import Rational, number, variable
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes

@@ -7,8 +7,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.alignment.forms import ONE, Atom, Form, add, at, constant, difference, shift_of, substituted
-from dpaudit.verify.alignment.formulas import Leaf, holds, public, second, with_moves
+from dpaudit.verify.alignment.forms import (
+    ONE,
+    Atom,
+    Form,
+    Leaf,
+    add,
+    at,
+    constant,
+    difference,
+    holds,
+    public,
+    second,
+    shift_of,
+    substituted,
+    with_moves,
+)
 from dpaudit.verify.alignment.paths import Mark, PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total
 from dpaudit.verify.alignment.scope import Corners, reach

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form
-from dpaudit.verify.alignment.formulas import Leaf, Unread
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, Leaf, Unread
 from dpaudit.verify.language import logic
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.requirement import z3

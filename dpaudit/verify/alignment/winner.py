@@ -18,6 +18,7 @@ from dpaudit.verify.alignment.forms import (
     ONE,
     Atom,
     Form,
+    Leaf,
     add,
     constant,
     drawn,
@@ -26,7 +27,6 @@ from dpaudit.verify.alignment.forms import (
     one,
     substituted,
 )
-from dpaudit.verify.alignment.formulas import Leaf
 from dpaudit.verify.alignment.lock_step import Shown
 from dpaudit.verify.alignment.outline import TakenApart
 from dpaudit.verify.alignment.paths import Mark, PairedPath, Quantity

@@ -1,15 +1,25 @@
-"""Facts about a state: comparisons of ratios with 0, joined."""
+"""Facts about a state: comparisons of ratios with 0, joined; and the one error of the checker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from dpaudit.errors import DpAuditError
 from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.language import logic
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Formula, Truth
 from dpaudit.verify.language.nodes import Order
+
+
+class ProofRejected(DpAuditError):
+    """A stored proof does not show what it says: the message names the obligation, and a state that breaks it.
+
+    That the program breaks its claim does not follow; another proof may exist.
+    """
+
+    exit_code = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.checker.formulas import Sign, compared
+from dpaudit.verify.checker.formulas import ProofRejected, Sign, compared
 from dpaudit.verify.checker.ratios import Ratio, Unknown
-from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, State, condition, number
 from dpaudit.verify.language import expression, nodes, text

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.checker.formulas import Sign, symbols
+from dpaudit.verify.checker.formulas import ProofRejected, Sign, symbols
 from dpaudit.verify.checker.ratios import Ratio, Unknown
-from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Formula, Truth, term
 from dpaudit.verify.language.polynomials import Polynomial, common

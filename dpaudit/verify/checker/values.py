@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpaudit.verify.checker.formulas import compared
+from dpaudit.verify.checker.formulas import ProofRejected, compared
 from dpaudit.verify.checker.ratios import Ratio, Unknown
-from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.logic import Both, Either, Formula, Opposite, Truth
 

@@ -19,8 +19,7 @@ from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.verify.replay.canonical import Raised
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import BITS, types_as_they_seem
-from dpaudit.verify.replay.losses import FiniteLosses, pairs_in_words
-from dpaudit.verify.replay.neighbours import Neighbours, adjacent
+from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, adjacent, pairs_in_words
 from dpaudit.verify.replay.source import Kind
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk
 

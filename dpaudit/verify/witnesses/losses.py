@@ -14,7 +14,6 @@ from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import Enclosure, ball, of_ball
 from dpaudit.verify.language.nodes import Emitted, Program
-from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, TooMany, too_many_outputs
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import (
     OutputEvent,
@@ -27,7 +26,7 @@ from dpaudit.verify.witnesses.outputs import (
     output_event,
 )
 from dpaudit.verify.witnesses.paths import Numbers, Parameters
-from dpaudit.verify.witnesses.rationals import named, shown
+from dpaudit.verify.witnesses.rationals import MOST_OUTPUTS, OutsideIntegrals, TooMany, named, shown, too_many_outputs
 from dpaudit.verify.witnesses.translations import translation
 
 ALL = "all events of outputs, as real numbers"

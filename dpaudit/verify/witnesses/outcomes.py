@@ -16,11 +16,10 @@ from dpaudit.verify.enclosure import BITS
 from dpaudit.verify.integrals import Event, Slice
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.requirement import flint
-from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
 from dpaudit.verify.witnesses.events import event_of
 from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, is_plain, output_event, required, shape
 from dpaudit.verify.witnesses.paths import MOST_PATHS, ConcretePath, Numbers, Parameters, answers_of, paths
-from dpaudit.verify.witnesses.rationals import rationals
+from dpaudit.verify.witnesses.rationals import MOST_OUTPUTS, OutsideIntegrals, rationals, too_many_outputs
 
 QUADRATURE: dict[str | None, int] = {"normal": 100, "gumbel": 20}  # the time of an integral, in those of closed ones
 

@@ -18,11 +18,19 @@ from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
-from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, TooMany, too_many_outputs
 from dpaudit.verify.witnesses.linear import Noise, NoisySum, UnknownDraw
 from dpaudit.verify.witnesses.maximum import Maximum, maximum
 from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required, shape
-from dpaudit.verify.witnesses.rationals import in_short, named, rational, rationals
+from dpaudit.verify.witnesses.rationals import (
+    MOST_OUTPUTS,
+    OutsideIntegrals,
+    TooMany,
+    in_short,
+    named,
+    rational,
+    rationals,
+    too_many_outputs,
+)
 from dpaudit.verify.witnesses.states import ConcreteRun, evaluated, exact, near_enough, number, splits
 
 Number = Fraction | int | float

@@ -14,7 +14,14 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import Enclosure, of_ball
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import SYMMETRIC, Adjacency, known_adjacency
-from dpaudit.verify.witnesses.candidates import (
+from dpaudit.verify.witnesses.losses import family, log_ratio
+from dpaudit.verify.witnesses.maximum import maximum
+from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
+from dpaudit.verify.witnesses.outputs import OutputEvent, in_words
+from dpaudit.verify.witnesses.paths import Parameters
+from dpaudit.verify.witnesses.rationals import OutsideIntegrals, rational, rationals, shown
+from dpaudit.verify.witnesses.worst import (
+    Climb,
     Layout,
     Move,
     aligned,
@@ -25,14 +32,6 @@ from dpaudit.verify.witnesses.candidates import (
     vector,
     within,
 )
-from dpaudit.verify.witnesses.errors import OutsideIntegrals
-from dpaudit.verify.witnesses.losses import family, log_ratio
-from dpaudit.verify.witnesses.maximum import maximum
-from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
-from dpaudit.verify.witnesses.outputs import OutputEvent, in_words
-from dpaudit.verify.witnesses.paths import Parameters
-from dpaudit.verify.witnesses.rationals import rational, rationals, shown
-from dpaudit.verify.witnesses.worst import Climb
 
 NEAR = Fraction(1)  # the size of the answers that are tried first
 ALONE = 3  # answers up to which moves of one alone are tried

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dpaudit.catalogue.attacks.on_tables import PLATES, joined, match, register
 from dpaudit.catalogue.releases import noisy_column, noisy_table, two_noisy_tables
-from dpaudit.catalogue.releases.hospital import (
+from dpaudit.catalogue.releases.tables import (
     CONDITIONS,
     DECADES,
     HOSPITAL_A,

@@ -8,8 +8,7 @@ import random
 
 import pytest
 
-from dpaudit.report.figures.colours import DARK, LIGHT, STYLE
-from dpaudit.report.figures.panel import breadth, fitted
+from dpaudit.report.figures.panel import DARK, LIGHT, STYLE, breadth, fitted
 from dpaudit.report.figures.scales import Scale, number, padded
 from tests.cases import for_each
 

@@ -13,7 +13,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify import integrals
 from dpaudit.verify.language import read
 from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss, probability, refute, refute_at_length, worst_pair
-from dpaudit.verify.witnesses.candidates import alone, layouts, moved, splits, together
+from dpaudit.verify.witnesses.worst import alone, layouts, moved, splits, together
 from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS, RIGHT, WRONG, least_cost
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Parameter, Promise, Source, Twin
+from dpaudit.catalogue.entry import Harmless, Parameter, Promise, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.sgd import LAST, NOTES, PENALTY, coded_sgd
@@ -117,12 +117,11 @@ dp_sgd_fixed_batches = in_room(
     promise=_accounted(fixed_batch_epsilon),
     default_pair=([*OTHERS, [[1.0, 0.0], 1.0]], [*OTHERS, [[1.0, 0.0], 0.0]]),
 ).with_twins(
-    last=Twin(
+    last=Harmless(
         title="DP-SGD with batches of exactly B records, the last model",
         reason="the last model is one of those that are private together",
         formula="as DP-SGD with batches of exactly B records; only the last model is released",
         code=coded_sgd(_last_model, batches=_EXACTLY, out=LAST),
-        broken=False,
     ),
     usual_sigma=Twin(
         title="DP-SGD with batches of exactly B records, claimed as Poisson batches",

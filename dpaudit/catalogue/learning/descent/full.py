@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.sgd import LAST, LEARNING_RATE, NOISE, NOTES, PENALTY, STEPS
@@ -124,12 +124,11 @@ dp_gradient_descent = in_room(
         promise=partial(_gaussian, relation=Relation.REPLACE_ONE),
         neighbours="datasets of which one record is replaced",
     ),
-    averaged=Twin(
+    averaged=Harmless(
         title="DP gradient descent, the mean of all models",
         reason="the mean is computed from the models, which are private together",
         formula="as DP gradient descent; the output is the mean of the models after all steps",
         code=_descent(losses.averaged_mu, out=(programs.mean, mean)),
-        broken=False,
     ),
 )
 
@@ -212,20 +211,18 @@ dp_gradient_descent_iterates = in_room(
         default_pair=(OTHERS, [*OTHERS, [[0.0, 0.0], 100.0]]),
         parameters=(Parameter("tolerance", 1.0, "units of a label", "the error it stops below", validate.positive),),
     ),
-    momentum=Twin(
+    momentum=Harmless(
         title="DP gradient descent with momentum",
         reason="the memory is made of noisy gradients, which are private together",
         formula="velocity = momentum velocity + noisy gradient; the step goes along the velocity",
         code=_descent(losses.momentum_mu, step=(programs.with_momentum, many.with_momentum)),
         parameters=(Parameter("momentum", 0.9, "share", "what is kept of the last velocity", validate.probability),),
-        broken=False,
     ),
-    regularised=Twin(
+    regularised=Harmless(
         title="DP gradient descent with the regulariser added after the noise",
         reason="the regulariser's gradient is computed from the model, not from the data",
         formula="penalty times the model is added to the noisy gradient",
         code=_descent(losses.regularised_mu, step=(programs.with_penalty, many.with_penalty)),
         parameters=(replace(PENALTY, default=1.0),),
-        broken=False,
     ),
 )

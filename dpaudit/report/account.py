@@ -55,14 +55,15 @@ class Account:
     @property
     def lines(self) -> list[tuple[str, list[str], list[tuple[str, str]], list[str]]]:
         """For each line: its name, what it rests on, its statements with their methods, and all that they assume."""
+        found = on_lines(self.estimates)
         return [
             (
                 line,
-                [f"Rests on {self.meanings[line]}.", *map(sentence, further(held))],
+                [f"Rests on {self.meanings[line]}.", *map(sentence, further(held, found.get(CERTIFIED, ())))],
                 [(said(each), by(each, self.of)) for each in held],
                 [f"{each.method}: {each.assumption}" for each in held],
             )
-            for line, held in on_lines(self.estimates).items()
+            for line, held in found.items()
         ]
 
 

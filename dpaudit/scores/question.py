@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -125,12 +126,13 @@ class ScoresQuestion:
             return self._by_counts(AttackCounts.from_scores(self.inside, self.outside, self.choice.threshold))
         if self.guesses is None:
             return None
-        return one_run.guess_ends(*self._pooled(), self.guesses, self._generators(Split())[0])
+        scores, members, mixer = self._pooled()
+        return one_run.guess_ends(scores, members, self.guesses, mixer)
 
     @cached_property
     def order(self) -> Any:
         """Whether the guess about each canary is right, the most extreme score first; bools, shape (canaries,)."""
-        return weighted.ranked(*self._pooled(), self._generators(Split())[0], self.event)
+        return weighted.ranked(*self._pooled(), self.event)
 
     def _generators(self, choice: Split) -> list[Any]:
         import numpy as np
@@ -143,11 +145,15 @@ class ScoresQuestion:
         rule = choose(chosen_in, chosen_out, sizes, self.delta, self.alpha, self.claim)
         return Judged(rule, rule.counts(judged_in, judged_out), rule.event)
 
-    def _pooled(self) -> tuple[Any, Any]:
+    def _pooled(self) -> tuple[Any, Any, Any]:
+        """Scores, members, and a generator that breaks ties: of the seed alone where no place tells a coin."""
         import numpy as np
 
         scores = np.concatenate([self.inside, self.outside])
-        return scores, np.arange(scores.size) < self.inside.size
+        members = np.arange(scores.size) < self.inside.size
+        # members stand first: one order for all audits would break ties for or against them in every one
+        drawn = hashlib.sha256(scores.tobytes() + members.tobytes()).digest()
+        return scores, members, np.random.default_rng([self.seed, *drawn])
 
     def _by_counts(self, counts: AttackCounts) -> Guesses:
         """Guesses of a threshold: of one kind, so that their number is random, or about every canary."""

@@ -72,23 +72,33 @@ def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
     return {line: each for line, each in found.items() if each}
 
 
-def further(estimates: Sequence[Estimate]) -> list[str]:
-    """What a statement of a line assumes beyond the first one of it."""
-    first = estimates[0].assumption
+def further(held: Sequence[Estimate], certified: Iterable[Estimate]) -> list[str]:
+    """What statements of a line assume beyond its first one; and where one that assumes more says less."""
+    known = {(each.quantity, each.delta): each.lower or 0.0 for each in certified if each.label == CERTIFIED}
+    first = held[0].assumption
     return [
         f"{each.method} assumes more: {each.assumption.removeprefix(first).lstrip('.;: ')}"
-        for each in estimates[1:]
+        for each in held[1:]
         if each.line == CERTIFIED and each.assumption != first
+    ] + [
+        f"{each.method} is a test of its own and shows less here than what is certified, which holds with them too"
+        for each in held
+        if each.line == INDEPENDENT and (each.lower or 0.0) < known.get((each.quantity, each.delta), 0.0)
     ]
 
 
 def line_facts(estimates: Iterable[Estimate], meanings: dict[str, str], of: str = "") -> Facts:
     """For each line its statements, and below them what it rests on; `of` is what they are about, if not a run."""
+    found = on_lines(estimates)
     return [
         (line if k == 0 else "", told)
-        for line, held in on_lines(estimates).items()
+        for line, held in found.items()
         for k, told in enumerate(
-            [*(f"{said(each)} ({by(each, of)})" for each in held), f"rests on: {meanings[line]}", *further(held)]
+            [
+                *(f"{said(each)} ({by(each, of)})" for each in held),
+                f"rests on: {meanings[line]}",
+                *further(held, found.get(CERTIFIED, ())),
+            ]
         )
     ]
 
@@ -108,7 +118,8 @@ def headline(stamp: str, claim: str, decided: Estimate | None, confidence: float
     if decided is None:
         return f"{stamp}  {about}nothing is certified"
     p = "" if decided.p_value is None else f"p-value {p_text(decided.p_value)}, "
-    return f"{stamp}  {about}{p}{said(decided)} with confidence {confidence:g} ({decided.method})"
+    several = " each" if own_bounds(decided) else ""  # at one error probability, not together
+    return f"{stamp}  {about}{p}{said(decided)} with confidence {confidence:g}{several} ({decided.method})"
 
 
 def apart(claim: Claim | None, decided: Estimate | None, refuted: bool | None) -> str:

@@ -35,7 +35,7 @@ help:
 	@echo "make sbom             writes dist/dpaudit.cdx.json: what the wheel brings with it, at the versions of the lock"
 	@echo "make lock             writes requirements/ anew: the newest versions that pyproject.toml allows, with hashes"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
-	@echo "make audit-training   audits private training by Opacus, jax_privacy and plain loops, in environments of their own (half an hour)"
+	@echo "make audit-training   audits private training by Opacus, jax_privacy and plain loops, in environments of their own (an hour)"
 	@echo "make fuzz             tries every reader of files on files that are nearly right, other ones each time (minutes)"
 	@echo "make clean            removes the environments"
 
@@ -142,7 +142,7 @@ TRAINING := $(patsubst audits/training/requirements/%.txt,%,$(wildcard audits/tr
 audit-training: $(TRAINING:%=.environments/training-%/.ready)
 	@status=0; for environment in $(TRAINING); do \
 	  echo "== $$environment"; \
-	  OMP_NUM_THREADS=1 .environments/training-$$environment/bin/python -m audits.training --environment $$environment $(NAMES) || status=1; \
+	  .environments/training-$$environment/bin/python -m audits.training --environment $$environment $(NAMES) || status=1; \
 	done; exit $$status
 
 clean:
@@ -185,10 +185,12 @@ $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml $(i
 	@$(@D)/bin/python -m pip install --quiet 'uv>=0.8'
 	@touch $@
 
+# What is not torch comes from PyPI alone.
+.environments/training-opacus/.ready: INDEX = --extra-index-url $(CPU_TORCH)
 .environments/training-%/.ready: audits/training/requirements/%.txt pyproject.toml
 	$(call environment,$(@D))
 	@echo "installing $* and dpaudit into $(@D); this takes minutes"
-	@$(@D)/bin/python -m pip install --quiet --extra-index-url $(CPU_TORCH) --requirement $< --editable '.[$*]'
+	@$(@D)/bin/python -m pip install --quiet $(INDEX) --requirement $< --editable '.[$*]'
 	@touch $@
 
 .environments/%/.ready: audits/libraries/%/requirements.txt pyproject.toml

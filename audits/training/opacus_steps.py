@@ -92,7 +92,7 @@ def bounds(
     fine = middle >= least and high <= truth and cpu <= limit_s
     yield Row(name, anchor, f"certified {middle:.2f} ({low:.2f} to {high:.2f})", fine, cpu)
     low, middle, high = spread(modelled(result, "independent-gaussian") for result in results)
-    yield Row("  given independent canaries, GDP", "no verdict", f"{middle:.2f} ({low:.2f} to {high:.2f})", True, cpu)
+    yield Row("  given independent canaries, GDP", "no verdict", f"{middle:.2f} ({low:.2f} to {high:.2f})", None, cpu)
 
 
 def composed(name: str, truth: float, **asked: Any) -> Row:

@@ -89,6 +89,6 @@ def rows() -> Iterator[Row]:
         for place, mu in enumerate(TRUTHS):
             found, cpu_s = timed(partial(least, form, mu))
             anchor = ANCHORS[form][place] if form in ANCHORS else None
-            kept = anchor is None or (found is not None and found <= anchor)
-            held = f"at most {told(anchor, form)}" if form in ANCHORS else "(no figure)"
+            kept = None if anchor is None else found is not None and found <= anchor
+            held = f"at most {anchor:,}" if anchor else told(None, form) if form in ANCHORS else "(no figure)"
             yield Row(f"{form}: truth {mu:g}", held, told(found, form), kept, cpu_s)

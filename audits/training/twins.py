@@ -35,7 +35,7 @@ def rows() -> Iterator[Row]:
             )
             verdict = result.verdict.value.lower().replace(" ", "-").replace("_", "-")
             lower = result.epsilon_lower or 0.0
-            enough = not LEAST <= exact < math.inf or lower >= SHARE * exact
+            enough = lower <= exact and (not LEAST <= exact < math.inf or lower >= SHARE * exact)
             share = f", {lower / exact:.2f} of it" if exact < math.inf else ""
             yield Row(
                 name=f"{entry.name.partition('.')[2] or 'as it should be'}, seed {seed}",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +55,7 @@ def exponents(values: npt.NDArray[np.generic]) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True, slots=True)
-class LowestBit(OfPaths):
+class LowestBit(OfPaths, kind="lowest-bit"):
     """The exponent of the last set bit of a number, the least of several where there are several `paths`.
 
     So "above -54" reads "a multiple of 2^-53". 0, a multiple of everything, has 1024; what is no finite number has
@@ -64,7 +63,6 @@ class LowestBit(OfPaths):
     """
 
     paths: tuple[Path, ...] = ((),)
-    kind: ClassVar[str] = "lowest-bit"
 
     def column(self, outputs: Outputs) -> Column:
         return _least(outputs, self.paths, 1)
@@ -76,11 +74,10 @@ class LowestBit(OfPaths):
 
 
 @dataclass(frozen=True, slots=True)
-class FirstBit(OfPaths):
+class FirstBit(OfPaths, kind="first-bit"):
     """The exponent of the first set bit, the least of several: what the size of a number says of its last bit."""
 
     paths: tuple[Path, ...] = ((),)
-    kind: ClassVar[str] = "first-bit"
 
     def column(self, outputs: Outputs) -> Column:
         return _least(outputs, self.paths, 0)
@@ -90,7 +87,7 @@ class FirstBit(OfPaths):
 
 
 @dataclass(frozen=True, slots=True)
-class TrailingZeros(OfPath):
+class TrailingZeros(OfPath, kind="trailing-zeros"):
     """How many zeros end the significand of `width` bits (at the last: `MOST_ZEROS` or more), and in which part of the
     line, cut at `edges`, the number lies: one token for each combination. An edge belongs to the part above it.
     """
@@ -98,7 +95,6 @@ class TrailingZeros(OfPath):
     path: Path = ()
     edges: tuple[float, ...] = ()
     width: int = 53
-    kind: ClassVar[str] = "trailing-zeros"
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -125,12 +121,11 @@ class TrailingZeros(OfPath):
 
 
 @dataclass(frozen=True, slots=True)
-class LinePart(OfPath):
+class LinePart(OfPath, kind="part"):
     """In which part of the line a number lies: what `TrailingZeros` tells without the zeros."""
 
     path: Path = ()
     edges: tuple[float, ...] = ()
-    kind: ClassVar[str] = "part"
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -143,12 +138,11 @@ class LinePart(OfPath):
 
 
 @dataclass(frozen=True, slots=True)
-class OnGrid(OfPath):
+class OnGrid(OfPath, kind="on-grid"):
     """1 where a number is exactly the float nearest to a multiple of `step`, 0 where it is beside it."""
 
     path: Path = ()
     step: float = 1.0
-    kind: ClassVar[str] = "on-grid"
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)

@@ -170,7 +170,7 @@ def weighed(numbers: Numbers, centre: float | Reals, scale: float | Reals, of: s
 
 
 @dataclass(frozen=True, slots=True)
-class Linear(OfPaths):
+class Linear(OfPaths, kind="linear"):
     """A weighted sum over standardised coordinates, `of` their values or another function of them.
 
     A coordinate that is no number counts as its centre.
@@ -180,7 +180,6 @@ class Linear(OfPaths):
     scales: tuple[float, ...]
     weights: tuple[float, ...]
     of: str = "values"
-    kind: ClassVar[str] = "linear"
 
     def column(self, outputs: Outputs) -> Column:
         total = np.zeros(outputs.runs)

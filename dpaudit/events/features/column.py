@@ -68,6 +68,10 @@ class OfFields:
 
     kind: ClassVar[str]
 
+    def __init_subclass__(cls, kind: str = "") -> None:
+        if kind:  # the class that has slots is made of this one, and told no kind
+            cls.kind = kind
+
     def to_dict(self) -> dict[str, Any]:
         """The feature as results store it."""
         held = {each.name: getattr(self, each.name) for each in fields(self)}

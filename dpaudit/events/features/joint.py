@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -41,12 +40,11 @@ def taken_over(paths: tuple[Path, ...], steps: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered(OfPaths):
+class Ordered(OfPaths, kind="ordered"):
     """The number of a given rank among the coordinates, or their steps: 0 the least, -1 the greatest."""
 
     rank: int
     steps: bool = False
-    kind: ClassVar[str] = "ordered"
 
     def column(self, outputs: Outputs) -> Column:
         matrix = _matrix(outputs, self.paths, self.steps)
@@ -64,12 +62,11 @@ class Ordered(OfPaths):
 
 
 @dataclass(frozen=True, slots=True)
-class Above(OfPaths):
+class Above(OfPaths, kind="above"):
     """How many of the coordinates, or of their steps, are numbers above a threshold."""
 
     threshold: float
     steps: bool = False
-    kind: ClassVar[str] = "above"
 
     def column(self, outputs: Outputs) -> Column:
         matrix = single(_matrix(outputs, self.paths, self.steps))
@@ -83,10 +80,8 @@ class Above(OfPaths):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(OfTwo):
+class Difference(OfTwo, kind="difference"):
     """One coordinate less another."""
-
-    kind: ClassVar[str] = "difference"
 
     def column(self, outputs: Outputs) -> Column:
         left, right = (outputs.column(path).values.astype(np.float64) for path in (self.left, self.right))
@@ -98,10 +93,8 @@ class Difference(OfTwo):
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(OfPaths):
+class Sum(OfPaths, kind="sum"):
     """The sum of the coordinates that are numbers."""
-
-    kind: ClassVar[str] = "sum"
 
     def column(self, outputs: Outputs) -> Column:
         with np.errstate(invalid="ignore"):
@@ -112,10 +105,8 @@ class Sum(OfPaths):
 
 
 @dataclass(frozen=True, slots=True)
-class Equal(OfTwo):
+class Equal(OfTwo, kind="equal"):
     """1 where two coordinates are equal, number or token, otherwise 0."""
-
-    kind: ClassVar[str] = "equal"
 
     def column(self, outputs: Outputs) -> Column:
         left, right = outputs.column(self.left), outputs.column(self.right)
@@ -128,11 +119,10 @@ class Equal(OfTwo):
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme(OfPaths):
+class Extreme(OfPaths, kind="extreme"):
     """The position of the greatest coordinate, or of the least; the first of equals, NaN where none is a number."""
 
     greatest: bool = True
-    kind: ClassVar[str] = "extreme"
 
     def column(self, outputs: Outputs) -> Column:
         matrix = _matrix(outputs, self.paths)
@@ -147,10 +137,8 @@ class Extreme(OfPaths):
 
 
 @dataclass(frozen=True, slots=True)
-class Present(OfPaths):
+class Present(OfPaths, kind="present"):
     """How many of the coordinates are there."""
-
-    kind: ClassVar[str] = "present"
 
     def column(self, outputs: Outputs) -> Column:
         count = np.zeros(outputs.runs, np.float32)
@@ -164,10 +152,8 @@ class Present(OfPaths):
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct(OfPaths):
+class Distinct(OfPaths, kind="distinct"):
     """How many different values stand among the coordinates that are there, numbers and tokens."""
-
-    kind: ClassVar[str] = "distinct"
 
     def column(self, outputs: Outputs) -> Column:
         cells = np.empty((len(self.paths), outputs.runs), np.uint64)
@@ -185,7 +171,7 @@ class Distinct(OfPaths):
 
 
 @dataclass(frozen=True, slots=True)
-class FirstOf(OfPaths):
+class FirstOf(OfPaths, kind="first-of"):
     """The position of the first coordinate of a kind: a number, a token (by its code), or any number at all.
 
     Their number of coordinates where there is none.
@@ -194,7 +180,6 @@ class FirstOf(OfPaths):
     number: float | None = None
     code: int | None = None
     label: str = "a number"
-    kind: ClassVar[str] = "first-of"
 
     def column(self, outputs: Outputs) -> Column:
         first = np.full(outputs.runs, len(self.paths), np.float32)
@@ -213,11 +198,10 @@ class FirstOf(OfPaths):
 
 
 @dataclass(frozen=True, slots=True)
-class Product(OfTwo):
+class Product(OfTwo, kind="product"):
     """One coordinate times another, each less a centre."""
 
     centres: tuple[float, float]
-    kind: ClassVar[str] = "product"
 
     def column(self, outputs: Outputs) -> Column:
         left, right = (outputs.column(path).values.astype(np.float64) for path in (self.left, self.right))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,12 +15,11 @@ from dpaudit.outputs import ABSENT, LENGTH, NOT_A_NUMBER, Column, Outputs, Path,
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinate(OfPath):
+class Coordinate(OfPath, kind="coordinate"):
     """What stands at one path: a number or a token. `centre` is taken off first where values are far from 0."""
 
     path: Path = ()
     centre: float = 0.0
-    kind: ClassVar[str] = "coordinate"
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -34,10 +32,8 @@ class Coordinate(OfPath):
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(OfFields):
+class Whole(OfFields, kind="whole"):
     """The output as one token: equal codes for equal outputs, numbers compared as float32."""
-
-    kind: ClassVar[str] = "whole"
 
     @property
     def wanted(self) -> None:
@@ -59,11 +55,10 @@ class Whole(OfFields):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape(OfPaths):
+class Shape(OfPaths, kind="shape"):
     """The output as one token in which numbers only stand for being there, apart from some `values` that recur."""
 
     values: tuple[float, ...] = ()
-    kind: ClassVar[str] = "shape"
 
     def column(self, outputs: Outputs) -> Column:
         codes = np.ones(outputs.runs, np.uint64)

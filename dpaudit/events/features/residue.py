@@ -7,7 +7,6 @@ where that is far more than the spacing of doubles: the last bits of doubles are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -24,11 +23,10 @@ SPACINGS = 4.0  # of doubles: what a few sums may be off
 
 
 @dataclass(frozen=True, slots=True)
-class Residue(OfPath):
+class Residue(OfPath, kind="residue"):
     """A number modulo another, in [0, modulus), told to a millionth of it; -1 where it is too far from 0 to tell."""
 
     modulus: float
-    kind: ClassVar[str] = "residue"
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -50,10 +48,8 @@ class Residue(OfPath):
 
 
 @dataclass(frozen=True, slots=True)
-class Decimals(OfPath):
+class Decimals(OfPath, kind="decimals"):
     """How many decimals a number is written with, to within a few spacings of doubles; 9 where more than eight."""
-
-    kind: ClassVar[str] = "decimals"
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)

@@ -110,7 +110,7 @@ def audit_scores(
     >>> result.refuted, 1.0 < result.epsilon_lower < 3.5
     (True, True)
     """
-    stated, d = _stated(claim, epsilon, delta)
+    stated, d = stated_claim(claim, epsilon, delta)
     if (counts is None) == (in_scores is None and out_scores is None):
         raise InvalidSpec("give in_scores and out_scores, or counts=..., one of the two")
     if counts is None and (in_scores is None or out_scores is None):
@@ -224,7 +224,7 @@ def methods_of(methods: Iterable[str] | str | None, question: ScoresQuestion, de
     return asked
 
 
-def _stated(claim: Claim | None, epsilon: float | None, delta: float | None) -> tuple[Claim | None, float]:
+def stated_claim(claim: Claim | None, epsilon: float | None, delta: float | None) -> tuple[Claim | None, float]:
     """The claim, and the delta at which epsilon is bounded."""
     d = None if delta is None else validate.probability("delta", delta)
     if d == 1.0:

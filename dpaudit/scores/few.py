@@ -27,7 +27,7 @@ from dpaudit.arrays import Integers, Reals
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP
 from dpaudit.claims.composition import subsample_poisson
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import guesses, many_run, nats, product, tails
+from dpaudit.scores import guesses, many_run, nats, product
 from dpaudit.scores.composing import composed_epsilon
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.estimate import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate
@@ -97,7 +97,7 @@ class Evidence:
         if claim.linear:  # an epsilon told beside a curve
             other = self._guessed(claim)
         elif self.steps == 1:
-            other = np.cumsum(tails.log_e_values(self.counts, self.claim, claim, self.alpha))
+            other = np.cumsum(guesses.log_doublings(self.counts, self.claim, claim, self.alpha))
         else:
             return path
         return np.asarray(np.logaddexp(path, other)) - math.log(2.0)

@@ -2,27 +2,33 @@
 
 Guess "in" for the highest scores and "out" for as many of the lowest, r in all, and let V be how many are right. With
 q = e^epsilon / (1 + e^epsilon), h(V) for any h >= 0 that never falls has a mean of at most E h(Bin(r, q)) under
-epsilon-DP (Steinke, Nasr & Jagielski 2023, theorem 5.2), also given the output, so r may depend on the scores.
+epsilon-DP (Steinke, Nasr & Jagielski 2023, theorem 5.2), also given the output, so r may depend on the scores. Delta
+adds at most Delta m delta / 2, Delta the largest step of h: if that is at most F N and E h(Bin(r, q)) at most N, for
+every output, then h / N / (1 + F) is an e-value (the proof: docs/statistics/training.md; the output decides r, h and
+N, so F must not depend on it). h here is exponential, cut to keep that.
 
-With delta, follow the coins one by one: the value of h that is still to be expected rises by one guess above that of
-Bin by at most (1 - q) Delta times the excess (P - e^epsilon (1 - P))+ of the chance P that the guess is right, Delta
-the largest step of h; and these excesses have a mean of at most delta each, over all outputs. So if Delta m delta / 2
-is at most F N and E h(Bin(r, q)) at most N, for every output, then h / N / (1 + F) has a mean of at most 1. (1 - q is
-at most 1/2; the output decides r, h and N, so F must not depend on it.) h here is exponential, cut to keep that.
+For curves, and r known before, E h(V) is at most 1 plus the sum over v of (h(v) - h(v - 1)) beta(v) if h(0) = 1, with
+any bounds beta(v) >= Pr(V >= v): those of `one_run_f`, which hold however canaries depend on each other. h is 1, 2, 4,
+..., where the claim's own bound is at most 1/2, 1/4, 1/8, ...: where a leak is strong, that says more than `nats`.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
 from dpaudit.arrays import Integers, Reals
-from dpaudit.scores.nats import BINS
+from dpaudit.claims import Claim
+from dpaudit.scores.nats import BINS, binned
+from dpaudit.scores.one_run import Guesses
+from dpaudit.scores.one_run_f import is_refuted, made_for, region_of
 
 ENDS = (32, 27, 23, 20, 17, 15)  # parts of `nats.BINS` that are guessed at each end: a half of the canaries, to 1.7 %
 BETS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # ln of the factor that one more right guess is worth
 EXTRA = 0.25  # F, over all the rows that a row bets for
+HALVINGS = 8  # of the bound at which h is doubled
 ROUNDING = 1e-10  # of the logarithm of an e-value
 
 
@@ -55,3 +61,46 @@ def log_wealth(counts: Integers, epsilon: float, delta: float, reference: float,
     least = np.maximum(mean, np.where(cut > 0.0, bets * cut + added, -math.inf))
     paths = np.cumsum(bets * np.minimum(right, cut) - least - (delta > 0.0) * np.log1p(share) - ROUNDING, axis=0)
     return np.asarray(logsumexp(paths, axis=1) - math.log(bets.size))
+
+
+@lru_cache(maxsize=64)
+def _steps(claim: Claim, canaries: int, alpha: float) -> tuple[int, int, tuple[int, ...]]:
+    """The part of `nats.BINS` beyond which is guessed, how many canaries that is, and the v at which h doubles."""
+    ranks = np.arange(canaries, dtype=np.float64)
+    made = np.cumsum(folded(binned(ranks, ranks < 0.0)[None])[1][0, ::-1])[::-1]
+    part = int(np.argmin(abs(made - made_for(claim, canaries, alpha)) + canaries * (made == 0)))
+    r, region, found = int(made[part]), region_of(claim), []
+    low = r // 2
+    for k in range(1, HALVINGS + 1):
+        high = r + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            refuted = is_refuted(Guesses(middle, r, canaries, fixed=True), region, 0.5**k)
+            low, high = (low, middle) if refuted else (middle, high)
+        if high > r:
+            break
+        found.append(high)
+    return part, r, tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def _mean(claim: Claim, canaries: int, made: int, steps: tuple[int, ...]) -> float:
+    """The bound on E h(V) under a claim."""
+    region, mean, j = region_of(claim), 1.0, 0
+    for k, v in enumerate(steps):
+        while j <= HALVINGS and is_refuted(Guesses(v, made, canaries, fixed=True), region, 0.5 ** (j + 1)):
+            j += 1
+        mean += 2.0**k * 0.5**j
+    return mean
+
+
+def log_doublings(counts: Integers, own: Claim, claim: Claim, alpha: float) -> Reals:
+    """The logarithms of the e-values of rows against `claim`, with the guesses and the h that suit the claim `own`.
+
+    Where equal scores change how many are beyond a part, the missing guesses count as wrong, one too many as right.
+    """
+    canaries = int(counts[0].sum())
+    part, r, steps = _steps(own, canaries, alpha)
+    right, made = (each[:, part:].sum(axis=1) for each in folded(counts))
+    doubled = np.searchsorted(np.array(steps), right - np.maximum(0, made - r), side="right")
+    return np.asarray(doubled * math.log(2.0) - math.log(_mean(claim, canaries, r, steps)) - 1e-9)

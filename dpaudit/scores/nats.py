@@ -1,17 +1,9 @@
 """How much the scores of a training, or of one step, may tell about the coins of its canaries, in nats.
 
 Let y be what m canaries' training released, S their fair coins, and M(y, s) >= 0 with mean 1 over fair coins s, for
-every y: a prediction of the coins, as a multiple of the chance that a blind one has. Then
-
-    E ln M(y, S)  <=  I(y; S)  <=  sum_i I(S_i; y, S_1 ... S_{i-1})  <=  m I(claim).
-
-The first step is Gibbs' inequality for each y (M times the fair law is a law); the second the chain rule; the third
-holds because y is, for any value of the other coins, the output of a mechanism within the claim, whose information
-about one fair coin is largest for the claim's own pair of laws: (p, q) -> the divergence is that of a convex function
-(Csiszar 1967), and the region fixes all of these (Dong, Roth & Su 2022, theorem 2.10). Nothing asks canaries to be
-independent given y. I(claim) is the Jensen-Shannon divergence of that pair.
-
-So ln M, where it is at least -b, makes (ln M + b) / (m I(claim) + b) a number of mean at most 1: an e-value. Where
+every y: a prediction of the coins, as a multiple of the chance that a blind one has. Then E ln M(y, S) <= m I(claim),
+the Jensen-Shannon divergence of the claim's own pair of laws, however canaries depend on each other (the proof:
+docs/statistics/training.md). So ln M, where it is at least -b, makes (ln M + b) / (m I(claim) + b) an e-value. Where
 a canary that is in joins a row with probability `rate`, alone, its laws are the pair's second and a mixture of both.
 """
 

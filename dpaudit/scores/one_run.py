@@ -2,21 +2,13 @@
 
 Let q = e^epsilon / (1 + e^epsilon), and let f_r(v) = Pr(Bin(r, q) >= v). An epsilon-DP mechanism that makes r guesses
 is right v times with probability at most f_r(v) (Steinke, Nasr & Jagielski 2023, theorem 5.2): also given its output,
-so r may be any function of the scores.
-
-With delta, look at the guesses one by one, in a random order, and at the chance f_k(w) of still getting there with k
-guesses left and w right ones missing. Without delta it never grows on average. One guess adds to it at most the excess
-of its chance of being right over q, times Pr(Bin(k, q) = w - 1); and the excesses of the m canaries have together a
-mean of at most m (1 - q) delta, because (1 - q) P - q Q is at most (1 - q) delta on every set. Hence
+so r may be any function of the scores. With delta (the proof: docs/statistics/training.md, which says why not the
+paper's theorem 3.1)
 
     Pr(V >= v) <= f_r(v) + m (1 - q) delta mean_{k < r} max_w Pr(Bin(k, q) = w),
 
-the maximum over the w that v can leave. This replaces the correction 2 m delta max_i (f(v - i) - f(v)) / i of the
-paper's theorem 3.1: that one treats the excess as independent of the coins, and is exceeded for
-small m by mechanisms that a linear program finds. The bound here is mostly the smaller one where it matters.
-
-Where r is random and delta > 0, the two terms are bounded apart, with `DELTA_SHARE` of alpha for the second, so that
-the sum holds whatever r does.
+the maximum over the w that v can leave. Where r is random and delta > 0, the two terms are bounded apart, with
+`DELTA_SHARE` of alpha for the second, so that the sum holds whatever r does.
 """
 
 from __future__ import annotations

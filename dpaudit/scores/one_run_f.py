@@ -70,12 +70,7 @@ def is_refuted(guesses: Guesses, region: Region, alpha: float) -> bool:
 
 
 def p_value(guesses: Guesses, claim: Claim) -> float:
-    """The least error probability at which the claim is refuted, rounded up; 1.0 where none is.
-
-    >>> from dpaudit.claims import PureDP
-    >>> round(p_value(Guesses(right=10, made=10, canaries=10, fixed=True), PureDP(0.0)), 6)  # 2^-10
-    0.000977
-    """
+    """The least error probability at which the claim is refuted, rounded up; 1.0 where none is."""
     region = region_of(claim)
     if not is_refuted(guesses, region, 1.0):
         return 1.0
@@ -91,9 +86,6 @@ def made_for(claim: Claim, canaries: int, alpha: float) -> int:
     """The number of guesses that refutes the claim at `alpha` with `POWER` for the weakest Gaussian leak.
 
     It is known before the run. Looked for among coarse shares of the canaries, then among finer ones near the best.
-
-    >>> made_for(GaussianDP(1.0), 1000, 0.05) in range(50, 400)
-    True
     """
     region = region_of(claim)
 
@@ -117,10 +109,6 @@ def parameter_lower(right: Any, claim: Claim, alpha: float, given: Guesses | Non
     Each step of the values, which the claim's own value ends one of, has its number of guesses. `right` are bools,
     shape (canaries,), the most extreme score first (`weighted.ranked`); `claim` has a value above 0. With `given`,
     those guesses instead.
-
-    >>> import numpy as np
-    >>> parameter_lower(np.ones(100, dtype=bool), GaussianDP(1.0), 0.05)[0] > 1.0
-    True
     """
     assert claim.value
 

@@ -1,15 +1,9 @@
 """What one run shows if the canaries are answered independently: the product form (Xiang, Wang, Wang & Liu 2025).
 
-Suppose that each canary has a score of its own, drawn independently of all others, and that no score tells its coin
-better than N(mu, 1) against N(0, 1). Then every attack is one on m such normal scores (Blackwell; Dong, Roth & Su 2022,
-theorem 2.10), and none makes fewer mistakes in r guesses than the one that guesses the r scores furthest from
-the middle. Given the distance z of the next one, those r are independent, and each is wrong with the odds of the two
-normal tails beyond z. The part beyond z is Beta(r + 1, m - r) distributed, so
-
-    Pr(at most x mistakes) <= E Pr(Bin(r, wrong(z)) <= x);    r = m: Pr(Bin(m, Phi(-mu/2)) <= x).
-
-It is no certificate: a mechanism within 1-GDP that answers all canaries, or none, with one coin of its own is put
-above mu = 1 in up to 84 % of runs at a stated 5 % (`benchmarks one_run`).
+Independent canaries within mu-GDP tell no more than N(mu, 1) against N(0, 1): the r scores furthest from the middle,
+given the distance z of the next one, are independent, each wrong with the odds of the two normal tails beyond z, and
+the part beyond z is Beta(r + 1, m - r) distributed (the proof: docs/statistics/training.md). It is no certificate:
+mechanisms that answer all canaries, or none, are put above their claim (`benchmarks one_run`).
 """
 
 from __future__ import annotations
@@ -24,11 +18,7 @@ SHARE = 0.65  # of the canaries guessed: near the best for every mu from .1 to 3
 
 
 def largest_chance(guesses: Guesses, mu: float) -> float:
-    """The probability of so few mistakes if all canaries are independent and within mu-GDP, rounded up.
-
-    >>> round(largest_chance(Guesses(right=8, made=10, canaries=10, fixed=True), 0.0), 4)  # 56 / 1024
-    0.0547
-    """
+    """The probability of so few mistakes if all canaries are independent and within mu-GDP, rounded up."""
     import numpy as np
     from scipy.special import bdtr, betaincinv, ndtr
 
@@ -44,11 +34,7 @@ def largest_chance(guesses: Guesses, mu: float) -> float:
 
 
 def mu_lower(guesses: Guesses, alpha: float) -> float:
-    """The largest mu that is refuted at `alpha` if the canaries are independent; 0.0 where there is none.
-
-    >>> round(mu_lower(Guesses(right=841, made=1000, canaries=1000, fixed=True), 0.05), 2)
-    1.84
-    """
+    """The largest mu that is refuted at `alpha` if the canaries are independent; 0.0 where there is none."""
     if largest_chance(guesses, 0.0) > alpha:
         return 0.0
     low, high = 0.0, MOST_MU

@@ -2,28 +2,14 @@
 
 A design gives the most extreme scores the largest weight, and so on down to weight 0: numbers of canaries that are
 known before the run, so that only the ranks of the scores say who gets which. V is the sum of the weights of the right
-guesses, q = e^epsilon / (1 + e^epsilon), and B_1, B_2, ... are independent coins that show 1 with probability q.
+guesses, q = e^epsilon / (1 + e^epsilon), B_1, B_2, ... are independent coins that show 1 with probability q, and
 
-*delta = 0.* Given the scores and the coins of some canaries, the coin of another one is guessed right with probability
-at most q (Bayes; Steinke, Nasr & Jagielski 2023, theorem 5.2). One after the other, each guess may be replaced by
-a B_i, and Pr(V >= v) <= Pr(sum w_i B_i >= v): randomised response on every canary reaches it. So also for weights that
-are any function of the scores.
+    Pr(V >= v) <= Pr(sum w_i B_i >= v) + m (1 - q) delta C
 
-*delta > 0.* Reveal the coins of the guessed canaries in an order drawn at random. The chance of still getting to v, if
-all coins to come were B_i, grows in one step on average by at most the excess a_i = (Pr(right | seen) - q)+ times
-Pr(t - w_i <= R < t), R the sum over the coins to come, t what is missing. For each canary the mean of a_i is at most
-(1 - q) delta, even where the set of coins revealed before is chosen after the scores: they are a part of what it
-sees, and neither side of its own coin. So
-
-    Pr(V >= v) <= Pr(sum w_i B_i >= v) + m (1 - q) delta C,    C = max_i mean max_t Pr(t - w_i <= R < t),
-
-the mean over the order. A window of k values holds at most ceil(k / w) multiples of w, and in a random order the
-number of coins to come among n others is uniform on 0, ..., n: with n_w canaries of weight w, C is at most
-max_k min_w ceil(k / w) S(n_w - [w = k]), S(n) the mean over j <= n of the largest Pr(Bin(j, q) = .).
-
-*A bound on epsilon* asks each epsilon in turn, from 0, and ends at the first that is not refuted. So every epsilon may
-have its own design, for which nothing is paid: the one for which the weakest Gaussian leak is refuted.
-`STEPS` of epsilon share one; within a step the tail only grows with epsilon and the second term is taken at its start.
+with C as in `excess` (the proof: docs/statistics/training.md). *A bound on epsilon* asks each epsilon in turn, from 0,
+and ends at the first that is not refuted. So every epsilon may have its own design, for which nothing is paid: the one
+for which the weakest Gaussian leak is refuted. `STEPS` of epsilon share one; within a step the tail only grows with
+epsilon and the second term is taken at its start.
 """
 
 from __future__ import annotations
@@ -73,11 +59,6 @@ def ranked(scores: Any, members: Any, rng: Any, event: str = "both") -> Any:
 
     `event` "both": the highest score ("in"), the lowest ("out"), the second highest, ...; "in": from the highest down,
     "out": from the lowest up. Ties are broken by `rng`, never by the order of the canaries, which may know the coins.
-
-    >>> import numpy as np
-    >>> scores, members = np.array([3.0, 1.0, 2.0, 0.0]), np.array([True, True, False, False])
-    >>> ranked(scores, members, np.random.default_rng(0)).tolist()
-    [True, True, False, False]
     """
     import numpy as np
 
@@ -98,9 +79,6 @@ def tail(design: Weights, v: int, q: float) -> float:
 
     The law is tilted until v is its mean, which keeps the relative precision; then its lattice is summed by a Fourier
     transform of length beyond 12 standard deviations on each side, and tilted back.
-
-    >>> round(tail(Weights((2, 1), (1, 2)), 3, 0.5), 6)
-    0.375
     """
     import numpy as np
 
@@ -135,11 +113,7 @@ def tail(design: Weights, v: int, q: float) -> float:
 
 
 def excess(design: Weights, canaries: int, q: float, delta: float) -> float:
-    """What delta adds to the tail: m (1 - q) delta C, rounded up.
-
-    >>> excess(Weights((1,), (1,)), 1, 0.5, 0.1)
-    0.05
-    """
+    """What delta adds to the tail: m (1 - q) delta C, rounded up."""
     if delta == 0.0 or q >= 1.0:
         return 0.0
     each = list(zip(design.weights, design.counts, strict=True))

@@ -7,10 +7,11 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.certify.certificate import error_probability
-from dpaudit.claims import Claim, check_claim, claim_of
+from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description
 from dpaudit.results.strict_json import by_fields, content_digest
+from dpaudit.scores.audit import stated_claim
 from dpaudit.scores.choice import curved
 
 CALL = 1_000  # trainings of one canary that one call makes, and one file keeps
@@ -83,12 +84,7 @@ class TrainingPlan:
 
 def plan_of(claim: Claim | None, epsilon: float | None, delta: float | None, **asked: Any) -> TrainingPlan:
     """The plan of these words, which are those of `audit_training`. Raises `InvalidSpec` for wrong ones."""
-    if claim is not None and epsilon is not None:
-        raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
-    if claim is None and epsilon is None:
+    stated, told = stated_claim(claim, epsilon, delta)
+    if stated is None:
         raise InvalidSpec("an audit needs a claim: epsilon=... with delta=..., or claim=dpaudit.GaussianDP(mu=...)")
-    stated = claim_of(epsilon or 0.0, delta or 0.0) if claim is None else check_claim(claim)
-    if not curved(stated) and delta is not None and delta != stated.delta:
-        raise InvalidSpec(f"delta must be that of the claim, {stated.delta:g}, or be left out; got {delta:g}")
-    told = delta if delta is not None else USUAL_DELTA if curved(stated) else stated.delta
-    return TrainingPlan(claim=stated, delta=told, **asked)
+    return TrainingPlan(claim=stated, delta=USUAL_DELTA if delta is None and curved(stated) else told, **asked)

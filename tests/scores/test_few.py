@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import composing, few, nats, tails
+from dpaudit.scores import composing, few, guesses, nats
 from dpaudit.scores.few import Evidence
 from dpaudit.scores.reach import ceiling
 from tests.cases import for_each
@@ -121,8 +121,8 @@ def test_a_strong_leak_is_refuted_by_the_tails_of_a_few_trainings() -> None:
         evidence = evidence.after(*normal(rng, 4.0, (2_000,)))
     assert evidence.refuted
     assert evidence.estimates()[0].detail["mu_lower"] > 2.0
-    alone = np.cumsum(tails.log_e_values(evidence.counts, GaussianDP(2.0), GaussianDP(2.0), ALPHA))
-    more = np.cumsum(tails.log_e_values(evidence.counts, GaussianDP(2.0), GaussianDP(2.5), ALPHA))
+    alone = np.cumsum(guesses.log_doublings(evidence.counts, GaussianDP(2.0), GaussianDP(2.0), ALPHA))
+    more = np.cumsum(guesses.log_doublings(evidence.counts, GaussianDP(2.0), GaussianDP(2.5), ALPHA))
     assert alone[-1] > math.log(20.0)
     assert (more < alone).all()
 

@@ -63,7 +63,10 @@ def gaussian_dp(question: ScoresQuestion, name: str) -> Estimate:
         pairs = [many_run.rectangle(question.judged[0].counts, question.alpha)]
     mu = max(gaussian.mu_of(*each) for each in pairs)
     c = question.judged[0].counts
-    return _gaussian(question, name, many_run.WITHIN, mu, gaussian.mu_of(c.fpr, c.fn / c.members))
+    plain, made = gaussian.mu_of(c.fpr, c.fn / c.members), question.of_mu(name, CERTIFIED, many_run.WITHIN, mu)[-1]
+    if question.delta == 0.0:
+        return replace(made, value=plain)
+    return replace(made, value=gaussian.epsilon_of_mu(plain, question.delta), detail={"mu": plain, **made.detail})
 
 
 def independent(question: ScoresQuestion, name: str) -> Estimate:
@@ -96,22 +99,6 @@ def gaussian_fit(question: ScoresQuestion, name: str) -> Estimate:
     within = f"the scores in and out are normal with one variance; {ALONE}; {NORMAL}"
     made = question.estimate(name, MODEL, within, mu=mu, mu_error=error, **read)
     return made if question.delta > 0.0 else replace(made, quantity="mu", delta=None)
-
-
-def _gaussian(question: ScoresQuestion, method: str, within: str, mu: float, plain: float | None) -> Estimate:
-    """A bound on mu, which needs no model; at a delta above 0 the epsilon of that curve, which does."""
-    if question.delta == 0.0:
-        made = question.estimate(method, CERTIFIED, within, lower=mu, value=plain)
-        return replace(made, quantity="mu", delta=None)
-    return question.estimate(
-        method,
-        MODEL,
-        f"{NORMAL}; {within}",
-        value=None if plain is None else gaussian.epsilon_of_mu(plain, question.delta),
-        lower=gaussian.epsilon_of_mu(mu, question.delta),
-        mu=plain,
-        mu_lower=mu,
-    )
 
 
 def raw_counts(question: ScoresQuestion, name: str) -> Estimate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dpaudit.training import TrainingProgress
 
 SAY_EVERY_S = 5.0
+QUIET_S = 30.0  # after which a training that goes on says so
 
 
 @click.command("audit-training")
@@ -75,7 +77,13 @@ def command(
     folder = None if report is None else report_folder(report)
     with Engine(1, supervised=True) as engine:
         described, _ = engine.describe(mechanism, ())
-    said = time.monotonic()
+    began = said = time.monotonic()
+    over = threading.Event()
+
+    def stir() -> None:
+        while not over.wait(QUIET_S):
+            if time.monotonic() - said >= QUIET_S:
+                say(f"it trains, {time.monotonic() - began:,.0f} s so far; what train prints is not shown")
 
     def tell(progress: TrainingProgress) -> None:
         nonlocal said
@@ -83,15 +91,20 @@ def command(
             said = time.monotonic()
             say(str(progress))
 
-    result = run_plan(
-        plan,
-        supervised(mechanism, plan, many, limit),
-        described,
-        {"inserted": inserted, "not_tested": (*not_tested, *NEVER_TESTED), "repeat": (_again(),)},
-        folder=None if folder is None else folder / "trainings",
-        resume=resume,
-        progress=None if no_progress else tell,
-    )
+    if not no_progress:
+        threading.Thread(target=stir, daemon=True).start()
+    try:
+        result = run_plan(
+            plan,
+            supervised(mechanism, plan, many, limit),
+            described,
+            {"inserted": inserted, "not_tested": (*not_tested, *NEVER_TESTED), "repeat": (_again(),)},
+            folder=None if folder is None else folder / "trainings",
+            resume=resume,
+            progress=None if no_progress else tell,
+        )
+    finally:
+        over.set()
     result = replace(result, provenance={**result.provenance, "cpu_s": None})  # it was spent in other processes
     click.echo(str(result))
     if folder is not None:

@@ -92,7 +92,8 @@ def audit_training(
     Scores that take two values and tell every coin are refused, unless `exact` says that they are meant. So is a claim
     that not even perfect scores of so many canaries could refute, unless `underpowered` says that the bound is wanted.
     `inserted` and `not_tested` are words for the report. Trainings are kept in `folder` as they are done; with
-    `resume` those that are there are not run again, and the result is the same. `progress` hears after each.
+    `resume` those that are there are not run again, and the result is the same; more `trainings` may be asked for then,
+    unless one training, or trainings of one canary, were. `progress` hears after each.
     `n_jobs` is joblib's, and never changes the result.
 
     Raises `InvalidSpec` for a question that cannot be asked, `UnsoundAudit` where a training breaks or its scores say
@@ -118,6 +119,8 @@ def audit_training(
         exact=exact,
         underpowered=underpowered,
     )
+    if progress is not None and not callable(progress):
+        raise InvalidSpec(f"progress must be a function of a TrainingProgress, got {progress!r}")
     mechanism = wrap(train)
     left_out = (not_tested,) if isinstance(not_tested, str) else tuple(not_tested)
     words = {"inserted": inserted, "not_tested": (*left_out, *NEVER_TESTED)}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,11 @@ from dpaudit.arrays import Bools, Reals
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Opened
 from dpaudit.mechanisms.importing import in_a_line
+from dpaudit.results.wording.quoting import clean
 from dpaudit.training.plan import MANY, STEPS, TrainingPlan
 
 TORCH_SEED = 67280421310721  # that of a generator of torch that nobody has seeded
+OURS = str(Path(__file__).parents[1])  # where a failure of train does not lie
 ENOUGH = 20  # scores that are equal, or equal the coins, by more than luck
 
 
@@ -86,7 +90,10 @@ def _asked(
     except (DpAuditError, KeyboardInterrupt):
         raise
     except BaseException as error:  # it may exit, too
-        raise UnsoundAudit(f"{where} failed with {in_a_line(error)}; no verdict") from error
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [each for each in frames if "site-packages" not in each.filename and OURS not in each.filename]
+        at = f", at {clean(own[-1].filename, 60)}:{own[-1].lineno}" if own else ""
+        raise UnsoundAudit(f"{where} failed with {in_a_line(error)}{at}; no verdict") from error
     if not np.array_equal(given, included):
         raise UnsoundAudit(f"{where}: train changed `included`, which says who is in; let it work on a copy")
     return _checked(raw, included.shape, where, plan)

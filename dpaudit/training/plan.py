@@ -42,7 +42,7 @@ class TrainingPlan:
         if self.steps is None and (self.compose is not None or self.sample_rate != 1.0):
             raise InvalidSpec("compose and sample_rate are for an audit of one step: give steps=..., or leave them out")
         for name, least in (("canaries", 1), ("trainings", 1), ("steps", 1), ("compose", 1), ("seed", 0)):
-            if (value := getattr(self, name)) is not None:
+            if (value := getattr(self, name)) is not None or name not in ("steps", "compose"):
                 object.__setattr__(self, name, validate.whole(name, value, least=least))
         object.__setattr__(self, "compose", self.compose or self.steps)
         validate.open_probability("confidence", self.confidence)
@@ -79,6 +79,8 @@ class TrainingPlan:
     def digest(self, train: Description) -> str:
         """What two audits share whose trainings may go into one result."""
         asked = by_fields(self) | {"exact": None, "underpowered": None}
+        if self.design in (FEW, STEPS):  # their evidence may be prolonged at any time
+            asked["trainings"] = None
         return content_digest([asked, train.reference, train.digest, train.parameters])
 
 

@@ -36,7 +36,7 @@ class KeptTrainings:
         except OSError as error:
             raise InvalidSpec(f"folder {found} cannot be made ({error.strerror}); name another") from None
         if not resume and any(found.glob("training-*.npz")):
-            raise InvalidSpec(f"{found} holds trainings already: go on with resume=True, or name another folder")
+            raise InvalidSpec(f"{found} holds trainings already: go on with resume (--resume), or name another folder")
         return cls(found, digest, plan)
 
     def path(self, call: int) -> Path:
@@ -67,7 +67,7 @@ class KeptTrainings:
             raise InvalidSpec(f"{path}: damaged, or no training of ours; {CURE}") from None
         if question != self.digest:
             raise InvalidSpec(
-                f"{path}: of another question (claim, canaries, seed, steps, confidence or train differ); "
+                f"{path}: of another question (claim, canaries, trainings, seed, steps, confidence or train differ); "
                 "ask as before, or give another folder"
             )
         rows = scores.shape[0] if scores.ndim == 2 else 0

@@ -78,5 +78,5 @@ def test_the_shell_and_python_give_one_result(tmp_path: Path, monkeypatch: pytes
         return rng.normal(size=included.shape)
 
     assert replace(stored, repeat=()) == audit_training(null, canaries=60, epsilon=0.5, trainings=2)
-    for spoilt in ("--resume", "--trainings 3 --resume"):
+    for spoilt in ("--resume", "--seed 3 --resume"):
         assert exit_code([*asked, "--report", "told", *spoilt.split()]) == (0 if spoilt == "--resume" else 2)

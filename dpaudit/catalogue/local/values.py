@@ -16,9 +16,7 @@ from dpaudit.catalogue.promises import EPSILON, pure_if_local
 from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
 
-in_room = partial(
-    Entry, module="dpaudit.catalogue.local", neighbours="any two values", promise=pure_if_local
-)
+in_room = partial(Entry, module="dpaudit.catalogue.local", neighbours="any two values", promise=pure_if_local)
 VALUES = Parameter("k", 4, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
 
 

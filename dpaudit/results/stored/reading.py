@@ -96,7 +96,8 @@ def check_schema(raw: Any, *schemas: str) -> None:
         raise InvalidSpec(f"not a result: it has no key 'schema'; give the path of a result in {told}")
     if raw["schema"] not in schemas:
         found = clean(raw["schema"])
-        raise InvalidSpec(f"schema must be {told}, got {found!r}; read it with the dpaudit that wrote it")
+        reader = "dpaudit.training.load" if found.startswith("dpaudit.training/") else "the dpaudit that wrote it"
+        raise InvalidSpec(f"schema must be {told}, got {found!r}; read it with {reader}")
 
 
 def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:

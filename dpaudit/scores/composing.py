@@ -1,4 +1,4 @@
-"""A run of steps that each leak what was certified of one: composed by arithmetic, which nothing here measures."""
+"""A run of steps that leak alike, composed by arithmetic, which nothing here measures."""
 
 from __future__ import annotations
 

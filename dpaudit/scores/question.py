@@ -146,7 +146,7 @@ class ScoresQuestion:
         return Judged(rule, rule.counts(judged_in, judged_out), rule.event)
 
     def _pooled(self) -> tuple[Any, Any, Any]:
-        """Scores, members, and a generator that breaks ties: of the seed alone where no place tells a coin."""
+        """Scores, members, and a generator that breaks ties, of the seed and of all that is known."""
         import numpy as np
 
         scores = np.concatenate([self.inside, self.outside])

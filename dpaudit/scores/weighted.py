@@ -58,7 +58,7 @@ def ranked(scores: Any, members: Any, rng: Any, event: str = "both") -> Any:
     """Whether the guess about each canary is right, the most extreme score first; bools, shape (canaries,).
 
     `event` "both": the highest score ("in"), the lowest ("out"), the second highest, ...; "in": from the highest down,
-    "out": from the lowest up. Ties are broken by `rng`, never by the order of the canaries, which may know the coins.
+    "out": from the lowest up. Ties are broken by `rng`: another one for other data, as the order may know the coins.
     """
     import numpy as np
 

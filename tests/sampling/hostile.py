@@ -98,7 +98,7 @@ def returns_itself(data: int, rng: Any) -> Any:
 
 
 def returns_much(data: int, rng: Any) -> Any:
-    return np.zeros(3_000 if data else 2_000)
+    return np.zeros(1_000 if data else 700)
 
 
 def returns_unhashable(data: int, rng: Any) -> Any:

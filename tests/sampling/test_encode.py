@@ -250,18 +250,23 @@ def test_a_result_without_the_run_as_first_axis_is_refused(raw: Any) -> None:
 
 
 @pytest.mark.long
-def test_entries_without_a_column_are_counted() -> None:
+def test_entries_without_a_column_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The most of one output: beyond the widest array or list, the deepest level, and the keys of a batch."""
-    wide, deep = np.zeros(WIDEST + 7), [[[[[[[1.0], 2.0]]]]]]
     for outputs, unseen in (
         (encode_batch(np.zeros((2, WIDEST)), 2), 0),
         (encode_batch(np.zeros((2, 3, WIDEST)), 2), 2 * WIDEST),
         (encode_batch({"a": np.zeros((2, WIDEST + 1)), "b": np.zeros((2, WIDEST + 2))}, 2), 3),
+        (encode_objects([[0.0] * (WIDEST + 7)]), 7),
+    ):
+        assert outputs.unseen == unseen
+    widest = kinds.cut_earlier(monkeypatch)
+    wide, deep = np.zeros(widest + 7), [[[[[[[1.0], 2.0]]]]]]
+    for outputs, unseen in (
         (encode_objects([wide, 1.0]), 7),
         (encode_objects([wide.tolist(), wide[:3].tolist()]), 7),
         (encode_objects([{"a": wide, "b": tuple(wide)}]), 14),
         (encode_objects([np.ma.masked_array(wide, wide > 0)]), 7),
-        (encode_objects([[[0.0] * 10] * 30]), sum(max(0, 10 - WIDEST // (j + 1)) for j in range(30))),
+        (encode_objects([[[0.0] * 10] * 30]), sum(max(0, 10 - widest // (j + 1)) for j in range(30))),
         (encode_objects([deep, 1.0]), 2),
         (encode_objects([{str(j): 0 for j in range(MOST_KEYS)}, {"another": 0, "1": 0}]), 1),
         (encode_objects([frozenset(range(MOST_KEYS + 5))]), 5),

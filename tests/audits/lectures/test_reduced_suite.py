@@ -118,7 +118,8 @@ def small(table: dict[str, Any]) -> Small:
     columns, sides = drawn(entry, pairs[0], 1)
     tried = list(events(columns, sides))
     both = np.array([~sides, sides])
-    hits, runs = np.array([[(inside(columns, event) & side).sum() for side in both] for event in tried]), both.sum(1)
+    held = (inside(columns, event) for event in tried)
+    hits, runs = np.array([[np.count_nonzero(found & side) for side in both] for found in held]), both.sum(1)
     low, high = chances(hits, runs, 1e-3)
     values = np.array([at.least_parameter(high[:, 1 - p], low[:, p]) for p in (0, 1)])  # by the likelier side
     p, best = np.unravel_index(int(np.argmax(values)), values.shape)

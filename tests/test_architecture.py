@@ -56,9 +56,7 @@ LIBRARY = (
     "dpaudit.training",
 )  # mechanisms, the mathematics of checks, the design of pages, and the hooks of libraries
 LONGEST = 400  # lines of a module
-LONGER_FOR_A_REASON: dict[str, str] = {
-    "dpaudit/sampling/engine.py": "sessions, and their choice of pools by what their engine knows",
-}
+LONGER_FOR_A_REASON: dict[str, str] = {}
 
 
 @dataclass(frozen=True)

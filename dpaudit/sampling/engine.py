@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -24,9 +23,8 @@ from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import pools, tasks
 from dpaudit.sampling.codec import BatchFailure
-from dpaudit.sampling.dask_pool import Dask
 from dpaudit.sampling.limit import Limit, in_time
-from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes
+from dpaudit.sampling.pools import InProcess, LostWorker, Pool
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled, run_fresh
 from dpaudit.sampling.store import Asked, KeptShard, Recorder, ShardStore, decided, identity, kept_of
@@ -34,12 +32,12 @@ from dpaudit.sampling.streams import Shard, Stage, graded, grouped, shards
 from dpaudit.sampling.tasks import Done, FreshTask, run_task
 from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, identical
+from dpaudit.sampling.workers import PARALLEL_FROM_S, Workers
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 QUICK_S = 0.01  # up to which it costs little to see after every shard that the datasets are as they were
 CHECK_PART = 20  # a task lasts this many times longer than it takes to look at its datasets,
 LONGEST_TASK_S = 10.0  # up to this
-PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 
 
@@ -72,19 +70,14 @@ class Engine:
         self.progress = progress
         self.recorder = Recorder()
         self.limit: Limit | None = None  # on the time of what runs here from now on
-        self._child = Processes(silent=supervised).with_threads(1)
-        self._processes = Processes(self.n_jobs, silent=supervised)
-        self._cluster: Dask | None = None
+        self.workers = Workers(self.n_jobs, self.backend, silent=supervised)
         self._made: dict[int, tuple[Mechanism, Any]] = {}
 
     def __enter__(self) -> Engine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._child.close()
-        self._processes.close()
-        if self._cluster is not None:
-            self._cluster.close()
+        self.workers.close()
 
     def keep_in(self, store: ShardStore) -> None:
         """Stores every shard of the audit to come before it is counted, and takes up those that are stored already."""
@@ -112,7 +105,7 @@ class Engine:
 
     def _told(self, ended: str, function: Callable[..., Any], *task: Any, tries: int = 1) -> Any:
         """What the process of the mechanism answers."""
-        return _tried(self._child.with_threads(1), function, task, self.until, ended, tries)
+        return _tried(self.workers.child.with_threads(1), function, task, self.until, ended, tries)
 
     @property
     def until(self) -> float:
@@ -345,41 +338,17 @@ class Session:
         return done  # type: ignore[no-any-return]
 
     def _pool(self, runs: int) -> Pool:
-        engine = self.engine
-        if engine.backend == "loky":
-            pool: Pool = engine._processes
-        elif engine.backend is not None and engine.backend not in pools.IN_ONE_PROCESS:
-            pool = self._named_pool(engine.backend)
-        elif engine.n_jobs == 1 or engine.backend == "sequential":
-            pool = self._home_pool(1)
-        elif engine.backend == "threading":
-            # a process has one alarm, so limited runs take turns
-            pool = self._home_pool(1 if self.job.run_timeout_s is not None else engine.n_jobs)
-        elif runs * self.run_s < PARALLEL_FROM_S:
-            pool = self._home_pool(1)
-        elif self.per_run or self.job.run_timeout_s is not None or engine.isolated:
-            pool = engine._processes
-        else:
-            pool = self._home_pool(engine.n_jobs)
+        isolated, limited = self.engine.isolated, self.job.run_timeout_s is not None
+        pool = self.engine.workers.pool(
+            runs * self.run_s, self._home_pool, alone=self.per_run or isolated, limited=limited
+        )
         if pool.name not in self.pool_names:
             self.pool_names.append(pool.name)
         return pool
 
-    def _named_pool(self, backend: str) -> Pool:
-        engine = self.engine
-        if backend != "dask":
-            return Joblib(backend, engine.n_jobs)
-        if engine._cluster is None:
-            engine._cluster = Dask(engine.n_jobs)
-        return engine._cluster
-
     def _home_pool(self, threads: int) -> Pool:
-        if self.engine.supervised or self.engine.isolated or self._sendable:
-            return self.engine._child.with_threads(threads)
-        off_main = threading.current_thread() is not threading.main_thread()
-        if self.job.run_timeout_s is not None and off_main:
-            return self.engine._processes  # an alarm needs the main thread of a process
-        return InProcess(threads)
+        outside = self.engine.supervised or self.engine.isolated or self._sendable
+        return self.engine.workers.home(threads, outside=outside, limited=self.job.run_timeout_s is not None)
 
     def _job_for(self, pool: Pool) -> Job:
         return self.job if isinstance(pool, InProcess) else self._sent_job()

@@ -42,7 +42,7 @@ class Killer:
 
     def advance(self, runs: int) -> None:
         if self.engine is not None and not self.killed:
-            pool: Any = self.engine._cluster
+            pool: Any = self.engine.workers.cluster
             self.killed = min(pool._client.run(os.getpid).values())
             os.kill(self.killed, signal.SIGKILL)
 

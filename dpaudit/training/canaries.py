@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dpaudit import validate
 from dpaudit.arrays import Bools, Places, Reals
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 
+RATE: ContextVar[float | None] = ContextVar("RATE", default=None)  # at which the audit of a step counts on canaries
 NAME = "canaries"  # their entry, where gradients are a mapping
 TOO_LONG = 10.0  # times the clip norm: how long a canary is, so that a step that does not clip shows
 
@@ -57,6 +59,11 @@ class GradientCanaries:
         self.included: Bools = np.asarray(included, dtype=bool)
         self.clip_norm = validate.positive("clip_norm", clip_norm)
         self.sample_rate = validate.probability("sample_rate", sample_rate)
+        asked = RATE.get()
+        if asked is not None and not math.isclose(asked, self.sample_rate, rel_tol=1e-3):
+            raise InvalidSpec(
+                f"canaries join a step at {sample_rate=}, and the audit was told {asked:g}: say one to both"
+            )
         self.norm = TOO_LONG * self.clip_norm if norm is None else validate.positive("norm", norm)
         self.noise_multiplier = noise_multiplier
         self.count = int(self.included.shape[-1])

@@ -17,6 +17,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Opened
 from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.results.wording.quoting import clean
+from dpaudit.training.canaries import RATE
 from dpaudit.training.plan import MANY, STEPS, TrainingPlan
 
 TORCH_SEED = 67280421310721  # that of a generator of torch that nobody has seeded
@@ -85,6 +86,7 @@ def _asked(
     first = call * plan.trainings_in(0) + place + 1
     where = f"training {first:,}" if not runs else f"trainings {first:,} to {first + runs[0] - 1:,}"
     given = included.copy()
+    told = RATE.set(plan.sample_rate if plan.design == STEPS else None)
     try:
         raw = opened.call(given, *runs, rng)
     except (DpAuditError, KeyboardInterrupt):
@@ -94,6 +96,8 @@ def _asked(
         own = [each for each in frames if "site-packages" not in each.filename and OURS not in each.filename]
         at = f", at {clean(own[-1].filename, 60)}:{own[-1].lineno}" if own else ""
         raise UnsoundAudit(f"{where} failed with {in_a_line(error)}{at}; no verdict") from error
+    finally:
+        RATE.reset(told)
     if not np.array_equal(given, included):
         raise UnsoundAudit(f"{where}: train changed `included`, which says who is in; let it work on a copy")
     return _checked(raw, included.shape, where, plan)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from dpaudit import GaussianDP, audit_training
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.training.canaries import GradientCanaries, log_ratio, margins, own_features
 from dpaudit.training.opacus import OTHERS, Canaries
@@ -159,3 +161,13 @@ def test_margins_are_the_log_odds_of_the_label() -> None:
     own = chances[range(6), labels]
     np.testing.assert_allclose(margins(logits, labels), np.log(own / (1.0 - own)), atol=1e-12)
     assert margins(logits * 1e5, labels).max() < math.inf  # no overflow
+
+
+@for_each("rate, told", [(1.0, 0.5), (0.5, 1.0)])
+def test_one_rate_is_said_to_the_canaries_and_to_the_audit_of_a_step(rate: float, told: float) -> None:
+    def train(included: Any, rng: Any) -> Any:
+        return GradientCanaries(included, rng, clip_norm=1.0, sample_rate=rate).scores()
+
+    with pytest.raises(InvalidSpec, match="say one to both"):
+        audit_training(train, canaries=200, steps=3, sample_rate=told, claim=GaussianDP(1.0))
+    assert GradientCanaries([True], np.random.default_rng(0), clip_norm=1.0, sample_rate=rate).count == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.options import report_folder, stated_claim, writing
+from dpaudit.cli.options import check_writable, report_folder, stated_claim, writing
 from dpaudit.errors import InvalidSpec
 
 
@@ -62,6 +62,8 @@ def command(
     from dpaudit.scores import audit_scores
     from dpaudit.scores.files import read_scores
 
+    if plot_path:
+        check_writable("--plot", plot_path)
     folder = None if report is None else report_folder(report)
     loaded = read_scores(file, score=score, member=member, inside=inside, outside=outside)
     if fpr:

@@ -120,7 +120,7 @@ def _again() -> str:
         value = context.params[each.name or ""]
         if isinstance(each, click.Argument):
             words.append(value)
-        elif each.name != "resume" and value is not False and value not in (each.default, None, (), ""):
+        elif each.name not in ("resume", "report") and value is not False and value not in (each.default, None, (), ""):
             given = value if each.multiple else (value,)
             words += [part for one in given for part in ([each.opts[0]] if one is True else [each.opts[0], str(one)])]
     return shlex.join(words)

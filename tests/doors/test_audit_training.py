@@ -72,7 +72,7 @@ def test_the_shell_and_python_give_one_result(tmp_path: Path, monkeypatch: pytes
     asked = ["audit-training", "their_training:null", "--canaries", "60", "--trainings", "2", "--epsilon", "0.5"]
     assert exit_code([*asked, "--report", "told", "--no-progress"]) == 0
     stored = load(tmp_path / "told" / "training.json")
-    assert stored.repeat == (f"dpaudit {' '.join(asked)} --report told --no-progress",)
+    assert stored.repeat == (f"dpaudit {' '.join(asked)} --no-progress",)
 
     def null(included: Any, rng: Any) -> Any:
         return rng.normal(size=included.shape)

@@ -95,13 +95,13 @@ def bounds(
     yield Row("  given independent canaries, GDP", "no verdict", f"{middle:.2f} ({low:.2f} to {high:.2f})", None, cpu)
 
 
-def composed(name: str, truth: float, **asked: Any) -> Row:
-    """The bound on the run from certified steps: its median within 5 % of the truth, at most one of five above it."""
+def composed(name: str, anchor: str, least: float, truth: float, **asked: Any) -> Row:
+    """The bound on the run from certified steps: a median of at least `least`, at most one of five above the truth."""
     results, cpu = over(FEWER, **asked)
     found = [modelled(result, "steps composed") or 0.0 for result in results]
     low, middle, high = spread(found)
-    fine = 0.95 * truth <= middle <= truth and sum(each > truth for each in found) <= 1
-    return Row(name, f"within 5 % of {truth:.3f}", f"{middle:.2f} ({low:.2f} to {high:.2f})", fine, cpu)
+    fine = least <= middle <= truth and sum(each > truth for each in found) <= 1
+    return Row(name, anchor, f"{middle:.2f} ({low:.2f} to {high:.2f})", fine, cpu)
 
 
 def modelled(result: TrainingResult, method: str) -> float | None:
@@ -136,10 +136,14 @@ def same_rows(training: Callable[..., Train]) -> Iterator[Row]:
     yield from bounds(name, anchor, 2.2, TRUTH_SAMPLED, train=sampled, canaries=1_000, claim=CLAIM_SAMPLED)
 
     name = "steps composed, 2 trainings, T 100, s 5; 5,000 canaries"
-    yield composed(name, TRUTH, train=train, canaries=5_000, claim=STEP, trainings=2, **EVERY_STEP)
+    anchor = f"within 5 % of {TRUTH:.3f}"
+    yield composed(
+        name, anchor, 0.95 * TRUTH, TRUTH, train=train, canaries=5_000, claim=STEP, trainings=2, **EVERY_STEP
+    )
     name = "steps composed, 2 trainings, T 200, s 1, q .1; 5,000"
     asked = {"steps": 200, "compose": 200, "sample_rate": 0.1, "trainings": 2}
-    yield composed(name, TRUTH_SAMPLED, train=sampled, canaries=5_000, claim=GaussianDP(1.0), **asked)
+    anchor = f"certified >= 2.2 of {TRUTH_SAMPLED:.3f}"
+    yield composed(name, anchor, 2.2, TRUTH_SAMPLED, train=sampled, canaries=5_000, claim=GaussianDP(1.0), **asked)
 
     name, anchor = "halved noise claimed as its GDP(2); 2,000 canaries", "refuted in at least 19 of 20 seeds"
     claim = GaussianDP(2.0)

@@ -14,6 +14,7 @@ from dpaudit.results.strict_json import by_fields, content_digest
 from dpaudit.scores.audit import stated_claim
 from dpaudit.scores.choice import curved
 
+LEAST_MANY = 50  # trainings of one canary: with fewer, one side may have none to compare
 CALL = 1_000  # trainings of one canary that one call makes, and one file keeps
 USUAL_DELTA = 1e-5  # at which the epsilon of a claim without a delta of its own is told
 ONE, FEW, STEPS, MANY = "one", "few", "steps", "many"
@@ -45,6 +46,8 @@ class TrainingPlan:
             if (value := getattr(self, name)) is not None or name not in ("steps", "compose"):
                 object.__setattr__(self, name, validate.whole(name, value, least=least))
         object.__setattr__(self, "compose", self.compose or self.steps)
+        if self.design == MANY:
+            validate.whole("trainings of one canary each", self.trainings, least=LEAST_MANY)
         validate.open_probability("confidence", self.confidence)
         validate.probability("delta", self.delta)
         validate.positive("sample_rate", validate.probability("sample_rate", self.sample_rate))

@@ -135,6 +135,8 @@ def test_the_claim_is_one() -> None:
     for name in ("canaries", "trainings", "seed"):
         with pytest.raises(InvalidSpec, match=f"{name} must be a whole number, got None"):
             audit_training(gaussian(1.0), **{"canaries": 10, "epsilon": 1.0} | {name: None})
+    with pytest.raises(InvalidSpec, match="trainings of one canary each must be at least 50, got 2"):
+        audit_training(gaussian(1.0), canaries=1, trainings=2, epsilon=1.0)
 
 
 MANY: dict[str, Any] = {"canaries": 1, "trainings": 2_500, "claim": GaussianDP(0.5)}

@@ -69,6 +69,35 @@ class UpperTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "floats"
 
 
+class RecordTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of an audit of somebody's library; `dpaudit observe` shows it beside what was found."""
+
+    source: Annotated[Words | None, Meta(description="where the claim is made, quoted, with its version")] = None
+    finding: Annotated[
+        Words | None, Meta(description="what is wrong, in a maintainer's words, and under which reading of the claim")
+    ] = None
+    reported: Annotated[Words | None, Meta(description="where it was reported; or that no report was seen")] = None
+    compare: Annotated[Words | None, Meta(description="a name shared by the audits that are to be compared")] = None
+    plain: Annotated[
+        Words | None,
+        Meta(description="module:function that says of one output whether it counts; counted in a plain loop"),
+    ] = None
+    plain_runs: Annotated[int, Meta(description="runs on each dataset for the plain count", ge=1)] = 10_000
+    cause: Annotated[list[Words], Meta(description="words that the sentence on the cause must hold")] = []
+
+
+class EnvironmentTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where `dpaudit observe` runs the file: a virtual environment of its own. `dpaudit run` runs it where it is."""
+
+    requirements: Annotated[
+        list[Words], Meta(description='what pip installs; the first is the library, "name==version"', min_length=1)
+    ]
+    python: Annotated[Words | None, Meta(description="its interpreter, such as 3.8; left out: dpaudit's own")] = None
+    dpaudit: Annotated[
+        bool, Meta(description="false: dpaudit stays outside, and `python` of a command is the environment's")
+    ] = True
+
+
 class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     """One audit: a claim about a mechanism, on adjacent pairs."""
 
@@ -111,6 +140,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     controls: Annotated[int | None, Meta(description="repeats of each spiked control; none if left out")] = None
     upper: Annotated[UpperTable | None, Meta(description="an upper bound on the loss, known from elsewhere")] = None
     requires: Annotated[list[str], Meta(description="modules without which the audit has no verdict here")] = []
+    record: Annotated[RecordTable | None, Meta(description="what is known of it; changes nothing")] = None
 
 
 class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -150,6 +180,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
     """A spec file of dpaudit."""
 
     schema: Literal["dpaudit.audit/1"]
+    environment: Annotated[EnvironmentTable | None, Meta(description="where `dpaudit observe` runs it")] = None
     audit: list[AuditTable] = []
     sweep: Annotated[
         SweepTable | list[SweepTable], Meta(description="in a file of its own; `dpaudit sweep` runs it")

@@ -59,9 +59,10 @@ def _page(question: Question) -> list[str]:
     from dpaudit.results.wording.quoting import clean
 
     relation = "no relation stated" if question.claim.relation is None else question.claim.relation.value
+    expected = "bits" if question.bits else question.expect.value.lower().replace("_", "-")
     lines = [
         f"{clean(question.name)} ({question.source})",
-        f"  claim       {question.claim}, {relation}; expected {question.expect.value.lower().replace('_', '-')}",
+        f"  claim       {question.claim}, {relation}; expected {expected}",
         f"  mechanism   {clean(question.mechanism.name)}",
         f"  pairs       {', '.join(clean(pair.name) for pair in question.pairs)}",
         f"  confidence  {confidence_text(question.confidence)}, seed {question.seed}",

@@ -44,7 +44,7 @@ class Recording:
 
     def recorded(self, number: int, question: Question) -> SuiteEntry | None:
         """What the ledger says of an audit of the run that has ended; None where it has not."""
-        entry = SuiteEntry(question.name, question.expect, source=str(question.source))
+        entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
         if not self.resumed:
             return None
         record = self.ledger.of_run(self.run.id, number).get(number)

@@ -29,7 +29,7 @@ from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import confidence_text
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.sections import full_text
-from dpaudit.results.wording.statements import verdict_text
+from dpaudit.results.wording.statements import stamp
 from dpaudit.results.wording.suites import suite_headline, suite_line
 from dpaudit.sampling import Engine
 from dpaudit.spec_file.questions import Question
@@ -121,7 +121,7 @@ class Suite:
         return f"{len(self.entries)} of {len(self.questions)} audits finished{kept}{cure}"
 
     def _answer(self, number: int, question: Question, watcher: Watcher) -> SuiteEntry:
-        entry = SuiteEntry(question.name, question.expect, source=str(question.source))
+        entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
         try:
             result = self._result(number, question, watcher)
             return replace(entry, result=result, exit_code=result.exit_code)
@@ -188,7 +188,7 @@ class Suite:
         else:
             expected = "as expected" if entry.as_expected else "NOT as expected"
             spent = "from the ledger" if known else duration(entry.result.provenance["wall_s"])
-            watcher.finished(f"{clean(entry.name)}: {verdict_text(entry.result.verdict)}, {expected}, {spent}")
+            watcher.finished(f"{clean(entry.name)}: {stamp(entry.result)}, {expected}, {spent}")
 
     def _keep(self) -> None:
         """Writes the last result, under the name that it will have in the whole report."""

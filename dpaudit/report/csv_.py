@@ -16,6 +16,7 @@ from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.findings import meaning
 from dpaudit.results.wording.quoting import LONGEST_DATA, cell
 from dpaudit.results.wording.statements import verdict_text
+from dpaudit.results.wording.suites import expected_text
 
 COLUMNS = {
     "audit": "the name of the audit",
@@ -89,7 +90,7 @@ def row(entry: SuiteEntry, holm: float | None, record: str | None) -> list[objec
     told = {
         "audit": entry.name,
         "verdict": "no verdict" if entry.result is None else verdict_text(entry.result.verdict),
-        "expected": verdict_text(entry.expect),
+        "expected": expected_text(entry),
         "as_expected": entry.as_expected,
         "accepted_until": entry.accepted.until.isoformat() if entry.covered and entry.accepted else None,
         "p_value_holm": holm,

@@ -22,7 +22,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         {
             "name": entry.name,
             "source": entry.source,
-            "expect": entry.expect.value,
+            "expect": entry.expected,
             "as_expected": entry.as_expected,
             "exit_code": entry.exit_code,
             "error": entry.error,

@@ -65,7 +65,7 @@ def _case(entry: SuiteEntry) -> Element:
     if result is None:
         _ending(case, "error", NO_VERDICT, line, line)
         return case
-    if result.verdict is not entry.expect and not entry.covered:
+    if not entry.as_expected:
         rule = REFUTED if result.verdict is Verdict.REFUTED else MISSED
         _ending(case, "failure", rule, line, full_text(result))
     elif entry.exit_code or entry.error:

@@ -17,8 +17,15 @@ from dpaudit.results.wording.officer import page_one
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.review import CHECKLIST, review
 from dpaudit.results.wording.sections import Section, sections
-from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, headline, limits, verdict_text
-from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question, until_text
+from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, headline, limits, stamp
+from dpaudit.results.wording.suites import (
+    expected_text,
+    reviewed_lines,
+    suite_headline,
+    suite_line,
+    suite_question,
+    until_text,
+)
 
 HEADER = ("audit", "claimed", "certified", "p-value", "Holm", "verdict", "expected")
 ACCOUNT, REVIEW, EVERY = "The account", "For the reviewer", "Of every audit here"
@@ -160,11 +167,11 @@ def listed(sentences: Iterable[str], mark: str = "- ") -> list[str]:
 
 def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
     holm = "" if adjusted is None else p_text(adjusted)
-    expected = verdict_text(entry.expect)
+    expected = expected_text(entry)
     if entry.result is None:
         return clean(entry.name), "", "", "", holm, "no verdict", expected
     result, p_value = entry.result, p_text(entry.result.certificate.p_value)
-    verdict = verdict_text(result.verdict)
+    verdict = stamp(result)
     if entry.covered and entry.accepted is not None:
         verdict += f", {until_text(entry.accepted)}"
     return clean(entry.name), claimed(result), certified(result), p_value, holm, verdict, expected

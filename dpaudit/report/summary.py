@@ -16,7 +16,7 @@ from dpaudit.results.wording.numerals import counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.rules import NOTE, flat, reported
 from dpaudit.results.wording.sections import evidence_lines, sections
-from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, headline
+from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, headline, said
 from dpaudit.results.wording.suites import reviewed_lines, suite_headline
 
 HEADER = ("audit", "what", "claimed", "certified", "p-value")
@@ -24,18 +24,20 @@ MOST_ROWS, MOST_WITNESSES, MOST_ACCEPTED = 20, 3, 3
 LONGEST_COMMAND = 2_000
 
 # what an entry is, in the order in which somebody should look
-REFUTED, MISSED, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KEPT = (
+REFUTED, MISSED, MISSED_BITS, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KNOWN_BITS, KEPT = (
     "REFUTED, not expected",
     "not refuted, though a violation is known",
+    "known finding on bits missed",
     "no verdict",
     "without the power demanded",
     "something went wrong beside it",
-    "not refuted, with a representation finding",
+    "REFUTED by bits",
     "REFUTED, accepted",
     "REFUTED, as expected",
+    "REFUTED by bits, as expected",
     "not refuted, as expected",
 )
-ORDER = (REFUTED, MISSED, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KEPT)
+ORDER = (REFUTED, MISSED, MISSED_BITS, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KNOWN_BITS, KEPT)
 
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
@@ -69,7 +71,7 @@ def _what(entry: SuiteEntry) -> str:
     if result is None:
         return NO_VERDICT
     if not entry.as_expected:
-        return REFUTED if result.verdict is Verdict.REFUTED else MISSED
+        return REFUTED if result.verdict is Verdict.REFUTED else MISSED_BITS if entry.bits else MISSED
     if result.power_reached is False:
         return POWERLESS
     if entry.error or entry.exit_code:
@@ -78,13 +80,13 @@ def _what(entry: SuiteEntry) -> str:
         return ACCEPTED
     if result.verdict is Verdict.REFUTED:
         return KNOWN
-    return BITS if result.representation_refuted else KEPT
+    return KNOWN_BITS if entry.bits else BITS if result.representation_refuted else KEPT
 
 
 def _row(entry: SuiteEntry) -> tuple[str, ...]:
     what = _what(entry)
-    if entry.result is not None and entry.result.representation_refuted and what != BITS:
-        what += "; a representation finding"
+    if entry.result is not None and entry.result.representation_refuted:
+        what += f": {said(entry.result)[0]}" if what in (BITS, KNOWN_BITS) else "; by bits too"
     if entry.covered and entry.accepted is not None:
         what += f" until {entry.accepted.until.isoformat()}"
     if entry.error:

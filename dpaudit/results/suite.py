@@ -46,7 +46,7 @@ class SuiteEntry:
     """One audit of a suite: its result, or the reason why there is none.
 
     `source` is the spec file it stands in, where there is one. `accepted` is the acceptance, not yet expired, that has
-    the fingerprint of its finding.
+    the fingerprint of its finding. `bits`: beside `expect`, a finding on the bits of floating-point outputs is known.
     """
 
     name: str
@@ -56,13 +56,24 @@ class SuiteEntry:
     exit_code: int = 0
     accepted: Acceptance | None = None
     source: str | None = None
+    bits: bool = False
+
+    @property
+    def expected(self) -> str:
+        """What the author of the spec knows, as it is stored: `REFUTED`, `NOT_REFUTED`, or `BITS` (by bits alone)."""
+        return "BITS" if self.bits else self.expect.value
 
     @property
     def as_expected(self) -> bool:
-        """Whether the verdict is the one that the author of the spec knows to be right, or an accepted finding."""
-        if self.result is None:
+        """Whether what was found is what the author of the spec knows to be right, or an accepted finding."""
+        return self.foreseen or self.covered
+
+    @property
+    def foreseen(self) -> bool:
+        """The same, whatever was accepted."""
+        if self.result is None or self.result.verdict is not self.expect:
             return False
-        return self.result.verdict is self.expect or self.covered
+        return not self.bits or self.result.representation_refuted
 
     @property
     def covered(self) -> bool:

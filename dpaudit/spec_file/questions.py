@@ -61,6 +61,7 @@ class Question:
     mechanism: Mechanism
     pairs: tuple[AdjacentPair | ImportedPair, ...]
     expect: Verdict
+    bits: bool  # and a finding on bits is known
     runs: int | float | None
     max_time_s: float | None
     run_timeout_s: float | None
@@ -149,6 +150,9 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
             raise InvalidSpec(f"requires must name modules as an import does, got {module!r}")
     if table.max_time_s is not None:
         validate.positive("max_time_s", table.max_time_s)
+    bits = table.expect == "bits"
+    if bits and not table.representation:
+        raise InvalidSpec('expect = "bits" needs representation = true: without it bits are not looked at')
     timed = table.max_time_s is not None and wishes.runs is None
     pairs = _pairs(table, folder, claim.relation, known)
     return Question(
@@ -159,6 +163,7 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         mechanism=mechanism,
         pairs=pairs,
         expect=Verdict.REFUTED if table.expect == "refuted" else Verdict.NOT_REFUTED,
+        bits=bits,
         runs=table.runs if timed else _first(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS),
         max_time_s=table.max_time_s if timed else None,
         run_timeout_s=table.run_timeout_s,

@@ -112,7 +112,8 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     pattern: Annotated[str | None, Meta(description="instead of pair or pairs: the name of a stock pattern")] = None
     pattern_parameters: Annotated[dict[str, Any], Meta(description="keywords of the pattern")] = {}
     expect: Annotated[
-        Literal["refuted", "not-refuted"], Meta(description="the verdict that the author knows to be right")
+        Literal["refuted", "not-refuted", "bits"],
+        Meta(description="what the author knows; bits: not refuted by values, but by the bits of floats"),
     ] = "not-refuted"
     runs: Annotated[float | int | None, Meta(description="executions to spend in all")] = None
     max_time_s: Annotated[float | None, Meta(description="seconds to spend at the most")] = None

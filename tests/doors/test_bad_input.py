@@ -69,7 +69,11 @@ REFUSED_ON_READING = {
     ),
     "unknown expectation": (
         spec(expect='"not_refuted"'),
-        AT + "expect must be one of refuted, not-refuted, got 'not_refuted'; did you mean 'not-refuted'?",
+        AT + "expect must be one of refuted, not-refuted, bits, got 'not_refuted'; did you mean 'not-refuted'?",
+    ),
+    "bits that are not looked at": (
+        spec(expect='"bits"'),
+        AT + 'expect = "bits" needs representation = true: without it bits are not looked at',
     ),
     "too few runs": (spec(runs="100"), AT + "runs must be at least 200, got 100"),
     "too few runs for the claim": (
@@ -123,7 +127,7 @@ REFUSED_ON_READING = {
     "empty name": (spec(name='""'), "error: spec.toml: audit number 1: name must not be empty"),
     "unknown key of the file": (
         "tags = []\n" + spec(),
-        "error: spec.toml: unknown key 'tags'; known here: schema, audit",
+        "error: spec.toml: unknown key 'tags'; known here: schema, environment, audit, sweep",
     ),
     "audit as one table": (
         spec().replace("[[audit]]", "[audit]"),

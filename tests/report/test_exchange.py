@@ -417,7 +417,7 @@ def test_a_representation_finding_comes_before_what_needs_nobody() -> None:
     many = (*(ENDINGS["kept"],) * 40, SuiteEntry("bits", Verdict.NOT_REFUTED, BITS))
     text = summary.render_suite(SuiteResult(many, 0.99))
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
-    assert rows[0].startswith("| bits | not refuted, with a representation finding |")
+    assert rows[0].startswith("| bits | REFUTED by bits: ")
     assert "**The bits of floating-point outputs tell the datasets apart.**" in text
 
 

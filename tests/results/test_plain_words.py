@@ -133,11 +133,11 @@ def test_a_representation_finding_is_told_beside_the_verdict_and_changes_nothing
     bits = Finding(kept.claim, kept.witness, example.result().evidence, example.result().certificate)
     found = replace(kept, representation=bits, spec={**kept.spec, "representation": True})
     told = lines(found, officer.VERDICT)
-    assert told[0].startswith("The claim is not refuted by the values")
+    assert told[0].startswith("The claim is refuted by bits: the low bits of the floating-point outputs tell")
+    assert told[1].startswith("By the values of the outputs the claim is not refuted")
     assert "no violation was found" not in " ".join(told)
-    assert told[1] == lines(kept, officer.VERDICT)[1]
-    assert told[2].startswith("A representation finding")
-    assert "with a confidence of its own, 0.999." in told[2]
+    assert told[2] == lines(kept, officer.VERDICT)[1]
+    assert "with a confidence of its own, 0.999." in told[0]
     loud = replace(found, evidence=bits.evidence, certificate=bits.certificate)
     assert lines(loud, officer.VERDICT)[0] == lines(example.result(), officer.VERDICT)[0]
     assert not any(

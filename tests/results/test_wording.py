@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import math
 from dataclasses import replace
 from decimal import Decimal
@@ -14,15 +15,18 @@ from hypothesis import strategies as st
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
+from dpaudit.report import json_, summary
 from dpaudit.results.audited import Finding
 from dpaudit.results.beside import Explored
 from dpaudit.results.result import AuditResult
+from dpaudit.results.stored.suites import either_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording import assertion, numerals, power, quoting, statements
 from dpaudit.results.wording.repeating import python_form, repeat
+from dpaudit.results.wording.rules import MISSED, REPRESENTATION, reported
 from dpaudit.results.wording.sections import full_text
-from dpaudit.results.wording.statements import LIMITS, NO_BITS, NO_FIRSTS, headline, limits
+from dpaudit.results.wording.statements import LIMITS, NO_BITS, NO_FIRSTS, headline, limits, statement
 from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
 from dpaudit.sweeps import sentences
 from tests.cases import for_each
@@ -496,7 +500,44 @@ def test_a_suite_says_where_power_is_missing_and_where_bits_leak() -> None:
     )
     refuted = replace(one.certificate, p_value=1e-9)
     leaking = replace(example.result(), representation=replace(_finding(one), certificate=refuted))
-    assert suite_line(SuiteEntry("it", one.verdict, leaking)).endswith("; and a representation finding")
+    line = suite_line(SuiteEntry("it", one.verdict, leaking))
+    assert line.startswith("as expected  REFUTED, by bits too  it: ")
+    assert "; by bits: epsilon >= " in line
+
+
+def _bits(of: AuditResult) -> AuditResult:
+    """The same result with a finding on bits: that of the example which is refuted."""
+    return replace(of, representation=example.result().main, spec={**of.spec, "representation": True})
+
+
+def test_not_refuted_never_stands_alone_on_top_where_bits_refute() -> None:
+    kept, result = example.kept(), _bits(example.kept())
+    by_bits, by_values = f"REFUTED by bits  {kept.name}: epsilon >= ", f"not refuted by values: {statement(kept)}"
+    line = headline(result)
+    assert line.startswith(by_bits)
+    assert line.endswith(f", claimed 1; {by_values}")
+    first, second = full_text(result).splitlines()[:2]
+    assert (first.startswith(by_bits), second) == (True, by_values)
+    assert headline(_bits(example.result())).startswith("REFUTED, by bits too  ")
+    entry = SuiteEntry("it", kept.verdict, result)
+    assert "every verdict as expected, 1 finding on bits; exit code 0" in suite_headline(SuiteResult((entry,), 0.999))
+    (found,) = reported(SuiteResult((entry,), 0.999))
+    assert found.rule is REPRESENTATION
+
+
+def test_a_known_finding_on_bits_is_expected_and_missed_where_there_is_none() -> None:
+    kept, refuted = example.kept(), example.result()
+    for result, expected in ((_bits(kept), True), (kept, False), (refuted, False), (_bits(refuted), False)):
+        entry = SuiteEntry(result.name, Verdict.NOT_REFUTED, result, bits=True)
+        suite = SuiteResult((entry,), 0.999)
+        assert (entry.as_expected, suite.exit_code) == (expected, int(not expected))
+        assert suite_line(entry).endswith(", expected REFUTED by bits") is not expected
+        rules = [each.rule for each in reported(suite)]
+        assert (rules == []) is expected
+        assert (MISSED in rules) is (result is kept)
+        text = summary.render_suite(suite)
+        assert ("known finding on bits missed" in text) is (result is kept)
+        assert either_of(json.loads(json_.render_suite(suite))) == suite
 
 
 def test_choices_are_listed_as_people_do() -> None:

@@ -17,7 +17,7 @@ from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted, up
 from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.statements import certified, claimed, verdict_text
+from dpaudit.results.wording.statements import certified, claimed, stamp
 
 TITLE = "Claimed against certified, audit by audit"
 COLUMNS = ("audit", "claimed", "certified", "upper bound", "verdict")
@@ -143,5 +143,5 @@ def _cells(entry: SuiteEntry) -> tuple[str, ...]:
         f"{result.claim.parameter} {claimed(result)}",
         certified(result),
         "" if upper is None else up(upper, 4),
-        verdict_text(result.verdict) + ("" if entry.as_expected else ", not expected"),
+        stamp(result) + ("" if entry.as_expected else ", not expected"),
     )

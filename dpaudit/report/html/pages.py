@@ -14,7 +14,7 @@ from dpaudit.results.wording.officer import NOT_SHOWN, RECORD, VERDICT, page_one
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.review import CHECKLIST, LAYERS, layers, review
 from dpaudit.results.wording.sections import sections
-from dpaudit.results.wording.statements import NOT_PRIVATE, headline, limits, verdict_text
+from dpaudit.results.wording.statements import NOT_PRIVATE, headline, limits, stamp
 from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
 from dpaudit.results.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
 
@@ -39,9 +39,8 @@ def render_result(
         "result.html",
         title=headline(result),
         name=clean(result.name),
-        verdict=verdict_text(result.verdict),
+        verdict=stamp(result),
         tone=tone(result, entry),
-        representation=result.representation_refuted,
         verdict_lines=first.pop(VERDICT).lines,
         not_shown=first.pop(NOT_SHOWN),
         record_part=first.pop(RECORD),
@@ -111,7 +110,7 @@ def tone(result: AuditResult | None, entry: SuiteEntry | None = None) -> str:
     if result is None:
         return "none"
     if result.verdict is not Verdict.REFUTED:
-        return "kept"
+        return "refuted" if result.representation_refuted else "kept"
     return "accepted" if entry is not None and entry.covered else "refuted"
 
 

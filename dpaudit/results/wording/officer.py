@@ -32,9 +32,8 @@ from dpaudit.results.wording.statements import (
     delta_text,
     limits,
     unseen,
-    verdict_text,
 )
-from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line
+from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line, expected_text
 
 VERDICT, MEANING, SURE, UNIT = "Verdict", "What that means", "How sure this is", "Who is protected"
 SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"
@@ -88,15 +87,16 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
         lines.insert(0, f"The claim is refuted{where} outputs give away more than it {said}.")
     elif result.representation_refuted:
         lines.insert(
-            0, "The claim is not refuted by the values of the outputs, which is no proof that it holds for them."
+            0, "By the values of the outputs the claim is not refuted, which is no proof that it holds for them."
         )
     else:
         lines.insert(0, "The claim is not refuted: no violation was found. That is no proof that the claim holds.")
     if result.representation is not None and result.representation_refuted:
         told = confidence_text(result.representation.certificate.confidence)
-        lines.append(
-            "A representation finding stands beside this: the low bits of the floating-point outputs tell the datasets "
-            f"apart, and for the outputs as floats the claim is refuted, with a confidence of its own, {told}."
+        lines.insert(
+            2 if result.verdict is Verdict.REFUTED else 0,
+            "The claim is refuted by bits: the low bits of the floating-point outputs tell the datasets apart, and it "
+            f"does not hold for the outputs as floats, with a confidence of its own, {told}.",
         )
     if unseen(result):
         lines.append(
@@ -112,9 +112,9 @@ def expectation(entry: SuiteEntry | None) -> tuple[str, ...]:
     """What the author of the spec expected, and whether a finding nobody expected is an accepted one."""
     if entry is None or entry.result is None:
         return ()
-    expected = verdict_text(entry.expect)
+    expected = expected_text(entry)
     lines = [f"This is the verdict that the author of the spec expects: {expected}."]
-    if entry.result.verdict is not entry.expect:
+    if not entry.foreseen:
         lines = [f"The author of the spec expected another verdict: {expected}."]
     if entry.covered and entry.accepted is not None:
         lines.append(f"This finding was reviewed. {acceptance_line(entry.accepted)}.")

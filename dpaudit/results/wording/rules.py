@@ -151,12 +151,12 @@ def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> l
     if result is None:
         return [Reported(NO_VERDICT, _line(entry), number)]
     found = []
-    if result.verdict is not entry.expect:
+    if not entry.foreseen:
         rule = REFUTED if result.verdict is Verdict.REFUTED else MISSED
         # what was not refuted has the witness that this seed happened on, and no fingerprint of a finding
         mine = fingerprint(result) if rule is REFUTED else None
         found.append(Reported(rule, _line(entry), number, mine, _acceptance(entry, reviewed)))
-    if result.representation_refuted:
+    if result.representation_refuted and not (entry.bits and entry.foreseen):
         mine = fingerprint(result, representation=True)
         said = f"{clean(result.name)}: {representation_lines(result)[0]}"
         found.append(Reported(REPRESENTATION, said, number, mine, _in_force(reviewed, mine)))

@@ -31,9 +31,10 @@ from dpaudit.results.wording.statements import (
     NOT_PRIVATE,
     at_delta,
     confidence,
-    headline,
     implied,
     limits,
+    said,
+    stamp,
     statement,
     verdict_text,
 )
@@ -41,6 +42,7 @@ from dpaudit.results.wording.statements import (
 MOST_NAMES = 12  # of one kind that a sentence lists
 MOST_POINTS = 8  # of a curve
 WIDTH = 16  # of the column of titles
+NEW_LINE = "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class Section:
 
 def full_text(result: Audited) -> str:
     """What `print(result)` shows: the verdict, the arithmetic behind it, its limits and how to repeat it."""
-    return "\n".join([headline(result), "", *columns([*sections(result), Section("not shown", limits(result))])])
+    head = f"{stamp(result)}  {clean(result.name)}: {NEW_LINE.join(said(result))}"
+    return "\n".join([head, "", *columns([*sections(result), Section("not shown", limits(result))])])
 
 
 def columns(parts: Iterable[Section]) -> list[str]:
@@ -93,14 +96,21 @@ def sections(result: Audited) -> list[Section]:
 
 
 def _verdict(result: Audited) -> tuple[str, ...]:
-    certificate = result.certificate
+    certificate, found = result.certificate, result.representation
     limit, error = level_text(error_probability(certificate.confidence)), p_text(error_probability(confidence(result)))
     first = (
         f"{verdict_text(result.verdict)}: p-value at most {p_text(certificate.p_value)}, and {limit} or less refutes"
     )
+    bits = (
+        ()
+        if found is None or not found.certificate.refuted
+        else (
+            f"REFUTED by bits: p-value at most {p_text(found.certificate.p_value)}, a finding with a level of its own",
+        )
+    )
     if result.verdict is Verdict.REFUTED:
-        return (first, f"a mechanism that keeps its claim is refuted with probability at most {error}")
-    return (first, NOT_PRIVATE)
+        return (first, f"a mechanism that keeps its claim is refuted with probability at most {error}", *bits)
+    return (*bits, first, NOT_PRIVATE)
 
 
 def _claim(result: Audited) -> tuple[str, ...]:

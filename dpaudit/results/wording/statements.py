@@ -46,11 +46,37 @@ def verdict_text(verdict: Verdict) -> str:
     return "REFUTED" if verdict is Verdict.REFUTED else "not refuted"
 
 
+def stamp(result: Audited) -> str:
+    """The verdict and what the bits of floats say: a finding on bits never stands behind a verdict on values.
+
+    `REFUTED`, `not refuted`, `REFUTED by bits` (and by values not), or `REFUTED, by bits too`.
+    """
+    if not result.representation_refuted:
+        return verdict_text(result.verdict)
+    return "REFUTED, by bits too" if result.verdict is Verdict.REFUTED else "REFUTED by bits"
+
+
+def said(result: Audited, *, digits: int = 3) -> tuple[str, ...]:
+    """What is certified, the finding that the stamp names first; where bits refute the claim, both of them."""
+    found, values = result.representation, statement(result, digits=digits)
+    if found is None or not found.certificate.refuted:
+        return (values,)
+    told = confidence_text(found.certificate.confidence)
+    bits = f"{certified_bound(found.claim, found.certificate, digits=digits)} with confidence {told}"
+    if result.verdict is Verdict.REFUTED:
+        return values, f"by bits: {bits}"
+    return f"{bits}, claimed {promised(found.claim, found.certificate)}", f"not refuted by values: {values}"
+
+
 def claimed(result: Audited) -> str:
     """What the claim promises for the witness's pair, in its own parameter; at the frozen delta for a curve."""
-    claim = result.claim
+    return promised(result.claim, result.certificate)
+
+
+def promised(claim: Claim, certificate: Certificate) -> str:
+    """The same for any finding."""
     own = claim.value
-    return exact(own if own is not None else float(up(claim.promised(result.certificate.delta), 4)))
+    return exact(own if own is not None else float(up(claim.promised(certificate.delta), 4)))
 
 
 def certified(result: Audited, *, digits: int = 3) -> str:
@@ -107,8 +133,7 @@ def confidence(result: Audited) -> float:
 
 def headline(result: Audited) -> str:
     """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
-    line = f"{verdict_text(result.verdict)}  {clean(result.name)}: {statement(result)}"
-    return f"{line}; and a representation finding" if result.representation_refuted else line
+    return f"{stamp(result)}  {clean(result.name)}: {'; '.join(said(result))}"
 
 
 def at_delta(delta: float) -> str:

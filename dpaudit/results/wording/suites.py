@@ -12,7 +12,7 @@ from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import confidence_text, counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
-from dpaudit.results.wording.statements import statement, verdict_text
+from dpaudit.results.wording.statements import said, stamp, verdict_text
 
 STILL_REFUTED = "An accepted finding stays refuted: somebody answers for it until the day that is named."
 
@@ -22,16 +22,19 @@ def suite_line(entry: SuiteEntry) -> str:
     if entry.result is None:
         return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_DATA)}"
     expected = "accepted     " if entry.covered else "as expected  " if entry.as_expected else "UNEXPECTED   "
-    line = f"{expected}{verdict_text(entry.result.verdict):<11}  {clean(entry.name)}: {statement(entry.result)}"
-    if entry.result.representation_refuted:
-        line += "; and a representation finding"
-    if entry.result.verdict is not entry.expect:
-        line += f", expected {verdict_text(entry.expect)}"
+    line = f"{expected}{stamp(entry.result):<11}  {clean(entry.name)}: {'; '.join(said(entry.result))}"
+    if not entry.foreseen:
+        line += f", expected {expected_text(entry)}"
     if entry.covered and entry.accepted is not None:
         line += f", {until_text(entry.accepted)}: {clean(entry.accepted.reason, LONGEST_DATA)}"
     if entry.result.power_reached is False:
         line += "; without the power that the spec demands"
     return f"{line}; {clean(entry.error, LONGEST_DATA)}" if entry.error else line
+
+
+def expected_text(entry: SuiteEntry) -> str:
+    """What the author of the spec knows: a verdict, or that only bits refute the claim."""
+    return "REFUTED by bits" if entry.bits else verdict_text(entry.expect)
 
 
 def suite_headline(suite: SuiteResult) -> str:
@@ -45,6 +48,8 @@ def suite_headline(suite: SuiteResult) -> str:
         surprise = f"{counted(odd, 'verdict')} not as expected"
     else:
         surprise = "every verdict as expected" if not covered else "every verdict as expected or accepted"
+    bits = sum(entry.result.representation_refuted for entry in suite.entries if entry.result is not None)
+    surprise += f", {counted(bits, 'finding')} on bits" if bits else ""
     surprise += f", {counted(covered, 'accepted finding')}" if covered else ""
     weak = sum(entry.result.power_reached is False for entry in suite.entries if entry.result is not None)
     surprise += f", {weak} without the power demanded" if weak else ""

@@ -15,7 +15,8 @@ from dpaudit.results.wording.findings import meaning
 from dpaudit.results.wording.numerals import confidence_text, exact, least_text, level_text, p_text
 from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
-from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, verdict_text
+from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, stamp, verdict_text
+from dpaudit.results.wording.suites import expected_text
 
 MOST_ROWS = 60
 COUNTS, CERTIFICATES = "Counts of fresh runs", "What the counts certify"
@@ -53,11 +54,11 @@ def audits_table(suite: SuiteResult) -> Table:
 
 def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
     holm = "" if adjusted is None else p_text(adjusted)
-    expected = verdict_text(entry.expect)
+    expected = expected_text(entry)
     if entry.result is None:
         return clean(entry.name), "no verdict", expected, "", "", "", holm
     result = entry.result
-    verdict = verdict_text(result.verdict) + (", and a representation finding" if result.representation_refuted else "")
+    verdict = stamp(result)
     p_value = p_text(result.certificate.p_value)
     return clean(entry.name), verdict, expected, claimed(result), certified(result), p_value, holm
 

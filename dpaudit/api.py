@@ -42,6 +42,8 @@ def audit(
     epsilon: float | None = None,
     delta: float = 0.0,
     relation: Relation | str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    name: str = "",
     runs: int | None = None,
     max_time_s: float | None = None,
     run_timeout_s: float | None = None,
@@ -65,7 +67,8 @@ def audit(
     `dpaudit.command([...])` or a name "module:function". `pair` is (first, second) or an `AdjacentPair`,
     `pairs` several of them: the best is found on search runs and certified on fresh ones. A Hypothesis strategy that
     draws pairs stands for the first of them that it draws from `seed`. The claim is `claim`, or `epsilon` with `delta`;
-    `relation` says who is a neighbour of whom, and is then checked.
+    `relation` says who is a neighbour of whom, and is then checked. `parameters` are further keywords of the function,
+    of what `batched` marks or `built_by` calls. `name` is what the result is called, the mechanism's own by default.
     `runs` caps all executions (left out: 1,000,000; none with `max_time_s`), `max_time_s` (seconds) the time: a short
     probe, and a look at the clock before certification, choose fewer runs where not all fit. `run_timeout_s`
     (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
@@ -99,6 +102,8 @@ def audit(
         epsilon=epsilon,
         delta=delta,
         relation=relation,
+        parameters=parameters,
+        name=name,
         max_time_s=max_time_s,
         upper=upper,
         runs=runs,
@@ -132,7 +137,7 @@ class PosedQuestion:
     options: dict[str, Any]
 
     def answer(self, engine: Engine, *, name: str = "", description: Description | None = None) -> AuditResult:
-        """The result, on this engine; `name` is the audit's own, `description` what is told of the mechanism.
+        """The result, on this engine; `name` goes before the audit's own, `description` is told of the mechanism.
 
         Raises `UnsoundAudit` where there is no verdict.
         """
@@ -143,7 +148,7 @@ class PosedQuestion:
             return self._answer(engine, clock, name, description)
 
     def _answer(self, engine: Engine, clock: Clock | None, name: str, description: Description | None) -> AuditResult:
-        options = dict(self.options)
+        options = self.options | ({"name": name} if name else {})
         if clock is not None:
             timeout_s, most, seed = (options[key] for key in ("run_timeout_s", "runs", "seed"))
             options["runs"] = planned_runs(engine, self.mechanism, self.pairs, clock, seed, timeout_s, most=most)
@@ -153,7 +158,6 @@ class PosedQuestion:
             claim=self.claim,
             mechanism=self.mechanism,
             pairs=self.pairs,
-            name=name,
             description=_described(self.mechanism, engine) if description is None else description,
             **options,
         )
@@ -171,6 +175,7 @@ def pose(
     epsilon: float | None,
     delta: float,
     relation: Relation | str | None,
+    parameters: Mapping[str, Any] | None,
     max_time_s: float | None,
     upper: UpperBound | None,
     **options: Any,
@@ -182,7 +187,7 @@ def pose(
     adjacent = _pairs(pair, pairs, options["seed"])
     for each in adjacent:
         each.check(stated.relation)
-    return PosedQuestion(wrap(mechanism), stated, adjacent, max_time_s, upper, options)
+    return PosedQuestion(wrap(mechanism, parameters), stated, adjacent, max_time_s, upper, options)
 
 
 def _described(mechanism: Mechanism, engine: Engine) -> Description | None:

@@ -107,6 +107,8 @@ class AuditSpec:
             raise InvalidSpec(f"runs must be at most {MOST_RUNS:,}, got {self.runs:,}")
         put("confidence", validate.open_probability("confidence", self.confidence))
         put("seed", validate.whole("seed", self.seed, least=0))
+        if not isinstance(self.name, str):
+            raise InvalidSpec(f"name must be a text, got {self.name!r}")
         if not self.pairs:
             raise InvalidSpec("an audit needs at least one pair of datasets, got none")
         validate.one_of("stopping", self.stopping, STOPPING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dpaudit.report import Format
     from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteResult
+    from dpaudit.training import TrainingResult
 
 NAMES = ", ".join(report.FORMATS)
 STANDARD = "-"
@@ -38,7 +40,7 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
 
     A file that its own numbers contradict is refused (2). Of a folder that holds a suite.json, this is read; of
     another, all results in it. Results without a suite are reported as if no violation had been expected of them. A
-    file that was read is never written over.
+    file that was read is never written over. A result of audit-training is printed, or becomes its page in --output.
     """
     from dpaudit.report.single import together
     from dpaudit.results.stored import load_either, stored_files
@@ -55,6 +57,8 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
             try:
                 parts.append(load_either(path))
             except InvalidSpec as error:
+                if len(results) == 1 and (trained := _training(path)) is not None:
+                    return _trained(trained, output, path)
                 say(f"error: {one_line(error)}")
                 wrong += 1
     if wrong:
@@ -66,6 +70,26 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
         raise InvalidSpec(f"--format {formats}: several formats need --output, the folder to write them to")
     else:
         _several(together(parts), chosen, output, read)
+    return 0
+
+
+def _training(path: Path) -> TrainingResult | None:
+    """The result of an audit of training in a file; None where it holds another."""
+    from dpaudit.training import load
+
+    with suppress(InvalidSpec):
+        return load(path)
+    return None
+
+
+def _trained(result: TrainingResult, output: str | None, read: Path) -> int:
+    if output is None:
+        _print(f"{result}\n")
+        return 0
+    _spare([read], [Path(output, "training.json")])
+    with writing("--output", output):
+        for path in result.write_report(output):
+            click.echo(str(path))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +23,8 @@ class BuiltBy:
 
     @property
     def name(self) -> str:
-        return name_of(self.make)
+        """What is made: the name of the factory without a leading "make_"."""
+        return re.sub(r"\b_?make_(?=\w)", "", name_of(self.make))
 
     def open(self) -> Opened:
         try:
@@ -30,11 +32,12 @@ class BuiltBy:
         except DpAuditError:
             raise
         except Exception as error:
-            raise InvalidSpec(f"{self.name} could not build the mechanism: {in_a_line(error)}") from None
+            raise InvalidSpec(f"{name_of(self.make)} could not build the mechanism: {in_a_line(error)}") from None
         return wrap(made).open()
 
     def describe(self) -> Description:
-        return describe(self.make, "built in the worker", self.parameters, self.open().takes_rng)
+        told = describe(self.make, "built in the worker", self.parameters, self.open().takes_rng)
+        return replace(told, name=self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +77,16 @@ def built_by(make: Callable[..., Any] | BuiltBy, **parameters: Any) -> BuiltBy:
     return BuiltBy(make, parameters)
 
 
-def wrap(value: Any, parameters: dict[str, Any] | None = None) -> Mechanism:
-    """The mechanism behind a function, a wrapper or a `module:attribute` name.
+def wrap(value: Any, parameters: Mapping[str, Any] | None = None) -> Mechanism:
+    """The mechanism behind a function, a wrapper or a `module:attribute` name, its keywords `parameters` bound.
 
     Raises `InvalidSpec` for anything else.
 
     >>> wrap("statistics:mean").name
     'mean'
     """
+    if not isinstance(parameters, Mapping | None) or not all(isinstance(name, str) for name in parameters or ()):
+        raise InvalidSpec(f"parameters must read {{'keyword': value}}, got {parameters!r}")
     bound = dict(parameters or {})
     if isinstance(value, PerRun | Batched):
         return type(value)(value.function, {**value.parameters, **bound})
@@ -96,9 +101,9 @@ def wrap(value: Any, parameters: dict[str, Any] | None = None) -> Mechanism:
             raise InvalidSpec(f"a command takes no parameters, got {', '.join(bound)}; put them on its command line")
         return value
     if all(hasattr(value, part) for part in ("name", "open", "describe")):
-        if bound:
-            return value.with_parameters(bound)  # type: ignore[no-any-return]
-        return value  # type: ignore[no-any-return]
+        if bound and not is_known(value):
+            raise InvalidSpec(f"{value.name} takes no parameters, got {', '.join(bound)}; give them where it is made")
+        return value.with_parameters(bound) if bound else value  # type: ignore[no-any-return]
     if callable(value):
         return PerRun(value, bound)
     raise InvalidSpec(

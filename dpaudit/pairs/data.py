@@ -7,8 +7,11 @@ import hashlib
 import marshal
 import math
 import pickle
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from io import BytesIO
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
@@ -18,6 +21,7 @@ LARGEST_RECORDED_VALUE = 2_000  # characters; a larger dataset is recorded by di
 ATOMS = frozenset({type(None), bool, int, float, str, bytes})
 HOLDERS = frozenset({list, tuple, set, frozenset, dict})
 BATCH = 1000  # items of a list that a pickler writes at a time
+NOT_FINITE = ("nan", "inf", "-inf")  # floats that JSON lacks
 DEEPEST = 32  # levels of holders in a dataset that is looked through
 
 
@@ -115,7 +119,11 @@ def _is_builtin(data: Any) -> bool:
 
 
 def plain_value(data: Any) -> Any:
-    """The dataset as JSON-ready values when it is small and plain, otherwise None."""
+    """The dataset as JSON-ready values when it is small and plain, otherwise None.
+
+    >>> plain_value([1.5, math.nan])  # JSON has no such number
+    [1.5, {'float': 'nan'}]
+    """
     import numpy as np
 
     if isinstance(data, np.ndarray):
@@ -124,7 +132,30 @@ def plain_value(data: Any) -> Any:
         data = data.item()
     if not _is_plain(data):
         return None
-    return data if len(repr(data)) <= LARGEST_RECORDED_VALUE else None
+    return _spelled(data) if len(repr(data)) <= LARGEST_RECORDED_VALUE else None
+
+
+def _spelled(data: Any) -> Any:
+    if isinstance(data, float) and not math.isfinite(data):
+        return {"float": repr(data)}
+    if isinstance(data, list | tuple):
+        return type(data)(map(_spelled, data))
+    return {key: _spelled(each) for key, each in data.items()} if isinstance(data, dict) else data
+
+
+def unspelled(value: Any, kind: Callable[[str], Any] = float) -> Any:
+    """A recorded value whose floats that JSON lacks are numbers again, each made by `kind`.
+
+    >>> unspelled([1.5, {"float": "nan"}])
+    [1.5, nan]
+    """
+    if isinstance(value, list | tuple):
+        return type(value)(unspelled(each, kind) for each in value)
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"float"} and value["float"] in NOT_FINITE:
+        return kind(value["float"])
+    return {key: unspelled(each, kind) for key, each in value.items()}
 
 
 def restored(value: Any, recorded: str) -> Any:
@@ -134,15 +165,13 @@ def restored(value: Any, recorded: str) -> Any:
     """
     import numpy as np
 
-    makers = (lambda: value, lambda: _tuples(value), lambda: tuple(value), lambda: np.array(value))
-    more = (lambda: np.array(value, np.float64), lambda: np.array(value, np.int64), lambda: np.float64(value))
-    for make in (*makers, *more):
-        try:
-            made = make()
+    doubles, whole = (partial(np.array, dtype=kind) for kind in (np.float64, np.int64))
+    makers = (lambda same: same, _tuples, tuple, np.array, doubles, whole, np.float64)
+    for given, make in product((value, unspelled(value)), makers):
+        with suppress(TypeError, ValueError, OverflowError):
+            made = make(given)
             if value is not None and digest(made) == recorded:
                 return made
-        except (TypeError, ValueError, OverflowError):
-            continue
     raise InvalidSpec("the result holds its datasets by digest only; run the audit again with another seed")
 
 
@@ -152,11 +181,9 @@ def _tuples(value: Any) -> Any:
 
 def _is_plain(data: Any, depth: int = 6) -> bool:
     kind = type(data)  # exactly: a subclass would need its own module where the record is read
-    if kind is float:
-        return math.isfinite(data)  # JSON has no other floats; such a dataset is recorded by its digest
     if kind is int:
         return data.bit_length() < LONGEST_NUMBER  # type: ignore[no-any-return]
-    if data is None or kind in (bool, str):
+    if data is None or kind in (bool, str, float):
         return True
     if depth == 0:
         return False

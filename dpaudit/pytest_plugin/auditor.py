@@ -85,7 +85,7 @@ class Auditor:
     ) -> tuple[SuiteEntry, Exception | None]:
         """What became of one audit, recorded; and what the test is to raise."""
         said, expected = _merged(self.marked, keywords), _expected(self.marked, expect)
-        number = "" if self.number == 1 else f" #{self.number}"
+        number = f" {said['name']}" if said.get("name") else "" if self.number == 1 else f" #{self.number}"
         entry = SuiteEntry(
             f"{self.place.test}{number}", Verdict.REFUTED if expected == "refuted" else Verdict.NOT_REFUTED
         )

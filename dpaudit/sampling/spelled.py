@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import datetime
+import random
 import struct
 import sys
 import types
@@ -101,6 +102,8 @@ def state_of(value: Any) -> dict[str, Any] | None:
         return {**named, "holds": cells, "defaults": [value.__defaults__, value.__kwdefaults__], **vars(value)}
     if isinstance(value, types.MethodType):
         return {"self": value.__self__, "function": value.__func__}
+    if isinstance(value, random.SystemRandom):  # the randomness of the system has no state
+        return _attributes(value)
     if isinstance(value, types.MappingProxyType):
         return {"items": dict(value)}
     if isinstance(value, BaseException):

@@ -122,7 +122,14 @@ def audit_training(
     if progress is not None and not callable(progress):
         raise InvalidSpec(f"progress must be a function of a TrainingProgress, got {progress!r}")
     mechanism = wrap(train)
-    left_out = (not_tested,) if isinstance(not_tested, str) else tuple(not_tested)
+    several = isinstance(not_tested, Iterable) and not isinstance(not_tested, str)
+    left_out = tuple(not_tested) if several else (not_tested,)
+    if not all(isinstance(each, str) for each in left_out):
+        raise InvalidSpec(f"not_tested must be texts, got {not_tested!r}")
+    if not isinstance(inserted, str):
+        raise InvalidSpec(f"inserted must be a text, got {inserted!r}")
+    if not isinstance(folder, str | os.PathLike | None):
+        raise InvalidSpec(f"folder must be a path, got {folder!r}")
     words = {"inserted": inserted, "not_tested": (*left_out, *NEVER_TESTED)}
     calls = here(mechanism, plan, n_jobs)
     return run_plan(plan, calls, mechanism.describe(), words, folder=folder, resume=resume, progress=progress)

@@ -12,6 +12,18 @@ def count(rows: Any, rng: np.random.Generator) -> float:
     return len(rows) + rng.laplace(scale=1.0)
 
 
+def scaled(rows: Any, scale: float, rng: np.random.Generator) -> float:
+    return len(rows) + rng.laplace(scale=scale)
+
+
+def scaled_many(rows: Any, runs: int, rng: np.random.Generator, scale: float) -> Any:
+    return len(rows) + rng.laplace(scale=scale, size=runs)
+
+
+def make_scaled(scale: float) -> Any:
+    return lambda rows, rng: scaled(rows, scale, rng)
+
+
 def total(rows: Any, rng: np.random.Generator) -> float:
     """Needs an array: a list has no sum."""
     return float(rows.sum() + rng.laplace(scale=0.5))

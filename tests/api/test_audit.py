@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from dpaudit import (
     UnsoundAudit,
     Verdict,
     batched,
+    built_by,
 )
 from dpaudit.api import audit
 from tests.api import mechanisms
@@ -76,6 +78,9 @@ def ask(mechanism: Any = mechanisms.count, **options: Any) -> Any:
         ({"confidence": 95}, "confidence must lie strictly .* got 95"),
         ({"confidence": float("nan")}, "confidence must be a number, got NaN"),
         ({"confidence": 1.0 - 1e-16, "runs": 200}, "runs"),
+        ({"name": 3}, "name must be a text, got 3"),
+        ({"parameters": 3}, "parameters must read .* got 3"),
+        ({"parameters": {"other": 1}}, "count has no parameter 'other'; it has: none"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"seed": 1.5}, "seed must be a whole number"),
         ({"seed": None}, "seed must be a whole number"),
@@ -211,6 +216,20 @@ def test_runs_and_time_are_both_caps() -> None:
 
 def test_a_name_is_a_mechanism() -> None:
     assert ask("tests.api.mechanisms:count").spec["mechanism"]["reference"] == "tests.api.mechanisms:count"
+
+
+@for_each("made", [mechanisms.scaled, batched(mechanisms.scaled_many), built_by(mechanisms.make_scaled)])
+def test_parameters_and_a_name_of_ones_own(made: Any) -> None:
+    named = ask(made, runs=400, parameters={"scale": 3.0}, name="ours")
+    assert (named.name, named.spec["mechanism"]["parameters"]) == ("ours", {"scale": 3.0})
+    assert ask(built_by(mechanisms.make_scaled, scale=3.0), runs=400).name == "scaled"
+
+
+def test_a_pair_with_nan_is_shown(tmp_path: Path) -> None:
+    found = ask(pair=([1.0, float("nan")], [1.0]), runs=400)
+    assert dpaudit.load(found.save(tmp_path / "result.json")) == found
+    for line in ("first   [1.0, float('nan')]", "pair=([1.0, float('nan')], [1.0])"):
+        assert line in str(found)
 
 
 def test_public_names_are_those_of_the_package() -> None:

@@ -98,8 +98,8 @@ def test_fresh_runs_need_the_datasets(result: Any) -> None:
 
 @pytest.mark.parametrize(
     "pair",
-    [(np.array([1.0, 5.0]), np.array([1.0])), ((1, 1), (1,))],
-    ids=["array", "tuple"],
+    [(np.array([1.0, 5.0]), np.array([1.0])), ((1, 1), (1,)), (np.array([1.0, np.nan]), np.array([-np.inf]))],
+    ids=["array", "tuple", "not finite"],
 )
 @pytest.mark.parametrize("stored", [False, True], ids=["held", "loaded"])
 def test_fresh_runs_see_the_same_kind_of_data(pair: Any, stored: bool, tmp_path: Path) -> None:

@@ -65,6 +65,19 @@ def test_every_training_has_its_exit_code_and_one_line(
     assert code < 2 or said.err.count("\n") == 1
 
 
+def test_a_stored_training_is_printed_or_becomes_its_page(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def null(included: Any, rng: Any) -> Any:
+        return rng.normal(size=included.shape)
+
+    found = audit_training(null, canaries=200, epsilon=0.5)
+    path = str(found.save(tmp_path / "training.json"))
+    assert exit_code(["report", path]) == 0
+    assert capfd.readouterr().out == f"{found}\n"
+    assert exit_code(["report", path, "--output", str(tmp_path)]) == 2  # it would be written over
+    assert exit_code(["report", path, "--output", str(tmp_path / "page")]) == 0
+    assert (tmp_path / "page" / "training.html").exists()
+
+
 @pytest.mark.long
 def test_the_shell_and_python_give_one_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "their_training.py").write_text(MODULE)

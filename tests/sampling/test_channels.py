@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import random
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,14 @@ def test_a_pilot_names_what_differs_unread() -> None:
     assert pilot(1.0, 2.0).unread == "nested contents of output[0][0][0][0][0][0]"
     assert pilot(1.0, 1.0).unread == ""
     assert (REST,) in pilot(1.0).first.columns
+
+
+def test_randomness_of_the_system_has_nothing_to_read_but_what_it_keeps() -> None:
+    sources = [random.SystemRandom() for _ in range(3)]
+    sources[2].gauss_next = 1.0
+    one, same, other = map(cells, sources)
+    assert one == same != other
+    assert not encode_objects(sources).unseen
 
 
 @for_each("name", ["int or float", "message of an exception"])

@@ -104,6 +104,12 @@ def test_what_deserves_no_verdict_gets_one_line(name: str) -> None:
     assert "\n" not in str(found.value)
 
 
+@for_each("words", [{"not_tested": 3}, {"not_tested": [3]}, {"inserted": 3}, {"folder": 3}])
+def test_words_of_another_kind_are_refused_in_one_line(words: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSpec, match=f"{next(iter(words))} must be .*, got .*3"):
+        audit_training(gaussian(1.0), canaries=CANARIES, claim=GaussianDP(1.0), **words)
+
+
 def test_a_training_without_noise_is_judged_where_it_is_meant() -> None:
     assert audit_training(lambda included, rng: included, canaries=CANARIES, claim=GaussianDP(0.5), exact=True).refuted
 

@@ -53,8 +53,19 @@ def data_text(stored: dict[str, Any], longest: int = LONGEST_DATA) -> str:
 
 
 def plain_text(value: Any) -> Any:
-    """The value as it comes back from JSON, so that a text is the same before and after storing."""
-    return json.loads(json.dumps(value))
+    """The value as it comes back from JSON, so that a text is the same before and after storing.
+
+    >>> plain_text(({"float": "nan"},))  # in Python's notation
+    [float('nan')]
+    """
+    from dpaudit.pairs.data import unspelled
+
+    return unspelled(json.loads(json.dumps(value)), _NotFinite)
+
+
+class _NotFinite(float):
+    def __repr__(self) -> str:
+        return f"float({super().__repr__()!r})"
 
 
 def literal(value: Any) -> str:

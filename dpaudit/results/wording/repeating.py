@@ -69,6 +69,8 @@ def _mechanism_form(stored: dict[str, Any]) -> tuple[list[str], str]:
         return [], f"dpaudit.command({stored['parameters']['command']!r})"
     module, _, path = (stored["reference"] or "").partition(":")
     name = f"{module}.{path}" if path else stored["name"] if stored["name"].isidentifier() else "mechanism"
+    if stored["kind"] == "built in the worker" and not path:
+        name = "make"
     head = [f"import {module}" if path else f"# {name}: the function that was audited"]
     bound_ = "".join(f", {key}={value!r}" for key, value in stored["parameters"].items())
     wrapper = {"batched": "dpaudit.batched", "built in the worker": "dpaudit.built_by"}.get(stored["kind"])

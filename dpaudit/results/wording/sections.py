@@ -287,6 +287,6 @@ def _reproducible(result: Audited) -> tuple[str, ...]:
     if result.reproducible:
         return (f"reproducible: the same spec and seed give the same counts ({seed})",)
     return (
-        f"not reproducible: the mechanism draws randomness of its own ({seed})",
+        f"not reproducible: the mechanism draws randomness of its own, not from the rng of the audit ({seed})",
         "other runs give other counts; dpaudit recheck --fresh repeats the witness on new ones",
     )

@@ -43,6 +43,7 @@ FLOW = {
     "spec_file": "the TOML door",
     "sweeps": "many audits over a grid",
     "training": "audits of private training",
+    "observatory": "audits of other people's libraries, each in its environment",
     "cli": "the door of the shell",
     "pytest_plugin": "the door of a test suite",
 }

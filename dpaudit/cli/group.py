@@ -25,6 +25,7 @@ COMMANDS = (
     "accept",
     "attest",
     "sweep",
+    "observe",
     "verify",
     "check",
     "catalogue",

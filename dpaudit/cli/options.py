@@ -136,9 +136,17 @@ def report_formats(text: str) -> tuple[Format, ...]:
         raise InvalidSpec(f"--format: {error}") from None
 
 
-def tagged(questions: list[Question], tags: tuple[str, ...]) -> tuple[Question, ...]:
-    """The questions that carry one of the tags; all of them where none is asked for."""
-    return tuple(question for question in questions if not tags or set(tags) & set(question.tags))
+def tagged(questions: list[Question], tags: tuple[str, ...], only: tuple[str, ...] = ()) -> tuple[Question, ...]:
+    """The questions that carry one of the tags, and have one of the names; all of them where none is asked for.
+
+    Raises `InvalidSpec` for a name that no question has.
+    """
+    for name in only:
+        if all(name != question.name for question in questions):
+            near = ", ".join(repr(question.name) for question in questions[:5])
+            raise InvalidSpec(f"--only: no audit has the name {name!r}; there are {near or 'none'}")
+    chosen = (question for question in questions if not only or question.name in only)
+    return tuple(question for question in chosen if not tags or set(tags) & set(question.tags))
 
 
 def nothing_to_audit(paths: tuple[str, ...], tags: tuple[str, ...], audits: int) -> str:

@@ -23,6 +23,7 @@ from dpaudit.errors import InvalidSpec
 @click.option("--backend", metavar="NAME", help="A joblib backend, instead of the one that fits the work.")
 @click.option("--isolation", metavar="MODE", help="process: count where no mechanism runs; none: where it runs.")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only audits with this tag; may be repeated.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only the audit of this name; may be repeated.")
 @click.option("--ledger", metavar="FILE", help="Record results and shards here; .dpaudit/ledger.sqlite by default.")
 @click.option("--no-ledger", is_flag=True, help="Record nothing: a run that is killed is lost.")
 @click.option("--resume", is_flag=True, help="Go on with the newest run of these specs that was not finished.")
@@ -44,6 +45,7 @@ def command(
     backend: str | None,
     isolation: str | None,
     tags: tuple[str, ...],
+    only: tuple[str, ...],
     formats: str | None,
     ledger: str | None,
     no_ledger: bool,
@@ -82,7 +84,7 @@ def command(
             wrong += 1
     if wrong:
         return InvalidSpec.exit_code
-    chosen = tagged(questions, tags)
+    chosen = tagged(questions, tags, only)
     if not chosen:
         say(nothing_to_audit(paths, tags, len(questions)))
         return 5
@@ -107,6 +109,7 @@ def command(
     again = ["dpaudit", "run", *paths]  # the command that goes on with this run
     again += [str(part) for option, value in given.items() if value is not None for part in (option, value)]
     again += [part for tag in tags for part in ("--tag", tag)]
+    again += [part for name in only for part in ("--only", name)]
     again += [*["--no-progress"] * no_progress, *["--quiet"] * quiet, "--resume"]
     baseline = accepted if accepted is not None else wished.settings.accepted
     suite = Suite(
@@ -116,6 +119,7 @@ def command(
         backend=backend,
         isolation=isolation,
         tags=tags,
+        only=only,
         runs_given=overridden,
         controls=controls,
         caller=caller,

@@ -55,6 +55,7 @@ class Suite:
     backend: str | None
     isolation: str | None
     tags: tuple[str, ...]
+    only: tuple[str, ...]
     runs_given: bool
     controls: int | None
     caller: Caller
@@ -159,7 +160,7 @@ class Suite:
             result = replace(result, upper=question.upper)
         limit = question.max_time_s
         chosen = spec.runs if self.runs_given or limit is not None else None
-        repeat = command(question, self.questions, self.tags, runs=chosen, controls=self.controls)
+        repeat = command(question, self.questions, self.tags, only=self.only, runs=chosen, controls=self.controls)
         known: dict[str, Any] = {"source": str(question.source), "command": repeat, "max_time_s": limit}
         commit = commit_of(question.source.parent)
         if commit is not None:

@@ -35,6 +35,7 @@ def command(
     questions: tuple[Question, ...],
     tags: tuple[str, ...],
     *,
+    only: tuple[str, ...] = (),
     runs: int | None = None,
     controls: int | None = None,
 ) -> str:
@@ -47,6 +48,8 @@ def command(
     parts = ["dpaudit", "run", str(question.source)]
     for tag in tags:
         parts += ["--tag", tag]
+    for name in only:
+        parts += ["--only", name]
     parts += ["--seed", str(question.seed), "--confidence", _whole_confidence(question.confidence, siblings)]
     if runs is not None:
         parts += ["--runs", str(runs)]

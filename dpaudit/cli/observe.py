@@ -1,0 +1,83 @@
+"""`dpaudit observe`: audits of libraries, each in an environment of its own, and a page about them all."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import click
+
+from dpaudit.cli.options import nothing_to_audit, one_line, report_folder, say, wishes
+
+
+@click.command("observe")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--report", default="reports/libraries", show_default=True, metavar="DIR", help="Write the page into DIR."
+)
+@click.option(
+    "--environments", default=".environments", show_default=True, metavar="DIR", help="Where environments are, or go."
+)
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Rows at a time; as many as processors by default.")
+@click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only rows with this tag; may be repeated.")
+@click.option("--skip-tag", "skipped", multiple=True, metavar="WORD", help="No row with this tag; may be repeated.")
+@click.option("--fast", is_flag=True, help="No row that does less than a thousand runs a second: --skip-tag slow.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only the row of this name; may be repeated.")
+@click.option("--confidence", type=float, metavar="C", help="Confidence of the audits of each file together.")
+@click.option("--ledger", metavar="FILE", help="Record results and shards here; .dpaudit/ledger.sqlite by default.")
+@click.option("--resume", is_flag=True, help="Take what is finished as it is, and go on with the rest.")
+def command(
+    paths: tuple[str, ...],
+    report: str,
+    environments: str,
+    jobs: int | None,
+    tags: tuple[str, ...],
+    skipped: tuple[str, ...],
+    fast: bool,
+    only: tuple[str, ...],
+    confidence: float | None,
+    ledger: str | None,
+    resume: bool,
+) -> int:
+    """Audit libraries: every spec file under PATH that names an [environment] runs in that one.
+
+    Environments are made where they are missing. A plain count, where a row has one, is made beside the audit.
+    """
+    from dpaudit.observatory.children import Children
+    from dpaudit.observatory.observed import Observed
+    from dpaudit.observatory.page import Observation, line
+    from dpaudit.observatory.rows import SLOW, choose, read_rows
+    from dpaudit.observatory.running import Observer
+
+    rows, left_out = read_rows(paths, Path(environments), wishes(confidence=confidence))
+    for path in left_out:
+        say(f"note: {path} names no [environment] and is left out; `dpaudit run` runs it")
+    chosen = choose(rows, tags=tags, skipped=(*skipped, *[SLOW] * fast), only=only)
+    if not chosen:
+        say(nothing_to_audit(paths, tags, len(rows)))
+        return 5
+    folder = report_folder(report)
+    finished: list[Observed] = []
+
+    def tell(seen: Observed) -> None:
+        finished.append(seen)
+        say(f"[{len(finished)}/{len(chosen)}] {one_line(line(seen))}")
+
+    observer = Observer(folder, ledger, resume, Children())
+    try:
+        all_seen = observer.observe(chosen, jobs or os.cpu_count() or 1, tell)
+    except KeyboardInterrupt:
+        given = {"--report": report, "--environments": environments, "--confidence": confidence, "--ledger": ledger}
+        again = ["dpaudit", "observe", *paths, *(str(p) for k, v in given.items() if v is not None for p in (k, v))]
+        for option, words in (("--tag", tags), ("--skip-tag", skipped), ("--only", only)):
+            again += [part for word in words for part in (option, word)]
+        again += [*["--fast"] * fast, "--resume"]
+        done = f"{len(finished)} of {len(chosen)} rows finished"
+        raise KeyboardInterrupt(f"{done}; go on with: {shlex.join(again)}") from None
+    observation = Observation(all_seen, tuple(row for row in rows if row not in chosen))
+    page = observation.write(folder)
+    for seen in all_seen:
+        click.echo(line(seen))
+    click.echo(f"\n{observation.headline}\nreport: {page}")
+    return observation.exit_code

@@ -1,0 +1,143 @@
+"""A virtual environment for each library and version: made when it is missing, kept as long as it is what was asked."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from dpaudit.errors import InvalidSpec, MissingRequirement
+from dpaudit.observatory.children import Children
+from dpaudit.spec_file.tables import EnvironmentTable
+from dpaudit.version import __version__
+
+FOLDER = Path(".environments")
+READY = ".ready"
+LIBRARY = re.compile(r"(?P<package>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?\s*==\s*(?P<version>[A-Za-z0-9.+!_-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The environment of one library at one version: `folder`/bin/python, once `make` has returned."""
+
+    package: str
+    version: str
+    folder: Path
+    table: EnvironmentTable
+
+    @classmethod
+    def of(cls, table: EnvironmentTable, environments: Path, place: str) -> Environment:
+        """The environment that a spec asks for. Raises `InvalidSpec` where the library has no one version."""
+        found = LIBRARY.fullmatch(table.requirements[0].strip())
+        if found is None:
+            told = f"must be the library at one version, name==version, got {table.requirements[0]!r}"
+            raise InvalidSpec(f"{place}: environment.requirements: the first {told}")
+        if table.python is not None and not re.fullmatch(r"3\.\d+", table.python):
+            raise InvalidSpec(f'{place}: environment.python must read like "3.8", got {table.python!r}')
+        name = "-".join(found.groups())
+        return cls(found["package"], found["version"], environments / name, table)
+
+    @property
+    def name(self) -> str:
+        """The package and its version."""
+        return f"{self.package} {self.version}"
+
+    @property
+    def python(self) -> str:
+        """The interpreter that dpaudit runs by: the environment's, or where it stays outside this one."""
+        return self._own if self.table.dpaudit else sys.executable
+
+    @property
+    def _own(self) -> str:
+        return os.path.abspath(self.folder / "bin" / "python")
+
+    def variables(self) -> dict[str, str]:
+        """What a process in it finds: its programs first, and nothing of the user's own packages."""
+        kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYENV_VERSION")}
+        path = os.pathsep.join(filter(None, (os.path.dirname(self._own), kept.get("PATH"))))
+        quiet = {"PYTHONNOUSERSITE": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "NO_COLOR": "1"}
+        return {**kept, **quiet, "PATH": path, "VIRTUAL_ENV": os.path.abspath(self.folder)}
+
+    def asked(self) -> dict[str, object]:
+        """What it is made of; another answer makes it again."""
+        python = self.table.python or platform.python_version().rpartition(".")[0]
+        own = _dpaudit() if self.table.dpaudit else []
+        return {"requirements": list(self.table.requirements), "python": python, "dpaudit": own}
+
+    def make(self, children: Children) -> None:
+        """Makes it unless it is there; processes that want the same one wait for each other.
+
+        A folder with an empty `.ready` was made by hand: what is missing there is installed. Raises
+        `MissingRequirement`, with the last line of pip, where it cannot be made.
+        """
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        ready, asked = self.folder / READY, json.dumps(self.asked())
+        with open(self.folder.with_name(f".{self.folder.name}.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = ready.read_text() if ready.exists() else None
+            if before == asked:
+                return
+            if before != "":
+                maker = [_interpreter(self.table.python, children), "-m", "venv", "--clear", str(self.folder)]
+                self._run(children, maker, os.environ)
+            ready.unlink(missing_ok=True)
+            wanted = [part for each in self.table.requirements for part in _arguments(each)]
+            wanted += _dpaudit() if self.table.dpaudit else []
+            install = [self._own, "-m", "pip", "install", "--quiet", "--prefer-binary", *wanted]
+            self._run(children, install, self.variables())
+            ready.write_text(asked)
+
+    def _run(self, children: Children, argv: list[str], variables: Mapping[str, str]) -> None:
+        ended = children.run(argv, variables)
+        if ended.code:
+            raise MissingRequirement(f"the environment of {self.name} could not be made: {ended.last_line}")
+
+
+def _arguments(requirement: str) -> list[str]:
+    """A requirement as pip takes it; an entry that begins with a dash is an option of pip.
+
+    >>> _arguments("numpy<2"), _arguments("--extra-index-url https://host/simple")
+    (['numpy<2'], ['--extra-index-url', 'https://host/simple'])
+    """
+    return shlex.split(requirement) if requirement.startswith("-") else [requirement]
+
+
+def _dpaudit() -> list[str]:
+    """What pip installs so that dpaudit is there as it is here: the same checkout, or the same version."""
+    try:
+        origin = json.loads(metadata.distribution("dpaudit").read_text("direct_url.json") or "{}")
+    except metadata.PackageNotFoundError:
+        origin = {}
+    url = str(origin.get("url", ""))
+    if not url:
+        return [f"dpaudit=={__version__}"]
+    return ["--editable", url.removeprefix("file://")] if origin.get("dir_info", {}).get("editable") else [url]
+
+
+def _interpreter(version: str | None, children: Children) -> str:
+    """A Python of this version, found as python3.8 on the path or among those of pyenv, and tried."""
+    for candidate in _candidates(version):
+        if children.run([candidate, "-c", "import venv, ensurepip"]).code == 0:
+            return candidate
+    raise MissingRequirement(f"there is no Python {version} here: install it so that python{version} is found")
+
+
+def _candidates(version: str | None) -> Iterator[str]:
+    if version is None:
+        yield sys.executable
+        return
+    found = shutil.which(f"python{version}")
+    if found is not None:
+        yield found
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    for folder in sorted(root.glob(f"versions/{version}.*"), reverse=True):
+        yield str(folder / "bin" / "python")

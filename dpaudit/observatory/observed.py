@@ -1,0 +1,97 @@
+"""What was seen of a row: its audit as a suite tells it, and a plain count beside it with a bound of its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpaudit.claims import Claim
+from dpaudit.observatory.rows import LibraryAudit
+from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.findings import meaning
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+
+CONFIDENCE = 0.999  # of a plain count
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Hits and runs of a plain event on the two datasets; `error` where it could not be counted."""
+
+    event: str = ""
+    first: tuple[int, int] = (0, 0)
+    second: tuple[int, int] = (0, 0)
+    error: str = ""
+
+    def breaks(self, claim: Claim) -> bool:
+        """Whether the counts show more than the claim allows, by four Clopper-Pearson bounds and Bonferroni.
+
+        Apart from `dpaudit.certify` on purpose: the beta quantiles are those of scipy.stats.
+        """
+        sides = (self.first, self.second), (self.second, self.first)
+        level = (1.0 - CONFIDENCE) / 4.0
+        return any(least(*p, level) > claim.max_probability(most(*q, level)) for p, q in sides)
+
+    def epsilon(self, delta: float) -> float:
+        """The epsilon at this delta that the counts show, 0 for none."""
+        level = (1.0 - CONFIDENCE) / 4.0
+        sides = (self.first, self.second), (self.second, self.first)
+        ratios = [(least(*p, level) - delta) / most(*q, level) for p, q in sides]
+        return max(0.0, *(math.log(ratio) for ratio in ratios if ratio > 0.0), 0.0)
+
+
+def least(hits: int, runs: int, level: float) -> float:
+    """The lower Clopper-Pearson bound on a probability.
+
+    >>> round(least(10, 10, 0.05), 6) == round(0.05 ** 0.1, 6)
+    True
+    """
+    from scipy.stats import beta
+
+    return float(beta.ppf(level, hits, runs - hits + 1)) if hits else 0.0
+
+
+def most(hits: int, runs: int, level: float) -> float:
+    """The upper Clopper-Pearson bound on a probability."""
+    return 1.0 - least(runs - hits, runs, level)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A row and what became of it; `page` and `record` are the names of its files in the report."""
+
+    row: LibraryAudit
+    entry: SuiteEntry
+    plain: Plain | None = None
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether verdict and cause are those that the author of the row knows to be right."""
+        return self.entry.as_expected and not self.missing
+
+    @property
+    def cause(self) -> str:
+        """What was found, in a maintainer's words; empty where nothing was."""
+        result = self.entry.result
+        return "" if result is None else clean(result.witness.event, LONGEST_DATA) + meaning(result)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Words that the sentence on the cause must hold, by the record, and does not."""
+        said = self.cause.casefold()
+        return tuple(word for word in self.row.record.cause if word.casefold() not in said)
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether something was found that the plain count, which was made, does not show."""
+        result = self.entry.result
+        if self.plain is None or result is None:
+            return False
+        found = result.verdict is Verdict.REFUTED or result.representation_refuted
+        return found and (bool(self.plain.error) or not self.plain.breaks(result.claim))
+
+    @property
+    def odd(self) -> bool:
+        """Whether it is to be looked at first."""
+        return not self.as_expected or self.disagrees

@@ -91,7 +91,7 @@ def test_the_ratio_of_probabilities_is_rounded_down() -> None:
     for _ in range(80):
         lower = rng.uniform(0.001, 20.0)
         made = replace(result.certificate, lower=lower, epsilon_lower=lower)
-        (_, found) = lines(replace(result, certificate=made), officer.MEANING)
+        (_, found, _) = lines(replace(result, certificate=made), officer.MEANING)
         told = re.search(r"at least ([0-9.,]+) times", found)
         assert told is not None
         times = float(told.group(1).replace(",", ""))
@@ -101,7 +101,7 @@ def test_the_ratio_of_probabilities_is_rounded_down() -> None:
 
 def test_a_delta_is_taken_off_rounded_down() -> None:
     made = replace(example.result().certificate, delta=0.3285798020102504)
-    (_, found) = lines(replace(example.result(), certificate=made), officer.MEANING)
+    (_, found, _) = lines(replace(example.result(), certificate=made), officer.MEANING)
     assert "after 0.32857 is taken off" in found
 
 

@@ -391,13 +391,14 @@ def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
 def test_a_suite_line_for_each_ending() -> None:
     lines = [suite_line(entry) for entry in example.suite().entries]
     assert lines == [
-        "as expected  REFUTED      noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1",
+        "as expected  REFUTED      noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1; "
+        "output above 9.5 in 18 % of the runs on the first dataset against 2.5 % on the second",
         "as expected  not refuted  noisy count, whole noise: epsilon >= 0.982 with confidence 0.999, claimed 1",
         "no verdict   sparse: the worker of shard 3 was lost twice",
     ]
     surprise = SuiteEntry("noisy count", Verdict.NOT_REFUTED, example.result())
     assert suite_line(surprise).startswith("UNEXPECTED   REFUTED      noisy count")
-    assert suite_line(surprise).endswith(", expected not refuted")
+    assert ", expected not refuted; output above 9.5" in suite_line(surprise)
     failed = replace(surprise, expect=Verdict.REFUTED, error="the report could not be written", exit_code=2)
     assert suite_line(failed).endswith("; the report could not be written")
 
@@ -531,7 +532,7 @@ def test_a_known_finding_on_bits_is_expected_and_missed_where_there_is_none() ->
         entry = SuiteEntry(result.name, Verdict.NOT_REFUTED, result, bits=True)
         suite = SuiteResult((entry,), 0.999)
         assert (entry.as_expected, suite.exit_code) == (expected, int(not expected))
-        assert suite_line(entry).endswith(", expected REFUTED by bits") is not expected
+        assert suite_line(entry).count(", expected REFUTED by bits") == int(not expected)
         rules = [each.rule for each in reported(suite)]
         assert (rules == []) is expected
         assert (MISSED in rules) is (result is kept)

@@ -121,7 +121,7 @@ def meaning(result: Audited) -> str:
     held = [each for each in result.endings if sum(each.runs)]
     inside = [each for each in held if each.hits == each.runs]
     if held and inside and all(each.hits in (each.runs, (0, 0)) for each in held):
-        return f" (in {_held(result)} that was: the run {' or '.join(map(_does, inside))})"
+        return f" (in {_held(result)} that was: the run {' or '.join(does(each.what) for each in inside)})"
     return ""
 
 
@@ -136,7 +136,7 @@ def ending_lines(result: Audited) -> tuple[str, ...]:
         note = f": {clean(said[each.what], LONGEST_NOTE)}" if each.what in said else ""
         first, second = (f"{runs:,} of {of:,}" for runs, of in zip(each.runs, total, strict=True))
         where = f"{first} {_held(result)} on the first dataset, {second} on the second"
-        lines.append(f"the mechanism {_does(each)} in {where}{note}")
+        lines.append(f"the mechanism {does(each.what)} in {where}{note}")
     if not meaning(result) and _mostly(result.endings):
         lines.append("most of what tells the datasets apart by this event is whether a run gives a value at all")
     return tuple(lines)
@@ -164,6 +164,7 @@ def _mostly(endings: tuple[Ending, ...]) -> bool:
     return 2.0 * abs(valued[0] / total[0] - valued[1] / total[1]) >= abs(rates[0] - rates[1]) > 0.0
 
 
-def _does(ending: Ending) -> str:
-    kind, _, name = ending.what.partition(" ")
-    return f"raises {clean(name, LONGEST_DATA)}" if kind == "raised" else DOES.get(ending.what, clean(ending.what))
+def does(ending: str) -> str:
+    """What a run does that ends so: `raises ValueError` for "raised ValueError"."""
+    kind, _, name = ending.partition(" ")
+    return f"raises {clean(name, LONGEST_DATA)}" if kind == "raised" else DOES.get(ending, clean(ending))

@@ -19,6 +19,7 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.cause import cause
 from dpaudit.results.wording.findings import ending_lines
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, least_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
@@ -132,10 +133,10 @@ def in_words(statement: str) -> str:
 def _found(result: AuditResult) -> tuple[str, ...]:
     """What the certified bound means as a ratio of probabilities."""
     made = result.certificate
-    told = made.epsilon_lower
-    if told is None or not 0.0 < told <= LARGEST_LOSS:
+    lower = made.epsilon_lower
+    if lower is None or not 0.0 < lower <= LARGEST_LOSS:
         return ()
-    times = ratio_text(math.exp(told) * (1.0 - 1e-12))
+    times = ratio_text(math.exp(lower) * (1.0 - 1e-12))
     off = "" if made.delta <= 0.0 else f", after {delta_text(made.delta)} is taken off its probability"
     if isinstance(result.evidence, Binned) or result.blocks:  # a statement about several events together
         return (
@@ -146,6 +147,7 @@ def _found(result: AuditResult) -> tuple[str, ...]:
     return (
         f"Found: a set of outputs, chosen before the runs that count, is at least {times} times as probable with the "
         f"{side} dataset as with the {other}{off}.",
+        *([f"It shows as: {told}."] if (told := cause(result)) else []),
         *(f"{line[0].upper()}{line[1:]}." for line in ending_lines(result)),
     )
 

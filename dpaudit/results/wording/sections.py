@@ -14,6 +14,7 @@ from dpaudit.events import Partition
 from dpaudit.results.audited import Audited
 from dpaudit.results.question import spec_hash
 from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.cause import cause
 from dpaudit.results.wording.findings import (
     bet_lines,
     bracket_lines,
@@ -75,6 +76,7 @@ def sections(result: Audited) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
     parts = [
         Section("verdict", _verdict(result)),
+        Section("cause", (cause(result),) if cause(result) else ()),
         Section("claim", _claim(result)),
         Section("mechanism", _mechanism(result)),
         Section("witness", _witness(result)),

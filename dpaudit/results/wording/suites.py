@@ -10,6 +10,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.cause import cause
 from dpaudit.results.wording.numerals import confidence_text, counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import said, stamp, verdict_text
@@ -25,6 +26,7 @@ def suite_line(entry: SuiteEntry) -> str:
     line = f"{expected}{stamp(entry.result):<11}  {clean(entry.name)}: {'; '.join(said(entry.result))}"
     if not entry.foreseen:
         line += f", expected {expected_text(entry)}"
+    line += f"; {found}" if (found := cause(entry.result)) else ""
     if entry.covered and entry.accepted is not None:
         line += f", {until_text(entry.accepted)}: {clean(entry.accepted.reason, LONGEST_DATA)}"
     if entry.result.power_reached is False:

@@ -1,0 +1,107 @@
+"""The cause of a refutation in one sentence, as a maintainer would say it: what comes how often on either dataset."""
+
+from __future__ import annotations
+
+import math
+
+from dpaudit.certify import Binned
+from dpaudit.events import Event, Partition
+from dpaudit.events.features import Above, Coordinate, Distinct, Equal, Extreme, FirstOf, Present, spell
+from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
+from dpaudit.results.audited import Audited
+from dpaudit.results.certification import AuditEvidence
+from dpaudit.results.wording.findings import does
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+
+COUNTS = (Above, Distinct, Extreme, FirstOf, Present)  # features whose numbers are whole
+
+
+def cause(result: Audited) -> str:
+    """The cause, with the rates of certifying runs; where only bits refute, that of the bits; empty for no finding.
+
+    >>> from tests.golden import example
+    >>> cause(example.result())
+    'output above 9.5 in 18 % of the runs on the first dataset against 2.5 % on the second'
+    """
+    if result.certificate.refuted:
+        found = result.blocks[-1] if result.stopped_early else result.witness  # the witness is then the last bet
+        evidence = result.blocks[-1].evidence if result.stopped_early else result.evidence
+        return f"{_words(found.event, result)} in {_rates(evidence, found.p_side)}"
+    bits = result.representation
+    if bits is None or not bits.certificate.refuted:
+        return ""
+    return (
+        f"the low bits of floats: {_words(bits.witness.event, result)} in {_rates(bits.evidence, bits.witness.p_side)}"
+    )
+
+
+def percent(hits: int, runs: int) -> str:
+    """A rate that is 0 or 100 % only where none or all of the runs are meant.
+
+    >>> percent(0, 7), percent(7, 7), percent(1, 3), percent(99_999, 100_000), percent(1, 3_000)
+    ('0 %', '100 %', '33 %', '99.99 %', '0.033 %')
+    """
+    if hits in (0, runs):
+        return "100 %" if hits else "0 %"
+    share = min(100.0 * hits / runs, 99.99)
+    return f"{share:.2g} %" if share < 99.0 else f"{share:.4g} %"
+
+
+def _rates(e: AuditEvidence, p_side: str) -> str:
+    """Of a partition, those of its first part, whose ratio search took to be the largest."""
+    p, q = (e.counts_p[0], e.counts_q[0]) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
+    other = "second" if p_side == "first" else "first"
+    return f"{percent(p, e.runs_p)} of the runs on the {p_side} dataset against {percent(q, e.runs_q)} on the {other}"
+
+
+def _words(event: Event | Partition, result: Audited) -> str:
+    """What the event is, to be followed by how often it came."""
+    event = event.bins[0] if isinstance(event, Partition) else event
+    feature, place = event.feature, clean(event.feature, LONGEST_DATA)
+    path = feature.path if isinstance(feature, Coordinate) else None
+    if path is not None and len(event.tokens) == 1 and not event.intervals:
+        return _of_token(path, event.tokens[0].label, result)
+    if event.tokens or len(event.intervals) != 1:
+        return clean(event, LONGEST_DATA)
+    low, high = event.intervals[0]
+    if isinstance(feature, Equal):
+        return place[1:-1] if low >= 0.0 else place[1:-1].replace(" == ", " != ")
+    if isinstance(feature, FirstOf) and high >= len(feature.paths):
+        if low >= len(feature.paths) - 1:
+            return place.replace("position of the first ", "no ")
+        return f"{place} at least {math.floor(low) + 1}, or nowhere"
+    if path is not None and path[-1:] == (LENGTH,):
+        return f"length of {spell(path[:-1])} {_whole(low, high)}"
+    if isinstance(feature, COUNTS):
+        return f"{place} {_whole(low, high)}"
+    return clean(event, LONGEST_DATA) if low > -math.inf and high < math.inf else _beyond(place, low, high)
+
+
+def _whole(low: float, high: float) -> str:
+    """A range of whole numbers."""
+    least, most = (None if math.isinf(each) else math.floor(each) for each in (low, high))
+    if least is None or most is None:
+        return f"at most {most}" if least is None else f"at least {least + 1}"
+    return f"{most}" if least + 1 == most else f"{least + 1} to {most}"
+
+
+def _beyond(place: str, low: float, high: float) -> str:
+    if low == -math.inf:
+        return f"{place} is a number" if high == math.inf else f"{place} at most {high:.6g}"
+    return f"{place} above {low:.6g}"
+
+
+def _of_token(path: Path, label: str, result: Audited) -> str:
+    """How a run ended, a key that is missing, the type of an output, or a value that is no number."""
+    if not path and (label.startswith("raised ") or label in ("None", "nan", "timed out")):
+        note = result.provenance.get("exceptions", {}).get(label)
+        return does(label) if note is None else f"{does(label)}, {clean(note, LONGEST_DATA)},"
+    *before, last = path or ("",)
+    told = clean(spell(path), LONGEST_DATA)
+    if label == ABSENT.label:
+        key = isinstance(last, str) and not last.startswith("@")
+        where = f" of {clean(spell(tuple(before)))}" if before else ""
+        return f"the key {clean(repr(last))}{where} is missing" if key else f"there is no {told}"
+    if last in (TYPE, CLASS):
+        return f"type of {clean(spell(tuple(before)))} is {clean(label.removeprefix('type '))}"
+    return f"the message of the exception is {clean(label)}" if path == (MESSAGE,) else f"{told} is {clean(label)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.events.search.binning import Tables, binning
 from dpaudit.events.search.candidates import features_of, lines_of, terms_of
 from dpaudit.events.search.entries import looked_at
-from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.goal import Goal, Spread
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.learning import scores_of
 from dpaudit.events.search.selection import (
@@ -27,11 +28,24 @@ from dpaudit.events.search.selection import (
     SMOOTHED_Z,
     Proposal,
     cells_inside,
+    event_of,
     proposals,
     propose,
 )
-from dpaudit.outputs import Path, Pilot, Sample, concatenate
+from dpaudit.outputs import (
+    ABSENT,
+    NONE,
+    NOT_A_NUMBER,
+    TIMED_OUT,
+    Path,
+    Pilot,
+    Sample,
+    Token,
+    concatenate,
+    is_entry,
+)
 
+EASIER = 0.02  # of the bound, at most, that an exception or a missing key may cost beside a better event
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart
 SCREENED = 1 << 13  # outputs on which every feature is tried
@@ -118,12 +132,15 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> 
         ask = place in asked or isinstance(feature, Whole)
         found = propose(feature, bins, table, goal, closely=False, rivals=many) if ask else None
         scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
-    return sorted(scored, key=lambda entry: -entry[0])
+    told = {
+        feature for feature, bins in zip(features, cells, strict=True) if any(_tells(feature, t) for t in bins.tokens)
+    }
+    return sorted(scored, key=lambda entry: -entry[0] - EASIER * max(0.0, entry[0]) * (entry[1] in told))
 
 
 def _stays(feature: Feature, rank: int, keep: int) -> bool:
     """The whole output contains every event there is, so where outputs recur it always gets the longer look."""
-    return rank < keep or isinstance(feature, Whole)
+    return rank < keep or isinstance(feature, Whole) or (isinstance(feature, Coordinate) and not feature.path)
 
 
 def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) -> tuple[Plan, Integers]:
@@ -198,12 +215,49 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
         _, place, proposal = first
         feature, bins = chosen.tables.features[place]
         if proposal.family != BY_RATIO:
-            return proposal
+            return _plainer(chosen, tables, place, proposal, goal)
         again = judged(feature, bins, tables[place], goal, smoothed_z=lucky_z, rivals=many)
         if again is None or again.family == BY_RATIO:
-            return again or proposal
+            return _plainer(chosen, tables, place, again or proposal, goal)
         found[found.index(first)] = _worth(feature, again, goal), place, again
     return None
+
+
+def _plainer(chosen: Plan, tables: Sequence[Integers], place: int, best: Proposal, goal: Goal) -> Proposal:
+    """How runs end, or that a key is missing, where it is as good as the best event but for `EASIER` of the bound.
+
+    Both are judged by their counts alone, which are of search runs: this may cost a little power and never truth.
+    """
+    asked = [(place, cells_inside(chosen.tables.features[place][1], best.event), -1)]
+    for j, (feature, bins) in enumerate(chosen.tables.features):
+        if isinstance(feature, Coordinate) and not feature.centre:
+            ends = [bins.bins + at for at, each in enumerate(bins.tokens) if _tells(feature, each)]
+            asked += [(j, np.array([cell]), len(feature.path)) for cell in ends]
+    hits = np.array([tables[j][cells].sum(axis=0) for j, cells, _ in asked], np.float64)
+    runs = tables[place].sum(axis=0)
+    side, found = int(best.p_side == "second"), list[tuple[int, float, int, int]]()
+    mine = float(goal.scores(hits[:1, side], hits[:1, 1 - side], int(runs[side]), int(runs[1 - side]), 0.0)[0])
+    for p in (0, 1) if mine > 0.0 else ():
+        scores = goal.scores(hits[:, p], hits[:, 1 - p], int(runs[p]), int(runs[1 - p]), 0.0)
+        found += [(-asked[k][2], score, p, k) for k, score in enumerate(scores) if k and score >= (1.0 - EASIER) * mine]
+    if not found:
+        return best
+    _, score, p, k = max(found)
+    (feature, bins), cells = chosen.tables.features[asked[k][0]], asked[k][1]
+    x, y = hits[k, p], hits[k, 1 - p]
+    rates = [(each + 0.5) / (many + 1.0) for each, many in ((x, runs[p]), (y, runs[1 - p]))]
+    delta = goal.delta(rates[0], rates[1], Spread(np.zeros(1), np.zeros(1)))
+    side_p: Literal["first", "second"] = "second" if p else "first"
+    return Proposal(event_of(feature, bins, cells), side_p, "a single value", min(best.score, score), delta)
+
+
+def _tells(feature: Feature, token: Token) -> bool:
+    """Whether a token at a place is the end of a run, or a key or entry of the output that is not there."""
+    if not isinstance(feature, Coordinate):
+        return False
+    if not feature.path:
+        return token in (NONE, NOT_A_NUMBER, TIMED_OUT) or token.label.startswith("raised ")
+    return token == ABSENT and is_entry(feature.path) and isinstance(feature.path[-1], str)
 
 
 def _worth(feature: Feature, found: Proposal, goal: Goal, *, learned: bool = False) -> float:

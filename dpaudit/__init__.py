@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         NotAttested,
         UnsoundAudit,
     )
+    from dpaudit.looking import look
     from dpaudit.mechanisms import batched, built_by
     from dpaudit.mechanisms.command import command
     from dpaudit.pairs import AdjacentPair, stock_pairs
@@ -71,6 +72,7 @@ _HOMES = {
         "NotAttested",
         "UnsoundAudit",
     ),
+    "dpaudit.looking": ("look",),
     "dpaudit.mechanisms": ("batched", "built_by", "command"),
     "dpaudit.pairs": ("AdjacentPair", "stock_pairs"),
     "dpaudit.scores": ("AttackCounts", "ScoresResult", "audit_scores"),
@@ -123,6 +125,7 @@ __all__ = [
     "command",
     "load",
     "load_suite",
+    "look",
     "recheck",
     "search_pairs",
     "stock_pairs",

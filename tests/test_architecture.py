@@ -41,6 +41,7 @@ FLOW = {
     "ledger": "the record of results",
     "api": "the Python door",
     "spec_file": "the TOML door",
+    "looking": "what a few runs see, without a verdict",
     "sweeps": "many audits over a grid",
     "training": "audits of private training",
     "observatory": "audits of other people's libraries, each in its environment",

@@ -237,4 +237,5 @@ class ResolvedSpec(AuditSpec):
             return
         needed = next((self.runs << doubling for doubling in range(1, 40) if enough(self.runs << doubling)), None)
         cure = "no number of runs can" if needed is None else f"give at least {needed:,}, or a lower confidence"
-        raise InvalidSpec(f"runs = {self.runs:,} can never refute {claim} at confidence {self.confidence:g}; {cure}")
+        found = f"runs = {self.runs:,} can never refute {claim} at confidence {self.confidence:g}; {cure}"
+        raise InvalidSpec(f"{found}; dpaudit.look(...), or dpaudit plan --look, tells what they see, without a verdict")

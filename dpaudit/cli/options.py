@@ -53,6 +53,7 @@ def wishes(
     confidence: float | None = None,
     seed: int | None = None,
     controls: int | None = None,
+    look: bool = False,
 ) -> Wishes:
     """What goes before and after the spec here. Raises `InvalidSpec` naming the option, or the key of the project."""
     from dpaudit import validate
@@ -66,6 +67,7 @@ def wishes(
         seed=None if seed is None else validate.whole("--seed", seed, least=0),
         controls=None if controls is None else validate.whole("--controls", controls, least=0),
         settings=read_settings(Path.cwd()),
+        look=look,
     )
 
 

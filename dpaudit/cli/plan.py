@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only audits with this tag; may be repeated.")
 @click.option("--controls", type=int, metavar="N", help="Repeats of each spiked control.")
 @click.option("--probe", is_flag=True, help="Run each mechanism for a moment, to say how long its audit would take.")
+@click.option("--look", is_flag=True, help="Run each mechanism, and tell what its runs see: no claim, no verdict.")
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers that the time is told for; -1 for all.")
 def command(
     paths: tuple[str, ...],
@@ -29,23 +30,31 @@ def command(
     tags: tuple[str, ...],
     controls: int | None,
     probe: bool,
+    look: bool,
     jobs: int,
 ) -> int:
     """Show what `run` would do: claims, pairs, runs of each stage, and the smallest loss it would catch.
 
-    Imports no mechanism and runs none, unless the time is asked for with --probe.
+    Imports no mechanism and runs none, unless the time is asked for with --probe, or a look at outputs with --look:
+    also where the runs are too few to refute the claim.
     """
     from dpaudit.results.wording.numerals import confidence_text
     from dpaudit.spec_file.files import find_specs
     from dpaudit.spec_file.questions import read_spec
     from dpaudit.spec_file.suite import shared
 
-    wished = wishes(runs=runs, confidence=confidence, controls=controls)
+    wished = wishes(runs=runs, confidence=confidence, controls=controls, look=look)
     questions = [question for path in find_specs(paths) for question in read_spec(path, wished)]
     chosen, together = shared(tagged(questions, tags))
     if not chosen:
         say(nothing_to_audit(paths, tags, len(questions)))
         return 5
+    if look:
+        from dpaudit.looking import look_at
+
+        for question in chosen:
+            click.echo(str(look_at(question, jobs)))
+        return 0
     click.echo(f"{len(chosen)} audit{'' if len(chosen) == 1 else 's'} at suite confidence {confidence_text(together)}")
     for question in chosen:
         click.echo("\n" + "\n".join(_page(question)))

@@ -7,13 +7,13 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpaudit import validate
 from dpaudit.auditing.spec import AuditSpec, Pair
-from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
+from dpaudit.claims import Claim, PureDP, Relation, claim_of_keys, form_of
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
 from dpaudit.mechanisms.importing import is_own
@@ -44,6 +44,7 @@ class Wishes:
     seed: int | None = None
     controls: int | None = None
     settings: Settings = NO_SETTINGS
+    look: bool = False  # at what so few runs see, without the claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,11 @@ def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tup
             raise InvalidSpec(f"{place}: a name may stand only once in a file; rename one of the two")
         with at(place):
             question = _question(source, table, wishes or Wishes())
+            if wishes is not None and wishes.look:
+                nothing = PureDP(0.0, question.claim.relation)
+                question = replace(
+                    question, claim=nothing, confidence=DEFAULT_CONFIDENCE, search_share=None, options={}
+                )
             question.check()
         questions.append(question)
     return tuple(questions)

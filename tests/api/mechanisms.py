@@ -12,6 +12,12 @@ def count(rows: Any, rng: np.random.Generator) -> float:
     return len(rows) + rng.laplace(scale=1.0)
 
 
+def fails_on_two(rows: Any, rng: np.random.Generator) -> float:
+    if len(rows) == 2 and rng.random() < 0.25:
+        raise RuntimeError("two")
+    return float(rng.random())
+
+
 def scaled(rows: Any, scale: float, rng: np.random.Generator) -> float:
     return len(rows) + rng.laplace(scale=scale)
 

@@ -120,6 +120,19 @@ def test_too_few_runs_for_the_claim_are_refused() -> None:
     assert ask(runs=200, epsilon=1.0).ceiling > 1.0
 
 
+def test_a_look_tells_what_differs_and_certifies_nothing() -> None:
+    """Of the seed 0: a quarter of 150 runs fail (none: 1e-19); of equal laws something differs in one seed of 1,000."""
+    seen = dpaudit.look(mechanisms.fails_on_two, pair=PAIR, runs=400, n_jobs=1)
+    assert seen.hits[0] > 0 == seen.hits[1]
+    assert "RuntimeError" in str(seen)
+    nothing = dpaudit.look(mechanisms.fails_on_two, pair=([1], [2]), runs=400, n_jobs=1)
+    assert nothing.event == ""
+    assert nothing.words[0].startswith('nothing told the datasets of "pair" apart in ')
+    for told in (seen, nothing):
+        assert "certifies nothing" in str(told)
+        assert not any(word in str(told).lower() for word in ("refuted", "epsilon", "p-value"))
+
+
 # --- answers --------------------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,16 @@ def test_plan_shows_what_would_be_spent_and_seen(dpaudit: Run, write: Write) -> 
     assert dpaudit("plan", "spec.toml", "--tag", "none").code == 5
 
 
+def test_a_plan_may_look_where_the_claim_is_out_of_reach(dpaudit: Run, write: Write) -> None:
+    path = write(spec(mechanism='"mechs:leak"', claim="{ epsilon = 50.0 }"))
+    refused = dpaudit("plan", path)
+    assert (refused.code, refused.out) == (2, "")
+    assert "dpaudit plan --look" in refused.err
+    seen = dpaudit("plan", path, "--look", "--jobs", "1")
+    assert seen.code == 0
+    assert seen.out.startswith("a look, which certifies nothing: it\n    what told the datasets")
+
+
 def test_plan_of_a_time_limit_says_that_a_probe_decides(dpaudit: Run, write: Write) -> None:
     ended = dpaudit("plan", write(spec(runs=None, max_time_s="60")))
     assert "as many as fit into 60 s, chosen by a probe when it runs" in ended.out

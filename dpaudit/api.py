@@ -292,7 +292,7 @@ def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> 
     return repeated(result, evidence, health, seed=spec.seed)
 
 
-def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
+def respecified(result: AuditResult, mechanism: Any, description: Description | None = None) -> AuditSpec:
     """The spec that repeats a stored result's witness: its pair alone, and a seed of its own."""
     stored = result.spec["pairs"][result.witness.pair]
     first, second = (restored(stored[side]["value"], stored[side]["digest"]) for side in ("first", "second"))
@@ -306,6 +306,7 @@ def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
         certifier=result.spec["certifier"],
         name=result.spec["name"],
         run_timeout_s=result.spec["run_timeout_s"],
+        description=description,
     )
 
 

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import say
-from dpaudit.errors import InvalidSpec
+from dpaudit.cli.options import one_line, say
+from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
+    from dpaudit.mechanisms import Imported
     from dpaudit.results.result import AuditResult
     from dpaudit.spec_file.questions import Question
 
 
 @click.command("recheck")
-@click.argument("result", type=click.Path(), required=False, metavar="[RESULT.json]")
-@click.option("--fresh", is_flag=True, help="Run the witness again, on new runs through its spec file.")
+@click.argument("results", type=click.Path(), nargs=-1, metavar="[RESULT.json]...")
+@click.option("--fresh", is_flag=True, help="Run the witness again, on new runs of what its spec file or it names.")
 @click.option("--seed", type=int, metavar="N", help="Seed of the fresh runs; the stored one plus 1 by default.")
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers for the fresh runs; -1 for all processors.")
 @click.option("--no-progress", is_flag=True, help="Say nothing while the fresh runs are made.")
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     "--head", metavar="ROWS:HASH", help="A head of the ledger that was written down: does it lead there still?"
 )
 def command(
-    result: str | None,
+    results: tuple[str, ...],
     fresh: bool,
     seed: int | None,
     jobs: int,
@@ -42,17 +43,27 @@ def command(
 
     With --ledger, check that no recorded result was changed, taken out or put in; RESULT.json may then be left out. A
     file that its own numbers contradict, and a chain that does not hold, are refused (2); fresh runs that give another
-    verdict end with 1, and so does an attestation that does not hold with --key.
+    verdict end with 1, and so does an attestation that does not hold with --key. A result of a Python call is repeated
+    where it names a function of a module in this folder. Of several files the worst code counts: 2, 1, 3, 0.
     """
     if ledger is not None:
-        click.echo(_chain(ledger, head, result))
-    elif head is not None or result is None:
+        for each in results or (None,):
+            click.echo(_chain(ledger, head, each))
+    elif head is not None or not results:
         raise click.UsageError("give a RESULT.json, or --ledger (which --head belongs to)")
-    if result is not None:
-        return _recheck(result, fresh, seed, jobs, no_progress, key)
-    if fresh or seed is not None or key is not None:
+    if not results and (fresh or seed is not None or key is not None):
         raise click.UsageError("--fresh, --seed and --key are for a RESULT.json: give one")
-    return 0
+    if len(results) < 2:
+        return max((_recheck(each, fresh, seed, jobs, no_progress, key) for each in results), default=0)
+    codes = []
+    for each in results:
+        click.echo(clean(each, 200))
+        try:
+            codes.append(_recheck(each, fresh, seed, jobs, no_progress, key))
+        except DpAuditError as error:  # the others are looked at all the same
+            say(f"error: {one_line(error)}")
+            codes.append(error.exit_code)
+    return next((code for code in (2, 1, 3) if code in codes), max(codes))
 
 
 def _chain(path: str, head: str | None, file: str | None) -> str:
@@ -106,33 +117,58 @@ def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress:
 def fresh_result(stored: AuditResult, path: str, seed: int | None, jobs: int, *, silent: bool) -> AuditResult:
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit import validate
+    from dpaudit.api import respecified
     from dpaudit.auditing import repeat_witness
     from dpaudit.cli.progress import watching
+    from dpaudit.mechanisms import Description
     from dpaudit.results.rechecking import repeated, went_alone
     from dpaudit.sampling import Engine
 
     seed = stored.spec["seed"] + 1 if seed is None else validate.whole("--seed", seed, least=0)
     if seed == stored.spec["seed"]:  # the stored result may be one of a recheck itself
         raise InvalidSpec(f"--seed {seed} is that of the stored result; give another")
-    question = _question(stored, path)
+    witness, source = stored.witness, str(stored.provenance.get("source") or "")
     with Engine(jobs, supervised=True) as engine:
-        description, pairs = engine.describe(question.mechanism, question.pairs)
-        spec = replace(question, seed=seed).spec(description, pairs)
-        _compare(stored, spec.to_dict(), path)
+        if source.endswith(".toml"):
+            question = replace(_question(stored, path), seed=seed)
+            spec = question.spec(*engine.describe(question.mechanism, question.pairs))
+            now = spec.to_dict()
+        else:
+            asked = respecified(stored, _named(stored, path), Description(stored.name, "not yet imported"))
+            description, pairs = engine.describe(asked.mechanism, asked.pairs)
+            spec, witness = replace(asked, seed=seed, description=description, pairs=pairs), replace(witness, pair=0)
+            told = {**description.to_dict(), "name": stored.spec["mechanism"]["name"]}
+            now = {**stored.spec, "mechanism": told}
+        _compare(stored, now, path)
         with watching(1, silent=silent) as watcher:
-            watcher.audit(1, question.name)
+            watcher.audit(1, stored.name)
             alone = went_alone(stored)
-            evidence, health = repeat_witness(stored.witness, spec, engine, seed=seed, alone=alone, progress=watcher)
+            evidence, health = repeat_witness(witness, spec, engine, seed=seed, alone=alone, progress=watcher)
     return repeated(stored, evidence, health, seed=seed)
+
+
+def _named(stored: AuditResult, path: str) -> Imported:
+    """The function that a result of a Python call names; of a module here: a file must not choose what else is run."""
+    from dpaudit.mechanisms import Imported
+    from dpaudit.mechanisms.importing import is_own
+
+    told, here = stored.spec["mechanism"], Path.cwd()
+    reference = str(told["reference"] or "")
+    top = reference.partition(":")[0].partition(".")[0]
+    ours = bool(reference) and is_own(reference)
+    if not ours and not (top and ((here / f"{top}.py").is_file() or (here / top).is_dir())):
+        raise InvalidSpec(
+            f"{path}: made without a spec file, and {clean(reference or told['name'])!r} is no function of a module in "
+            "this folder; use dpaudit.recheck(result, mechanism, fresh=True) in Python"
+        )
+    return Imported(reference, dict(told["parameters"]), None if ours else str(here), told["kind"])
 
 
 def _question(stored: AuditResult, path: str) -> Question:
     """The audit of this name in the spec file that the result came from, at its runs and confidence."""
     from dpaudit.spec_file.questions import read_spec
 
-    source = stored.provenance.get("source")
-    if not source:
-        raise InvalidSpec(f"{path}: made without a spec file; use dpaudit.recheck(..., fresh=True) in Python")
+    source = stored.provenance["source"]
     if not Path(source).exists():
         raise InvalidSpec(f"{path}: its spec {source} is not here; run this where the audit was run")
     found = [question for question in read_spec(source) if question.name == stored.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -42,11 +43,15 @@ class BuiltBy:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A mechanism named as `module:attribute`, imported where it runs; `folder` heads the import path there."""
+    """A mechanism named as `module:attribute`, imported where it runs; `folder` heads the import path there.
+
+    `kind`, as a `Description` has it, says what a plain function of that name is to be: batched, or a factory.
+    """
 
     reference: str
     parameters: dict[str, Any] = field(default_factory=dict)
     folder: str | None = None
+    kind: str = ""
 
     @property
     def name(self) -> str:
@@ -55,7 +60,9 @@ class Imported:
     def resolve(self) -> Mechanism:
         """The mechanism behind the name, with the parameters bound."""
         target = import_reference(self.reference, self.folder)
-        return wrap(target, self.parameters)
+        kinds: dict[str, Callable[[Any], Mechanism]] = {"batched": Batched, "built in the worker": BuiltBy}
+        made = kinds[self.kind](target) if self.kind in kinds and inspect.isroutine(target) else target
+        return wrap(made, self.parameters)
 
     def open(self) -> Opened:
         return self.resolve().open()
@@ -93,7 +100,7 @@ def wrap(value: Any, parameters: Mapping[str, Any] | None = None) -> Mechanism:
     if isinstance(value, BuiltBy):
         return BuiltBy(value.make, {**value.parameters, **bound})
     if isinstance(value, Imported):
-        return Imported(value.reference, {**value.parameters, **bound}, value.folder)
+        return replace(value, parameters={**value.parameters, **bound})
     if isinstance(value, str):
         return Imported(value, bound)
     if isinstance(value, Command):

@@ -1,0 +1,50 @@
+"""Protocols of ldp-toolbox, called as in its README. Values are 0 to k - 1; the library owns its randomness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ldp_toolbox.protocols.frequency.grr import GeneralizedRandomizedResponse
+from ldp_toolbox.protocols.frequency.he import HistogramEncoding
+from ldp_toolbox.protocols.frequency.lh import LocalHashing
+from ldp_toolbox.protocols.frequency.ss import SubsetSelection
+from ldp_toolbox.protocols.frequency.ue import UnaryEncoding
+
+import dpaudit
+
+Local = Callable[[int], Any]
+
+
+def _make_subset(k: int, epsilon: float) -> Local:
+    return SubsetSelection(k, epsilon).obfuscate
+
+
+def _make_direct(k: int, epsilon: float) -> Local:
+    return GeneralizedRandomizedResponse(k, epsilon).obfuscate
+
+
+def _make_unary(k: int, epsilon: float, optimal: bool) -> Local:
+    return UnaryEncoding(k, epsilon, optimal).obfuscate
+
+
+def _make_thresholds(k: int, epsilon: float) -> Local:
+    return HistogramEncoding(k, epsilon, thresholding=True).obfuscate
+
+
+def _make_hashed(k: int, epsilon: float) -> Local:
+    protocol = LocalHashing(k, epsilon)
+
+    def report(value: int) -> tuple[int, int]:
+        """The report and one bit of its seed: the seed is drawn before the value is looked at."""
+        hashed, seed = protocol.obfuscate(value)
+        return int(hashed), int(seed) & 1
+
+    return report
+
+
+subset = dpaudit.built_by(_make_subset)
+direct = dpaudit.built_by(_make_direct)
+unary = dpaudit.built_by(_make_unary)
+thresholds = dpaudit.built_by(_make_thresholds)
+hashed = dpaudit.built_by(_make_hashed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -156,7 +157,9 @@ def _named(stored: AuditResult, path: str) -> Imported:
     reference = str(told["reference"] or "")
     top = reference.partition(":")[0].partition(".")[0]
     ours = bool(reference) and is_own(reference)
-    if not ours and not (top and ((here / f"{top}.py").is_file() or (here / top).is_dir())):
+    if not ours and (
+        top in ("", *sys.stdlib_module_names) or not ((here / f"{top}.py").is_file() or (here / top).is_dir())
+    ):
         raise InvalidSpec(
             f"{path}: made without a spec file, and {clean(reference or told['name'])!r} is no function of a module in "
             "this folder; use dpaudit.recheck(result, mechanism, fresh=True) in Python"

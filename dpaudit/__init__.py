@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
+    from dpaudit import adapters
     from dpaudit.api import audit, bracket, load, load_suite, recheck, write_report
     from dpaudit.auditing import AuditSpec
     from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
@@ -115,6 +116,7 @@ __all__ = [
     "Verdict",
     "ZeroConcentratedDP",
     "__version__",
+    "adapters",
     "attest",
     "audit",
     "audit_scores",
@@ -136,6 +138,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "adapters":
+        return import_module("dpaudit.adapters")
     if name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
         globals()[name] = value

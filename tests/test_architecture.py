@@ -27,6 +27,7 @@ FLOW = {
     "claims": "what is promised",
     "pairs": "adjacent datasets",
     "mechanisms": "what runs",
+    "adapters": "what runs in other libraries",
     "outputs": "what runs returned, in canonical form",
     "events": "sets of outputs",
     "certify": "integers in, certified statements out",

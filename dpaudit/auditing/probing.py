@@ -8,6 +8,7 @@ import numpy as np
 
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms.protocol import ADAPTED
 from dpaudit.outputs import Pilot
 from dpaudit.sampling import FreshTask, Probe, Session, Shard, Stage
 from dpaudit.sampling.order import words
@@ -20,7 +21,7 @@ PER_RUN = ("per-run", "built in the worker")  # mechanisms that are called run b
 
 def probe(spec: ResolvedSpec, session: Session, runs: int | None = None) -> Probe:
     """Runs every pair for a moment (`runs` in all, or a part of the spec's), and how runs are made from here on."""
-    session.per_run = spec.description.kind in PER_RUN
+    session.per_run = spec.description.kind in PER_RUN or spec.description.kind.startswith(ADAPTED)
     if runs is None:
         runs = min(LARGEST_PROBE[session.per_run], max(2, spec.runs // PROBE_SHARE))
     with session.stage("probe", runs):

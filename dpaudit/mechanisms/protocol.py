@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from dpaudit.pairs.pair import AdjacentPair
 
 
+ADAPTED = "dpaudit.adapters."  # before the name of an adapter: the kind of a mechanism that is called run by run
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A mechanism ready to run inside one worker.

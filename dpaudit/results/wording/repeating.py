@@ -6,6 +6,7 @@ from typing import Any
 
 from dpaudit.certify import suited
 from dpaudit.claims import claim_from_dict
+from dpaudit.mechanisms.protocol import ADAPTED
 from dpaudit.results.audited import Audited
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.quoting import clean, literal, plain_text
@@ -74,6 +75,8 @@ def _mechanism_form(stored: dict[str, Any]) -> tuple[list[str], str]:
     head = [f"import {module}" if path else f"# {name}: the function that was audited"]
     bound_ = "".join(f", {key}={value!r}" for key, value in stored["parameters"].items())
     wrapper = {"batched": "dpaudit.batched", "built in the worker": "dpaudit.built_by"}.get(stored["kind"])
+    if stored["kind"].startswith(ADAPTED):
+        wrapper = stored["kind"]
     if wrapper is None and bound_:
         wrapper, head = "functools.partial", ["import functools", *head]
     return head, name if wrapper is None else f"{wrapper}({name}{bound_})"

@@ -1,0 +1,12 @@
+"""Mechanisms of other libraries as audits take them, with the claim that the object itself makes where it can.
+
+Nothing of a library is imported here, and what an adapter needs of one only when it is used.
+"""
+
+from dpaudit.adapters.accountants import autodp, dp_accounting
+from dpaudit.adapters.adapted import Adapted
+from dpaudit.adapters.estimators import diffprivlib, estimator
+from dpaudit.adapters.measurements import opendp
+from dpaudit.adapters.values import local
+
+__all__ = ["Adapted", "autodp", "diffprivlib", "dp_accounting", "estimator", "local", "opendp"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit import validate
+from dpaudit.adapters.adapted import offered
 from dpaudit.auditing import AuditSpec, repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import FEWEST_RUNS
@@ -82,9 +83,8 @@ def audit(
     `representation=True` also looks at the bits of floating-point outputs, a finding of its own. `detect`, such as
     {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have, its search counted in
     (`AuditResult.power_reached`). `controls` repeats spiked controls so many times: the same audit of the mechanism
-    with a known leak put into it, in each place that its outputs have. `upper` is an upper bound on the loss that is
-    known from elsewhere (a `dpaudit.UpperBound`): the result shows both together, and its verdict stays the audit's
-    own. An entry of the catalogue brings the exact loss of its pair.
+    with a known leak put into it, in each place that its outputs have. `upper` (a `dpaudit.UpperBound`) is known from
+    elsewhere; the verdict stays the audit's own. A mechanism of `dpaudit.adapters` brings claim and pairs of its own.
 
     Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
 
@@ -181,6 +181,7 @@ def pose(
     **options: Any,
 ) -> PosedQuestion:
     """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, every one of them."""
+    claim, pair, pairs = offered(mechanism, claim, epsilon, pair, pairs)
     stated = _claim(claim, epsilon, delta, relation)
     if upper is not None:
         _check_upper(upper)

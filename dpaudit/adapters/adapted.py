@@ -73,3 +73,20 @@ class Adapted(ABC):
     def with_parameters(self, parameters: Mapping[str, Any]) -> Self:
         """The same with more parameters given."""
         return replace(self, parameters={**self.parameters, **parameters})
+
+
+def offered(mechanism: Any, claim: Any, epsilon: float | None, pair: Any, pairs: Any) -> tuple[Any, Any, Any]:
+    """Claim, pair and pairs of an audit: of an adapted mechanism its own where none are given, the pairs checked."""
+    if not isinstance(mechanism, Adapted):
+        return claim, pair, pairs
+    if claim is None and epsilon is None:
+        claim = mechanism.claim
+    if pair is not None:
+        return claim, mechanism.checked(AdjacentPair.of(pair)), pairs
+    given = pairs or mechanism.pairs or None
+    if given is None:
+        return claim, None, None
+    if not isinstance(given, list | tuple):
+        raise InvalidSpec(f"pairs of an adapted mechanism are a list, each to be checked, got {type(given).__name__}")
+    named = (AdjacentPair.of(each, f"pair {at}") for at, each in enumerate(given))
+    return claim, None, tuple(map(mechanism.checked, named))

@@ -78,7 +78,7 @@ def opendp(make: Callable[..., Any], d_in: float = 1, **parameters: Any) -> Open
 
         dpaudit.audit(dpaudit.adapters.opendp(laplace, d_in=1), pair=(0, 1))
     """
-    if isinstance(make, Measurement | Query):
+    if isinstance(make, Measurement | Query) and not isinstance(make, type):
         raise InvalidSpec("an object of opendp cannot be sent to workers: give the function that makes it")
     check_callable("adapters.opendp", make)
     library = sys.modules.get("opendp.mod")

@@ -1,0 +1,203 @@
+"""Adapters, on fakes with the shape of the libraries; the real ones run in `audits/libraries/adapters.py`."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import adapters
+from tests.cases import for_each
+
+CONTROL = {"runs": 4_000, "confidence": 1 - 1e-6, "n_jobs": 1}  # a sound mechanism is refuted once in a million
+
+
+class Everything:
+    def member(self, val: Any) -> bool:
+        return val is not None
+
+
+@dataclass
+class Measured:
+    """A measurement as opendp's looks from outside."""
+
+    input_metric: object = "AbsoluteDistance(i32)"
+    output_measure: object = "MaxDivergence"
+    value: Any = None
+    input_domain: Any = None
+
+    def __post_init__(self) -> None:
+        self.input_domain = Everything()
+
+    def __call__(self, arg: Any) -> Any:
+        return arg + np.random.default_rng().geometric(0.5) - np.random.default_rng().geometric(0.5)
+
+    def map(self, d_in: Any) -> Any:
+        return math.log(2.0) * d_in if self.value is None else self.value
+
+
+class Curve:
+    def epsilon(self, delta: float) -> float:
+        return -math.log(delta)
+
+
+@for_each(
+    "measure, value, claim",
+    [
+        ("MaxDivergence", 1.5, dpaudit.PureDP(1.5)),
+        ("MaxDivergence(f64)", 1.5, dpaudit.PureDP(1.5)),
+        ("Approximate(MaxDivergence)", (1.0, 1e-6), dpaudit.ApproximateDP(1.0, 1e-6)),
+        ("FixedSmoothedMaxDivergence(f64)", (1.0, 1e-6), dpaudit.ApproximateDP(1.0, 1e-6)),
+        ("ZeroConcentratedDivergence", 0.5, dpaudit.ZeroConcentratedDP(0.5)),
+        ("Approximate(ZeroConcentratedDivergence)", (0.5, 0.0), dpaudit.ZeroConcentratedDP(0.5)),
+    ],
+)
+def test_the_claim_of_opendp_is_its_map(measure: str, value: Any, claim: Any) -> None:
+    assert adapters.opendp(lambda: Measured(output_measure=measure, value=value)).claim == claim
+
+
+def test_curves_of_opendp_are_never_made_stronger() -> None:
+    for measure, value, more in (
+        ("SmoothedMaxDivergence", Curve(), 0.0),
+        ("Approximate(SmoothedMaxDivergence)", (Curve(), 1e-3), 1e-3),
+        ("Approximate(ZeroConcentratedDivergence)", (0.5, 1e-3), 1e-3),
+    ):
+        claim: Any = adapters.opendp(lambda m=measure, v=value: Measured(output_measure=m, value=v)).claim
+        own = dpaudit.ZeroConcentratedDP(0.5).epsilon_at if isinstance(value, tuple) and more else Curve().epsilon
+        own = Curve().epsilon if "Smoothed" in measure else own
+        assert len(claim.curve) == 12
+        assert all(
+            delta > d + more >= 0 and epsilon == own(d)
+            for (epsilon, delta), d in zip(claim.curve, (10.0**-k for k in range(1, 13)), strict=True)
+        )
+
+
+@for_each(
+    "metric, d_in, near, far, relation",
+    [
+        ("AbsoluteDistance(f64)", 1.0, (0.5, 1.5), (0.0, 1.5), None),
+        ("L1Distance(f64)", 1.0, ([0.0, 0.5], [0.5, 0.0]), ([0.0, 1.0], [0.5, 0.0]), None),
+        ("L2Distance(f64)", 5.0, ([0.0, 4.0], [3.0, 0.0]), ([0.0, 4.5], [3.0, 0.0]), None),
+        ("SymmetricDistance()", 1, ([1, 2], [2]), ([1, 2], [2, 3]), "add_or_remove_one"),
+        ("SymmetricDistance()", 2, ([1, 2], [2, 3]), ([1, 2], [3, 4]), "replace_one"),
+        ("InsertDeleteDistance()", 1, ([1, 2, 3], [1, 3]), ([1, 2], [2, 1]), "add_or_remove_one"),
+        ("ChangeOneDistance()", 1, ([1, 2], [3, 1]), ([1, 2], [3, 4]), "replace_one"),
+        ("HammingDistance()", 1, ([1, 2], [1, 3]), ([1, 2], [2, 1]), "replace_one"),
+        ("DiscreteDistance()", 1, (True, False), (None, False), "local"),
+    ],
+)
+def test_pairs_are_held_to_metric_and_domain_of_opendp(
+    metric: str, d_in: Any, near: Any, far: Any, relation: str | None
+) -> None:
+    adapted = adapters.opendp(lambda: Measured(input_metric=metric), d_in)
+    assert adapted.claim.relation is dpaudit.Relation.of(relation)
+    adapted.checked(dpaudit.AdjacentPair(*near)).check(adapted.claim.relation)
+    with pytest.raises(dpaudit.InvalidSpec, match=r"d_in|input|not in"):
+        adapted.checked(dpaudit.AdjacentPair(*far))
+
+
+def test_an_audit_takes_the_claim_of_opendp_and_a_halved_map_is_refuted() -> None:
+    sound = dpaudit.audit(adapters.opendp(Measured), pair=(0, 1), **CONTROL)  # type: ignore[arg-type]
+    assert sound.verdict is dpaudit.Verdict.NOT_REFUTED
+    assert sound.spec["claim"]["epsilon"] == math.log(2.0)
+    assert sound.spec["pairs"][0]["sensitivity"] == 1.0
+    broken = adapters.opendp(lambda: Measured(value=math.log(2.0) / 4))
+    assert dpaudit.audit(broken, pair=(0, 1), **CONTROL).verdict is dpaudit.Verdict.REFUTED  # type: ignore[arg-type]
+
+
+@for_each(
+    "make, words",
+    [
+        (lambda: adapters.opendp(Measured()), "give the function that makes it"),
+        (lambda: adapters.opendp(lambda: 3).claim, "must return a Measurement"),
+        (lambda: adapters.opendp(lambda: Measured(output_measure="RenyiDivergence")).claim, "no claim form"),
+        (lambda: adapters.opendp(3), "takes a function"),  # type: ignore[arg-type]
+        (lambda: adapters.diffprivlib(Laplace(epsilon=1.0)), "give the class"),
+        (lambda: adapters.diffprivlib(Model).claim, "states no epsilon"),
+        (lambda: adapters.estimator(Model).open().call(([[1.0]], [0]), np.random.default_rng(1)), "a table of rows"),
+        (lambda: adapters.local(Model, [1]), "at least two values"),
+        (lambda: dpaudit.audit(adapters.opendp(Measured), pairs=iter([(0, 1)])), "are a list"),
+    ],
+)
+def test_bad_input_is_one_line(make: Any, words: str) -> None:
+    with pytest.raises(dpaudit.InvalidSpec, match=words) as said:
+        make()
+    assert "\n" not in str(said.value)
+
+
+class Laplace:
+    """A mechanism as those of diffprivlib are."""
+
+    def __init__(self, *, epsilon: float, random_state: Any = None) -> None:
+        self.epsilon, self._rng = epsilon, random_state
+
+    def randomise(self, value: float) -> float:
+        return float(value + self._rng.laplace(scale=1.0 / self.epsilon))
+
+
+class Model:
+    def __init__(self, *, scale: float = 1.0, random_state: Any = None) -> None:
+        self.scale, self.random_state = scale, random_state
+
+    def fit(self, X: Any, y: Any) -> Model:  # noqa: N803
+        self.sums_ = np.array([X[y == label].sum(axis=0) for label in (0, 1)])
+        self.sums_ = self.sums_ + self.random_state.laplace(scale=self.scale, size=self.sums_.shape)
+        self.trees_ = [print]
+        return self
+
+
+def test_diffprivlib_draws_from_the_stream_of_the_audit() -> None:
+    adapted = adapters.diffprivlib(Laplace, epsilon=1.0)
+    found = dpaudit.audit(adapted, pair=(0.0, 1.0), **CONTROL)  # type: ignore[arg-type]
+    assert found.reproducible
+    assert found.verdict is dpaudit.Verdict.NOT_REFUTED
+    assert found.spec["claim"] == dpaudit.PureDP(1.0).to_dict()
+    assert "random_state from rng" in found.spec["mechanism"]["name"]
+    again = dpaudit.audit(adapted, pair=(0.0, 1.0), **CONTROL)  # type: ignore[arg-type]
+    assert again.evidence == found.evidence
+
+
+def test_an_estimator_shows_all_that_it_learned_and_names_the_rest() -> None:
+    rng = np.random.default_rng(3)
+    call = adapters.estimator(Model, label=-1, scale=0.0).open().call
+    found = call([[1.0, 2.0, 0], [3.0, 4.0, 1]], rng)
+    assert found == {"sums_": [[1.0, 2.0], [3.0, 4.0]], "not shown": ["trees_[0]: builtin_function_or_method"]}
+    assert call({"X": [[1.0, 2.0], [3.0, 4.0]], "y": [0, 1]}, rng) == found  # type: ignore[comparison-overlap]
+
+
+def test_local_finds_the_worst_pair_of_values() -> None:
+    def report(value: int, rng: np.random.Generator) -> int:
+        keeps = 0.9 if value == 3 else 0.5
+        return value if rng.random() < keeps else int(rng.integers(5))
+
+    adapted = adapters.local(report, range(5), epsilon=math.log(0.6 / 0.1))
+    assert len(adapted.pairs) == 10
+    found = dpaudit.audit(adapted, **{**CONTROL, "runs": 20_000})  # type: ignore[arg-type]
+    assert found.verdict is dpaudit.Verdict.REFUTED
+    assert "3" in found.spec["pairs"][found.witness.pair]["name"]
+
+
+def test_an_accountant_is_never_made_stronger() -> None:
+    class Distribution:
+        def get_delta_for_epsilon(self, epsilon: float) -> float:
+            return max(0.0, 0.9 - epsilon)
+
+    claim: Any = adapters.dp_accounting(Distribution())
+    assert claim.relation is dpaudit.Relation.ADD_OR_REMOVE_ONE
+    assert all(delta > max(0.0, 0.9 - epsilon) for epsilon, delta in claim.curve)
+
+
+def test_each_target_of_the_page_takes_five_lines_at_most() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how" / "adapters.md").read_text(encoding="utf-8")
+    blocks = [text for text in re.findall(r"^```python[^\n]*\n(.*?)^```$", page, re.M | re.S) if "# target" in text]
+    targets = [part for text in blocks for part in re.split(r"^# target.*\n", text, flags=re.M)[1:]]
+    for part in targets:
+        lines = [line for line in part.splitlines() if line.strip() and not line.startswith(("import ", "from "))]
+        assert len(lines) <= 5, part
+    assert len(targets) == 6

@@ -150,15 +150,20 @@ def test_a_library_audit_names_a_function_beside_it(path: Path, table: dict[str,
     module, name = table["mechanism"].split(":")
     tree = ast.parse((path.parent / f"{module}.py").read_text(encoding="utf-8"))
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    values = {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}  # type: ignore[attr-defined]
+    assigned = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    values = {name.id for target in assigned for name in ast.walk(target) if isinstance(name, ast.Name)}
     assert name in functions | values
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert not any(each is not None and each.startswith("dpaudit") for each in imported), (
         "public names only: dpaudit.NAME"
     )
-    pinned = (path.parent / "requirements.txt").read_text(encoding="utf-8")
-    assert all("==" in line for line in pinned.splitlines())
-    assert table["requires"]
+    environment = tomllib.loads(path.read_text(encoding="utf-8")).get("environment")
+    if environment is None:
+        pinned = (path.parent / "requirements.txt").read_text(encoding="utf-8")
+        assert all("==" in line for line in pinned.splitlines())
+        assert table["requires"]
+    else:
+        assert "==" in environment["requirements"][0]
 
 
 # --- power: a broken mechanism that is not refuted would be a failed suite, so each has an event that shows it --------

@@ -81,7 +81,7 @@ def test_what_is_no_strategy_of_pairs(strategy: Any, message: str) -> None:
 def test_the_door_takes_a_strategy() -> None:
     assert is_strategy(LEAVES)
     assert not is_strategy([([1], [])])
-    others = dict.fromkeys(("pair", "claim", "max_time_s", "upper"))
+    others = dict.fromkeys(("pair", "claim", "parameters", "max_time_s", "upper"))
     keywords = {**others, "pairs": LEAVES, "epsilon": 1.0, "delta": 0.0, "relation": "add_or_remove_one", "seed": 3}
     question = pose(lambda rows, rng: len(rows), **keywords)
     assert [pair.open() for pair in question.pairs] == pairs_of(LEAVES, 3)

@@ -31,7 +31,6 @@ TABLES = (
     "fuzz",
     "hostile",
     "deadline",
-    "fixed_batches",
     "faults",
     "damaged",
     "channels",

@@ -27,7 +27,7 @@ from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import FIXED, arrays_of, kept
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.sinks import Sink, begun
-from dpaudit.sampling.streams import Shard, calls, flips, parts, sides_of
+from dpaudit.sampling.streams import Shard, calls, flips, sides_of
 from dpaudit.sampling.tally import Tally
 from dpaudit.sampling.watch import Reducer
 
@@ -129,8 +129,7 @@ class Worker:
             both = self.pairs[pair]
             return encode_objects(run_each(self.opened.call, (both[side] for side in sides.tolist()), rng, None))
         stretches = [(side, len(list(runs))) for side, runs in groupby(sides.tolist())]
-        work = [(int(side), part) for side, runs in stretches for part in parts(runs, self.opened.size or runs)]
-        return concatenate([self._call(pair, side, runs, rng, None) for side, runs in work])
+        return concatenate([self._call(pair, int(side), runs, rng, None) for side, runs in stretches])
 
     def check_datasets(self) -> None:
         """Raises `UnsoundAudit` where a run has changed a dataset."""
@@ -177,13 +176,12 @@ class Worker:
         return self.tally
 
     def _batched(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
-        for start, runs, side in calls(coins, shard.runs, self.batch, self.opened.size):
+        for start, runs, side in calls(coins, shard.runs, self.batch):
             with _ONE_AT_A_TIME if self.job.key in _REUSING else nullcontext():
                 outputs = self._call(shard.pair, side, runs, rng, sink.wanted)
             sink.call(start, outputs, side)
 
     def _call(self, pair: int, side: int, runs: int, rng: np.random.Generator, wanted: Wanted) -> Outputs:
-        counted, runs = runs, self.opened.size or runs
         try:
             call, limit = self.opened.call, self.job.run_timeout_s
             if limit is not None and self.opened.limited is not None:
@@ -198,15 +196,11 @@ class Worker:
                 f"a batched call for {runs} runs took longer than run_timeout_s = {limit:g} allows; no verdict"
             ) from None
         except BaseException as error:
-            told = self._failed(error, side, runs)
-            if self.opened.size:  # one run of many has raised, so no call can stand for one run
-                raise UnsoundAudit(f"{told}; no verdict: without size, each run is called alone then") from None
-            raise BatchFailed(told) from None
+            raise BatchFailed(self._failed(error, side, runs)) from None
         held, self.last = self.last, raw
         if any(np.may_share_memory(one, other) for one in arrays_of(held) for other in arrays_of(raw)):
             _REUSING.add(self.job.key)  # the probe finds out, before there are threads
-        found = encode_batch(raw, runs, wanted)
-        return found if counted == runs else found.take(np.arange(counted))
+        return encode_batch(raw, runs, wanted)
 
     def _failed(self, error: BaseException, side: int, runs: int) -> str:
         where = "second" if side else "first"

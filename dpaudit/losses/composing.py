@@ -7,12 +7,12 @@ more (Kairouz, Oh & Viswanath 2015, The composition theorem for differential pri
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from dpaudit.arrays import Reals
 from dpaudit.losses.discrete import delta_of
+from dpaudit.losses.normal import least
 
 _NODES = 20  # of Gauss-Legendre, for each unit cell of the sum of uniforms: exact to rounding for k up to 30 or so
 
@@ -67,7 +67,7 @@ def responses_epsilon(k: int, epsilon: float, delta: float) -> float:
     >>> round(responses_epsilon(10_000, 1 / 800, math.exp(-32)), 4)
     0.8916
     """
-    return _least(lambda at: responses_delta(k, epsilon, at), k * epsilon, delta)
+    return least(lambda at: responses_delta(k, epsilon, at), k * epsilon, delta)
 
 
 def laplace_delta(k: int, epsilon: float, at: float) -> float:
@@ -100,7 +100,7 @@ def laplace_epsilon(k: int, epsilon: float, delta: float) -> float:
     >>> round(laplace_epsilon(1, 1.0, 0.221199), 4)
     0.5
     """
-    return _least(lambda at: laplace_delta(k, epsilon, at), k * epsilon, delta)
+    return least(lambda at: laplace_delta(k, epsilon, at), k * epsilon, delta)
 
 
 def _hinge(x: Reals, k: int, epsilon: float, at: float) -> Reals:
@@ -121,14 +121,3 @@ def _spread(k: int, epsilon: float, within: Reals) -> Reals:
             ways = math.comb(k, smooth) * math.comb(k - smooth, j)
             total[j : j + smooth] += ways * epsilon**smooth * spline
     return total
-
-
-def _least(delta_at: Callable[[float], float], most: float, delta: float) -> float:
-    """The least epsilon in [0, most] at which the falling `delta_at` is at most delta."""
-    if delta_at(0.0) <= delta:
-        return 0.0
-    low, high = 0.0, most
-    while high - low > 1e-13 * most:
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
-    return high

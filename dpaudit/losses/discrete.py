@@ -41,10 +41,10 @@ def epsilon_of(first: Reals, second: Reals, delta: float) -> float:
     >>> round(epsilon_of(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.05), 4)
     1.0296
     """
-    return max(_one_way(first, second, delta), _one_way(second, first, delta), 0.0)
+    return max(one_way_epsilon(first, second, delta), one_way_epsilon(second, first, delta), 0.0)
 
 
-def _one_way(p: Reals, q: Reals, delta: float) -> float:
+def one_way_epsilon(p: Reals, q: Reals, delta: float) -> float:
     """ln of the largest (P(S) - delta) / Q(S): the outcomes of largest ratio are taken as long as they raise it."""
     order = np.argsort(-log_ratios(p, q))
     hits, misses = np.cumsum(p[order]), np.cumsum(q[order])

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.losses.discrete import log_ratios
+from dpaudit.losses.discrete import one_way_epsilon
 
 
 def max_divergence(first: Reals, second: Reals, delta: float = 0.0) -> float:
@@ -24,15 +24,7 @@ def max_divergence(first: Reals, second: Reals, delta: float = 0.0) -> float:
     >>> round(max_divergence(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.05), 4)  # log2 of 2.8
     1.4854
     """
-    p, q = np.ravel(first), np.ravel(second)
-    order = np.argsort(-log_ratios(p, q))
-    hits, misses = np.cumsum(p[order]), np.cumsum(q[order])
-    enough = hits > delta
-    if np.any(enough & (misses == 0.0)):
-        return math.inf
-    if not enough.any():
-        return -math.inf
-    return float(np.max(np.log2((hits[enough] - delta) / misses[enough])))
+    return one_way_epsilon(np.ravel(first), np.ravel(second), delta) / math.log(2.0)
 
 
 def independent(joint: Reals) -> Reals:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
+
+from dpaudit.claims.crossing import crossing
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -26,13 +29,12 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     >>> round(gaussian_epsilon(1e-5, 1.0), 4)
     4.3772
     """
-    if gaussian_delta(0.0, mu) <= delta:
-        return 0.0
-    low, high = 0.0, mu * (mu / 2.0 + 40.0)  # at the upper end delta is below 1e-300
-    for _ in range(200):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
-    return high
+    return least(lambda at: gaussian_delta(at, mu), mu * (mu / 2.0 + 40.0), delta)  # there delta is below 1e-300
+
+
+def least(delta_at: Callable[[float], float], most: float, delta: float) -> float:
+    """The least epsilon in [0, most] at which the falling `delta_at` is at most delta, to the last digits."""
+    return crossing(lambda at: delta_at(at) - delta, 0.0, most)[1] if delta_at(0.0) > delta else 0.0
 
 
 @lru_cache(maxsize=256)

@@ -27,12 +27,17 @@ def largest(function: Callable[[Reals], Reals], low: float, high: float, knots: 
     -0.0
     """
     grid = np.unique(np.concatenate([np.linspace(low, high, _COARSE), [x for x in knots if low <= x <= high]]))
+    return highest(function, grid, _FINE, _ROUNDS)
+
+
+def highest(function: Callable[[Reals], Reals], grid: Reals, points: int, rounds: int) -> float:
+    """The highest value on a grid, then on finer ones of so many points, each around the best point of the last."""
     best = -np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         values = function(grid)
         place = int(np.argmax(values))
         best = max(best, float(values[place]))
-        grid = np.linspace(grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)], _FINE)
+        grid = np.linspace(grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)], points)
     return best
 
 

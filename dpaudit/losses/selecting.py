@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from dpaudit.arrays import Reals
 from dpaudit.losses.comparisons import below, density, panels
+from dpaudit.losses.released import highest
 
 _POINTS = 4_001  # of the grid of released values; two zooms then leave an error of about 1e-12
 _TAIL = 40.0  # scales of noise beyond which a released value says no more
@@ -117,17 +117,7 @@ def releasing(first: Reals, second: Reals, scale: float, *, index: bool) -> floa
         ratios = _densities(first, values, scale, index) - _densities(second, values, scale, index)
         return np.asarray(np.max(np.abs(ratios), axis=0))
 
-    return _largest(apart, grid)
-
-
-def _largest(function: Callable[[Reals], Reals], grid: Reals) -> float:
-    """The largest value on a grid, which is then refined around its best place, twice."""
-    for _ in range(3):
-        values = function(grid)
-        best = int(np.argmax(values))
-        largest = float(values[best])
-        grid = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)], _POINTS)
-    return largest
+    return highest(apart, grid, _POINTS, rounds=3)
 
 
 def _densities(answers: Reals, values: Reals, scale: float, index: bool) -> Reals:
@@ -180,4 +170,4 @@ def largest_one_sided(first: Reals, second: Reals, scale: float) -> float:
         return np.asarray(under.sum(axis=0) + np.logaddexp.reduce(-gaps - under, axis=0))
 
     grid = scale * np.concatenate([[1e-12], np.linspace(0.0, _TAIL, 10 * _POINTS)[1:]])
-    return _largest(lambda above: np.abs(density(first, above) - density(second, above)), grid)
+    return highest(lambda above: np.abs(density(first, above) - density(second, above)), grid, _POINTS, rounds=3)

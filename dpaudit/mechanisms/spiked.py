@@ -79,8 +79,8 @@ class _Changed(ABC):
         limited = inner.limited
         return replace(
             inner,
-            call=self._per_run(inner.call) if inner.per_run else self._batched(inner.call),
-            limited=None if limited is None else lambda limit_s: self._batched(limited(limit_s)),
+            call=self._per_run(inner.call) if inner.per_run else self._batched(inner.call, inner.size),
+            limited=None if limited is None else lambda limit_s: self._batched(limited(limit_s), inner.size),
         )
 
     def describe(self) -> Description:
@@ -91,7 +91,7 @@ class _Changed(ABC):
     def _per_run(self, call: Callable[..., Any]) -> Callable[..., Any]: ...
 
     @abstractmethod
-    def _batched(self, call: Callable[..., Any]) -> Callable[..., Any]: ...
+    def _batched(self, call: Callable[..., Any], size: int) -> Callable[..., Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Spiked(_Changed):
 
         return run
 
-    def _batched(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _batched(self, call: Callable[..., Any], size: int) -> Callable[..., Any]:
         both = self.p + self.q
 
         def runs(side: Side, count: int, rng: np.random.Generator) -> Any:
@@ -149,7 +149,7 @@ class Spiked(_Changed):
             if len(rows) == 0:
                 return found
             signs = np.where((draws[rows] < self.p) == side.first, 1, -1)
-            others = call(side.reference, len(rows), rng)
+            others = _at(call(side.reference, size, rng), rows) if size else call(side.reference, len(rows), rng)
             return _with_rows(found, rows, self.mark.of_all(others, signs, rng.random(len(rows))))
 
         return runs
@@ -165,7 +165,7 @@ class EntriesShown(_Changed):
     def _per_run(self, call: Callable[..., Any]) -> Callable[..., Any]:
         return lambda data, rng: _looked_at(call(data, rng))
 
-    def _batched(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _batched(self, call: Callable[..., Any], size: int) -> Callable[..., Any]:
         return lambda data, count, rng: [_looked_at(output) for output in _each(call(data, count, rng))]
 
 
@@ -192,6 +192,15 @@ def far_outside(largest: float) -> float:
     256.0
     """
     return math.ldexp(1.0, min(1000, math.frexp(16.0 * (1.0 + min(largest, 1e300)))[1]))
+
+
+def _at(found: Any, rows: Places) -> Any:
+    """Some outputs of a batch."""
+    if isinstance(found, tuple):
+        return tuple(_at(part, rows) for part in found)
+    if isinstance(found, dict):
+        return {key: _at(part, rows) for key, part in found.items()}
+    return [found[row] for row in rows] if isinstance(found, list) else found[rows]
 
 
 def _with_rows(found: Any, rows: Places, others: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -34,6 +35,16 @@ class Enclosure:
     def middle(self) -> float:
         """The number to print: halfway between the ends."""
         return self.lower if self.exact else self.lower + (self.upper - self.lower) / 2.0
+
+
+def largest(ways: Iterable[Enclosure]) -> Enclosure:
+    """The largest of some numbers.
+
+    >>> largest([Enclosure(0.0, 0.5), Enclosure(0.25, 0.25)])
+    Enclosure(lower=0.25, upper=0.5)
+    """
+    lower, upper = zip(*((way.lower, way.upper) for way in ways), strict=True)
+    return Enclosure(max(lower), max(upper))
 
 
 def of_ball(ball: Any) -> Enclosure:

@@ -7,7 +7,6 @@ ratios. The least epsilon at a delta is the logarithm of a rational number.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,14 +17,11 @@ import numpy as np
 from dpaudit.arrays import Reals
 from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.enclosure import BITS, Enclosure, ball, of_ball, of_log
-from dpaudit.verify.replay.losses import ratio_at
-from dpaudit.verify.requirement import flint
+from dpaudit.verify.enclosure import Enclosure, largest, of_log
+from dpaudit.verify.replay.losses import Atoms, atoms_of, delta_at, in_order, ratio_at
 
 MOST_PRODUCTS = 20_000  # of fractions that an exact composition may take; beyond it the grid is used
 CLOSE = Fraction(1, 10**9)  # by which probabilities given as floats may miss a sum of 1
-
-Atoms = Mapping[Fraction | None, tuple[Fraction, Fraction]]  # p / q (None: q = 0) to P and Q of all with this ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +70,12 @@ class FinitePair:
 
     def atoms(self) -> Atoms:
         """The outputs taken together by their ratio."""
-        found: defaultdict[Fraction | None, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
-        for p, q in zip(self.first, self.second, strict=True):
-            if p or q:
-                both = found[p / q if q else None]
-                both[0] += p
-                both[1] += q
-        return {ratio: (p, q) for ratio, (p, q) in found.items()}
+        return atoms_of(zip(self.first, self.second, strict=True))
 
     def largest_loss(self) -> float:
         """The largest |ln(p / q)| where it is finite."""
         ratios = [ratio for ratio in self.atoms() if ratio]
-        return max((abs(_log(ratio)) for ratio in ratios), default=0.0)
+        return max((abs(math.log(each.numerator) - math.log(each.denominator)) for each in ratios), default=0.0)
 
     def floats(self) -> tuple[Reals, Reals, tuple[float, float]]:
         """P and Q of the outputs that both can give, each [ratios]; how likely those are that the other cannot."""
@@ -110,15 +100,8 @@ def exact_composition(pairs: Sequence[FinitePair]) -> Atoms | None:
         left -= len(atoms) * len(total)
         if left < 0:
             return None
-        found: defaultdict[Fraction | None, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
-        for one, (p, q) in total.items():
-            for other, (more_p, more_q) in atoms.items():
-                both_p, both_q = p * more_p, q * more_q
-                if both_p or both_q:
-                    both = found[None if one is None or other is None else one * other]
-                    both[0] += both_p
-                    both[1] += both_q
-        total = {ratio: (p, q) for ratio, (p, q) in found.items()}
+        both = ((p * more_p, q * more_q) for p, q in total.values() for more_p, more_q in atoms.values())
+        total = atoms_of(both)
     return total
 
 
@@ -142,34 +125,13 @@ def exact_delta(atoms: Atoms, epsilon: float) -> Enclosure:
     >>> exact_delta(coin.atoms(), 0.0)
     Enclosure(lower=0.5, upper=0.5)
     """
-    deltas = [_delta_one_way(order, epsilon) for order in _orders(atoms)]
-    return Enclosure(max(0.0, *(each.lower for each in deltas)), min(1.0, max(each.upper for each in deltas)))
+    return largest(delta_at(order, Fraction(epsilon)) for order in _orders(atoms))
 
 
 def _orders(atoms: Atoms) -> Iterable[list[tuple[Fraction, Fraction]]]:
     """P and Q of the atoms, and Q and P, each from the largest ratio to the smallest."""
-    rising = sorted(ratio for ratio in atoms if ratio is not None)
-    forward = [atoms[None]] if None in atoms else []
-    forward += [atoms[ratio] for ratio in rising[::-1]]
-    yield forward
-    yield [(q, p) for p, q in reversed(forward)]
-
-
-def _delta_one_way(order: Sequence[tuple[Fraction, Fraction]], epsilon: float) -> Enclosure:
-    """The sum of the positive parts of p - e^epsilon q."""
-    if epsilon == 0.0:
-        value = sum((max(Fraction(0), p - q) for p, q in order), Fraction(0))
-        return Enclosure(-above(-value), above(value))
-    with flint().ctx.workprec(2 * BITS):
-        factor = ball(epsilon).exp()
-        total = flint().arb(0)
-        for p, q in order:
-            part = ball(p) - factor * ball(q)
-            if part > 0:
-                total += part
-            elif not part < 0:  # no rational number is e^epsilon: 400 bits have not told them apart
-                total = total.union(total + part)
-        return of_ball(total)
+    forward = in_order(atoms)
+    return forward, [(q, p) for p, q in reversed(forward)]
 
 
 def _law(name: str, probabilities: Sequence[Any]) -> tuple[Fraction, ...]:
@@ -184,7 +146,3 @@ def _law(name: str, probabilities: Sequence[Any]) -> tuple[Fraction, ...]:
     if total != 1 and (whole or abs(total - 1) > CLOSE):
         raise InvalidSpec(f"{name} must sum to 1, got {float(total):.12g}")
     return law if total == 1 else tuple(each / total for each in law)
-
-
-def _log(ratio: Fraction) -> float:
-    return math.log(ratio.numerator) - math.log(ratio.denominator)

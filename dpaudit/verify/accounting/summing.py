@@ -117,15 +117,23 @@ def cumulant(steps: Sequence[Repeated], tilt: float) -> float:
     return math.fsum(times * _log_mean(*_support(losses), tilt) for losses, times in steps)
 
 
+def _log_mean(values: Reals, logs: Reals, tilt: float) -> float:
+    from scipy.special import logsumexp
+
+    return float(logsumexp(tilt * values + logs))
+
+
 def tail(steps: Sequence[Repeated], tilt: float) -> Tail:
     """The sum's distribution around the losses that this tilt makes the likely ones."""
+    from scipy.fft import next_fast_len
+
     width = steps[0][0].width
     start = math.fsum(times * losses.start for losses, times in steps)
     low, high, level = _window(steps, tilt)
     full = sum(times * (len(losses.masses) - 1) for losses, times in steps) + 1
     first = max(0, math.floor((low - start) / width))
     size = min(full - first, math.ceil((high - low) / width) + 2)
-    length = _fast_length(max(2, size))
+    length = int(next_fast_len(max(2, size), real=True))
 
     spectrum: npt.NDArray[np.complex128] = np.ones(length // 2 + 1, np.complex128)
     places = np.arange(length // 2 + 1) / length
@@ -200,20 +208,11 @@ def _best(value: Callable[[float], float], between: tuple[float, float]) -> floa
 
     Any place would give a bound, a lower value a better one.
     """
-    low, high = (math.log(end) for end in between)
-    golden = (math.sqrt(5.0) - 1.0) / 2.0
-    one, two = high - golden * (high - low), low + golden * (high - low)
-    at_one, at_two = value(math.exp(one)), value(math.exp(two))
-    while high - low > 0.02:
-        if at_one <= at_two:
-            high, two, at_two = two, one, at_one
-            one = high - golden * (high - low)
-            at_one = value(math.exp(one))
-        else:
-            low, one, at_one = one, two, at_two
-            two = low + golden * (high - low)
-            at_two = value(math.exp(two))
-    return math.exp(one if at_one <= at_two else two)
+    from scipy.optimize import minimize_scalar
+
+    bounds = math.log(between[0]), math.log(between[1])
+    found = minimize_scalar(lambda x: value(math.exp(x)), bounds=bounds, method="bounded", options={"xatol": 0.02})
+    return math.exp(found.x)
 
 
 def _support(losses: Losses) -> tuple[Reals, Reals]:
@@ -222,20 +221,8 @@ def _support(losses: Losses) -> tuple[Reals, Reals]:
         return np.asarray(losses.start + losses.width * places), np.log(losses.masses)
 
 
-def _log_mean(values: Reals, logs: Reals, tilt: float) -> float:
-    exponents = tilt * values + logs
-    largest = float(np.max(exponents))
-    return largest + math.log(float(np.sum(np.exp(exponents - largest))))
-
-
 def _infinite(steps: Sequence[Repeated]) -> float:
     """The probability that some loss is infinite."""
     if any(losses.infinite >= 1.0 for losses, _ in steps):
         return 1.0
     return -math.expm1(math.fsum(times * math.log1p(-losses.infinite) for losses, times in steps))
-
-
-def _fast_length(size: int) -> int:
-    from scipy.fft import next_fast_len
-
-    return int(next_fast_len(size, real=True))

@@ -12,19 +12,8 @@ from fractions import Fraction
 from functools import partial
 from itertools import product
 
-from dpaudit.verify.alignment.forms import (
-    INDEX,
-    LENGTH,
-    ONE,
-    Atom,
-    Form,
-    at,
-    difference,
-    head,
-    number_of,
-    truth_at,
-    value_at,
-)
+from dpaudit.verify.alignment import forms
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, difference, head
 from dpaudit.verify.alignment.outline import TakenApart
 from dpaudit.verify.alignment.paths import PairedPath, Quantity
 from dpaudit.verify.alignment.potential import MOST_COMBINATIONS, Turns, cheaper, paid
@@ -281,12 +270,7 @@ def classes(found: TakenApart, answers: int) -> list[dict[str, int]]:
 def _starts(found: TakenApart) -> Iterator[Known]:
     names = [name for name, value in found.start.items() if isinstance(value, Quantity) and head(name) in value.form]
     for path in found.before:
-        known = {}
-        for name in names:
-            value = path.after.get(name)
-            if isinstance(value, Quantity) and (start := number_of(value.form)) is not None:
-                known[name] = start
-        yield frozenset(known.items())
+        yield frozenset((name, start) for name in names if (start := path.number(name)) is not None)
 
 
 def _steps(
@@ -295,12 +279,12 @@ def _steps(
     values: dict[Atom, Fraction] = {head(name): value for name, value in known.items()}
     values |= {INDEX: Fraction(index), LENGTH: Fraction(answers)}
     for path in found.loop:
-        if all(truth_at(met.condition, values) in (met.truth, None) for met in path.decisions):
+        if all(forms.truth_at(met.condition, values) in (met.truth, None) for met in path.decisions):
             after = {}
             for name in known:
                 value = path.after.get(name)
                 if isinstance(value, Quantity) and not value.moved:
-                    parts = {atom: value_at(atom, values) for atom in value.form if atom != ONE}
+                    parts = {atom: forms.value_at(atom, values) for atom in value.form if atom != ONE}
                     if None not in parts.values():
-                        after[name] = at(value.form, {a: v for a, v in parts.items() if v is not None})
+                        after[name] = forms.at(value.form, {a: v for a, v in parts.items() if v is not None})
             yield path, frozenset(after.items())

@@ -10,30 +10,10 @@ from itertools import chain
 from math import floor
 from typing import Any
 
-from dpaudit.verify.alignment.forms import (
-    INDEX,
-    LENGTH,
-    ONE,
-    Form,
-    Leaf,
-    add,
-    constant,
-    difference,
-    head,
-    number_of,
-    one,
-)
+from dpaudit.verify.alignment import forms
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, Leaf, add, head, one
 from dpaudit.verify.alignment.parameters import Parameters
-from dpaudit.verify.alignment.paths import (
-    Environment,
-    Follower,
-    Mark,
-    PairedOutput,
-    PairedPath,
-    PairedValue,
-    Quantity,
-    atom_quantity,
-)
+from dpaudit.verify.alignment.paths import Environment, Follower, Mark, PairedOutput, PairedPath, PairedValue, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.solver import SolverTerms
 from dpaudit.verify.alignment.unproved import NoProof
@@ -167,9 +147,9 @@ def _head_environment(
         if name in publics and name not in changed and _all_alike(starts):
             known[name] = starts[0]  # type: ignore[assignment]
         elif name not in publics:
-            known[name] = atom_quantity(head(name), difference(name))
+            known[name] = Quantity.of(head(name), forms.difference(name))
         elif all(start is None or isinstance(start, Quantity) for start in starts):
-            known[name] = atom_quantity(head(name))
+            known[name] = Quantity.of(head(name))
         else:
             known[name] = Mark(None, name)
     return known
@@ -247,20 +227,20 @@ def _counted(
     held: list[Formula] = []
     plain: dict[str, tuple[Fraction, dict[str, Fraction]]] = {}
     for name in names:
-        steps = {path.name: _added(path, name) for path in loop}
-        starts = {_start(path, name) for path in before}
+        steps = {path.name: path.number(name, one(head(name))) for path in loop}
+        starts = {path.number(name) for path in before}
         if None not in steps.values() and len(starts) == 1 and (first := starts.pop()) is not None:
             plain[name] = (first, {path: value for path, value in steps.items() if value is not None})
     bounds: dict[str, list[Rational]] = {name: [] for name in plain}
     for name, (start, added) in plain.items():
         if all(value >= 0 for value in added.values()):  # so it is never below where it starts
-            held.append(Leaf(">=", add(one(head(name)), constant(start), -1), {}))
+            held.append(Leaf(">=", add(one(head(name)), forms.constant(start), -1), {}))
             texts.append(f"{name} >= {start}")
         for end in _ends(loop, name):
             for step in range(-FURTHEST, FURTHEST + 1):
-                fact = Leaf("<=", add(add(one(head(name)), end, -1), constant(step), -1), {})
+                fact = Leaf("<=", add(add(one(head(name)), end, -1), forms.constant(step), -1), {})
                 if _inductive(fact, before, loop, held, parameters, terms):
-                    limit = _rational(add(end, constant(step)))
+                    limit = _rational(add(end, forms.constant(step)))
                     bounds[name].append(limit)
                     held.append(fact)
                     if (text := f"{name} <= {limit}") not in texts:
@@ -274,16 +254,6 @@ def _counted(
     return counters, tuple(texts), tuple(held)
 
 
-def _added(path: PairedPath, name: str) -> Fraction | None:
-    value = path.after.get(name)
-    return number_of(add(value.form, one(head(name)), -1)) if isinstance(value, Quantity) else None
-
-
-def _start(path: PairedPath, name: str) -> Fraction | None:
-    value = path.after.get(name)
-    return number_of(value.form) if isinstance(value, Quantity) else None
-
-
 def _ends(loop: list[PairedPath], name: str) -> list[Form]:
     """What the counter is compared with."""
     found: list[Form] = []
@@ -295,7 +265,7 @@ def _ends(loop: list[PairedPath], name: str) -> list[Form]:
                     continue
                 rest = {atom: -value / factor for atom, value in leaf.value.items() if atom not in (head(name), ONE)}
                 offset = -leaf.value.get(ONE, Fraction(0)) / factor
-                end = add(rest, constant(floor(offset)))
+                end = add(rest, forms.constant(floor(offset)))
                 if (
                     all(isinstance(atom, str) and (atom == ONE or atom.isidentifier()) for atom in end)
                     and end not in found

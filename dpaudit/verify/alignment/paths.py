@@ -6,23 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpaudit.verify.alignment.forms import (
-    ANSWER,
-    INDEX,
-    LENGTH,
-    MOVED,
-    ONE,
-    Atom,
-    Form,
-    Leaf,
-    Unread,
-    add,
-    constant,
-    drawn,
-    one,
-    scaled,
-    shift_of,
-)
+from dpaudit.verify.alignment import forms
+from dpaudit.verify.alignment.forms import MOVED, ONE, Atom, Form, Leaf, Unread, add, one
 from dpaudit.verify.alignment.rational import Rational, number, variable
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
@@ -39,6 +24,13 @@ class Quantity:
     form: Form
     moved: Form
     exact: Rational | None
+
+    @staticmethod
+    def of(atom: Atom, moved: Atom | None = None) -> Quantity:
+        """An atom as a number: public, or moved by another atom."""
+        if moved is not None:
+            return Quantity(one(atom), one(moved), None)
+        return Quantity(one(atom), {}, variable(atom) if isinstance(atom, str) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +90,11 @@ class PairedPath:
         """Its name in a proof."""
         return nodes.path_name(self.part, "".join("T" if met.truth else "F" for met in self.decisions))
 
+    def number(self, name: str, less: Form | None = None) -> Fraction | None:
+        """The number that a variable is at its end, or is more than a form; None where that is no number."""
+        value = self.after.get(name)
+        return forms.number_of(add(value.form, less or {}, -1)) if isinstance(value, Quantity) else None
+
     @property
     def taken(self) -> list[Formula]:
         """What holds on it, in the first run."""
@@ -117,13 +114,6 @@ def quantity(exact: Rational) -> Quantity:
     {'': Fraction(2, 1)}
     """
     return Quantity(_linear(exact), {}, exact)
-
-
-def atom_quantity(atom: Atom, moved: Atom | None = None) -> Quantity:
-    """An atom as a number: public, or moved by another atom."""
-    if moved is not None:
-        return Quantity(one(atom), one(moved), None)
-    return Quantity(one(atom), {}, variable(atom) if isinstance(atom, str) else None)
 
 
 class Follower:
@@ -156,7 +146,7 @@ class Follower:
                     if any(draw.name == target for draw in draws):
                         raise NoProof(f"the draw {target} is made twice on one path", line)
                     draws.append(PairedDraw(target, law, self._weight(scale, known, line), line))
-                    known[target] = Quantity(one(drawn(target)), one(shift_of(target)), None)
+                    known[target] = Quantity.of(forms.drawn(target), forms.shift_of(target))
                 case nodes.Emit(value, key, line):
                     place = None if key is None else self.value(key, known, line)
                     outputs.append(PairedOutput(self.value(value, known, line), place, line))
@@ -203,11 +193,11 @@ class Follower:
                     raise NoProof(f"{name} has no value here on every path", line)
                 return known[name]
             case nodes.Answer():
-                return atom_quantity(ANSWER, MOVED)
+                return Quantity.of(forms.ANSWER, MOVED)
             case nodes.Index():
-                return atom_quantity(INDEX)
+                return Quantity.of(forms.INDEX)
             case nodes.Length():
-                return atom_quantity(LENGTH)
+                return Quantity.of(forms.LENGTH)
             case nodes.Arithmetical(operation, left, right):
                 return _combined(operation, self._number(left, known, line), self._number(right, known, line), line)
             case nodes.Compared(order, left, right):
@@ -246,7 +236,7 @@ def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line:
             size = None if factor.exact is None else factor.exact.constant
             if size is not None:
                 exact = None if other.exact is None else other.exact * number(size)
-                return Quantity(scaled(other.form, size), scaled(other.moved, size), exact)
+                return Quantity(forms.scaled(other.form, size), forms.scaled(other.moved, size), exact)
         if left.exact is not None and right.exact is not None:
             return quantity(left.exact * right.exact)
         if left.exact is not None or right.exact is not None:
@@ -288,7 +278,7 @@ def _linear(exact: Rational) -> Form:
     """The form of a public number: linear in its names where it is, one atom of its own where not."""
     size = exact.constant
     if size is not None:
-        return constant(size)
+        return forms.constant(size)
     polynomial = exact.polynomial
     if polynomial is None or any(sum(power for _, power in monomial) > 1 for monomial, _ in polynomial.terms):
         return one(("rational", exact))

@@ -7,22 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.alignment.forms import (
-    ONE,
-    Atom,
-    Form,
-    Leaf,
-    add,
-    at,
-    constant,
-    difference,
-    holds,
-    public,
-    second,
-    shift_of,
-    substituted,
-    with_moves,
-)
+from dpaudit.verify.alignment import forms
+from dpaudit.verify.alignment.forms import ONE, Atom, Form, Leaf, at, constant, difference, shift_of
 from dpaudit.verify.alignment.paths import Mark, PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total
 from dpaudit.verify.alignment.scope import Corners, reach
@@ -108,31 +94,31 @@ class PathSearch:
     def _all_goals(self) -> Iterator[_Goal]:
         path = self._path
         for met in path.decisions:
-            if not public(met.condition):
+            if not forms.public(met.condition):
                 yield self._same(met.condition, met.truth)
         for output in path.outputs:
             if isinstance(output.key, Quantity) and output.key.moved:
                 raise NoProof("the place of an output is not public", output.line)
             if isinstance(output.value, Quantity):
                 yield self._zero(output.value.moved)
-            elif not isinstance(output.value, Mark) and not public(output.value):
+            elif not isinstance(output.value, Mark) and not forms.public(output.value):
                 yield self._same(output.value, None)
         for name, kept in self._after.items():
             value = path.after.get(name)
             if not isinstance(value, Quantity):
                 raise NoProof(f"{name} is not a number in every run", path.line)
             if kept.spread:
-                form = substituted(value.moved, self._known)
+                form = forms.substituted(value.moved, self._known)
                 yield _Goal(_needs(form), zero=form, bound=kept.value)
             else:
-                yield self._zero(add(value.moved, constant(kept.value), -1))
+                yield self._zero(forms.add(value.moved, constant(kept.value), -1))
 
     def _zero(self, moved: Form) -> _Goal:
-        form = substituted(moved, self._known)
+        form = forms.substituted(moved, self._known)
         return _Goal(_needs(form), zero=form)
 
     def _same(self, condition: Formula, truth: bool | None) -> _Goal:
-        formula = with_moves(condition, self._known)
+        formula = forms.with_moves(condition, self._known)
         needs = frozenset().union(*(_needs(leaf.moved) for leaf in leaves(formula, Leaf)))
         return _Goal(needs, same=formula, truth=truth)
 
@@ -166,15 +152,15 @@ class PathSearch:
     def _plausible(self, goal: _Goal, shifts: Mapping[str, Form]) -> bool:
         values: dict[Atom, Form] = {shift_of(name): form for name, form in shifts.items()}
         if goal.zero is not None:
-            form = substituted(goal.zero, values)
+            form = forms.substituted(goal.zero, values)
             return not form if goal.bound is None else self._bounded(form, goal.bound)
         assert goal.same is not None
-        moved = with_moves(goal.same, values)
+        moved = forms.with_moves(goal.same, values)
         if self._plain(moved, goal.truth):
             return True
         return all(
-            holds(second(_seen(moved, state)), state.values, state.unknown)
-            == (holds(goal.same, state.values, state.unknown) if goal.truth is None else goal.truth)
+            forms.holds(forms.second(_seen(moved, state)), state.values, state.unknown)
+            == (forms.holds(goal.same, state.values, state.unknown) if goal.truth is None else goal.truth)
             for state in self._states
         )
 
@@ -206,9 +192,9 @@ class PathSearch:
         for goal in self._goals:
             if goal.same is None:
                 continue
-            moved = with_moves(goal.same, values)
+            moved = forms.with_moves(goal.same, values)
             if not self._plain(moved, goal.truth):
-                later = self._terms.formula(second(moved))
+                later = self._terms.formula(forms.second(moved))
                 wanted = self._terms.formula(goal.same) if goal.truth is None else goal.truth
                 goals.append(later == wanted)
         for goal_term in goals:
@@ -248,7 +234,7 @@ class PathSearch:
         for name, kept in self._after.items():
             value = self._path.after[name]
             if kept.spread and isinstance(value, Quantity):
-                found[name] = substituted(substituted(value.moved, self._known), values)
+                found[name] = forms.substituted(forms.substituted(value.moved, self._known), values)
         return found
 
     def _choice(self, shifts: Mapping[str, Form]) -> Choice:
@@ -266,7 +252,7 @@ def _needs(form: Form) -> frozenset[str]:
 def _seen(formula: Formula, state: Counterexample) -> Formula:
     """The moves at a state as numbers: all their atoms have values there."""
     moves = {atom for leaf in leaves(formula, Leaf) for atom in leaf.moved if atom != ONE}
-    return with_moves(formula, {atom: constant(state.values.get(atom, Fraction(0))) for atom in moves})
+    return forms.with_moves(formula, {atom: constant(state.values.get(atom, Fraction(0))) for atom in moves})
 
 
 def _below(left: tuple[Fraction, ...], right: tuple[Fraction, ...]) -> bool:

@@ -11,22 +11,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpaudit.verify.alignment.forms import (
-    ANSWER,
-    INDEX,
-    MOVED,
-    ONE,
-    Atom,
-    Form,
-    Leaf,
-    add,
-    constant,
-    drawn,
-    head,
-    number_of,
-    one,
-    substituted,
-)
+from dpaudit.verify.alignment import forms
+from dpaudit.verify.alignment.forms import ANSWER, INDEX, MOVED, ONE, Atom, Form, Leaf, add, head, one
 from dpaudit.verify.alignment.lock_step import Shown
 from dpaudit.verify.alignment.outline import TakenApart
 from dpaudit.verify.alignment.paths import Mark, PairedPath, Quantity
@@ -128,14 +114,14 @@ def _other(race: Contest, shift: Form) -> dict[Atom, Form]:
     """The atoms of the second run in those of the first, and its own."""
     return {
         ANSWER: {ANSWER: Fraction(1), MOVED: Fraction(1)},
-        drawn(race.draw): add(one(drawn(race.draw)), shift),
+        forms.drawn(race.draw): add(one(forms.drawn(race.draw)), shift),
         head(race.best): one(head(race.best) + "'"),
         head(race.winner): one(head(race.winner) + "'"),
     }
 
 
 def _put(formula: Formula, values: dict[Atom, Form]) -> Formula:
-    return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, substituted(leaf.value, values), {}))
+    return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, forms.substituted(leaf.value, values), {}))
 
 
 def _best_after(race: Contest, path: PairedPath) -> Form:
@@ -145,7 +131,7 @@ def _best_after(race: Contest, path: PairedPath) -> Form:
 
 
 def _ahead(first: Form, second: Form, step: Fraction, order: Order) -> Formula:
-    return Leaf(order, add(add(second, first, -1), constant(step), -1), {})
+    return Leaf(order, add(add(second, first, -1), forms.constant(step), -1), {})
 
 
 def _at_head(race: Contest, fact: tuple[Fraction, Order]) -> Formula:
@@ -180,7 +166,7 @@ def _kept_before(race: Contest, fact: tuple[Fraction, Order]) -> bool:
     for first in race.found.loop:
         for second in race.found.loop:
             known = [_at_head(race, fact), *first.taken, *(_put(part, other) for part in second.taken)]
-            bests = _best_after(race, first), substituted(_best_after(race, second), other)
+            bests = _best_after(race, first), forms.substituted(_best_after(race, second), other)
             if not _shown(race, known, _ahead(*bests, *fact)):
                 return False
     return True
@@ -195,7 +181,7 @@ def _kept_after(race: Contest, step: Fraction) -> bool:
         known = [fact, later, *first.taken]
         ways = []
         for second in race.leaving:
-            bests = _best_after(race, first), substituted(_best_after(race, second), other)
+            bests = _best_after(race, first), forms.substituted(_best_after(race, second), other)
             ways.append(Both((*(_put(part, other) for part in second.taken), _ahead(*bests, step, "=="))))
         if not _shown(race, known, Either(tuple(ways))):
             return False
@@ -207,8 +193,8 @@ def _lead(race: Contest, shift: Form) -> Fraction | None:
     other, bests = _other(race, shift), [_best_after(race, path) for path in race.taking]
     if any(best != bests[0] for best in bests):
         return None
-    lead = add(substituted(bests[0], other), bests[0], -1)
-    return number_of(lead)
+    lead = add(forms.substituted(bests[0], other), bests[0], -1)
+    return forms.number_of(lead)
 
 
 def _won(race: Contest, shift: Form, fact: tuple[Fraction, Order]) -> bool:

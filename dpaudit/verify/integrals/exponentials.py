@@ -43,7 +43,8 @@ def integral(cut: Parts) -> Any:
         sign = -1 if part.inside > 0 else 1
         density = Wave(Fraction(1, 2) if cut.law == "laplace" else Fraction(1), sign, 0, cut.scale)
         place, weight = exponentials.wave(density, origin)
-        low, stride, found = _multiplied(_factors(part, origin, cut.unit, exponentials))
+        factors = [(_factor(each, part.inside, origin, cut.unit, exponentials), power) for each, power in part.factors]
+        low, stride, found = _multiplied(factors)
         total += weight * _integrated(found, place + low, stride, part, common)
     return total * arb(fmpq(common, cut.scale))
 
@@ -70,10 +71,6 @@ class _Exponentials:
         if value is None:
             value = self.known[key] = flint().arb(flint().fmpq(exponent, wave.scale)).exp()
         return wave.rate * (self.common // wave.scale), weight * value
-
-
-def _factors(part: Part, origin: int, unit: int, exponentials: _Exponentials) -> list[tuple[Sum, int]]:
-    return [(_factor(factor, part.inside, origin, unit, exponentials), power) for factor, power in part.factors]
 
 
 def _factor(factor: Certain, inside: int, origin: int, unit: int, exponentials: _Exponentials) -> Sum:

@@ -6,8 +6,8 @@ range is cut far out in the outer draw's tail, and a bound on what the tail hold
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import ceil, sqrt
+from collections.abc import Callable, Iterable
+from math import ceil, prod, sqrt
 from typing import Any
 
 from dpaudit.verify.enclosure import ball
@@ -69,10 +69,8 @@ def value(cut: Parts) -> Any:
     """The probability of a slice without an outer draw: a product, at the current precision."""
     total = flint().arb(0)
     for part in cut.parts:
-        product = flint().arb(1)
-        for factor, power in part.factors:
-            product *= _of_factor(factor, part, cut.unit)(flint().arb(0)) ** power
-        total += product
+        at_0 = (_of_factor(factor, part, cut.unit)(flint().arb(0)) ** power for factor, power in part.factors)
+        total += prod(at_0, start=flint().arb(1))
     return total
 
 
@@ -91,10 +89,8 @@ def _integrand(cut: Parts, part: Part) -> Function:
     functions = [(_of_factor(factor, part, cut.unit), power) for factor, power in part.factors]
 
     def integrand(t: Any) -> Any:
-        product = laws.density(law, sign * t / scale) / scale
-        for function, power in functions:
-            product *= function(t) ** power
-        return product
+        density = laws.density(law, sign * t / scale) / scale
+        return prod((function(t) ** power for function, power in functions), start=density)
 
     return integrand
 
@@ -103,13 +99,7 @@ def _of_factor(factor: Certain, part: Part, unit: int) -> Function:
     products = [[_of_term(term, part, unit) for term in product] for product in factor]
 
     def total(t: Any) -> Any:
-        whole = 0
-        for product in products:
-            found = flint().arb(1)
-            for function in product:
-                found = function(t) * found
-            whole = found + whole
-        return whole
+        return sum(prod((function(t) for function in product), start=flint().arb(1)) for product in products)
 
     return total
 
@@ -138,10 +128,7 @@ def _of_waves(term: Gap | DensityAt, part: Part, unit: int) -> Function:
     ]
 
     def total(t: Any) -> Any:
-        whole = 0
-        for weight, rate in found:
-            whole = (t * rate).exp() * weight + whole
-        return whole
+        return sum((t * rate).exp() * weight for weight, rate in found)
 
     return total
 
@@ -153,14 +140,10 @@ def _of_line(line: Whole, unit: int) -> Function:
 
 def _bound(part: Part, unit: int) -> Any:
     """A bound on the product of the factors of a part: probabilities are at most 1, densities have a highest value."""
-    product = flint().arb(1)
-    for factor, power in part.factors:
-        whole = flint().arb(0)
-        for terms in factor:
-            bound = flint().arb(1)
-            for term in terms:
-                if isinstance(term, DensityAt):
-                    bound *= laws.highest_density(term.law) * flint().fmpq(unit, term.scale)
-            whole += bound
-        product *= whole**power
-    return product
+    one = flint().arb(1)
+
+    def highest(terms: Iterable[Gap | DensityAt]) -> Any:
+        densities = (term for term in terms if isinstance(term, DensityAt))
+        return prod((laws.highest_density(t.law) * flint().fmpq(unit, t.scale) for t in densities), start=one)
+
+    return prod((sum(map(highest, factor)) ** power for factor, power in part.factors), start=one)

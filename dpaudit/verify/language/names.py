@@ -45,13 +45,21 @@ class Names:
 
     def error(self, node: ast.AST | int, construct: str, cure: str) -> OutsideLanguage:
         """The error for a place in the source."""
-        return OutsideLanguage(self.function, node if isinstance(node, int) else _line(node), construct, cure)
+        line = node if isinstance(node, int) else int(getattr(node, "lineno", 1))
+        return OutsideLanguage(self.function, line, construct, cure)
 
     def meant(self, node: ast.AST, found: nodes.Expression) -> nodes.Expression:
         """What a name stands for, in its place: k lines that each use the line before twice make 2^k parts."""
         self.copied += sum(1 for _ in islice(parts(found), MOST_COPIED))
         if self.copied >= MOST_COPIED:
             raise self.error(node, "names for expressions that grow so long", "write the numbers out")
+        return found
+
+    def without_length(self, node: ast.AST, found: nodes.Expression) -> nodes.Expression:
+        """An expression of a source's place, which holds no `len` of the data."""
+        if any(isinstance(part, nodes.Length) for part in parts(found)):
+            cure = "it may stand in range() and in conditions only"
+            raise self.error(node, "the number of answers in a value", cure)
         return found
 
     def named(self, stem: str) -> str:
@@ -144,7 +152,3 @@ def _kind(value: ast.expr | None) -> str:
         case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
             return "comparison"
     return "other"
-
-
-def _line(node: ast.AST) -> int:
-    return int(getattr(node, "lineno", 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -44,8 +45,7 @@ def finished(names: Names, program: nodes.Program) -> nodes.Program:
         program = _counted(names, program)
     if nodes.Emitted() in program.result:
         return program
-    loop = None if program.loop is None else _silent(program.loop)
-    return replace(program, before=_silent(program.before), loop=loop, after=_silent(program.after))
+    return _emitting(program, lambda emit: ())
 
 
 def emits(block: nodes.Block) -> list[nodes.Emit]:
@@ -118,34 +118,28 @@ def _largest(names: Names, program: nodes.Program) -> nodes.Program:
 
 
 def _counted(names: Names, program: nodes.Program) -> nodes.Program:
+    """The program with one more assignment after each output."""
     counter = f"len({names.container})"
-    start = nodes.Assign(counter, ZERO, 1)
-    loop = None if program.loop is None else _counting(program.loop, counter)
-    before = (start, *_counting(program.before, counter))
-    return replace(program, before=before, loop=loop, after=_counting(program.after, counter))
+    one_more = nodes.Arithmetical("+", nodes.Variable(counter), ONE)
+
+    def counting(emit: nodes.Emit) -> nodes.Block:
+        return emit, nodes.Assign(counter, one_more, emit.line)
+
+    found = _emitting(program, counting)
+    return replace(found, before=(nodes.Assign(counter, ZERO, 1), *found.before))
 
 
-def _counting(block: nodes.Block, counter: str) -> nodes.Block:
-    """The block with one more assignment after each output."""
-    lowered: Lowered = []
-    for statement in block:
-        if isinstance(statement, nodes.Branch):
-            then, otherwise = (_counting(arm, counter) for arm in (statement.then, statement.otherwise))
-            statement = nodes.Branch(statement.condition, then, otherwise, statement.line)
-        lowered.append(statement)
-        if isinstance(statement, nodes.Emit):
-            one_more = nodes.Arithmetical("+", nodes.Variable(counter), ONE)
-            lowered.append(nodes.Assign(counter, one_more, statement.line))
-    return tuple(lowered)
+def _emitting(program: nodes.Program, change: Callable[[nodes.Emit], nodes.Block]) -> nodes.Program:
+    """The program with other statements in the place of each that adds an output."""
 
+    def changed(block: nodes.Block) -> nodes.Block:
+        lowered: Lowered = []
+        for each in block:
+            if isinstance(each, nodes.Branch):
+                lowered.append(replace(each, then=changed(each.then), otherwise=changed(each.otherwise)))
+            else:
+                lowered += change(each) if isinstance(each, nodes.Emit) else (each,)
+        return tuple(lowered)
 
-def _silent(block: nodes.Block) -> nodes.Block:
-    """The block without outputs, for a list that is not returned."""
-    lowered: Lowered = []
-    for statement in block:
-        if isinstance(statement, nodes.Branch):
-            then, otherwise = _silent(statement.then), _silent(statement.otherwise)
-            lowered.append(nodes.Branch(statement.condition, then, otherwise, statement.line))
-        elif not isinstance(statement, nodes.Emit):
-            lowered.append(statement)
-    return tuple(lowered)
+    loop = None if program.loop is None else changed(program.loop)
+    return replace(program, before=changed(program.before), loop=loop, after=changed(program.after))

@@ -8,17 +8,7 @@ from collections.abc import Sequence
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.names import Names
 from dpaudit.verify.language.outline import unreadable
-from dpaudit.verify.language.values import (
-    ONE,
-    ZERO,
-    Draws,
-    condition,
-    is_condition,
-    number,
-    of_parameters,
-    value,
-    without_length,
-)
+from dpaudit.verify.language.values import ONE, ZERO, Draws, condition, is_condition, number, of_parameters, value
 
 Lowered = list[nodes.Statement]
 
@@ -122,7 +112,7 @@ def _set(names: Names, target: ast.expr, given: ast.expr, node: ast.stmt, outerm
 
 def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
     """name = given."""
-    if _is_empty(given):
+    if isinstance(given, ast.List) and not given.elts or isinstance(given, ast.Dict) and not given.keys:
         return _opened(names, name, given, node, outermost)
     if names.loop is not None and name == names.loop.counter:
         zero = isinstance(given, ast.Constant) and type(given.value) is int and given.value == 0
@@ -148,7 +138,7 @@ def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermos
         names.public[name] = found
         return []
     names.forget(name)
-    return [*draws, nodes.Assign(name, without_length(names, given, found), node.lineno)]
+    return [*draws, nodes.Assign(name, names.without_length(given, found), node.lineno)]
 
 
 def _chained(names: Names, node: ast.Assign) -> Lowered:
@@ -184,13 +174,6 @@ def _opened(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost:
         raise names.error(node, f"`{ast.unparse(node)}`", cure)
     names.container, names.keyed = name, isinstance(given, ast.Dict)
     return []
-
-
-def _is_empty(given: ast.expr) -> bool:
-    match given:
-        case ast.List(elts=[]) | ast.Dict(keys=[]):
-            return True
-    return False
 
 
 def _read(node: ast.expr) -> set[str]:

@@ -36,14 +36,7 @@ Draws = list[nodes.Draw]
 
 def number(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression:
     """An expression that a variable may hold or an output may be: it holds no `len` of the data."""
-    return without_length(names, node, value(names, node, draws))
-
-
-def without_length(names: Names, node: ast.AST, found: nodes.Expression) -> nodes.Expression:
-    """Checks that an expression holds no `len` of the data."""
-    if any(isinstance(part, nodes.Length) for part in parts(found)):
-        raise names.error(node, "the number of answers in a value", "it may stand in range() and in conditions only")
-    return found
+    return names.without_length(node, value(names, node, draws))
 
 
 def value(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression:

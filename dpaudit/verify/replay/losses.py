@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, groupby
+from itertools import combinations
 from typing import Any
 
 from dpaudit import validate
@@ -14,12 +15,13 @@ from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs.data import digest
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
-from dpaudit.verify.enclosure import BITS, Enclosure, ball, of_log
+from dpaudit.verify.enclosure import BITS, Enclosure, ball, largest, of_log
 from dpaudit.verify.replay.weights import exact
 from dpaudit.verify.requirement import flint
 
 Law = Mapping[Hashable, Fraction]
 Curve = tuple[tuple[Fraction, Fraction], ...]
+Atoms = Mapping[Fraction | None, tuple[Fraction, Fraction]]  # p / q (None: q = 0) to P and Q of all with this ratio
 
 INFINITE = Enclosure(math.inf, math.inf)
 SOURCE = "replay of every choice"
@@ -94,10 +96,8 @@ class FiniteLosses:
         value = exact(epsilon)
         if value is None or value < 0:
             raise InvalidSpec(f"epsilon must be finite and at least 0, got {epsilon!r}")
-        most = max(1 / p for law in self.laws for p in law.values() if p)
-        low, high = _exp(value, most)
-        found = [_delta(self.laws[i], self.laws[j], low, high) for i, j in _both_ways(self.pairs)]
-        return _between(max(lower for lower, _ in found), max(upper for _, upper in found))
+        ways = [_side_by_side(self.laws[i], self.laws[j]) for i, j in _both_ways(self.pairs)]
+        return largest(delta_at(both, value) for both in ways)
 
     def epsilon_at(self, delta: Fraction | float) -> Enclosure:
         """The least epsilon of at least 0 at a delta, over all pairs in both orders; infinite where there is none."""
@@ -106,7 +106,7 @@ class FiniteLosses:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
         worst = Fraction(1)
         for i, j in _both_ways(self.pairs):
-            ratio = ratio_at(_steps(self.laws[i], self.laws[j]), value)
+            ratio = ratio_at(in_order(atoms_of(_side_by_side(self.laws[i], self.laws[j]))), value)
             if ratio is None:
                 return INFINITE
             worst = max(worst, ratio)
@@ -123,7 +123,7 @@ class FiniteLosses:
                 raise InvalidSpec(f"{name} must be a place in the domain of {len(self.laws)} datasets, got {place!r}")
         errors, missed = Fraction(0), Fraction(1)
         points = [(errors, missed)]
-        for q, p in _steps(self.laws[second], self.laws[first]):
+        for q, p in in_order(atoms_of(_side_by_side(self.laws[second], self.laws[first]))):
             errors, missed = errors + p, missed - q
             points.append((errors, missed))
         return tuple(points[1:] if points[1][0] == 0 else points)
@@ -165,23 +165,31 @@ def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
         event = frozenset(impossible)
     else:
         ratios = {output: p / second[output] for output, p in first.items() if p}
-        largest = max(ratios.values())
-        event = frozenset(output for output, ratio in ratios.items() if ratio == largest)
+        most = max(ratios.values())
+        event = frozenset(output for output, ratio in ratios.items() if ratio == most)
     p = sum((first[output] for output in event), nothing)
     return Worst(i, j, event, p, sum((second.get(output, nothing) for output in event), nothing))
 
 
-def _steps(first: Law, second: Law) -> list[tuple[Fraction, Fraction]]:
-    """The probabilities of the outputs under both laws, those of one ratio first / second together, largest first."""
+def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
+    """P and Q of outputs, those of one ratio p / q taken together (None: q is 0)."""
+    found: defaultdict[Fraction | None, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
+    for p, q in both:
+        if p or q:
+            sums = found[p / q if q else None]
+            sums[0] += p
+            sums[1] += q
+    return {ratio: (p, q) for ratio, (p, q) in found.items()}
+
+
+def in_order(atoms: Atoms) -> list[tuple[Fraction, Fraction]]:
+    """P and Q from the largest ratio, which may be infinite, to the smallest."""
+    return [atoms[ratio] for ratio in sorted(atoms, key=lambda r: math.inf if r is None else r, reverse=True)]
+
+
+def _side_by_side(first: Law, second: Law) -> Iterator[tuple[Fraction, Fraction]]:
     nothing = Fraction(0)
-    both = [(first.get(o, nothing), second.get(o, nothing)) for o in {**first, **second}]
-    never = [(p, q) for p, q in both if q == 0 and p]
-    steps = [(sum((p for p, _ in never), nothing), nothing)] if never else []
-    rated = sorted(((p / q, p, q) for p, q in both if q), reverse=True)
-    for _, group in groupby(rated, key=lambda each: each[0]):
-        alike = list(group)
-        steps.append((sum((p for _, p, _ in alike), nothing), sum((q for _, _, q in alike), nothing)))
-    return steps
+    return ((first.get(o, nothing), second.get(o, nothing)) for o in {**first, **second})
 
 
 def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:
@@ -189,49 +197,35 @@ def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fra
 
     `steps` are P and Q of the outputs of one ratio, the largest first: the hardest events hold those above some ratio.
     """
-    p = q = largest = Fraction(0)
+    p = q = most = Fraction(0)
     for more_p, more_q in steps:
         p, q = p + more_p, q + more_q
         if p > delta:
             if q == 0:
                 return None
-            largest = max(largest, (p - delta) / q)
-    return largest
+            most = max(most, (p - delta) / q)
+    return most
 
 
-def _delta(first: Law, second: Law, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
-    """The sum of the positive parts of P - e^epsilon Q, enclosed, where low <= e^epsilon <= high.
+def delta_at(both: Iterable[tuple[Fraction, Fraction]], epsilon: Fraction) -> Enclosure:
+    """The sum of the positive parts of P - e^epsilon Q, enclosed; epsilon is at least 0.
 
     Every event gives a lower end. The upper end is that of the event of all outputs that may have a positive part.
     """
-    nothing = Fraction(0)
-    lower = upper = nothing
-    for output, p in first.items():
-        q = second.get(output, nothing)
-        lower += max(nothing, p - high * q)
-        upper += max(nothing, p - low * q)
-    return lower, upper
-
-
-def _exp(epsilon: Fraction, most: Fraction) -> tuple[Fraction, Fraction]:
-    """Two rationals around e^epsilon; both above every finite ratio, which is at most `most`, where e^epsilon is."""
-    if epsilon == 0:
-        return Fraction(1), Fraction(1)
-    if epsilon > math.log(2) * (int(most).bit_length() + 1):
-        return most, most  # e^epsilon is larger still, and then only outputs of q = 0 count
-    with flint().ctx.workprec(BITS):
-        power = ball(epsilon).exp()
-        return _rational(power.lower()), _rational(power.upper())
+    listed, nothing = list(both), Fraction(0)
+    most = max((1 / q for _, q in listed if q), default=Fraction(1))  # no finite ratio is above it
+    low = high = Fraction(1) if epsilon == 0 else most
+    if 0 < epsilon <= math.log(2) * (int(most).bit_length() + 1):  # beyond, only outputs of q = 0 count
+        with flint().ctx.workprec(BITS):
+            low, high = map(_rational, (ball(epsilon).exp().lower(), ball(epsilon).exp().upper()))
+    lower = sum((max(nothing, p - high * q) for p, q in listed), nothing)
+    upper = sum((max(nothing, p - low * q) for p, q in listed), nothing)
+    return Enclosure(max(0.0, -above(-lower)), min(1.0, above(upper)))  # a probability never leaves [0, 1]
 
 
 def _rational(end: Any) -> Fraction:
     mantissa, exponent = (int(part) for part in end.man_exp())
     return Fraction(mantissa) * Fraction(2) ** exponent
-
-
-def _between(lower: Fraction, upper: Fraction) -> Enclosure:
-    """The doubles around two rationals, rounded outwards; a probability never leaves [0, 1]."""
-    return Enclosure(max(0.0, -above(-lower)), min(1.0, above(upper)))
 
 
 # --- which datasets of a finite domain are neighbours, as pairs of their places -------------------------------

@@ -89,8 +89,9 @@ def replay(
     if len(failed) == len(outputs):
         kinds = ", ".join(sorted({each.kind.__name__ for each in failed}))
         raise UnsoundAudit(f"{mechanism.name} raised {kinds} in every run, so it has no answer; call it once alone")
-    scope = _scope(len(pairs), len(datasets), mechanism.parameters) + GENERATORS[choices.kind]
-    scope += (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
+    at = ", ".join(f"{name}={value}" for name, value in mechanism.parameters.items())
+    scope = f"{pairs_in_words(len(pairs), len(datasets))}, all outputs{f', at {at}' if at else ''}"
+    scope += GENERATORS[choices.kind] + (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
     return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
 
 
@@ -124,11 +125,6 @@ def _named(place: int) -> Iterator[None]:
     except (InvalidSpec, UnsoundAudit) as error:
         kind = UnsoundAudit if isinstance(error, UnsoundAudit) else InvalidSpec
         raise kind(f"dataset {place} of the domain: {error}") from None
-
-
-def _scope(pairs: int, datasets: int, parameters: Mapping[str, Any]) -> str:
-    at = ", ".join(f"{name}={value}" for name, value in parameters.items())
-    return f"{pairs_in_words(pairs, datasets)}, all outputs{f', at {at}' if at else ''}"
 
 
 # whether anything draws from randomness that is not the stand-in's: Python's and numpy's global ones, the system's

@@ -12,19 +12,10 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
-from dpaudit.verify.enclosure import Enclosure, ball, of_ball
+from dpaudit.verify.enclosure import Enclosure, ball, largest, of_ball
 from dpaudit.verify.language.nodes import Emitted, Program
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
-from dpaudit.verify.witnesses.outputs import (
-    OutputEvent,
-    Values,
-    at_least,
-    at_most,
-    filled,
-    has_noisy,
-    noisy_numbers,
-    output_event,
-)
+from dpaudit.verify.witnesses.outputs import OutputEvent, Values, at_least, at_most, filled, noisy_numbers, output_event
 from dpaudit.verify.witnesses.paths import Numbers, Parameters
 from dpaudit.verify.witnesses.rationals import MOST_OUTPUTS, OutsideIntegrals, TooMany, named, shown, too_many_outputs
 from dpaudit.verify.witnesses.translations import translation
@@ -75,8 +66,7 @@ class PairLoss:
     @property
     def loss(self) -> Enclosure:
         """The loss of the pair, both orders: the larger one."""
-        ways = self.forward.loss, self.backward.loss
-        return Enclosure(max(way.lower for way in ways), max(way.upper for way in ways))
+        return largest((self.forward.loss, self.backward.loss))
 
     @property
     def worst(self) -> OneWay:
@@ -144,9 +134,8 @@ def pair_delta(
             raise OutsideIntegrals(f"{program.name} gives out noisy numbers: its delta is no sum over outputs")
         return closed
     events = _outputs(ours, theirs)
-    laws = [[each.probability(event) for event in events] for each in (ours, theirs)]
-    ways = integrals.delta(laws[0], laws[1], epsilon), integrals.delta(laws[1], laws[0], epsilon)
-    return Enclosure(max(way.lower for way in ways), max(way.upper for way in ways))
+    p, q = ([each.probability(event) for event in events] for each in (ours, theirs))
+    return largest((integrals.delta(p, q, epsilon), integrals.delta(q, p, epsilon)))
 
 
 def _alike(ours: Outcomes, theirs: Outcomes) -> list[OutputEvent]:
@@ -233,7 +222,7 @@ def family(shape: OutputEvent, ends: Sequence[Fraction]) -> Iterator[OutputEvent
     yield from half_lines(shape, ends)
     if ends:
         yield from _mixed(shape, at_most(min(ends)), at_least(max(ends)))
-    places = [place for place, each in enumerate(shape) if has_noisy(each)]
+    places = [place for place, each in enumerate(shape) if noisy_numbers(each)]
     if len(places) > 1:
         last = places[-1]
         for found in half_lines((shape[last],), ends):
@@ -268,7 +257,7 @@ def _far(ours: Outcomes, theirs: Outcomes) -> Fraction:
 
 def _short(shape: OutputEvent, ends: Iterable[Fraction]) -> Iterator[OutputEvent]:
     """The events of a shape where all its noisy numbers lie in one short interval: ratios as those of densities."""
-    if has_noisy(shape):
+    if noisy_numbers(shape):
         for end in ends:
             yield filled(shape, repeat(Values(end, end + SHORT)))
 
@@ -276,7 +265,7 @@ def _short(shape: OutputEvent, ends: Iterable[Fraction]) -> Iterator[OutputEvent
 def half_lines(shape: OutputEvent, ends: Sequence[Fraction]) -> Iterator[OutputEvent]:
     """The events of a shape: itself, and where it holds noisy numbers, these all at most or all at least an end."""
     yield shape
-    if not has_noisy(shape):
+    if not noisy_numbers(shape):
         return
     for by in (side(end) for end in ends for side in (at_most, at_least)):
         yield filled(shape, repeat(by))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Symbol
@@ -105,7 +106,8 @@ def required(released: Released, pattern: Pattern) -> list[NoisySum] | None:
     if isinstance(released, tuple) or isinstance(pattern, tuple):
         if not (isinstance(released, tuple) and isinstance(pattern, tuple)) or len(released) != len(pattern):
             return None
-        return _all_required(released, pattern)
+        each = [required(value, part) for value, part in zip(released, pattern, strict=True)]
+        return None if None in each else [need for needs in each for need in needs or ()]
     if isinstance(released, Symbol) or isinstance(pattern, Symbol):
         return [] if released == pattern else None
     if isinstance(pattern, Fraction):  # a sum of draws equals a number with probability 0
@@ -120,16 +122,6 @@ def required(released: Released, pattern: Pattern) -> list[NoisySum] | None:
     return wanted
 
 
-def _all_required(released: Sequence[Released], patterns: Sequence[Pattern]) -> list[NoisySum] | None:
-    wanted: list[NoisySum] = []
-    for value, pattern in zip(released, patterns, strict=True):
-        each = required(value, pattern)
-        if each is None:
-            return None
-        wanted += each
-    return wanted
-
-
 def in_words(event: OutputEvent) -> str:
     """An event as text: a tuple of what each output must be.
 
@@ -137,7 +129,8 @@ def in_words(event: OutputEvent) -> str:
     ('(None, None, True)', '(<= 0)')
     """
     parts = []
-    for pattern, repeats in _grouped(event):
+    for pattern, alike in groupby(event):
+        repeats = len(list(alike))
         word = in_words(pattern) if isinstance(pattern, tuple) else _word(pattern)
         parts += [word] * repeats if repeats < 6 else [f"{word} {repeats} times"]
     return f"({', '.join(parts)})"
@@ -147,16 +140,6 @@ def _word(atom: Atom) -> str:
     if isinstance(atom, Symbol):
         return atom.name
     return in_short(atom) if isinstance(atom, Fraction) else str(atom)
-
-
-def _grouped(event: OutputEvent) -> list[tuple[Pattern, int]]:
-    groups: list[tuple[Pattern, int]] = []
-    for pattern in event:
-        if groups and groups[-1][0] == pattern:
-            groups[-1] = (pattern, groups[-1][1] + 1)
-        else:
-            groups.append((pattern, 1))
-    return groups
 
 
 # --- shapes: what is the same in all runs of a path, with its noisy numbers left open -----------------------------
@@ -194,10 +177,4 @@ def is_plain(pattern: Pattern) -> bool:
 
 def filled(shape: OutputEvent, by: Iterator[Pattern]) -> OutputEvent:
     """A shape with its noisy numbers replaced, in order."""
-    return tuple(_filled(each, by) for each in shape)
-
-
-def _filled(pattern: Pattern, by: Iterator[Pattern]) -> Pattern:
-    if isinstance(pattern, tuple):
-        return filled(pattern, by)
-    return next(by) if pattern is NOISY else pattern
+    return tuple(filled(each, by) if isinstance(each, tuple) else next(by) if each is NOISY else each for each in shape)

@@ -174,7 +174,8 @@ class _Run:
                 self.check_outputs(running)
             if len(running) + len(ended) > self.most:
                 raise TooMany(f"{self.program.name} has more than {self.most} paths; give fewer answers")
-        return [state for state in ended + running if self.decided(state)]
+        undecided = self.largest is not None and self.winner != -1  # until the value that should win was there
+        return [state for state in ended + running if not undecided or state.best is not None]
 
     def check_outputs(self, running: list[ConcreteRun]) -> None:
         """Raises `OutsideIntegrals` where there are too many outputs already: equally long ones stay different."""
@@ -185,20 +186,13 @@ class _Run:
             if len(known) > MOST_OUTPUTS:
                 raise too_many_outputs(self.program.name)
 
-    def decided(self, state: ConcreteRun) -> bool:
-        """Whether the value that should have won was there at all."""
-        return self.largest is None or self.winner == -1 or state.best is not None
-
     def block(self, block: nodes.Block, start: ConcreteRun) -> list[tuple[ConcreteRun, bool]]:
-        running, stopped = [start], []
+        running, stopped = [start], list[ConcreteRun]()
         for statement in block:
             following: list[ConcreteRun] = []
             for state in running:
                 for after, ends in self.statement(statement, state):
-                    if ends:
-                        stopped.append(after)
-                    else:
-                        following.append(after)
+                    (stopped if ends else following).append(after)
             running = following
             if not running:
                 break
@@ -289,12 +283,12 @@ class _Run:
             return (
                 _with(state, largest.above(state.rivals[0], value, strict=not largest.strict)) if state.rivals else []
             )
-        if state.index < (self.winner):
+        if state.index < self.winner:
             state.rivals += (value,)
             for name in largest.assigned:
                 state.names[name] = UnknownDraw()
             return [state]
-        if state.index > (self.winner):
+        if state.index > self.winner:
             return []
         kept: list[ConcreteRun] = [state]
         for rival in state.rivals:

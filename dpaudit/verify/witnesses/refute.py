@@ -14,24 +14,13 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import Enclosure, of_ball
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import SYMMETRIC, Adjacency, known_adjacency
+from dpaudit.verify.witnesses import worst
 from dpaudit.verify.witnesses.losses import family, log_ratio
 from dpaudit.verify.witnesses.maximum import maximum
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, in_words
 from dpaudit.verify.witnesses.paths import Parameters
 from dpaudit.verify.witnesses.rationals import OutsideIntegrals, rational, rationals, shown
-from dpaudit.verify.witnesses.worst import (
-    Climb,
-    Layout,
-    Move,
-    aligned,
-    alone,
-    moved,
-    splits,
-    together,
-    vector,
-    within,
-)
 
 NEAR = Fraction(1)  # the size of the answers that are tried first
 ALONE = 3  # answers up to which moves of one alone are tried
@@ -118,7 +107,7 @@ def refute_at_length(
     kind, claim = known_adjacency(adjacency), _claimed(claim_epsilon)
     if program.loop is None or maximum(program) is not None:  # a maximum starts no epochs
         return None
-    search = Climb(program, kind, rationals(parameters), Fraction(most), EFFORT_AT_LENGTH)
+    search = worst.Climb(program, kind, rationals(parameters), Fraction(most), EFFORT_AT_LENGTH)
     known = 0.0
     with contextlib.suppress(OutsideIntegrals):  # where more answers have too many paths
         for place in map(search.best, LENGTHS):
@@ -175,7 +164,7 @@ class _Search:
         """Pairs of answers, each once: small answers first, and of these the fewest."""
         seen: set[Pair] = set()
         for size in sorted({NEAR, self.most}):
-            for moves, limit in ((together, most_answers), (alone, min(most_answers, ALONE))):
+            for moves, limit in ((worst.together, most_answers), (worst.alone, min(most_answers, ALONE))):
                 for answers in range(1, limit + 1):
                     for pair in self.of_size(answers, min(size, self.most), moves):
                         if pair not in seen:
@@ -183,16 +172,16 @@ class _Search:
                             yield pair
 
     def of_size(
-        self, answers: int, size: Fraction, moves: Callable[[Adjacency, Layout], Iterator[Move]]
+        self, answers: int, size: Fraction, moves: Callable[[Adjacency, worst.Layout], Iterator[worst.Move]]
     ) -> Iterator[Pair]:
         """Pairs of so many answers whose first ones are no larger than this."""
         values = [value for value in self.values if abs(value) <= size]
         for x, y in sorted(product(values, repeat=2), key=lambda each: abs(each[0]) + abs(each[1])):
-            for layout in splits(answers):
-                first = vector(layout, x, y)
+            for layout in worst.splits(answers):
+                first = worst.vector(layout, x, y)
                 for move in moves(self.adjacency, layout):
-                    second = moved(first, move)
-                    if within(second, self.most):
+                    second = worst.moved(first, move)
+                    if worst.within(second, self.most):
                         yield first, second
 
     def outcomes(self, answers: tuple[Fraction, ...]) -> Outcomes:
@@ -224,7 +213,7 @@ class _Search:
     def events(self, shape: OutputEvent) -> tuple[OutputEvent, ...]:
         """The events of a shape, made once."""
         if shape not in self.families:
-            self.families[shape] = tuple(dict.fromkeys(family(shape, self.ends))) if aligned(shape) else ()
+            self.families[shape] = tuple(dict.fromkeys(family(shape, self.ends))) if worst.aligned(shape) else ()
         return self.families[shape]
 
     def chances(self, outcomes: Outcomes, shape: OutputEvent) -> list[Chance | None]:

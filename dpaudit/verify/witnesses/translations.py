@@ -40,10 +40,8 @@ class Translation:
         """
         if self.apart:
             return math.inf, math.inf
-        return (
-            sum((_cost(law, move) for law, move in self.moves), Fraction(0)),
-            sum((_cost(law, -move) for law, move in self.moves), Fraction(0)),
-        )
+        forth, back = (sum((_cost(law, sign * move) for law, move in self.moves), Fraction(0)) for sign in (1, -1))
+        return forth, back
 
     def delta(self, epsilon: Fraction | float) -> Enclosure | None:
         """The least delta at an epsilon where it has a closed form: one Laplace draw moves, or normal ones alone."""
@@ -105,11 +103,8 @@ def _solved(rows: Sequence[Row]) -> dict[int, Fraction] | None:
         return None
     square = [ratio(factors.get(draw, Fraction(0))) for factors, _ in rows for draw in draws]
     try:
-        found = (
-            flint()
-            .fmpq_mat(len(rows), len(rows), square)
-            .solve(flint().fmpq_mat(len(rows), 1, [ratio(move) for _, move in rows]))
-        )
+        moves = flint().fmpq_mat(len(rows), 1, [ratio(move) for _, move in rows])
+        found = flint().fmpq_mat(len(rows), len(rows), square).solve(moves)
     except ZeroDivisionError:
         return None
     return {draw: Fraction(int(move.p), int(move.q)) for draw, move in zip(draws, found.entries(), strict=True)}

@@ -31,6 +31,7 @@ TABLES = (
     "fuzz",
     "hostile",
     "deadline",
+    "fixed_batches",
     "faults",
     "damaged",
     "channels",

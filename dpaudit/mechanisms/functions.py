@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.protocol import Description, Opened
 
@@ -37,31 +38,40 @@ class PerRun(_OfFunction):
 
 @dataclass(frozen=True, slots=True)
 class Batched(_OfFunction):
-    """A function of many runs, `f(data, runs, rng)`, whose result has the run as first axis."""
+    """A function of many runs, `f(data, runs, rng)`, whose result has the run as first axis; see `batched`."""
+
+    size: int = 0
 
     def open(self) -> Opened:
         form = "f(data, runs, rng) or f(data, runs)"
         call, takes_rng = _bind(self.function, self.parameters, leading=2, form=form)
-        return Opened(call, per_run=False, takes_rng=takes_rng)
+        return Opened(call, per_run=False, takes_rng=takes_rng, size=self.size)
 
     def describe(self) -> Description:
-        return describe(self.function, "batched", self.parameters, self.open().takes_rng)
+        told = {**self.parameters, **({"size": self.size} if self.size else {})}
+        return describe(self.function, "batched", told, self.open().takes_rng)
 
 
-def batched(function: Callable[..., Any] | Batched, **parameters: Any) -> Batched:
-    """Marks `f(data, runs, rng)` as a function of many runs; keywords are bound to it.
+def batched(function: Callable[..., Any] | Batched, /, *, size: int | None = None, **parameters: Any) -> Batched:
+    """Marks `f(data, runs, rng)` as a function of many runs; other keywords are bound to it.
 
     It returns an array with the run as first axis, a tuple or dict of such arrays (the coordinates of one
     output), a masked array where an entry is absent, or a list of `runs` objects.
 
-    >>> noisy = batched(lambda data, runs, rng: data + rng.laplace(size=runs))
-    >>> noisy.open().per_run
-    False
+    How many runs a call is asked for follows the coins that draw their sides. With `size` it is always that many, as
+    suits what is compiled for a shape (JAX), and the first of them count, as many as the coins ask for: that number
+    is drawn before the call, and the same way for both datasets, so what is thrown away tells nothing of a side.
+    A call that raises is then no verdict. Raises `InvalidSpec` unless `size` is a whole number from 1 on.
+
+    >>> noisy = batched(lambda data, runs, rng: data + rng.laplace(size=runs), size=4096)
+    >>> noisy.open().per_run, noisy.open().size
+    (False, 4096)
     """
+    fixed = 0 if size is None else validate.whole("size", size, least=1)
     if isinstance(function, Batched):
-        return Batched(function.function, {**function.parameters, **parameters})
+        return Batched(function.function, {**function.parameters, **parameters}, fixed or function.size)
     check_callable("batched", function)
-    return Batched(function, parameters)
+    return Batched(function, parameters, fixed)
 
 
 def check_callable(wrapper: str, value: object) -> None:

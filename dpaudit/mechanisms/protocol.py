@@ -27,6 +27,7 @@ class Opened:
     per_run: bool
     takes_rng: bool
     smallest_batch: int = 1  # runs below which one call is not worth its start-up cost
+    size: int = 0  # runs of every call, also where fewer are wanted; 0: as many as are wanted
     limited: Callable[[float], Callable[..., Any]] | None = None  # the call that keeps to so many seconds a run itself
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms.command import Command
-from dpaudit.mechanisms.functions import Batched, PerRun, check_callable, describe, name_of
+from dpaudit.mechanisms.functions import Batched, PerRun, batched, check_callable, describe, name_of
 from dpaudit.mechanisms.importing import import_reference, in_a_line
 from dpaudit.mechanisms.protocol import Description, Known, Mechanism, Opened, is_known
 
@@ -69,7 +69,8 @@ class Imported:
 
     def describe(self) -> Description:
         found = self.resolve().describe()
-        return replace(found, name=self.name, reference=self.reference, parameters=dict(self.parameters))
+        size = {key: value for key, value in found.parameters.items() if (found.kind, key) == ("batched", "size")}
+        return replace(found, name=self.name, reference=self.reference, parameters={**size, **self.parameters})
 
 
 def built_by(make: Callable[..., Any] | BuiltBy, **parameters: Any) -> BuiltBy:
@@ -95,8 +96,10 @@ def wrap(value: Any, parameters: Mapping[str, Any] | None = None) -> Mechanism:
     if not isinstance(parameters, Mapping | None) or not all(isinstance(name, str) for name in parameters or ()):
         raise InvalidSpec(f"parameters must read {{'keyword': value}}, got {parameters!r}")
     bound = dict(parameters or {})
-    if isinstance(value, PerRun | Batched):
-        return type(value)(value.function, {**value.parameters, **bound})
+    if isinstance(value, Batched):
+        return batched(value, **bound)
+    if isinstance(value, PerRun):
+        return PerRun(value.function, {**value.parameters, **bound})
     if isinstance(value, BuiltBy):
         return BuiltBy(value.make, {**value.parameters, **bound})
     if isinstance(value, Imported):

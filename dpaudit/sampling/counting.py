@@ -88,7 +88,7 @@ def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None) -> Any:
     coins, _ = shard.streams(seed)
     sink = begun(shard, reducer, _space(2 * shard.runs))
     ear.keeps = reducer is None
-    (per_run, batch), _ = ear.part()
+    (per_run, batch, size), _ = ear.part()
     if per_run is True:
         sink.sides[:] = sides_of(flips(coins, shard.runs), shard.runs)
         done = 0
@@ -100,9 +100,9 @@ def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None) -> Any:
             sink.fill(done, outputs, numbers)
             done += runs
         return sink.result()
-    if type(batch) is not int or not 0 < batch <= MOST_IN_A_BATCH:
+    if not all(type(each) is int and least <= each <= MOST_IN_A_BATCH for each, least in ((batch, 1), (size, 0))):
         raise Garbled
-    planned = calls(coins, shard.runs, batch)
+    planned = calls(coins, shard.runs, batch, size)
     for start, runs, side in planned:
         head, arrays = ear.part()
         outputs, numbers = received(head, arrays)

@@ -72,10 +72,21 @@ def sides_of(flipped: bytes, runs: int) -> Bools:
     return np.unpackbits(np.frombuffer(flipped, np.uint8), count=runs).view(np.bool_)
 
 
-def calls(coins: np.random.Generator, runs: int, size: int) -> Iterator[tuple[int, int, int]]:
-    """The calls of a batched mechanism as (first run, runs, side): of each `size` runs two, in random order."""
-    for start in range(0, runs, size):
-        count = min(size, runs - start)
+def calls(coins: np.random.Generator, runs: int, batch: int, size: int = 0) -> Iterator[tuple[int, int, int]]:
+    """The calls of a batched mechanism as (first run, runs, side): of each `batch` runs two, in random order.
+
+    With `size`, calls of at most so many, and all of them in random order.
+    """
+    if size:
+        ones, start = int(coins.binomial(runs, 0.5)), 0
+        work = [(part, side) for side, of_side in enumerate((runs - ones, ones)) for part in parts(of_side, size)]
+        for place in coins.permutation(len(work)).tolist():
+            part, side = work[place]
+            yield start, part, side
+            start += part
+        return
+    for start in range(0, runs, batch):
+        count = min(batch, runs - start)
         ones = int(coins.binomial(count, 0.5))
         for side in (0, 1) if coins.integers(2) else (1, 0):
             part = ones if side else count - ones
@@ -101,7 +112,7 @@ def shards(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 
     >>> [shard.runs for shard in shards(Stage.SEARCH, 0, 2_500, 1_000)]
     [1000, 1000, 500]
     """
-    return [Shard(stage, pair, start + index, size) for index, size in enumerate(_parts(runs, shard_runs))]
+    return [Shard(stage, pair, start + index, size) for index, size in enumerate(parts(runs, shard_runs))]
 
 
 def graded(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0, done: int = 0) -> list[Shard]:
@@ -111,7 +122,7 @@ def graded(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 
     >>> [shard.runs for shard in graded(Stage.CERTIFY, 0, 60, 1_000)]
     [12, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 6]
     """
-    sizes = [part for size in growing(done, done + runs) for part in _parts(size, shard_runs)]
+    sizes = [part for size in growing(done, done + runs) for part in parts(size, shard_runs)]
     return [Shard(stage, pair, start + index, size) for index, size in enumerate(sizes)]
 
 
@@ -131,7 +142,8 @@ def growing(done: int, end: int) -> list[int]:
     return sizes
 
 
-def _parts(runs: int, most: int) -> list[int]:
+def parts(runs: int, most: int) -> list[int]:
+    """So many runs in parts of `most`, and what is left."""
     full, rest = divmod(runs, most)
     return [most] * full + ([rest] if rest else [])
 

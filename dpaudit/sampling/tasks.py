@@ -94,7 +94,7 @@ def feed_task(job: Job, task: tuple[Shard, ...], wanted: Wanted, tallies: bool) 
     def feed(worker: Worker) -> tuple[()]:
         (mouth,) = duct.HERE
         for shard in task:
-            mouth.put([worker.opened.per_run, worker.batch], [])
+            mouth.put([worker.opened.per_run, worker.batch, worker.opened.size], [])
             worker.feed(shard, duct.Sending(shard.runs, wanted, tallies=tallies, mouth=mouth))
         mouth.flush()
         return ()

@@ -27,7 +27,7 @@ from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import FIXED, arrays_of, kept
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.sinks import Sink, begun
-from dpaudit.sampling.streams import Shard, calls, flips, sides_of
+from dpaudit.sampling.streams import Shard, calls, flips, parts, sides_of
 from dpaudit.sampling.tally import Tally
 from dpaudit.sampling.watch import Reducer
 
@@ -94,7 +94,7 @@ class Worker:
     def start(cls, job: Job, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...]) -> Worker:
         """Opens the mechanism and copies the datasets, so that the caller's stay as they are."""
         opened = mechanism.open()
-        if job.alone and not opened.per_run:
+        if job.alone and not opened.per_run and not opened.size:
             batch = opened.call
             opened = Opened(lambda data, rng: _single(batch(data, 1, rng)), per_run=True, takes_rng=opened.takes_rng)
         if job.run_timeout_s is not None and opened.per_run:
@@ -129,7 +129,8 @@ class Worker:
             both = self.pairs[pair]
             return encode_objects(run_each(self.opened.call, (both[side] for side in sides.tolist()), rng, None))
         stretches = [(side, len(list(runs))) for side, runs in groupby(sides.tolist())]
-        return concatenate([self._call(pair, int(side), runs, rng, None) for side, runs in stretches])
+        work = [(int(side), part) for side, runs in stretches for part in parts(runs, self.opened.size or runs)]
+        return concatenate([self._call(pair, side, runs, rng, None) for side, runs in work])
 
     def check_datasets(self) -> None:
         """Raises `UnsoundAudit` where a run has changed a dataset."""
@@ -176,12 +177,13 @@ class Worker:
         return self.tally
 
     def _batched(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
-        for start, runs, side in calls(coins, shard.runs, self.batch):
+        for start, runs, side in calls(coins, shard.runs, self.batch, self.opened.size):
             with _ONE_AT_A_TIME if self.job.key in _REUSING else nullcontext():
                 outputs = self._call(shard.pair, side, runs, rng, sink.wanted)
             sink.call(start, outputs, side)
 
     def _call(self, pair: int, side: int, runs: int, rng: np.random.Generator, wanted: Wanted) -> Outputs:
+        counted, runs = runs, self.opened.size or runs
         try:
             call, limit = self.opened.call, self.job.run_timeout_s
             if limit is not None and self.opened.limited is not None:
@@ -196,11 +198,15 @@ class Worker:
                 f"a batched call for {runs} runs took longer than run_timeout_s = {limit:g} allows; no verdict"
             ) from None
         except BaseException as error:
-            raise BatchFailed(self._failed(error, side, runs)) from None
+            told = self._failed(error, side, runs)
+            if self.opened.size:  # one run of many has raised, so no call can stand for one run
+                raise UnsoundAudit(f"{told}; no verdict: without size, each run is called alone then") from None
+            raise BatchFailed(told) from None
         held, self.last = self.last, raw
         if any(np.may_share_memory(one, other) for one in arrays_of(held) for other in arrays_of(raw)):
             _REUSING.add(self.job.key)  # the probe finds out, before there are threads
-        return encode_batch(raw, runs, wanted)
+        found = encode_batch(raw, runs, wanted)
+        return found if counted == runs else found.take(np.arange(counted))
 
     def _failed(self, error: BaseException, side: int, runs: int) -> str:
         where = "second" if side else "first"

@@ -138,7 +138,7 @@ def test_numbers_that_are_no_whole_calls_are_a_lost_process() -> None:
     planned = list(calls(shard.streams(7)[0], 1_000, 100))
     first, rest = planned[0][1], 1_000 - planned[0][1]
     assert len(planned) > 5
-    batch, second = [False, 100], sum(runs for _, runs, side in planned if side)
+    batch, second = [False, 100, 0], sum(runs for _, runs, side in planned if side)
     told = answers.read(counted(Process([batch, np.zeros(first), np.zeros(rest)]), content))
     assert told[0].results[0][1].tolist() == [0, 1_000 - second, 0, second]
     for sent in (np.zeros(first - 1), np.zeros(first + 1), np.zeros(1_001), np.zeros(999)):

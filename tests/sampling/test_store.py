@@ -76,6 +76,11 @@ def at_once(data: int, runs: int, rng: Any) -> Any:
     return data + rng.laplace(size=runs)
 
 
+def of_64(data: int, runs: int, rng: Any) -> Any:
+    assert runs == 64
+    return data + rng.laplace(size=runs)
+
+
 def spec(mechanism: Any = noisy, **keys: Any) -> AuditSpec:
     given: dict[str, Any] = {"runs": 1_200, "shard_runs": 150, "confidence": 0.99, **keys}
     return AuditSpec(claim=PureDP(1.0), mechanism=wrap(mechanism), pairs=(PAIR,), **given)
@@ -168,6 +173,7 @@ def test_a_digest_is_of_the_question_alone() -> None:
 WAYS = {  # the transactions that do not come back, as parts of all
     "per run": (spec(), (0.0, 0.5, 1.0)),
     "batched": (spec(at_once), (0.0, 0.3, 1.0)),
+    "calls of a fixed size": (spec(batched(of_64, size=64)), (0.4, 1.0)),
     "anytime": (spec(at_once, stopping="anytime", runs=1_000), (0.6,)),
     "controls": (spec(at_once, runs=400, controls=1, confidence=0.9), (0.8,)),
     "refuted": (spec(lambda data, rng: data + rng.random()), (1.0,)),  # the last one is of fresh processes

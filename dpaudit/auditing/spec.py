@@ -19,6 +19,7 @@ from dpaudit.results.question import spec_hash
 Pair = AdjacentPair | SealedPair
 
 SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64  # larger than the largest beyond 128 * SHARDS of them
+CALLS, FEWEST_SHARDS = 8, 16  # of a fixed size that a shard should have, one in nine being thrown away then
 SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
 LARGE_AUDIT, LEARNING_SHARE = 500_000, 0.1  # runs from which anytime audits learn with a smaller part
 FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
@@ -137,12 +138,15 @@ class AuditSpec:
         """The same question with nothing left open."""
         anytime = self.stopping == "anytime"
         large = anytime and self.runs >= LARGE_AUDIT
+        told = self.description or self.mechanism.describe()
+        call = told.parameters.get("size") if told.kind == "batched" else None  # runs of each; not all count
         size = 1 << max(0, (self.runs // SHARDS).bit_length() - 1)
+        size = max(size, min(CALLS * call, self.runs // FEWEST_SHARDS)) if isinstance(call, int) else size
         filled = {
             "certifier": certifier_named(self.certifier) if self.certifier else suited(self.claim, self.stopping),
             "search_share": self.search_share or (LEARNING_SHARE if large else SEARCH_SHARE if anytime else None),
             "shard_runs": self.shard_runs or min(max(LARGEST_SHARD, size // 128), max(SMALLEST_SHARD, size)),
-            "description": self.description or self.mechanism.describe(),
+            "description": told,
             "name": self.name or self.mechanism.name,
         }
         return ResolvedSpec(**{field.name: getattr(self, field.name) for field in fields(self)} | filled)

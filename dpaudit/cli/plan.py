@@ -74,6 +74,7 @@ def _page(question: Question) -> list[str]:
         f"  claim       {question.claim}, {relation}; expected {expected}",
         f"  mechanism   {clean(question.mechanism.name)}",
         f"  pairs       {', '.join(clean(pair.name) for pair in question.pairs)}",
+        *(f"              {clean(pair.name)}: {clean(pair.reason)}" for pair in question.pairs if pair.reason),
         f"  confidence  {confidence_text(question.confidence)}, seed {question.seed}",
     ]
     if question.max_time_s is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dpaudit import validate
@@ -19,20 +19,21 @@ from dpaudit.pairs.pair import AdjacentPair
 OUTLIER = 1000.0  # times the largest number in the data, at least 1
 ENDS = ("first", "last", "least", "greatest")
 OF_VALUES = ("first", "least", "greatest")  # where only what a record holds counts, not where it stands
+Pairs = tuple[AdjacentPair, ...]
 MISSING: Any = object()
 LONGEST_VALUE = 40  # characters of a record in the name of a pair
 
 
-def drop_one(data: Any, *, distance: int = 1) -> tuple[AdjacentPair, ...]:
+def drop_one(data: Any, *, distance: int = 1) -> Pairs:
     """The dataset against itself without `distance` records: the first, the last, the least or the greatest ones.
 
-    Records that are no numbers have no order: the first and the last are dropped. For `add_or_remove_one`.
+    DataRecords that are no numbers have no order: the first and the last are dropped. For `add_or_remove_one`.
     Raises `InvalidSpec` where there are too few records.
 
     >>> [pair.second for pair in drop_one([3, 1, 2])]
     [[1, 2], [3, 1], [3, 2]]
     """
-    records = _Records(data, distance)
+    records = DataRecords(data, distance)
     records.need(distance)
     name = _count("drop", distance)
     return tuple(
@@ -40,7 +41,7 @@ def drop_one(data: Any, *, distance: int = 1) -> tuple[AdjacentPair, ...]:
     )
 
 
-def add_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> tuple[AdjacentPair, ...]:
+def add_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> Pairs:
     """The dataset against itself and `distance` records more: `value`, or copies of its first, least or greatest.
 
     For `add_or_remove_one`. Raises `InvalidSpec` for an empty dataset without a `value`.
@@ -48,18 +49,18 @@ def add_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> tuple[Adja
     >>> [pair.second for pair in add_one([1, 2], value=7)]
     [[1, 2, 7]]
     """
-    records = _Records(data, distance)
+    records = DataRecords(data, distance)
     if value is not MISSING:
-        return records.added([(_short(value), value)])
+        return records.added([(short(value), value)])
     if len(data) == 0:
         raise InvalidSpec("add_one: an empty dataset has no record to copy; give value=...")
     return records.added((f"a copy of the {word}", data[place]) for word, (place,) in records.ends(OF_VALUES, 1))
 
 
-def replace_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> tuple[AdjacentPair, ...]:
+def replace_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> Pairs:
     """The dataset against itself with `distance` records replaced: by `value`, or the least by the greatest and back.
 
-    Records that are no numbers have no order: the first are replaced by the last, and the last by the first. With
+    DataRecords that are no numbers have no order: the first are replaced by the last, and the last by the first. With
     the special record as `value`, for `replace_special` too. Raises `InvalidSpec` where no record would change.
 
     >>> [pair.second for pair in replace_one([3, 1, 2])]
@@ -67,10 +68,10 @@ def replace_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> tuple[
     >>> [pair.second for pair in replace_one([3, 1], value=0)]
     [[0, 1], [3, 0]]
     """
-    records = _Records(data, distance)
+    records = DataRecords(data, distance)
     records.need(distance)
     if value is not MISSING:
-        return records.replaced((f"{word} by {_short(value)}", places, value) for word, places in records.ends(ENDS))
+        return records.replaced((f"{word} by {short(value)}", places, value) for word, places in records.ends(ENDS))
     ends = dict(records.ends(ENDS[2:]) or records.ends(ENDS[:2]))
     if len(ends) < 2:
         raise InvalidSpec(f"replace_one: {len(data)} records do not hold {distance} for others; give value=...")
@@ -78,7 +79,7 @@ def replace_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> tuple[
     return records.replaced((f"{one} by the {other}", ends[one], data[ends[other][0]]) for one, other in swaps)
 
 
-def add_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> tuple[AdjacentPair, ...]:
+def add_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> Pairs:
     """The dataset against itself and `distance` records more whose numbers are all `size`, or all -`size`.
 
     Left out, `size` is a thousand times the largest in the data (at least 1); where the type of an array ends
@@ -87,65 +88,51 @@ def add_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> t
     >>> [pair.second for pair in add_outlier([1, 2])]
     [[1, 2, 2000], [1, 2, -2000]]
     """
-    records = _Records(data, distance)
+    records = DataRecords(data, distance)
     return records.added((f"outlier {number:g}", record) for number, record in records.outlying(size))
 
 
-def add_nan(data: Any, *, distance: int = 1) -> tuple[AdjacentPair, ...]:
-    """The dataset against itself and `distance` records more whose numbers are NaN. For `add_or_remove_one`.
+def adding(*values: float | None) -> Callable[..., Pairs]:
+    """The pattern of `distance` records more, like the first, whose numbers are all one of these values.
 
-    Raises `InvalidSpec` where records hold no numbers, or an array holds integers.
+    It raises `InvalidSpec` where records hold no numbers, or an array cannot hold the value.
 
-    >>> add_nan([1.0])[0].second
+    >>> adding(math.nan)([1.0])[0].second
     [1.0, nan]
     """
-    records = _Records(data, distance)
-    return records.added([("NaN", records.like(math.nan))])
+
+    def make(data: Any, *, distance: int = 1) -> Pairs:
+        records = DataRecords(data, distance)
+        return records.added((_word(value), records.like(value)) for value in values)
+
+    return make
 
 
-def add_infinity(data: Any, *, distance: int = 1) -> tuple[AdjacentPair, ...]:
-    """The dataset against itself and `distance` records more whose numbers are infinite, or minus infinite.
+def replacing(*values: float | None) -> Callable[..., Pairs]:
+    """As `adding`, in the place of the first `distance` records.
 
-    For `add_or_remove_one`. Raises `InvalidSpec` where records hold no numbers, or an array holds integers.
-
-    >>> [pair.second for pair in add_infinity([1.0])]
-    [[1.0, inf], [1.0, -inf]]
+    >>> [pair.second for pair in replacing(math.inf, None)([1.0, 2.0])]
+    [[inf, 2.0], [None, 2.0]]
     """
-    records = _Records(data, distance)
-    return records.added((f"{end:g}", records.like(end)) for end in (math.inf, -math.inf))
+
+    def make(data: Any, *, distance: int = 1) -> Pairs:
+        records = DataRecords(data, distance)
+        return records.first_replaced((_word(value), records.like(value)) for value in values)
+
+    return make
 
 
-def replace_by_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> tuple[AdjacentPair, ...]:
+def replace_by_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> Pairs:
     """As `add_outlier`, in the place of the first `distance` records. For `replace_one`.
 
     >>> [pair.second for pair in replace_by_outlier([1, 2], size=50)]
     [[50, 2], [-50, 2]]
     """
-    records = _Records(data, distance)
+    records = DataRecords(data, distance)
     return records.first_replaced((f"outlier {number:g}", record) for number, record in records.outlying(size))
 
 
-def replace_by_nan(data: Any, *, distance: int = 1) -> tuple[AdjacentPair, ...]:
-    """As `add_nan`, in the place of the first `distance` records. For `replace_one`.
-
-    >>> replace_by_nan([1.0, 2.0])[0].second
-    [nan, 2.0]
-    """
-    records = _Records(data, distance)
-    return records.first_replaced([("NaN", records.like(math.nan))])
-
-
-def replace_by_infinity(data: Any, *, distance: int = 1) -> tuple[AdjacentPair, ...]:
-    """As `add_infinity`, in the place of the first `distance` records. For `replace_one`.
-
-    >>> [pair.second for pair in replace_by_infinity([1.0, 2.0])]
-    [[inf, 2.0], [-inf, 2.0]]
-    """
-    records = _Records(data, distance)
-    return records.first_replaced((f"{end:g}", records.like(end)) for end in (math.inf, -math.inf))
-
-
-def empty(data: Any, *, distance: int = 1) -> tuple[AdjacentPair, ...]:
+def empty(data: Any, *, distance: int = 1) -> Pairs:
     """The first, least or greatest `distance` records of the dataset alone, against the empty dataset.
 
     For `add_or_remove_one`. Raises `InvalidSpec` where there are too few records.
@@ -153,7 +140,7 @@ def empty(data: Any, *, distance: int = 1) -> tuple[AdjacentPair, ...]:
     >>> [(pair.first, pair.second) for pair in empty([3, 1, 2])]
     [([3], []), ([1], [])]
     """
-    records = _Records(data, distance)
+    records = DataRecords(data, distance)
     records.need(distance)
     nothing = records.take([])
     return tuple(
@@ -165,7 +152,7 @@ def empty(data: Any, *, distance: int = 1) -> tuple[AdjacentPair, ...]:
 # --- what all of them do ---------------------------------------------------------------------------------------------
 
 
-class _Records:
+class DataRecords:
     """A dataset as its records, taken out and put together again in its own kind."""
 
     def __init__(self, data: Any, distance: int) -> None:
@@ -182,7 +169,7 @@ class _Records:
 
     def take(self, places: list[int]) -> Any:
         """The records at these places."""
-        return self.data[places] if self.array else _like(self.data, [self.data[place] for place in places])
+        return self.data[places] if self.array else like(self.data, [self.data[place] for place in places])
 
     def without(self, places: list[int]) -> Any:
         """All other records."""
@@ -191,7 +178,7 @@ class _Records:
     def ends(self, words: Iterable[str], count: int | None = None) -> list[tuple[str, list[int]]]:
         """The places of the first, last, least or greatest `count` records; of equal ends, only the one named first.
 
-        Records without numbers, or with NaN, have no least and no greatest.
+        DataRecords without numbers, or with NaN, have no least and no greatest.
         """
         count = self.distance if count is None else count
         every = list(range(len(self.data)))
@@ -206,12 +193,12 @@ class _Records:
                 chosen.setdefault(frozenset(found[word]), word)
         return [(word, found[word]) for word in chosen.values()]
 
-    def like(self, number: float) -> Any:
-        """A record like the first, with this number in place of each of its numbers; of no records, the number."""
+    def like(self, number: float | None) -> Any:
+        """A record like the first, with this value in place of each of its numbers; of no records, the value."""
         if len(self.data) == 0:
             return number
         if not list(_numbers(self.data[0])):
-            raise InvalidSpec(f"the records hold no numbers to put {number:g} into, got {_short(self.data[0])}")
+            raise InvalidSpec(f"the records hold no numbers to put {_word(number)} into, got {short(self.data[0])}")
         return _filled(self.data[0], number)
 
     def outlying(self, size: float | None) -> Iterator[tuple[float, Any]]:
@@ -224,7 +211,7 @@ class _Records:
             within = _within(self.data.dtype, number) if self.array else number
             yield within, self.like(within)
 
-    def added(self, records: Iterable[tuple[str, Any]]) -> tuple[AdjacentPair, ...]:
+    def added(self, records: Iterable[tuple[str, Any]]) -> Pairs:
         """The dataset against itself and `distance` copies of each record."""
         name = _count("add", self.distance)
         return tuple(
@@ -233,20 +220,20 @@ class _Records:
 
     def _with(self, record: Any) -> Any:
         if not self.array:
-            return _like(self.data, [*self.data, *[record] * self.distance])
+            return like(self.data, [*self.data, *[record] * self.distance])
         import numpy as np
 
         more = np.empty((self.distance, *self.data.shape[1:]), self.data.dtype)
         _put(more, slice(None), record)
         return np.concatenate([self.data, more])
 
-    def first_replaced(self, records: Iterable[tuple[str, Any]]) -> tuple[AdjacentPair, ...]:
+    def first_replaced(self, records: Iterable[tuple[str, Any]]) -> Pairs:
         """The dataset against itself with each record in place of the first `distance` ones."""
         self.need(self.distance)
         places = list(range(self.distance))
         return self.replaced((f"first by {word}", places, record) for word, record in records)
 
-    def replaced(self, changes: Iterable[tuple[str, list[int], Any]]) -> tuple[AdjacentPair, ...]:
+    def replaced(self, changes: Iterable[tuple[str, list[int], Any]]) -> Pairs:
         """The dataset against itself with a record at these places; where all of them are really changed."""
         name, made = _count("replace", self.distance), []
         for word, places, record in changes:
@@ -254,7 +241,7 @@ class _Records:
                 changed = self.data.copy()
                 _put(changed, places, record)
             else:
-                changed = _like(self.data, [record if place in places else old for place, old in enumerate(self.data)])
+                changed = like(self.data, [record if place in places else old for place, old in enumerate(self.data)])
             if all(digest(self.data[place]) != digest(changed[place]) for place in places):
                 made.append(AdjacentPair(self.data, changed, f"{name}: {word}", self.distance))
         if not made:
@@ -267,9 +254,9 @@ def _put(array: Any, places: Any, record: Any) -> None:
         array[places] = record
         held = array.dtype.kind in "fcO" or bool((array[places] == record).all())
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidSpec(f"an array of {array.dtype} cannot hold the record {_short(record)} ({error})") from None
+        raise InvalidSpec(f"an array of {array.dtype} cannot hold the record {short(record)} ({error})") from None
     if not held:
-        raise InvalidSpec(f"an array of {array.dtype} cannot hold the record {_short(record)} as it is")
+        raise InvalidSpec(f"an array of {array.dtype} cannot hold the record {short(record)} as it is")
 
 
 def _within(dtype: Any, number: float) -> float:
@@ -284,7 +271,7 @@ def _within(dtype: Any, number: float) -> float:
     return number
 
 
-def _like(kept: Any, items: list[Any]) -> Any:
+def like(kept: Any, items: list[Any]) -> Any:
     """The items as a list or tuple of the same kind; a named tuple is made by its own function."""
     kind = type(kept)
     return kind._make(items) if hasattr(kind, "_make") else kind(items)
@@ -308,17 +295,17 @@ def _numbers(record: Any) -> Iterator[float]:
             yield from _numbers(value)
 
 
-def _filled(record: Any, number: float) -> Any:
+def _filled(record: Any, number: float | None) -> Any:
     """The record with the number in place of each of its numbers, whole where those are and it is."""
     if isinstance(record, bool):
         return record
     if isinstance(record, numbers.Real):
-        whole = isinstance(record, numbers.Integral) and float(number).is_integer()
-        return int(number) if whole else number
+        whole = number is not None and isinstance(record, numbers.Integral) and float(number).is_integer()
+        return int(number) if whole else number  # type: ignore[arg-type]
     if isinstance(record, dict):
         return {key: _filled(value, number) for key, value in record.items()}
     if isinstance(record, list | tuple):
-        return _like(record, [_filled(value, number) for value in record])
+        return like(record, [_filled(value, number) for value in record])
     if _is_array(record):
         filled = record.copy()
         _put(filled, slice(None), number)
@@ -326,10 +313,14 @@ def _filled(record: Any, number: float) -> Any:
     return record
 
 
+def _word(value: float | None) -> str:
+    return "None" if value is None else "NaN" if value != value else f"{value:g}"
+
+
 def _count(verb: str, distance: int) -> str:
     return f"{verb} {'one' if distance == 1 else distance}"
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."

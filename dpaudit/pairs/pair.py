@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpaudit import validate
@@ -23,6 +23,7 @@ class AdjacentPair:
 
     `sensitivity` is for datasets that are vectors of query answers: how far one step may move each of them, in
     units of the answers. It replaces the comparison of records in `check`; None: the datasets are no such vectors.
+    `reason` says in a line why the pair is worth looking at; reports show it.
 
     >>> AdjacentPair([1, 1], [1], name="one leaves").distance
     1
@@ -33,6 +34,7 @@ class AdjacentPair:
     name: str = "pair"
     distance: int = 1
     sensitivity: float | None = None
+    reason: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         validate.whole("distance", self.distance, least=1)
@@ -60,6 +62,7 @@ class AdjacentPair:
             "name": self.name,
             "distance": self.distance,
             **({} if self.sensitivity is None else {"sensitivity": self.sensitivity}),
+            **({"reason": self.reason} if self.reason else {}),
             "first": _record(self.first),
             "second": _record(self.second),
         }

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpaudit import validate
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
-from dpaudit.pairs import data_patterns, query_patterns
+from dpaudit.pairs import data_patterns, query_patterns, telling_patterns
 from dpaudit.pairs.pair import AdjacentPair
 
 ADD = (Relation.ADD_OR_REMOVE_ONE,)
 REPLACE = (Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL, Relation.LOCAL)
 ANY = tuple(Relation)
+NAN = "a number that becomes NaN leaves a sum or a count, by more than upper - lower"
+ZERO = "an update of zeros is never clipped and has no direction: norms, counts and scales made of them tell of it"
+RAISES = "what cannot be read raises on its side alone, and an exception is an output"
+ORDER = "the values are the same on both sides, so their order must tell nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A function that makes pairs, and the relations it is meant for."""
+    """A function that makes pairs, the relations it is meant for, and what such a pair has found."""
 
     make: Callable[..., tuple[AdjacentPair, ...]]
     relations: tuple[Relation, ...]
+    reason: str = ""
 
     @property
     def keywords(self) -> tuple[str, ...]:
@@ -48,11 +54,28 @@ PATTERNS: dict[str, Pattern] = {
     "add_one": Pattern(data_patterns.add_one, ADD),
     "replace_one": Pattern(data_patterns.replace_one, REPLACE),
     "add_outlier": Pattern(data_patterns.add_outlier, ADD),
-    "add_nan": Pattern(data_patterns.add_nan, ADD),
-    "add_infinity": Pattern(data_patterns.add_infinity, ADD),
+    "add_nan": Pattern(data_patterns.adding(math.nan), ADD, NAN),
+    "add_infinity": Pattern(data_patterns.adding(math.inf, -math.inf), ADD),
+    "add_zero": Pattern(data_patterns.adding(0), ADD, ZERO),
+    "add_none": Pattern(data_patterns.adding(None), ADD, RAISES),
+    "add_in_front": Pattern(telling_patterns.add_in_front, ADD, ORDER),
     "replace_by_outlier": Pattern(data_patterns.replace_by_outlier, REPLACE),
-    "replace_by_nan": Pattern(data_patterns.replace_by_nan, REPLACE),
-    "replace_by_infinity": Pattern(data_patterns.replace_by_infinity, REPLACE),
+    "replace_by_nan": Pattern(data_patterns.replacing(math.nan), REPLACE, NAN),
+    "replace_by_infinity": Pattern(data_patterns.replacing(math.inf, -math.inf), REPLACE),
+    "replace_by_zero": Pattern(data_patterns.replacing(0), REPLACE, ZERO),
+    "replace_by_none": Pattern(data_patterns.replacing(None), REPLACE, RAISES),
+    "replace_in_front": Pattern(telling_patterns.replace_in_front, REPLACE, ORDER),
+    "change_label": Pattern(
+        telling_patterns.change_label,
+        REPLACE,
+        "a label moves a whole row from one sum to another, by more than its range",
+    ),
+    "far_from_zero": Pattern(
+        telling_patterns.far_from_zero, ADD, "one record moves a sum by a bound, which may be more than upper - lower"
+    ),
+    "last_of_category": Pattern(
+        telling_patterns.last_of_category, ADD, "categories taken from the data lose one when its last member leaves"
+    ),
     "empty": Pattern(data_patterns.empty, ADD),
 }
 
@@ -85,4 +108,4 @@ def stock_pairs(pattern: str, *, relation: Relation | str | None = None, **param
         raise InvalidSpec(f"pattern {pattern!r}: {error}") from None
     for pair in pairs:
         pair.check(stated)
-    return pairs
+    return tuple(replace(pair, reason=found.reason) for pair in pairs)

@@ -27,6 +27,7 @@ class ImportedPair:
     folder: str | None = None
     relation: Relation | None = None
     distance: ClassVar[int] = 1  # until it is made
+    reason: ClassVar[str] = ""
 
     def resolve(self) -> AdjacentPair:
         """The pair, checked against the relation. Raises `InvalidSpec` for anything that is no pair."""

@@ -187,6 +187,7 @@ def _datasets(result: AuditResult) -> tuple[str, ...]:
         steps = f", {pair['distance']:,} steps apart" if pair["distance"] > 1 else ""
         first, second = data_text(pair["first"]), data_text(pair["second"])
         lines.append(f'Pair "{clean(pair["name"])}"{steps}: {first} against {second}. {ADJACENCY[shown]}.')
+        lines += [f"Why this pair: {clean(pair['reason'])}."] if pair.get("reason") else []
     if len(pairs) > MOST_PAIRS:
         lines.append(f"{counted(len(pairs) - MOST_PAIRS, 'more pair')}; the record, the JSON file, has all of them.")
     if not relation:

@@ -162,6 +162,7 @@ def _witness(result: Audited) -> tuple[str, ...]:
         f"{leaning(result)}:",
         f"first   {data_text(pair['first'])}",
         f"second  {data_text(pair['second'])}",
+        *([f"why     {clean(pair['reason'])}"] if pair.get("reason") else []),
         *ending_lines(result),
     )
 

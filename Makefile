@@ -7,8 +7,6 @@ CHECK   := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON  ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
              $$python -c '$(CHECK)' 2>/dev/null && echo $$python && break; done)
 
-LIBRARIES := $(patsubst audits/libraries/%/requirements.txt,%,$(wildcard audits/libraries/*/requirements.txt))
-
 # packages in a user's home folder must not leak into the environments below
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -34,7 +32,7 @@ help:
 	@echo "make package          builds sdist and wheel into dist/ and tries the wheel in a fresh environment"
 	@echo "make sbom             writes dist/dpaudit.cdx.json: what the wheel brings with it, at the versions of the lock"
 	@echo "make lock             writes requirements/ anew: the newest versions that pyproject.toml allows, with hashes"
-	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
+	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own, into reports/libraries/ (half an hour; SLOW=1: all)"
 	@echo "make audit-training   audits private training by Opacus, jax_privacy and plain loops, in environments of their own (an hour)"
 	@echo "make fuzz             tries every reader of files on files that are nearly right, other ones each time (minutes)"
 	@echo "make clean            removes the environments"
@@ -129,12 +127,9 @@ lock: .environments/lock/.ready
 	$(COMPILE) pyproject.toml $(TESTED:%=--extra %) --group build --output-file requirements/test.txt
 	$(COMPILE) --group build --group release --output-file requirements/release.txt
 
-audit-libraries: $(LIBRARIES:%=.environments/%/.ready)
-	@status=0; for library in $(LIBRARIES); do \
-	  echo "== $$library"; \
-	  .environments/$$library/bin/python -m dpaudit run audits/libraries/$$library --report reports/libraries/$$library \
-	    || status=1; \
-	done; exit $$status
+# SLOW=1 runs the rows that do less than a thousand runs a second, too: hours.
+audit-libraries: $(VENV)/.ready-audit
+	$(RUN) -m dpaudit observe audits/libraries --report reports/libraries $(if $(SLOW),,--fast) --resume
 
 # NAMES="opacus_steps loaders" runs these tables alone. The newest torch on PyPI brings gigabytes of CUDA.
 CPU_TORCH ?= https://download.pytorch.org/whl/cpu

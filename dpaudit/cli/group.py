@@ -26,6 +26,7 @@ COMMANDS = (
     "attest",
     "sweep",
     "observe",
+    "bisect",
     "verify",
     "check",
     "catalogue",

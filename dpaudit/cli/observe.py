@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -58,26 +59,27 @@ def command(
         say(nothing_to_audit(paths, tags, len(rows)))
         return 5
     folder = report_folder(report)
-    finished: list[Observed] = []
+    finished: dict[str, Observed] = {}
 
     def tell(seen: Observed) -> None:
-        finished.append(seen)
+        finished[seen.row.question.name] = seen
         say(f"[{len(finished)}/{len(chosen)}] {one_line(line(seen))}")
 
-    observer = Observer(folder, ledger, resume, Children())
-    try:
-        all_seen = observer.observe(chosen, jobs or os.cpu_count() or 1, tell)
-    except KeyboardInterrupt:
-        given = {"--report": report, "--environments": environments, "--confidence": confidence, "--ledger": ledger}
-        again = ["dpaudit", "observe", *paths, *(str(p) for k, v in given.items() if v is not None for p in (k, v))]
-        for option, words in (("--tag", tags), ("--skip-tag", skipped), ("--only", only)):
-            again += [part for word in words for part in (option, word)]
-        again += [*["--fast"] * fast, "--resume"]
-        done = f"{len(finished)} of {len(chosen)} rows finished"
-        raise KeyboardInterrupt(f"{done}; go on with: {shlex.join(again)}") from None
-    observation = Observation(all_seen, tuple(row for row in rows if row not in chosen))
+    with suppress(KeyboardInterrupt):
+        Observer(folder, ledger, resume, Children()).observe(chosen, jobs or os.cpu_count() or 1, tell)
+    observation = Observation(
+        tuple(finished[row.question.name] for row in chosen if row.question.name in finished),
+        tuple(row for row in rows if row not in chosen),
+        tuple(row for row in chosen if row.question.name not in finished),
+    )
     page = observation.write(folder)
-    for seen in all_seen:
+    for seen in observation.seen:
         click.echo(line(seen))
     click.echo(f"\n{observation.headline}\nreport: {page}")
+    if observation.unfinished:
+        given = {"--report": report, "--environments": environments, "--confidence": confidence, "--ledger": ledger}
+        again = ["dpaudit", "observe", *paths, *(str(p) for k, v in given.items() if v is not None for p in (k, v))]
+        for option, words in (("--tag", tags), ("--skip-tag", skipped), ("--only", only), ("--jobs", jobs and [jobs])):
+            again += [part for word in words or () for part in (option, str(word))]
+        raise KeyboardInterrupt(f"go on with: {shlex.join([*again, *['--fast'] * fast, '--resume'])}")
     return observation.exit_code

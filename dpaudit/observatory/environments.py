@@ -54,16 +54,17 @@ class Environment:
     @property
     def python(self) -> str:
         """The interpreter that dpaudit runs by: the environment's, or where it stays outside this one."""
-        return self._own if self.table.dpaudit else sys.executable
+        return self.own if self.table.dpaudit else sys.executable
 
     @property
-    def _own(self) -> str:
+    def own(self) -> str:
+        """Its interpreter."""
         return os.path.abspath(self.folder / "bin" / "python")
 
     def variables(self) -> dict[str, str]:
         """What a process in it finds: its programs first, and nothing of the user's own packages."""
         kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYENV_VERSION")}
-        path = os.pathsep.join(filter(None, (os.path.dirname(self._own), kept.get("PATH"))))
+        path = os.pathsep.join(filter(None, (os.path.dirname(self.own), kept.get("PATH"))))
         quiet = {"PYTHONNOUSERSITE": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "NO_COLOR": "1"}
         return {**kept, **quiet, "PATH": path, "VIRTUAL_ENV": os.path.abspath(self.folder)}
 
@@ -92,7 +93,7 @@ class Environment:
             ready.unlink(missing_ok=True)
             wanted = [part for each in self.table.requirements for part in _arguments(each)]
             wanted += _dpaudit() if self.table.dpaudit else []
-            install = [self._own, "-m", "pip", "install", "--quiet", "--prefer-binary", *wanted]
+            install = [self.own, "-m", "pip", "install", "--quiet", "--prefer-binary", *wanted]
             self._run(children, install, self.variables())
             ready.write_text(asked)
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from dpaudit.claims import Claim
 from dpaudit.observatory.rows import LibraryAudit
+from dpaudit.results.audited import Finding
+from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.findings import meaning
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.cause import cause
+from dpaudit.results.wording.numerals import bound
+from dpaudit.results.wording.statements import at_delta
 
 CONFIDENCE = 0.999  # of a plain count
 
@@ -35,10 +38,21 @@ class Plain:
 
     def epsilon(self, delta: float) -> float:
         """The epsilon at this delta that the counts show, 0 for none."""
+        misses = [(runs - hits, runs) for hits, runs in (self.first, self.second)]
+        sides = (self.first, self.second), (self.second, self.first), misses, misses[::-1]
         level = (1.0 - CONFIDENCE) / 4.0
-        sides = (self.first, self.second), (self.second, self.first)
-        ratios = [(least(*p, level) - delta) / most(*q, level) for p, q in sides]
-        return max(0.0, *(math.log(ratio) for ratio in ratios if ratio > 0.0), 0.0)
+        return math.log(max(1.0, *((least(*p, level) - delta) / most(*q, level) for p, q in sides)))
+
+    def text(self, claim: Claim) -> str:
+        """The counts in words: the epsilon they show at the claim's delta, or for other claims whether it is more."""
+        if self.error:
+            return self.error
+        (first, runs), (second, others) = self.first, self.second
+        shown = f"{'' if self.breaks(claim) else 'no '}more than the claim allows"
+        if claim.linear:
+            epsilon = self.epsilon(claim.delta)
+            shown = f"epsilon >= {bound(epsilon)}{at_delta(claim.delta)}" if epsilon else "nothing"
+        return f"{first:,} of {runs:,} against {second:,} of {others:,}, which shows {shown}"
 
 
 def least(hits: int, runs: int, level: float) -> float:
@@ -57,6 +71,12 @@ def most(hits: int, runs: int, level: float) -> float:
     return 1.0 - least(runs - hits, runs, level)
 
 
+def decisive(result: AuditResult) -> Finding | AuditResult:
+    """What the stamp of a result stands on: the result itself, or the finding on bits where only bits refute."""
+    alone = result.representation_refuted and result.verdict is not Verdict.REFUTED
+    return result.representation if alone and result.representation is not None else result
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
     """A row and what became of it; `page` and `record` are the names of its files in the report."""
@@ -73,8 +93,13 @@ class Observed:
     @property
     def cause(self) -> str:
         """What was found, in a maintainer's words; empty where nothing was."""
+        return "" if self.entry.result is None else cause(self.entry.result)
+
+    @property
+    def counts(self) -> str:
+        """The plain count in words, held to the claim that the stamp is about; empty where none was made."""
         result = self.entry.result
-        return "" if result is None else clean(result.witness.event, LONGEST_DATA) + meaning(result)
+        return "" if self.plain is None or result is None else self.plain.text(decisive(result).claim)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -88,8 +113,8 @@ class Observed:
         result = self.entry.result
         if self.plain is None or result is None:
             return False
-        found = result.verdict is Verdict.REFUTED or result.representation_refuted
-        return found and (bool(self.plain.error) or not self.plain.breaks(result.claim))
+        found = decisive(result)
+        return found.certificate.refuted and (bool(self.plain.error) or not self.plain.breaks(found.claim))
 
     @property
     def odd(self) -> bool:

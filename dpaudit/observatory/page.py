@@ -10,59 +10,42 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit import report
-from dpaudit.observatory.observed import CONFIDENCE, Observed, Plain
+from dpaudit.observatory.observed import CONFIDENCE, Observed, decisive
 from dpaudit.observatory.rows import LibraryAudit
 from dpaudit.report import html, json_
 from dpaudit.report.html.pages import OVERVIEW, tone
 from dpaudit.results.files import write_text
-from dpaudit.results.result import AuditResult
 from dpaudit.results.strict_json import text_of
 from dpaudit.results.suite import SuiteResult
-from dpaudit.results.wording.numerals import bound, confidence_text, counted
+from dpaudit.results.wording.numerals import confidence_text, counted
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
-from dpaudit.results.wording.statements import (
-    NOT_PRIVATE,
-    certified,
-    certified_bound,
-    claimed,
-    limits,
-    statement,
-    verdict_text,
-)
+from dpaudit.results.wording.statements import NOT_PRIVATE, certified_bound, limits, promised, said, stamp
 from dpaudit.results.wording.suites import joint_confidence, suite_line
 from dpaudit.results.wording.tables import Table
 from dpaudit.version import __version__
 
 SCHEMA = "dpaudit.observatory/1"
 RECORD = "observatory.json"
-HEAD = ("library", "version", "mechanism", "verdict", "claimed", "certified", "bits", "plain count", "CPU s")
+INTERRUPTED = 130  # the exit code that a shell expects
+HEAD = ("library", "version", "mechanism", "verdict", "claimed", "certified", "plain count", "CPU s")
 
 
 def line(seen: Observed) -> str:
     """A row on one line: as a suite tells it, then what is odd about its cause and its plain count."""
-    said = suite_line(seen.entry)
+    told = suite_line(seen.entry)
     if seen.missing:
-        said = f"UNEXPECTED   {said.partition('  ')[2].strip()}" if seen.entry.as_expected else said
-        said += f"; the cause does not say {', '.join(map(repr, seen.missing))}: {seen.cause or 'nothing'}"
-    return f"{said}; {plain_text(seen.plain)}" if seen.disagrees and seen.plain is not None else said
-
-
-def plain_text(plain: Plain, delta: float = 0.0) -> str:
-    """A plain count in words: the event, its hits on either side, and what its own bounds show."""
-    if plain.error:
-        return plain.error
-    (first, runs), (second, others) = plain.first, plain.second
-    said = f"{first:,} of {runs:,} against {second:,} of {others:,}"
-    shown = plain.epsilon(delta)
-    return f"{said}, which shows epsilon >= {bound(shown)}" if shown else f"{said}, which shows nothing"
+        told = f"UNEXPECTED   {told.partition('  ')[2].strip()}" if seen.entry.as_expected else told
+        told += f"; the cause does not say {', '.join(map(repr, seen.missing))}"
+    return f"{told}; plain count: {seen.counts}" if seen.disagrees else told
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Rows that were asked, and those that were left out by the command."""
+    """Rows that were asked, those that were left out by the command, and those that an interrupt came before."""
 
     seen: tuple[Observed, ...]
     left_out: tuple[LibraryAudit, ...] = ()
+    unfinished: tuple[LibraryAudit, ...] = ()
 
     @property
     def suite(self) -> SuiteResult:
@@ -72,23 +55,28 @@ class Observation:
 
     @property
     def exit_code(self) -> int:
-        """The worst of the rows."""
-        return self.suite.exit_code
+        """The worst of the rows; that of an interrupt, where one left any of them."""
+        return INTERRUPTED if self.unfinished else self.suite.exit_code
 
     @property
     def headline(self) -> str:
         """The one line: how many rows of how many libraries, and whether all is as expected."""
         libraries = len({each.row.environment.package for each in self.seen})
         done = [each.entry.result for each in self.seen if each.entry.result is not None]
-        refuted = sum(result.verdict.value == "REFUTED" for result in done)
-        bits = sum(result.representation_refuted for result in done)
+        refuted = sum(result.certificate.refuted for result in done)
+        bits = sum(decisive(result) is not result for result in done)
         odd = sum(not each.as_expected for each in self.seen if each.entry.result is not None)
         silent = len(self.seen) - len(done)
-        parts = [f"{refuted} refuted", f"{bits} with a finding on bits", f"{silent} without verdict"]
-        told = f"{counted(odd, 'row')} not as expected" if odd else "every verdict as expected"
+        parts = [f"{refuted} refuted", f"{bits} by bits alone", f"{silent} without verdict"]
+        told = (
+            f"{counted(odd, 'row')} not as expected"
+            if odd
+            else f"every {'other ' if silent else ''}verdict as expected"
+        )
         unlike = sum(each.disagrees for each in self.seen)
         told += f"; {counted(unlike, 'plain count does', 'plain counts do')} not show what was found" if unlike else ""
         rows = f"{counted(len(self.seen), 'audit')} of {counted(libraries, 'library', 'libraries')}"
+        told += f"; interrupted before {counted(len(self.unfinished), 'row')}" if self.unfinished else ""
         return f"{rows}: {', '.join(parts)}; {told}; exit code {self.exit_code}"
 
     @property
@@ -110,9 +98,13 @@ class Observation:
                 write_text(folder / name, text())
         rows = [view(each, name) for each, name in zip(self.seen, names, strict=True)]
         record = {"schema": SCHEMA, "version": __version__, "headline": self.headline, "exit_code": self.exit_code}
-        left = [row.question.name for row in self.left_out]
-        write_text(folder / RECORD, text_of({**record, "rows": rows, "not_run": left}))
+        write_text(folder / RECORD, text_of({**record, "rows": rows, **self._left}))
         return write_text(folder / OVERVIEW, self._html(rows))
+
+    @property
+    def _left(self) -> dict[str, list[str]]:
+        missing = {"not_run": self.left_out, "unfinished": self.unfinished}
+        return {why: [row.question.name for row in rows] for why, rows in missing.items()}
 
     def _html(self, rows: Sequence[dict[str, Any]]) -> str:
         from dpaudit.report.html.templating import render
@@ -127,8 +119,8 @@ class Observation:
             "observatory.html",
             title=self.headline,
             odd=[(by_name[each.entry.name], line(each)) for each in self.seen if each.odd],
-            left_out=[row.question.name for row in self.left_out],
-            table=Table("All rows", HEAD, tuple(cells(each) for each in rows), frozenset({4, 8})),
+            left_out=self._left,
+            table=Table("All rows", HEAD, tuple(cells(each) for each in rows), frozenset({4, 7})),
             marks=[(each["tone"], f"#{each['anchor']}") for each in rows],
             pairs={word: [by_name[each.entry.name] for each in found] for word, found in self.pairs.items()},
             libraries=libraries,
@@ -142,7 +134,7 @@ class Observation:
 def view(seen: Observed, record: str | None) -> dict[str, Any]:
     """A row as plain values: what the page shows and `observatory.json` holds; `record` is the file of its result."""
     row, result, known = seen.row, seen.entry.result, seen.row.record
-    name = seen.entry.name
+    name, found = seen.entry.name, None if result is None else decisive(result)
     return {
         "name": name,
         "anchor": report.slug(name),
@@ -150,18 +142,18 @@ def view(seen: Observed, record: str | None) -> dict[str, Any]:
         "version": row.environment.version,
         "mechanism": row.mechanism,
         "tone": tone(result, seen.entry),
-        "verdict": "no verdict" if result is None else verdict_text(result.verdict),
+        "verdict": "no verdict" if result is None else stamp(result),
         "as_expected": seen.as_expected,
         "error": seen.entry.error or "",
         "claim": row.question.claim.short,
         "source": known.source or "",
-        "claimed": "" if result is None else claimed(result),
-        "certified": "" if result is None else certified(result),
-        "statement": "" if result is None else statement(result),
-        "bits": "" if result is None else bits(result),
+        "claimed": "" if found is None else promised(found.claim, found.certificate),
+        "certified": "" if found is None else certified_bound(found.claim, found.certificate),
+        "statement": "" if result is None else "; ".join(said(result)),
+        "bits": result is not None and result.representation_refuted,
         "cause": seen.cause,
-        "pair": [] if result is None else pair(result),
-        "plain": None if seen.plain is None else {"event": seen.plain.event, "counts": plain_text(seen.plain)},
+        "pair": [] if result is None or found is None else pair(result.spec["pairs"][found.witness.pair]),
+        "plain": None if seen.plain is None else {"event": seen.plain.event, "counts": seen.counts},
         "plain_agrees": not seen.disagrees,
         "finding": known.finding or "",
         "reported": known.reported or "",
@@ -176,24 +168,15 @@ def view(seen: Observed, record: str | None) -> dict[str, Any]:
     }
 
 
-def bits(result: AuditResult) -> str:
-    """What the bits of outputs show, apart from the verdict on their values; empty where nothing was found."""
-    found = result.representation
-    if found is None or not result.representation_refuted:
-        return ""
-    return f"{certified_bound(found.claim, found.certificate)} with confidence {found.certificate.confidence:g}"
-
-
-def pair(result: AuditResult) -> list[str]:
-    """The two datasets, and what their pair is called."""
-    found = result.pair
-    sides = [f"{side}: {data_text(found[side], 2 * LONGEST_DATA)}" for side in ("first", "second")]
-    return [clean(found["name"], LONGEST_DATA), *sides]
+def pair(stored: dict[str, Any]) -> list[str]:
+    """What a pair is called, and its two datasets."""
+    sides = [f"{side}: {data_text(stored[side], 2 * LONGEST_DATA)}" for side in ("first", "second")]
+    return [clean(stored["name"], LONGEST_DATA), *sides]
 
 
 def cells(row: dict[str, Any]) -> tuple[str, ...]:
     """A row of the table."""
-    plain = "" if row["plain"] is None else row["plain"]["counts"].partition(",  ")[0]
+    plain = "" if row["plain"] is None else row["plain"]["counts"]
     cpu = "" if row["cpu_s"] is None else f"{row['cpu_s']:.1f}"
     texts = ("library", "version", "mechanism", "verdict", "claimed", "certified")
-    return (*(row[key] for key in texts), "found" if row["bits"] else "", plain, cpu)
+    return (*(row[key] for key in texts), plain, cpu)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,6 @@ from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.questions import Question, Wishes, read_spec
 from dpaudit.spec_file.suite import shared
 from dpaudit.spec_file.tables import EnvironmentTable, RecordTable, convert, read_audits
-from dpaudit.version import __version__
 
 SLOW = "slow"  # the tag of a row with less than a thousand runs a second
 NO_RECORD = RecordTable()
@@ -68,17 +68,25 @@ def read_rows(
         if made.setdefault(environment.folder, table) != table:
             told = f"{environment.name} is asked for with other requirements in another file"
             raise InvalidSpec(f"{path}: environment: {told}; keep to one list")
-        beside = {file.name: file.read_bytes().hex() for file in sorted(path.parent.glob("*.py"))}
+        lying = (file for file in path.parent.iterdir() if file.is_file() and file.suffix != ".toml")
+        beside = {file.name: digest_of(file.read_bytes()) for file in lying if not file.name.startswith(".")}
         for question in shared(read_spec(path, wishes))[0]:
             if question.name in rows:
                 raise InvalidSpec(f"{question.place}: the name stands in {rows[question.name].question.source}, too")
             own = msgspec.to_builtins(tables[question.name])
             record = tables[question.name].record or NO_RECORD
             own["record"] = [record.plain, record.plain_runs]
-            where = [environment.asked(), __version__, question.confidence, question.seed, str(question.runs)]
+            where = [environment.asked(), own_code(), question.confidence, question.seed, str(question.runs)]
             asked = digest_of(repr(own), beside, repr(where))
             rows[question.name] = LibraryAudit(question, record, environment, asked)
     return tuple(rows.values()), tuple(left_out)
+
+
+@cache
+def own_code() -> str:
+    """A digest of dpaudit's own code: in development, the version alone says too little."""
+    package = Path(__file__).parents[1]
+    return digest_of({str(file.relative_to(package)): file.read_bytes() for file in package.rglob("*.py")})
 
 
 def choose(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dpaudit.errors import DpAuditError, MissingRequirement
 from dpaudit.observatory.children import Children, Ended
-from dpaudit.observatory.observed import Observed, Plain
+from dpaudit.observatory.observed import Observed, Plain, decisive
 from dpaudit.observatory.rows import LibraryAudit
 from dpaudit.results.files import write_text
 from dpaudit.results.stored import load_suite
@@ -30,10 +30,8 @@ class Observer:
     resume: bool
     children: Children
 
-    def observe(
-        self, rows: Sequence[LibraryAudit], jobs: int, tell: Callable[[Observed], None]
-    ) -> tuple[Observed, ...]:
-        """What was seen of the rows, in their order; `tell` hears of each when it is finished."""
+    def observe(self, rows: Sequence[LibraryAudit], jobs: int, tell: Callable[[Observed], None]) -> None:
+        """Asks the rows; `tell` hears what was seen of each when it is finished."""
         with ThreadPoolExecutor(jobs) as pool:
             asked = {pool.submit(self.see, row): row for row in rows}
             try:
@@ -43,7 +41,6 @@ class Observer:
                 pool.shutdown(wait=False, cancel_futures=True)
                 self.children.end()
                 raise
-            return tuple(done.result() for done in asked)
 
     def see(self, row: LibraryAudit) -> Observed:
         """Asks a row, or takes it from what is kept; one that cannot be asked has an entry that says why."""
@@ -55,7 +52,7 @@ class Observer:
             return Observed(row, entry, self._plain(row, entry, kept))
         except DpAuditError as error:
             question = row.question
-            entry = SuiteEntry(question.name, question.expect, source=str(question.source))
+            entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
             return Observed(row, replace(entry, error=str(error), exit_code=error.exit_code))
 
     def _entry(self, row: LibraryAudit, kept: Path) -> SuiteEntry:
@@ -78,7 +75,7 @@ class Observer:
             return None
         file = kept / PLAIN
         if not file.exists():
-            pair = str(entry.result.witness.pair)
+            pair = str(decisive(entry.result).witness.pair)
             program = ["-m", "dpaudit.observatory.counting", str(row.question.source), row.question.name, pair]
             ended = self._run(row, program)
             if ended.code:

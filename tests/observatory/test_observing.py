@@ -1,0 +1,169 @@
+"""Rows, what was seen of them, and the page; the whole of it on a library that stands in for a real one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import binom
+
+from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.cli.group import exit_code
+from dpaudit.errors import InvalidSpec
+from dpaudit.observatory.observed import CONFIDENCE, Observed, Plain, least, most
+from dpaudit.observatory.page import Observation, line
+from dpaudit.observatory.rows import choose, read_rows
+from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.verdict import Verdict
+from tests.observatory.conftest import Shelf, audit
+
+PLAIN = '[audit.record]\nplain = "mechanisms:{}"\nplain_runs = 50\n'
+
+
+def rows_of(shelf: Shelf) -> dict[str, Any]:
+    return {row.question.name: row for row in read_rows([str(shelf.folder)], shelf.environments)[0]}
+
+
+# --- plain counts -----------------------------------------------------------------------------------------------------
+
+
+def test_the_bounds_of_a_count_are_those_of_the_binomial_tails() -> None:
+    for runs, level in ((7, 0.05), (40, 0.00025)):
+        for hits in range(runs + 1):
+            low, high = least(hits, runs, level), most(hits, runs, level)
+            assert binom.sf(hits - 1, runs, low) == pytest.approx(level if hits else 1.0)
+            assert binom.cdf(hits, runs, high) == pytest.approx(level if hits < runs else 1.0)
+
+
+def test_counts_of_equal_sides_break_no_claim_more_often_than_said() -> None:
+    """Exact: all counts of 30 runs a side, at three probabilities."""
+    for p in (0.02, 0.3, 0.5):
+        law = binom.pmf(range(31), 30, p)
+        broken = sum(
+            law[one] * law[other]
+            for one in range(31)
+            for other in range(31)
+            if Plain("", (one, 30), (other, 30)).breaks(PureDP(0.0))
+        )
+        assert broken <= 1.0 - CONFIDENCE
+
+
+def test_counts_say_the_epsilon_at_the_claims_delta() -> None:
+    counts = Plain("", (60, 1_000), (0, 1_000))
+    assert counts.breaks(PureDP(1.0))
+    assert not counts.breaks(ApproximateDP(1.0, 0.1))
+    assert counts.text(ApproximateDP(1.0, 0.1)).endswith("shows nothing")
+    mirrored = Plain("", (0, 1_000), (60, 1_000))
+    assert mirrored.epsilon(0.01) == counts.epsilon(0.01) > 1.0
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_row_asks_changes_with_all_that_decides_its_answer(shelf: Shelf) -> None:
+    shelf.spec("1.0", audit("fake 1.0, a"))
+    before = rows_of(shelf)["fake 1.0, a"]
+    assert (before.mechanism, before.environment.name) == ("a", "fake 1.0")
+    assert rows_of(shelf)["fake 1.0, a"].asked == before.asked
+    seen = {before.asked}
+    for change in (
+        lambda: (shelf.folder / "rates.csv").write_text("1"),
+        lambda: (shelf.folder / "rates.csv").write_text("2"),
+        lambda: (shelf.folder / "mechanisms.py").write_text("leaks = len"),
+        lambda: shelf.spec("1.0", audit("fake 1.0, a", runs=2_000)),
+        lambda: shelf.spec("1.0", audit("fake 1.0, a", runs=2_000), requirements="numpy"),
+        lambda: shelf.spec("1.0", audit("fake 1.0, a", runs=2_000, more=PLAIN.format("never")), requirements="numpy"),
+    ):
+        change()
+        seen.add(rows_of(shelf)["fake 1.0, a"].asked)
+    assert len(seen) == 7
+    told = 'finding = "words alone ask nothing anew"\n'
+    shelf.spec("1.0", audit("fake 1.0, a", runs=2_000, more=PLAIN.format("never") + told), requirements="numpy")
+    assert rows_of(shelf)["fake 1.0, a"].asked in seen
+
+
+def test_rows_are_chosen_and_what_cannot_be_a_row_is_said(shelf: Shelf) -> None:
+    shelf.spec("1.0", audit("a", more='tags = ["slow"]'), audit("b"))
+    (shelf.folder / "plain.toml").write_text('schema = "dpaudit.audit/1"\n' + audit("c"))
+    rows, left_out = read_rows([str(shelf.folder)], shelf.environments)
+    assert [path.name for path in left_out] == ["plain.toml"]
+    assert [row.question.name for row in choose(rows, skipped=["slow"])] == ["b"]
+    with pytest.raises(InvalidSpec, match="no row has the name 'z'"):
+        choose(rows, only=["z"])
+    shelf.spec("1.0", audit("d"), requirements="numpy", file="other")
+    with pytest.raises(InvalidSpec, match="keep to one list"):
+        read_rows([str(shelf.folder)], shelf.environments)
+    shelf.spec("2.0", audit("b"), file="other")
+    with pytest.raises(InvalidSpec, match="the name stands in"):
+        read_rows([str(shelf.folder)], shelf.environments)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_says_what_was_found_what_is_odd_and_what_was_not_run(shelf: Shelf, refuted_entry: SuiteEntry) -> None:
+    shelf.spec("1.0", audit(refuted_entry.name), audit("fake 1.0, failed", more='expect = "refuted"'), audit("late"))
+    row, failed, late = rows_of(shelf).values()
+    row = replace(row, record=replace_record(row.record, finding="<b>tells</b>", cause=["a key is missing"]))
+    error = SuiteEntry(failed.question.name, Verdict.REFUTED, error="pip says no", exit_code=3)
+    never = Plain("nothing", (0, 50), (0, 50))
+    seen = (Observed(row, refuted_entry, never), Observed(failed, error))
+    assert "the cause does not say 'a key is missing'" in line(seen[0])
+    assert "plain count: 0 of 50 against 0 of 50" in line(seen[0])
+    found = Observation(seen, left_out=(late,))
+    assert found.exit_code == 1  # known to be refuted, with another cause: worse than no verdict
+    page = found.write(shelf.folder / "report").read_text()
+    for words in ("pip says no", "REFUTED", "late", "&lt;b&gt;tells&lt;/b&gt;", "1 plain count does not show"):
+        assert words in page
+    assert "<script>leaks" not in page
+    record = json.loads((shelf.folder / "report" / "observatory.json").read_text())
+    assert [(each["verdict"], each["as_expected"]) for each in record["rows"]] == [
+        ("REFUTED", False),
+        ("no verdict", False),
+    ]
+    assert (record["not_run"], record["unfinished"]) == (["late"], [])
+    broken_off = Observation((), unfinished=(row, failed))
+    assert broken_off.exit_code == 130
+    assert "interrupted before 2 rows" in broken_off.write(shelf.folder / "report").read_text()
+
+
+def replace_record(record: Any, **given: Any) -> Any:
+    return type(record)(**{name: getattr(record, name) for name in record.__struct_fields__} | given)
+
+
+# --- the whole --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_a_library_is_observed_side_by_side_and_again(shelf: Shelf, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two rows of one version and one whose environment cannot be made; then again, from what is kept."""
+    known = PLAIN.format("one_is_there") + 'cause = ["1"]\nfinding = "no noise"\n'
+    shelf.spec(
+        "1.0",
+        audit("fake 1.0, leaks", more='expect = "refuted"\n' + known),
+        audit("fake 1.0, noisy", "noisy", 4_000),
+    )
+    other = shelf.spec("2.0", audit("fake 2.0, leaks"))
+    other.write_text(other.read_text().replace("[environment]", '[environment]\npython = "3.1"'))
+    report = shelf.folder / "report"
+    argv = ["observe", str(shelf.folder), "--environments", str(shelf.environments), "--report", str(report)]
+    argv += ["--ledger", str(shelf.folder / "ledger.sqlite"), "--jobs", "2", "--skip-tag", "slow"]
+    assert exit_code(argv) == 3
+    first = capsys.readouterr()
+    assert "there is no Python 3.1 here" in first.out
+    rows = {each["name"]: each for each in json.loads((report / "observatory.json").read_text())["rows"]}
+    leaks, noisy = rows["fake 1.0, leaks"], rows["fake 1.0, noisy"]
+    assert (leaks["verdict"], leaks["as_expected"], leaks["plain_agrees"]) == ("REFUTED", True, True)
+    assert leaks["plain"]["counts"].startswith("50 of 50 against 0 of 50")
+    assert (noisy["verdict"], noisy["plain"]) == ("not refuted", None)
+    kept = {path: path.stat().st_mtime_ns for path in Path(report).glob(".rows/*/*")}
+    assert exit_code([*argv, "--resume"]) == 3
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert exit_code([*argv, "--resume", "--only", "fake 1.0, leaks"]) == 0
+    wrong = known.replace('"1"', '"a key"')
+    shelf.spec("1.0", audit("fake 1.0, leaks", more='expect = "refuted"\n' + wrong))
+    assert exit_code([*argv, "--resume", "--only", "fake 1.0, leaks"]) == 1
+    assert "the cause does not say 'a key'" in capsys.readouterr().out

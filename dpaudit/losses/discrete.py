@@ -31,8 +31,10 @@ def delta_of(first: Reals, second: Reals, epsilon: float) -> float:
     >>> round(delta_of(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.0), 4)
     0.5
     """
-    ratio = np.exp(epsilon)
-    return float(max(np.maximum(p - ratio * q, 0.0).sum() for p, q in ((first, second), (second, first))))
+    with np.errstate(over="ignore"):  # an infinite ratio takes all but the outcomes that the other side never has
+        ratio = np.exp(epsilon)
+        taken = [np.multiply(ratio, q, out=np.zeros_like(q), where=q > 0.0) for q in (second, first)]
+    return float(max(np.maximum(p - q, 0.0).sum() for p, q in zip((first, second), taken, strict=True)))
 
 
 def epsilon_of(first: Reals, second: Reals, delta: float) -> float:
@@ -51,7 +53,7 @@ def one_way_epsilon(p: Reals, q: Reals, delta: float) -> float:
     if np.any((hits > delta) & (misses == 0.0)):
         return float(np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.max(np.where(hits > delta, np.log((hits - delta) / misses), -np.inf), initial=-np.inf))
+        return float(np.max(np.where(hits > delta, np.log(hits - delta) - np.log(misses), -np.inf), initial=-np.inf))
 
 
 # --- reports of several bits: the probability of each pattern, in the order of binary numbers ---------------------

@@ -118,8 +118,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def audit(request: pytest.FixtureRequest) -> Auditor:
     """Audits a mechanism, `audit(mechanism, pair=..., epsilon=...)`; the test fails where its claim is refuted.
 
-    The keywords are those of dpaudit.audit, and expect="refuted" for a violation that is known. The mechanism runs in
-    a process of its own: what the test has changed in other modules (mocks) is there as it was.
+    The keywords are those of dpaudit.audit, and expect="refuted" (or "bits") for a violation that is known. The
+    mechanism runs in a process of its own: what the test has changed in other modules (mocks) is there as it was.
     """
     from dpaudit.pytest_plugin.auditor import Auditor, Place
 

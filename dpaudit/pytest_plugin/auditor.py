@@ -29,7 +29,7 @@ from dpaudit.results.wording.assertion import missed_lines, refuted_lines, weak_
 from dpaudit.sampling import Engine
 from dpaudit.spec_file.settings import Settings, read_settings
 
-EXPECTATIONS = ("not-refuted", "refuted")
+EXPECTATIONS = ("not-refuted", "refuted", "bits")
 CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs")  # of each, one says it all
 
 
@@ -51,7 +51,8 @@ class Place:
 class Auditor:
     """Audits like `dpaudit.audit`, never in this process, and raises `ClaimRefuted` for a refutation.
 
-    `expect="refuted"` is for a violation that the author of the test knows of: then finding nothing is the failure.
+    `expect="refuted"` is for a violation that the author of the test knows of, `expect="bits"` for one of the bits of
+    floats alone (with `representation=True`): then finding nothing is the failure.
     Everything else that can be said is a keyword of `dpaudit.audit`, or of the marker `dpaudit`.
     """
 
@@ -86,9 +87,8 @@ class Auditor:
         """What became of one audit, recorded; and what the test is to raise."""
         said, expected = _merged(self.marked, keywords), _expected(self.marked, expect)
         number = f" {said['name']}" if said.get("name") else "" if self.number == 1 else f" #{self.number}"
-        entry = SuiteEntry(
-            f"{self.place.test}{number}", Verdict.REFUTED if expected == "refuted" else Verdict.NOT_REFUTED
-        )
+        known = Verdict.REFUTED if expected == "refuted" else Verdict.NOT_REFUTED
+        entry = SuiteEntry(f"{self.place.test}{number}", known, bits=expected == "bits")
         record = AuditOfTest(
             key=os.urandom(8).hex(),
             test=self.place.test,
@@ -99,6 +99,8 @@ class Auditor:
             confidence=float(self.plan.usual["confidence"]),
         )
         try:
+            if entry.bits and not said.get("representation"):
+                raise InvalidSpec("expect='bits' needs representation=True: without it bits are not looked at")
             settings, baseline = read_settings(self.place.root), self.place.baseline
             acceptances = () if baseline is None else read_baseline(baseline)  # before the runs: no verdict is lost
             asked = self.plan.settle(said)
@@ -232,7 +234,7 @@ def _expected(marked: Sequence[dict[str, Any]], expect: str | None) -> str:
     said = [each["expect"] for each in marked if "expect" in each] + ([] if expect is None else [expect])
     found = said[-1] if said else EXPECTATIONS[0]
     if found not in EXPECTATIONS:
-        raise InvalidSpec(f"expect must be 'not-refuted' or 'refuted', got {found!r}")
+        raise InvalidSpec(f"expect must be 'not-refuted', 'refuted' or 'bits', got {found!r}")
     return str(found)
 
 

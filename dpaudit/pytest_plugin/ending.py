@@ -49,6 +49,7 @@ def _entry(record: AuditOfTest, folder: Path) -> SuiteEntry:
         error=record.error or record.problem,
         exit_code=record.exit_code or 3,
         source=record.test.partition("::")[0],
+        bits=record.expect == "bits",
     )
     if record.file is None:
         return entry

@@ -82,6 +82,21 @@ def test_a_known_violation(answering: Answering) -> None:
     assert not audit.audited[0]["as_expected"]
 
 
+def test_known_bits_are_found_or_the_test_fails(answering: Answering) -> None:
+    plain, found = kept(), result()
+    bits = replace(plain, representation=found.main)
+    asked: dict[str, Any] = {"expect": "bits", "representation": True}
+    audit = answering(bits)
+    assert audit("f", **asked) == bits
+    assert (audit.audited[0]["expect"], audit.audited[0]["as_expected"]) == ("bits", True)
+    with pytest.raises(AssertionError, match=r"\ANOT FOUND  noisy_count: "):
+        answering(plain)("f", **asked)
+    with pytest.raises(ClaimRefuted):
+        answering(found)("f", **asked)
+    with pytest.raises(InvalidSpec, match="needs representation=True"):
+        answering(bits)("f", expect="bits")
+
+
 def test_power_that_is_not_there_is_no_success(answering: Answering) -> None:
     made = kept()
     weak = replace(made, spec={**made.spec, "detect": {"epsilon": 1.001, "mass": 0.001}})

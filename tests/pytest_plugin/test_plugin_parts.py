@@ -151,7 +151,7 @@ def test_what_is_expected() -> None:
     assert _expected([], None) == "not-refuted"
     assert _expected([{"expect": "refuted"}], None) == "refuted"
     assert _expected([{"expect": "refuted"}], "not-refuted") == "not-refuted"
-    with pytest.raises(InvalidSpec, match="expect must be 'not-refuted' or 'refuted', got 'broken'"):
+    with pytest.raises(InvalidSpec, match="expect must be 'not-refuted', 'refuted' or 'bits', got 'broken'"):
         _expected([], "broken")
 
 

@@ -81,6 +81,8 @@ def offered(mechanism: Any, claim: Any, epsilon: float | None, pair: Any, pairs:
         return claim, pair, pairs
     if claim is None and epsilon is None:
         claim = mechanism.claim
+        if claim is None:
+            raise InvalidSpec(f"{mechanism.name} states no claim; give it yourself: claim=...")
     if pair is not None:
         return claim, mechanism.checked(AdjacentPair.of(pair)), pairs
     given = pairs or mechanism.pairs or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -88,17 +89,12 @@ class Diffprivlib(Estimator):
     adapter: ClassVar[str] = "diffprivlib"
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> Claim | None:
         """Its keyword `epsilon`, or that keyword's default, with `delta`."""
-        stated = {
-            name: self.parameters.get(name, each.default)
-            for name, each in inspect.signature(self.make).parameters.items()
-            if name in ("epsilon", "delta")
-        }
-        try:
-            return claim_of(float(stated["epsilon"]), float(stated.get("delta", 0.0)))
-        except (KeyError, TypeError, ValueError):
-            raise InvalidSpec(f"{self.name} states no epsilon; give the claim yourself: claim=...") from None
+        own = inspect.signature(self.make).parameters.items()
+        stated = {name: self.parameters.get(name, each.default) for name, each in own}
+        epsilon, delta = stated.get("epsilon"), stated.get("delta", 0.0)
+        return claim_of(float(epsilon), float(delta)) if isinstance(epsilon, Real) and isinstance(delta, Real) else None
 
     def adapt(self) -> Callable[..., Any]:
         make, parameters, own = self.make, dict(self.parameters), inspect.signature(self.make).parameters

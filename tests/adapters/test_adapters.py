@@ -13,6 +13,7 @@ import pytest
 
 import dpaudit
 from dpaudit import adapters
+from dpaudit.mechanisms.protocol import Known, is_known
 from tests.cases import for_each
 
 CONTROL = {"runs": 4_000, "confidence": 1 - 1e-6, "n_jobs": 1}  # a sound mechanism is refuted once in a million
@@ -119,7 +120,7 @@ def test_an_audit_takes_the_claim_of_opendp_and_a_halved_map_is_refuted() -> Non
         (lambda: adapters.opendp(lambda: Measured(output_measure="RenyiDivergence")).claim, "no claim form"),
         (lambda: adapters.opendp(3), "takes a function"),  # type: ignore[arg-type]
         (lambda: adapters.diffprivlib(Laplace(epsilon=1.0)), "give the class"),
-        (lambda: adapters.diffprivlib(Model).claim, "states no epsilon"),
+        (lambda: dpaudit.audit(adapters.diffprivlib(Model), pair=(0, 1)), "Model states no claim; give it yourself"),
         (lambda: adapters.estimator(Model).open().call(([[1.0]], [0]), np.random.default_rng(1)), "a table of rows"),
         (lambda: adapters.local(Model, [1]), "at least two values"),
         (lambda: dpaudit.audit(adapters.opendp(Measured), pairs=iter([(0, 1)])), "are a list"),
@@ -129,6 +130,21 @@ def test_bad_input_is_one_line(make: Any, words: str) -> None:
     with pytest.raises(dpaudit.InvalidSpec, match=words) as said:
         make()
     assert "\n" not in str(said.value)
+
+
+def test_what_cannot_say_its_claim_runs_with_the_one_given() -> None:
+    adapted = adapters.opendp(lambda: Measured(output_measure="RenyiDivergence"))
+    found = dpaudit.audit(adapted, pair=(0, 1), epsilon=1.0, **CONTROL)  # type: ignore[arg-type]
+    assert found.verdict is dpaudit.Verdict.NOT_REFUTED
+
+
+def test_whether_a_mechanism_is_known_evaluates_none_of_its_properties() -> None:
+    def refuse(self: object) -> None:
+        raise dpaudit.InvalidSpec("not asked for")
+
+    names = {name for name in dir(Known) if not name.startswith("_")} - {"true_loss"}
+    assert "claim" in names
+    assert not is_known(type("Silent", (), dict.fromkeys(names, property(refuse)))())
 
 
 class Laplace:

@@ -188,12 +188,6 @@ $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml $(i
 	@$(@D)/bin/python -m pip install --quiet $(INDEX) --requirement $< --editable '.[$*]'
 	@touch $@
 
-.environments/%/.ready: audits/libraries/%/requirements.txt pyproject.toml
-	$(call environment,.environments/$*)
-	@echo "installing $* and dpaudit into .environments/$*; this takes a minute or two"
-	@.environments/$*/bin/python -m pip install --quiet --requirement $< --editable .
-	@touch $@
-
 # Makes the environment $(1) unless it is there and whole.
 define environment
 @$(1)/bin/python -m pip --version >/dev/null 2>&1 || { \

@@ -32,6 +32,7 @@ TABLES = (
     "hostile",
     "deadline",
     "fixed_batches",
+    "library_alarms",
     "faults",
     "damaged",
     "channels",

@@ -294,6 +294,7 @@ def _result(
     shown = outcome.pilot if main.witness.pair == outcome.counted[0].witness.pair else None
     ends = endings(shown, main.witness)
     said = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
+    told = {"exceptions": said, "reasons": {pair.name: pair.reason for pair in spec.pairs if pair.reason}}
     level, bits = divided(spec.fixed_level, 1.0 / outcome.counted[first].part), None
     if outcome.counted[0].bits is not None:  # a statement of its own, at the whole confidence
         witness, evidence = outcome.counted[0].bits
@@ -323,5 +324,5 @@ def _result(
         unseen=0 if outcome.pilot is None else outcome.pilot.unseen,
         unread="" if outcome.pilot is None else outcome.pilot.unread,
         unpaired=0 if outcome.pilot is None else max(map(unpaired, (outcome.pilot.first, outcome.pilot.second))),
-        provenance={**provenance, **({"exceptions": said} if said else {})},
+        provenance={**provenance, **{key: words for key, words in told.items() if words}},
     )

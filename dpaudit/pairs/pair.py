@@ -23,7 +23,7 @@ class AdjacentPair:
 
     `sensitivity` is for datasets that are vectors of query answers: how far one step may move each of them, in
     units of the answers. It replaces the comparison of records in `check`; None: the datasets are no such vectors.
-    `reason` says in a line why the pair is worth looking at; reports show it.
+    `reason` says in a line why the pair is worth looking at; reports show it, and it is no part of the question.
 
     >>> AdjacentPair([1, 1], [1], name="one leaves").distance
     1
@@ -34,7 +34,7 @@ class AdjacentPair:
     name: str = "pair"
     distance: int = 1
     sensitivity: float | None = None
-    reason: str = field(default="", repr=False)
+    reason: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         validate.whole("distance", self.distance, least=1)
@@ -62,7 +62,6 @@ class AdjacentPair:
             "name": self.name,
             "distance": self.distance,
             **({} if self.sensitivity is None else {"sensitivity": self.sensitivity}),
-            **({"reason": self.reason} if self.reason else {}),
             "first": _record(self.first),
             "second": _record(self.second),
         }
@@ -146,6 +145,7 @@ class SealedPair:
     payload: bytes
     record_: dict[str, Any]
     adjacency_: dict[Relation | None, str | None]
+    reason: str = field(default="", compare=False)
 
     @classmethod
     def seal(cls, pair: AdjacentPair) -> SealedPair:
@@ -153,7 +153,7 @@ class SealedPair:
         import cloudpickle
 
         data = cloudpickle.dumps((pair.first, pair.second))
-        return cls(pair.name, pair.distance, data, pair.record(), pair.adjacency())
+        return cls(pair.name, pair.distance, data, pair.record(), pair.adjacency(), pair.reason)
 
     def open(self) -> tuple[Any, Any]:
         """The two datasets; runs the code that unpickling them needs."""

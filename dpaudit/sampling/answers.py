@@ -114,12 +114,14 @@ def _time(seconds: Any) -> float:
 
 def _pair(pair: SealedPair) -> list[Any]:
     adjacency = [[None if each is None else each.value, said] for each, said in pair.adjacency().items()]
-    return [pair.name, pair.distance, pair.record(), adjacency]
+    return [pair.name, pair.distance, pair.record(), adjacency, pair.reason]
 
 
-def _sealed(payload: bytes, name: str, distance: int, record: dict[str, Any], adjacency: list[Any]) -> SealedPair:
+def _sealed(
+    payload: bytes, name: str, distance: int, record: dict[str, Any], adjacency: list[Any], reason: str
+) -> SealedPair:
     found = {None if each is None else Relation(each): None if said is None else str(said) for each, said in adjacency}
-    return SealedPair(str(name), int(distance), payload, dict(record), found)
+    return SealedPair(str(name), int(distance), payload, dict(record), found, str(reason))
 
 
 def _shard(shard: Shard) -> list[int]:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit import InvalidSpec, UnsoundAudit, Verdict
+from dpaudit import AdjacentPair, InvalidSpec, UnsoundAudit, Verdict
 from dpaudit.api import audit, load, recheck, write_report
+from dpaudit.mechanisms import wrap
+from dpaudit.sampling import Engine
 from tests.api import mechanisms
 
 
@@ -37,6 +39,19 @@ def test_a_result_survives_its_file(result: Any, tmp_path: Path) -> None:
 def test_a_recheck_gives_the_same_certificate(result: Any, tmp_path: Path) -> None:
     assert recheck(result).certificate == result.certificate
     assert recheck(load(result.save(tmp_path / "result.json"))).to_dict() == result.to_dict()
+
+
+def test_why_a_pair_was_looked_at_is_told_and_is_no_part_of_the_question(result: Any, tmp_path: Path) -> None:
+    pair = AdjacentPair([1, 1], [1], reason="one leaves")
+    assert pair == AdjacentPair([1, 1], [1])
+    found = load(audit(_half, pair=pair, epsilon=1.0, runs=10_000, n_jobs=1, seed=3).save(tmp_path / "result.json"))
+    assert (found.spec, found.evidence) == (result.spec, result.evidence)
+    assert (
+        write_report(found, tmp_path / "result.md").read_text(encoding="utf-8").count("Why this pair: one leaves") == 1
+    )
+    assert "why     one leaves" in str(found)
+    with Engine(1, supervised=True) as engine:  # as the command line has it
+        assert [each.reason for each in engine.describe(wrap("statistics:mean"), (pair,))[1]] == ["one leaves"]
 
 
 def test_fresh_runs_repeat_the_witness(result: Any) -> None:

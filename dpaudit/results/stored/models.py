@@ -43,7 +43,7 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("line", Count | None),
     ("command source commit", str | None),
     ("interruptions", Count),
-    ("exceptions", dict[str, str]),
+    ("exceptions reasons", dict[str, str]),
     ("digest", str),
 )
 LIMITS = {  # of fields, by their names

@@ -155,14 +155,14 @@ def _mechanism(result: Audited) -> tuple[str, ...]:
 
 
 def _witness(result: Audited) -> tuple[str, ...]:
-    pair, event = result.pair, result.witness.event
+    pair, event, reasons = result.pair, result.witness.event, result.provenance.get("reasons", {})
     what = "the partition into" if isinstance(event, Partition) else "the event"
     return (
         f"{what} {clean(event, LONGEST_DATA)}{meaning(result)}",
         f"{leaning(result)}:",
         f"first   {data_text(pair['first'])}",
         f"second  {data_text(pair['second'])}",
-        *([f"why     {clean(pair['reason'])}"] if pair.get("reason") else []),
+        *([f"why     {clean(reasons[pair['name']])}"] if pair["name"] in reasons else []),
         *ending_lines(result),
     )
 

@@ -35,28 +35,18 @@ class Loss:
     curvature: Callable[[Reals], Reals]
 
 
-def _huber_value(margin: Reals) -> Reals:
-    return np.where(margin < 1.0 - HUBER, 1.0 - margin, np.maximum(1.0 + HUBER - margin, 0.0) ** 2 / (4.0 * HUBER))
-
-
-def _huber_slope(margin: Reals) -> Reals:
-    return -np.clip((1.0 + HUBER - margin) / (2.0 * HUBER), 0.0, 1.0)
-
-
-def _huber_curvature(margin: Reals) -> Reals:
-    return np.where(np.abs(1.0 - margin) < HUBER, 0.5 / HUBER, 0.0)
-
-
-def _logistic_slope(margin: Reals) -> Reals:
-    return -0.5 * (1.0 - np.tanh(margin / 2.0))
-
-
-def _logistic_curvature(margin: Reals) -> Reals:
-    return 0.25 * (1.0 - np.tanh(margin / 2.0) ** 2)
-
-
-LOGISTIC = Loss(lambda margin: np.logaddexp(0.0, -margin), _logistic_slope, _logistic_curvature)
-HUBER_HINGE = Loss(_huber_value, _huber_slope, _huber_curvature)
+LOGISTIC = Loss(
+    lambda margin: np.logaddexp(0.0, -margin),
+    lambda margin: -0.5 * (1.0 - np.tanh(margin / 2.0)),
+    lambda margin: 0.25 * (1.0 - np.tanh(margin / 2.0) ** 2),
+)
+HUBER_HINGE = Loss(
+    lambda margin: np.where(
+        margin < 1.0 - HUBER, 1.0 - margin, np.maximum(1.0 + HUBER - margin, 0.0) ** 2 / (4.0 * HUBER)
+    ),
+    lambda margin: -np.clip((1.0 + HUBER - margin) / (2.0 * HUBER), 0.0, 1.0),
+    lambda margin: np.where(np.abs(1.0 - margin) < HUBER, 0.5 / HUBER, 0.0),
+)
 
 
 def in_unit_ball(record: Sequence[float]) -> list[float]:

@@ -43,20 +43,8 @@ BETA = Parameter(
 )
 
 
-def _half(samples: int, size: int, bound: float) -> float:
-    return bound / size
-
-
-def _of_all(samples: int, size: int, bound: float) -> float:
-    return 2.0 * bound / samples
-
-
 def _none(samples: int, size: int, bound: float) -> float:
     return 0.0
-
-
-def _not_clipped(data: Sample, size: int, per_group: int, bound: float) -> list[Reals]:
-    return split(data, size, per_group, math.inf)
 
 
 def _with_rest(data: Sample, size: int, per_group: int, bound: float) -> list[Reals]:
@@ -164,20 +152,20 @@ select_subsets = Entry(
         title="The sensitivity of the notes: bound / size",
         reason="a sample that is replaced goes from -bound to bound, which moves a mean by twice bound / size",
         formula="as select_subsets with Lap(bound / (size epsilon)): 3 / ln(n) is what the notes take",
-        code=_CODE.given(moves=_half),
+        code=_CODE.given(moves=lambda samples, size, bound: bound / size),
     ),
     not_clipped=Twin(
         title="Samples beyond the bound left as they are",
         reason="a normal sample has no bound: from 9 to -9 it moves a mean three times as far as the noise hides",
         formula="as select_subsets, but the samples are not clipped",
-        code=_CODE.given(cut=_not_clipped),
+        code=_CODE.given(cut=lambda data, size, per_group, bound: split(data, size, per_group, math.inf)),
         default_pair=_one_sample(9.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
     ),
     sensitivity_of_all=Twin(
         title="Noise for the average of all samples",
         reason="a subset averages `size` samples, not all of them: each weighs as many times more as there are subsets",
         formula="as select_subsets with Lap(2 bound / (n epsilon)), n the number of all samples",
-        code=_CODE.given(moves=_of_all),
+        code=_CODE.given(moves=lambda samples, size, bound: 2.0 * bound / samples),
         default_pair=([1.0, 0.5, *[0.0] * 4, *GROUP], [-2.0, 0.5, *[0.0] * 4, *GROUP]),
     ),
     small_subset=Twin(

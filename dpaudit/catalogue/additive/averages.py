@@ -36,16 +36,8 @@ def _mean(data: Values, bound: float = math.inf, **_: float) -> float:
     return sum(_clipped(data, 0.0, bound)) / len(data)
 
 
-def _mean_as_it_is(data: Values, **_: float) -> float:
-    return sum(data) / len(data)
-
-
 def _scale(data: Values, epsilon: float, bound: float) -> float:
     return bound / (len(data) * epsilon)
-
-
-def _scale_of_the_average(data: Values, epsilon: float, bound: float) -> float:
-    return bound / (len(data) ** 2 * epsilon)
 
 
 def _observed_scale(data: Values, epsilon: float, bound: float) -> float:
@@ -81,7 +73,7 @@ laplace_average = in_room(
         title="The average of values that nobody clips",
         reason="a value far beyond `bound` moves the average further than the bound / n that the noise is made for",
         formula="the average of the n values as they come, plus one draw of Lap(bound / (n epsilon))",
-        code=centred(_mean_as_it_is, _scale),
+        code=centred(lambda data, **_: sum(data) / len(data), _scale),
         default_pair=([70.0, 80.0, 55.0, 95.0, 300.0], [70.0, 80.0, 55.0, 95.0, 0.0]),
     ),
     uniform_noise=Twin(
@@ -102,7 +94,7 @@ laplace_average = in_room(
         title="The noise of the average added to the sum, before dividing by n",
         reason="dividing takes the noise down with the sum, so it is n times too small for the average",
         formula="(the sum plus one draw of Lap(bound / (n epsilon))) / n",
-        code=centred(_mean, _scale_of_the_average),
+        code=centred(_mean, lambda data, epsilon, bound: bound / (len(data) ** 2 * epsilon)),
     ),
     observed_range=Twin(
         title="The sensitivity of the average taken from the values at hand",
@@ -134,10 +126,6 @@ def _total(data: Values, bound: float, **_: float) -> float:
     return sum(_clipped(data, -bound, bound))
 
 
-def _observed_bound(data: Values, epsilon: float, bound: float) -> float:
-    return max(abs(value) for value in _clipped(data, -bound, bound)) / epsilon
-
-
 laplace_sum = in_room(
     name="laplace_sum",
     title="Laplace noise on the sum of values in [-bound, bound]",
@@ -159,7 +147,9 @@ laplace_sum = in_room(
         title="The bound taken from the largest value at hand",
         reason="whoever holds the largest value sets the width of the noise, and it shows in the tails",
         formula="the sum plus one draw of Lap(largest absolute value / epsilon)",
-        code=centred(_total, _observed_bound),
+        code=centred(
+            _total, lambda data, epsilon, bound: max(abs(value) for value in _clipped(data, -bound, bound)) / epsilon
+        ),
         default_pair=([0.5, -0.5], [0.5, -0.5, 2.0]),
     ),
     replace_one=Twin(

@@ -43,14 +43,6 @@ def _geometric(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
     return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
 
 
-def _geometric_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Integers:
-    return _two_sided(data, -math.expm1(-epsilon / sensitivity), runs, rng)
-
-
-def _geometric_loss(first: int, second: int, epsilon: float, sensitivity: float) -> float:
-    return epsilon * abs(first - second) / sensitivity
-
-
 def _first_order(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
     return _noisy(data, min(1.0, epsilon / sensitivity), rng)
 
@@ -94,7 +86,11 @@ geometric = in_room(
     source=Source(None, GRS),
     formula="the answer plus z with probability proportional to e^(-epsilon |z| / sensitivity), z an integer",
     neighbours="integers at most `sensitivity` apart",
-    code=Code(_geometric, _geometric_runs, _geometric_loss),
+    code=Code(
+        _geometric,
+        lambda data, runs, rng, epsilon, sensitivity: _two_sided(data, -math.expm1(-epsilon / sensitivity), runs, rng),
+        lambda first, second, epsilon, sensitivity: epsilon * abs(first - second) / sensitivity,
+    ),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
     default_pair=(10, 9),

@@ -66,14 +66,6 @@ def classic_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     return sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
 
 
-def _variance(epsilon: float, delta: float, sensitivity: float) -> float:
-    return math.sqrt(classic_sigma(epsilon, delta, sensitivity))
-
-
-def _scale_of_laplace(epsilon: float, delta: float, sensitivity: float) -> float:
-    return sensitivity / epsilon
-
-
 def _laplace_scale(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
     return data + rng.normal(scale=sensitivity / epsilon)
 
@@ -95,13 +87,13 @@ gaussian = in_room(
         title="Gaussian noise whose variance is what sigma should be",
         reason="the standard deviation is sqrt(sigma), and sigma is above 1: too little noise",
         formula="the answer plus one draw of N(0, sigma), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
-        code=normal(_variance),
+        code=normal(lambda epsilon, delta, sensitivity: math.sqrt(classic_sigma(epsilon, delta, sensitivity))),
     ),
     laplace_scale=Twin(
         title="Gaussian noise with the scale of Laplace noise",
         reason="normal tails fall faster than those of Lap(b), so sigma = b leaves more than delta beyond epsilon",
         formula="the answer plus one draw of N(0, (sensitivity / epsilon)^2)",
-        code=normal(_scale_of_laplace, _laplace_scale),
+        code=normal(lambda epsilon, delta, sensitivity: sensitivity / epsilon, _laplace_scale),
     ),
     without_delta=Twin(
         title="Gaussian noise claimed as pure DP",
@@ -218,14 +210,6 @@ MU = Parameter("mu", 1.0, "standard deviations", "the claim", validate.positive)
 # --- zero-concentrated DP ---
 
 
-def _zcdp_sigma(rho: float, sensitivity: float) -> float:
-    return sensitivity / math.sqrt(2.0 * rho)
-
-
-def _zcdp_variance(rho: float, sensitivity: float) -> float:
-    return sensitivity * sensitivity / (2.0 * rho)
-
-
 def _rho_loss(first: float, second: float, *, width: Width, **parameters: float) -> float:
     return (first - second) ** 2 / (2.0 * width(**parameters) ** 2)
 
@@ -239,7 +223,7 @@ gaussian_zcdp = in_room(
     ),
     formula="the answer plus one draw of N(0, sigma^2), sigma^2 = sensitivity^2 / (2 rho)",
     neighbours="answers at most `sensitivity` apart",
-    code=normal(_zcdp_sigma, loss=_rho_loss),
+    code=normal(lambda rho, sensitivity: sensitivity / math.sqrt(2.0 * rho), loss=_rho_loss),
     parameters=(RHO, SENSITIVITY),
     promise=lambda rho, **_: ZeroConcentratedDP(rho),
     default_pair=(10, 9),
@@ -248,13 +232,9 @@ gaussian_zcdp = in_room(
         title="Gaussian noise with sigma^2 passed as the standard deviation",
         reason="the variance is below 1 here, and its square far below: rho is 1 / sigma^2 times too large",
         formula="the answer plus one draw of N(0, sigma^4), sigma^2 = sensitivity^2 / (2 rho)",
-        code=normal(_zcdp_variance, loss=_rho_loss),
+        code=normal(lambda rho, sensitivity: sensitivity * sensitivity / (2.0 * rho), loss=_rho_loss),
     ),
 )
-
-
-def _gdp_sigma(mu: float, sensitivity: float) -> float:
-    return sensitivity / mu
 
 
 def _gdp(data: float, rng: Rng, mu: float, sensitivity: float) -> float:
@@ -271,7 +251,7 @@ gaussian_gdp = in_room(
     source=Source(None, "Dong, Roth & Su 2022, Gaussian differential privacy, theorem 2.7"),
     formula="the answer plus one draw of N(0, (sensitivity / mu)^2)",
     neighbours="answers at most `sensitivity` apart",
-    code=Code(_gdp, partial(normal_runs, width=_gdp_sigma), _mu_loss),
+    code=Code(_gdp, partial(normal_runs, width=lambda mu, sensitivity: sensitivity / mu), _mu_loss),
     parameters=(MU, SENSITIVITY),
     promise=lambda mu, **_: GaussianDP(mu),
     default_pair=(10, 9),

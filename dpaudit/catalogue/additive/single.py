@@ -64,10 +64,6 @@ def _uniform(data: float, rng: Rng, epsilon: float, sensitivity: float, width: f
     return data + rng.uniform(0.0, width)
 
 
-def _uniform_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, width: float) -> Reals:
-    return rng.random(runs) * width + data
-
-
 def _one_sided(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
     return data + rng.exponential(sensitivity / epsilon)
 
@@ -165,7 +161,9 @@ laplace = in_room(
         title="Uniform noise on [0, width]",
         reason="the noise ends: the smallest answers of one dataset cannot come from the other",
         formula="the answer plus one draw from the uniform distribution on [0, width]",
-        code=Code(_uniform, _uniform_runs, unbounded),
+        code=Code(
+            _uniform, lambda data, runs, rng, epsilon, sensitivity, width: rng.random(runs) * width + data, unbounded
+        ),
         parameters=(WIDTH,),
     ),
     deviation_as_scale=Twin(

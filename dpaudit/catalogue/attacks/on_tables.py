@@ -76,10 +76,6 @@ homogeneity = Attack(
 )
 
 
-def _viral_is_left(rows: Rows) -> Bools:
-    return only(present(rows, "130** | <30 | *"), "Viral Infection", ruled_out=("AIDS", "Heart Disease"))
-
-
 background = Attack(
     name="background_knowledge",
     title="Background knowledge: all other conditions of the group can be ruled out",
@@ -91,7 +87,7 @@ background = Attack(
     without=noisy_table.four_anonymous,
     private=noisy_table,
     pair=AdjacentPair(HOSPITAL_A, changed(HOSPITAL_A, 2, "Cancer"), name="he has a viral infection, or cancer"),
-    guess=_viral_is_left,
+    guess=lambda rows: only(present(rows, "130** | <30 | *"), "Viral Infection", ruled_out=("AIDS", "Heart Disease")),
     guess_private=lambda counts: counts[:, cell("<30", "Viral Infection")] - counts[:, cell("<30", "Cancer")] > 1.0,
 )
 

@@ -169,10 +169,6 @@ def _halves(release: int) -> float:
     return 0.5 ** (release + 1)
 
 
-def _harmonic(release: int) -> float:
-    return 1.0 / (release + 2)
-
-
 def _shared_loss(first: Counts, second: Counts, epsilon: float, *, share: Shares = _halves) -> float:
     moves = zip(first, second, strict=True)
     return epsilon * math.fsum(share(i) * abs(p - q) for i, (p, q) in enumerate(moves))
@@ -201,7 +197,7 @@ halving_budget = Entry(
         title="Noisy counts without end, with shares of 1/2, 1/3, 1/4, ...",
         reason="the shares fall, but their sum grows without end: above 1 from the third, above 1.8 with the eighth",
         formula="count i = 1, 2, ... plus a draw of Lap((i + 1) / epsilon)",
-        code=_shared(_harmonic),
+        code=_shared(lambda release: 1.0 / (release + 2)),
         default_pair=([10] * 8, [9] * 8),
     ),
 )
@@ -231,17 +227,9 @@ def _averaged_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, di
     return mean
 
 
-def _answer_kept_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Reals:
-    return around(data, 1.0 / epsilon, runs, rng)
-
-
 def _averaged_loss(first: int, second: int, epsilon: float, k: int, *, divided: bool = True) -> float:
     """The densities are log-concave and fall like a polynomial times e^(-|z| k / scale): the loss of the far tail."""
     return epsilon * (1 if divided else k) * abs(first - second)
-
-
-def _answer_kept_loss(first: int, second: int, epsilon: float, k: int) -> float:
-    return epsilon * abs(first - second)
 
 
 averaged_count = Entry(
@@ -266,7 +254,11 @@ averaged_count = Entry(
         title="The mean of k releases that all repeat one draw",
         reason="the same noise for the same question tells nothing new: k identical answers lose what one does",
         formula="the count plus one draw of Lap(1 / epsilon), released k times; the mean of these",
-        code=Code(_answer_kept, _answer_kept_runs, _answer_kept_loss),
+        code=Code(
+            _answer_kept,
+            lambda data, runs, rng, epsilon, k: around(data, 1.0 / epsilon, runs, rng),
+            lambda first, second, epsilon, k: epsilon * abs(first - second),
+        ),
     ),
 )
 

@@ -51,10 +51,6 @@ def _repeated_response_loss(first: int, second: int, epsilon: float, k: int, del
     return k * epsilon if bound == "basic" else epsilon_of(*responses(k, epsilon), delta)
 
 
-def _delta_forgotten_loss(first: int, second: int, epsilon: float, k: int, delta: float, bound: str) -> float:
-    return 0.0 if first == second else k * epsilon
-
-
 repeated_response = Entry(
     module=ROOM,
     name="repeated_response",
@@ -87,7 +83,7 @@ repeated_response = Entry(
         formula=(
             "the same responses, claimed as epsilon' = epsilon sqrt(2 k ln(1 / delta)) + k epsilon^2 / 2 with no delta"
         ),
-        code=Code(loss=_delta_forgotten_loss),
+        code=Code(loss=lambda first, second, epsilon, k, delta, bound: 0.0 if first == second else k * epsilon),
         promise=lambda epsilon, k, delta, bound: PureDP(advanced_sharper(k, epsilon, delta), Relation.LOCAL),
     ),
 )

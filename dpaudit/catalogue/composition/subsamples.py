@@ -63,10 +63,6 @@ def _one_sample_loss(first: int, second: int, epsilon: float, rate: float, k: in
     return abs(first - second) * math.log1p(rate * math.expm1(k * epsilon))
 
 
-def _amplified(epsilon: float, rate: float, k: int) -> PureDP:
-    return PureDP(k * math.log1p(rate * math.expm1(epsilon)), Relation.ADD_OR_REMOVE_ONE)
-
-
 sampled_counts = Entry(
     module="dpaudit.catalogue.composition",
     name="sampled_counts",
@@ -87,7 +83,7 @@ sampled_counts = Entry(
         Parameter("rate", 0.1, "probability", "that a person is in the sample", validate.open_probability),
         Parameter("k", 2, "counts", "how many are released", partial(validate.whole, least=1)),
     ),
-    promise=_amplified,
+    promise=lambda epsilon, rate, k: PureDP(k * math.log1p(rate * math.expm1(epsilon)), Relation.ADD_OR_REMOVE_ONE),
     default_pair=(1, 0),
 ).with_twins(
     one_sample=Twin(

@@ -58,10 +58,6 @@ def _fit(data: Data, weight: float) -> Reals:
     return classifier([in_unit_ball(record) for record in data], weight, HUBER_HINGE)
 
 
-def _fit_unscaled(data: Data, weight: float) -> Reals:
-    return classifier(data, weight, HUBER_HINGE)
-
-
 # --- noise with a density that falls with its length ------------------------------------------------------------
 
 
@@ -73,14 +69,6 @@ def _direction(dimensions: int, rng: Rng) -> Reals:
 def _rate(data: Data, epsilon: float, weight: float) -> float:
     """Noise of density e^(-rate ||z||) makes epsilon where the optimum moves by 2 / (n lambda)."""
     return epsilon * len(data) * weight / 2.0
-
-
-def _bare_rate(data: Data, epsilon: float, weight: float) -> float:
-    return epsilon * len(data) / 2.0
-
-
-def _double_rate(data: Data, epsilon: float, weight: float) -> float:
-    return epsilon * len(data) * weight
 
 
 def _law(data: Data, epsilon: float, weight: float, fit: Fit = _fit, rate: Rate = _rate) -> tuple[Reals, float]:
@@ -152,19 +140,19 @@ output_perturbation = in_room(
         title="Output perturbation for the sensitivity 1 / (n lambda)",
         reason="replacing a record takes one gradient out and puts another in: the optimum moves by 2 / (n lambda)",
         formula="w* + z, z of density proportional to e^(-epsilon n lambda ||z||)",
-        code=_CODE.given(rate=_double_rate),
+        code=_CODE.given(rate=lambda data, epsilon, weight: epsilon * len(data) * weight),
     ),
     weight_left_out=Twin(
         title="Output perturbation with the regulariser left out of the sensitivity",
         reason="the loss moves by 2 / n, but the optimum by 1 / lambda times as much: a flat objective moves further",
         formula="w* + z, z of density proportional to e^(-epsilon n ||z|| / 2)",
-        code=_CODE.given(rate=_bare_rate),
+        code=_CODE.given(rate=lambda data, epsilon, weight: epsilon * len(data) / 2.0),
     ),
     features_not_scaled=Twin(
         title="Output perturbation of features of any length",
         reason="a record with ||x|| = 5 has a gradient of length 5, and moves the optimum up to five times too far",
         formula="as output perturbation, with the features as they come",
-        code=_CODE.given(fit=_fit_unscaled),
+        code=_CODE.given(fit=lambda data, weight: classifier(data, weight, HUBER_HINGE)),
         default_pair=_LONG,
     ),
     exponential_radius=Twin(
@@ -196,10 +184,6 @@ def _fit_logistic(data: Data, weight: float) -> Reals:
 
 def _sigma(data: Data, mu: float, weight: float) -> float:
     return 2.0 / (len(data) * weight * mu)
-
-
-def _squared_sigma(data: Data, mu: float, weight: float) -> float:
-    return _sigma(data, mu, weight) ** 2
 
 
 def _normal_law(data: Data, mu: float, weight: float, sigma: Rate = _sigma) -> tuple[Reals, float]:
@@ -257,7 +241,9 @@ gaussian_output_perturbation = in_room(
         title="Logistic regression with sigma^2 passed for sigma",
         reason="samplers take the standard deviation: with sigma = 0.2 the noise is five times too little",
         formula="w* plus normal noise with the standard deviation (2 / (n lambda mu))^2 in each coordinate",
-        code=Code(_gaussian, _gaussian_runs, _gaussian_loss).given(sigma=_squared_sigma),
+        code=Code(_gaussian, _gaussian_runs, _gaussian_loss).given(
+            sigma=lambda data, mu, weight: _sigma(data, mu, weight) ** 2
+        ),
     ),
     one_draw=Twin(
         title="Logistic regression with one draw for all coordinates",

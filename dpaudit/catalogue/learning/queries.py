@@ -65,11 +65,7 @@ def _shares(data: Data, bits: int, **_: float) -> Reals:
     return np.array([share(data, t) for t in _thresholds(bits)])
 
 
-def _scale(data: Data, epsilon: float, bits: int) -> float:
-    return len(_thresholds(bits)) / (epsilon * len(data))
-
-
-_ANSWERS = centred_each(_shares, _scale)
+_ANSWERS = centred_each(_shares, lambda data, epsilon, bits: len(_thresholds(bits)) / (epsilon * len(data)))
 
 
 def _redrawn(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:

@@ -220,16 +220,6 @@ def _one_report(f: float, q: float, p: float) -> tuple[float, float]:
     return (1.0 - f / 2.0) * q + f / 2.0 * p, f / 2.0 * q + (1.0 - f / 2.0) * p
 
 
-def _memo_lost_runs(
-    data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
-) -> Bits:
-    return _told(filter_of(data, bits, hashes) * reports, runs, rng, *_one_report(f, q, p)).T
-
-
-def _memo_lost_loss(first: int, second: int, reports: int, **given: Any) -> float:
-    return reports * _rappor_loss(first, second, reports=1, **given)
-
-
 def _no_permanent_step(
     data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
 ) -> Report:
@@ -269,7 +259,13 @@ rappor = in_room(
         title="RAPPOR that draws the permanent response anew for each report",
         reason="the reports become independent, so their noise averages out and each costs what one report costs",
         formula="each report with a permanent randomised response of its own",
-        code=Code(_memo_lost, _memo_lost_runs, _memo_lost_loss),
+        code=Code(
+            _memo_lost,
+            lambda data, runs, rng, f, bits, hashes, q, p, reports: (
+                _told(filter_of(data, bits, hashes) * reports, runs, rng, *_one_report(f, q, p)).T
+            ),
+            lambda first, second, reports, **given: reports * _rappor_loss(first, second, reports=1, **given),
+        ),
     ),
     no_permanent_step=Twin(
         title="RAPPOR without the permanent step",

@@ -67,18 +67,6 @@ def _optimised(epsilon: float) -> Chances:
     return 0.5, 1.0 / (1.0 + math.exp(epsilon))
 
 
-def _zeros_exact(epsilon: float) -> Chances:
-    return _symmetric(epsilon)[0], 0.0
-
-
-def _swapped(epsilon: float) -> Chances:
-    return 1.0 / (1.0 + math.exp(-epsilon)), 0.5
-
-
-def _likelier(epsilon: float) -> Chances:
-    return 0.75, _optimised(epsilon)[1]
-
-
 # --- symmetric unary encoding -------------------------------------------------------------------------------------
 
 
@@ -179,7 +167,7 @@ symmetric_unary = in_room(
         title="Unary encoding with noise on the bit that is 1 only",
         reason="a bit that is 0 is always reported as 0, so a 1 in the report is the truth for certain",
         formula="the unary code, its 1 kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
-        code=_bits(_zeros_exact, _only_the_one),
+        code=_bits(lambda epsilon: (_symmetric(epsilon)[0], 0.0), _only_the_one),
     ),
     one_coin=Twin(
         title="Unary encoding with one coin for all bits",
@@ -223,13 +211,13 @@ optimised_unary = in_room(
         title="Optimised unary encoding with the 1 kept more often",
         reason="the 1/2 is not free to choose: at 3/4 with the same 0s the ratio gains a factor of 3",
         formula="k bits: 1 with probability 3/4 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
-        code=_bits(_likelier),
+        code=_bits(lambda epsilon: (0.75, _optimised(epsilon)[1])),
     ),
     chances_swapped=Harmless(
         title="Optimised unary encoding with the two kinds of bits exchanged",
         reason="the ratio is the same, epsilon; the estimates are much worse",
         formula="k bits: 1 with probability e^epsilon / (e^epsilon + 1) where the code has its 1, 1/2 where it has a 0",
-        code=_bits(_swapped),
+        code=_bits(lambda epsilon: (1.0 / (1.0 + math.exp(-epsilon)), 0.5)),
     ),
     empty_redrawn=Harmless(
         title="Optimised unary encoding that draws empty reports again",

@@ -47,10 +47,6 @@ def _k_ary_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, keep:
     return np.asarray((data + np.clip(other, 0, k - 1).astype(np.intp)) % k)
 
 
-def _k_ary_loss(first: int, second: int, epsilon: float, k: int) -> float:
-    return 0.0 if first == second else epsilon
-
-
 def _binary_keep_loss(first: int, second: int, epsilon: float, k: int) -> float:
     return 0.0 if first == second else epsilon + math.log(k - 1)
 
@@ -91,16 +87,12 @@ def _bit_by_bit_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> 
     return report
 
 
-def _bit_by_bit_loss(first: int, second: int, epsilon: float, k: int) -> float:
-    return epsilon * (first ^ second).bit_count()
-
-
 k_randomised_response = in_room(
     name="k_randomised_response",
     title="Randomised response on one of k values",
     source=Source(None, "Kairouz, Bonawitz & Ramage 2016, Discrete distribution estimation under local privacy"),
     formula="the value with probability e^epsilon / (e^epsilon + k - 1), otherwise any other one, all equally likely",
-    code=Code(_k_ary, _k_ary_runs, _k_ary_loss),
+    code=Code(_k_ary, _k_ary_runs, lambda first, second, epsilon, k: 0.0 if first == second else epsilon),
     parameters=(EPSILON, VALUES),
     default_pair=(0, 3),
 ).with_twins(
@@ -121,7 +113,9 @@ k_randomised_response = in_room(
         title="Randomised response on each bit of a value, each for the whole epsilon",
         reason="the bits of one value are several questions: epsilon each, and as many as differ add up",
         formula="each binary digit of the value with probability e^epsilon / (e^epsilon + 1), otherwise the other",
-        code=Code(_bit_by_bit, _bit_by_bit_runs, _bit_by_bit_loss),
+        code=Code(
+            _bit_by_bit, _bit_by_bit_runs, lambda first, second, epsilon, k: epsilon * (first ^ second).bit_count()
+        ),
     ),
 )
 
@@ -148,10 +142,6 @@ def _subset_runs(data: int, runs: int, rng: Rng, k: int, size: int, keep: float)
     draws[:, data] = np.where(rng.random(runs) < keep, 2.0, -1.0)
     least = np.partition(draws, k - size, axis=1)[:, k - size, None]
     return (draws >= least).view(np.int8)
-
-
-def _subset_selection_keep(epsilon: float, k: int, size: int) -> float:
-    return size * math.exp(epsilon) / (size * math.exp(epsilon) + k - size)
 
 
 def _subset_loss(first: int, second: int, k: int, size: int, keep: float) -> float:
@@ -195,7 +185,7 @@ subset_selection = in_room(
         "`size` of the k values: the true one and size - 1 random others with probability "
         "size e^epsilon / (size e^epsilon + k - size), otherwise `size` random others"
     ),
-    code=_holding(_subset_selection_keep),
+    code=_holding(lambda epsilon, k, size: size * math.exp(epsilon) / (size * math.exp(epsilon) + k - size)),
     parameters=(EPSILON, SIX, SIZE),
     promise=_subset_claim,
     default_pair=(0, 3),

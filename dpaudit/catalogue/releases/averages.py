@@ -110,10 +110,6 @@ def _average(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
     return sum(clipped) / len(data) + rng.laplace(scale=cap / (len(data) * epsilon))
 
 
-def _mean(data: Values, epsilon: float, cap: float) -> float:
-    return float(np.clip(data, 0.0, cap).mean())
-
-
 def _scale(data: Values, epsilon: float, cap: float) -> float:
     return cap / (len(data) * epsilon)
 
@@ -132,7 +128,7 @@ noisy_average = Entry(
     source=Source("Haghtalab 2020, notes 000, 'Motivating Example' and section 2.1", DMNS),
     formula="the average of the m grades, each cut to [0, cap], plus a draw of Lap(cap / (m epsilon)); m is public",
     neighbours="lists of m grades with one of them replaced",
-    code=centred(_mean, _scale, _average, _average_loss),
+    code=centred(lambda data, epsilon, cap: float(np.clip(data, 0.0, cap).mean()), _scale, _average, _average_loss),
     parameters=(EPSILON, Parameter("cap", 10.0, "points", "the best grade; the worst is 0", validate.positive)),
     promise=pure_if_replaced,
     default_pair=(_GRADES, [2, *_GRADES[1:]]),

@@ -72,14 +72,6 @@ def _empty_left_out_loss(first: Records, second: Records, epsilon: float) -> flo
 # --- without noise, or with too little of it ------------------------------------------------------------------
 
 
-def _exact(data: Records, **_: float) -> tuple[int, ...]:
-    return tuple(_counts(data))
-
-
-def _rounded(data: Records, base: int, **_: float) -> tuple[int, ...]:
-    return tuple(base * ((2 * count + base) // (2 * base)) for count in _counts(data))
-
-
 def _small_cells_left_out(data: Records, least: int, **_: float) -> dict[int, float]:
     return {place: float(count) for place, count in enumerate(_counts(data)) if count >= least}
 
@@ -137,7 +129,7 @@ def _swapped_runs(data: Records, runs: int, rng: Rng, epsilon: float, rate: floa
     return np.stack([np.count_nonzero(each == (h == 0), axis=1) for each in states for h in (0, 1)], axis=1)
 
 
-_EXACT = exact(_exact)
+_EXACT = exact(lambda data, **_: tuple(_counts(data)))
 
 
 def _people(*sizes: int) -> list[tuple[str, str]]:
@@ -172,7 +164,7 @@ noisy_counts = Entry(
         title="Counts rounded to the nearest multiple of 5",
         reason="at the edge between two multiples one person moves the rounded count, in every run",
         formula="every count rounded to the nearest multiple of `base`",
-        code=exact(_rounded),
+        code=exact(lambda data, base, **_: tuple(base * ((2 * count + base) // (2 * base)) for count in _counts(data))),
         parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
     ),
     randomly_rounded=Twin(

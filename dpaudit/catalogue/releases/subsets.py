@@ -50,10 +50,6 @@ def _noisy(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[float, .
     return tuple(sum(bit for bit, c in zip(data, row, strict=True) if c) + rng.laplace(scale=scale) for row in chosen)
 
 
-def _scale(data: Bits, epsilon: float, queries: int) -> float:
-    return most_queries_of_one(len(data), queries) / epsilon
-
-
 def _counts(data: Bits, queries: int, **_: float) -> Reals:
     return np.asarray(subsets(len(data), queries) @ np.asarray(data), float)
 
@@ -86,7 +82,9 @@ noisy_subset_counts = Entry(
     source=Source("Sarkar, notes 003, 'Aggregate functions' (data reconstruction attack)", DINUR),
     formula="for each public subset: how many in it have the bit, plus Lap(s / epsilon); nobody is in more than s",
     neighbours="lists of bits, one a person in a public order, with one of them replaced",
-    code=centred_each(_counts, _scale, _noisy),
+    code=centred_each(
+        _counts, lambda data, epsilon, queries: most_queries_of_one(len(data), queries) / epsilon, _noisy
+    ),
     parameters=(EPSILON, QUERIES),
     promise=pure_if_replaced,
     default_pair=(_BITS, _flipped(_BITS, 6)),

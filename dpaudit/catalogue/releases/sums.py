@@ -44,14 +44,6 @@ def _scale(data: Values, epsilon: float, cap: float, **_: float) -> float:
 _NOISY = centred(_total, _scale, _sum, _sum_loss)
 
 
-def _asked_again(data: Values, cap: float, times: int, **_: float) -> list[float]:
-    return [_total(data, cap)] * times
-
-
-def _refused(data: Values, least: int, **_: float) -> dict[int, float]:
-    return {0: float(sum(data))} if len(data) >= least else {}
-
-
 def _refused_noisy(data: Values, rng: Rng, epsilon: float, cap: float, least: int) -> dict[int, float]:
     return {0: _sum(data, rng, epsilon, cap)} if len(data) >= least else {}
 
@@ -87,7 +79,7 @@ noisy_sum = Entry(
         title="The exact sum, refused where fewer than 5 are selected",
         reason="the refusal tells that there are fewer than 5, and an answer is exact",
         formula="the sum where at least `least` people are selected; nothing otherwise",
-        code=exact(_refused, places=1),
+        code=exact(lambda data, least, **_: {0: float(sum(data))} if len(data) >= least else {}, places=1),
         parameters=(_LEAST,),
     ),
     refused_noisy=Twin(
@@ -108,7 +100,7 @@ noisy_sum = Entry(
         title="The same sum asked four times, with fresh noise each time",
         reason="every answer costs epsilon, and the noise averages out",
         formula="`times` answers, each the sum plus a draw of its own of Lap(cap / epsilon)",
-        code=centred_each(_asked_again, _scale),
+        code=centred_each(lambda data, cap, times, **_: [_total(data, cap)] * times, _scale),
         parameters=(Parameter("times", 4, "queries", "how often it is asked", partial(validate.whole, least=2)),),
     ),
 )

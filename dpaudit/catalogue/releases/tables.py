@@ -118,10 +118,6 @@ GANTA = "Ganta, Kasiviswanathan & Smith 2008, Composition attacks and auxiliary 
 # --- one table ------------------------------------------------------------------------------------------------
 
 
-def _table(data: Records, **_: float) -> list[int]:
-    return counts(data, decade, DECADES)
-
-
 def _pseudonymised(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
     rows = [""] * len(data)
     for identity, record in zip(rng.permutation(len(data)), data, strict=True):
@@ -145,13 +141,6 @@ def _without_name(record: Record) -> str:
     return " | ".join(map(str, record))
 
 
-def _generalised(data: Records, **_: float) -> tuple[str, ...]:
-    return tuple(
-        f"{zip_code[:3]}** | {age // 10}* | {nationality} | {condition}"
-        for zip_code, age, nationality, condition in data
-    )
-
-
 noisy_table = Entry(
     module=ROOM,
     name="noisy_table",
@@ -159,7 +148,7 @@ noisy_table = Entry(
     source=Source(f"{SARKAR}, 'K-anonymity', as a release with DP", DMNS),
     formula="for each age group and each condition of a fixed list: how many, plus a draw of Lap(2 / epsilon)",
     neighbours="lists of records (zip code, age, nationality, condition) with one replaced: two cells move by 1",
-    code=centred_each(_table, lambda data, epsilon: 2.0 / epsilon),
+    code=centred_each(lambda data, **_: counts(data, decade, DECADES), lambda data, epsilon: 2.0 / epsilon),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
     default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 0, "Flu")),
@@ -188,7 +177,12 @@ noisy_table = Entry(
         title="A table made coarse, with no look at the size of the groups",
         reason="a coarse zip code and age with the nationality still leave people alone in their group",
         formula="zip code cut to three digits, age to its decade; nationality and condition exact",
-        code=exact(_generalised),
+        code=exact(
+            lambda data, **_: tuple(
+                f"{zip_code[:3]}** | {age // 10}* | {nationality} | {condition}"
+                for zip_code, age, nationality, condition in data
+            )
+        ),
     ),
 )
 

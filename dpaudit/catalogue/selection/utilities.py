@@ -146,10 +146,6 @@ def _counts(data: Votes, candidates: int) -> Reals:
     return np.array([float(data.count(value)) for value in range(candidates)])
 
 
-def _law_of_counts(data: Votes, epsilon: float, candidates: int) -> Reals:
-    return exponential(_counts(data, candidates), epsilon)
-
-
 def _unseen_dropped(data: Votes, rng: Rng, epsilon: float, candidates: int) -> int:
     seen = sorted(set(data))
     return seen[pick([epsilon * data.count(value) for value in seen], rng)]
@@ -166,7 +162,7 @@ most_common = in_room(
     source=Source(CHEEMA, f"{MCSHERRY}; Dwork & Roth 2014 (utilities that all move one way)"),
     formula="value v with probability proportional to e^(epsilon count(v)): one more record raises counts, lowers none",
     neighbours="lists of values, one record more or less",
-    code=by_law(_most_common, _law_of_counts),
+    code=by_law(_most_common, lambda data, epsilon, candidates: exponential(_counts(data, candidates), epsilon)),
     parameters=(EPSILON, VALUES),
     promise=pure_if_added_or_removed,
     default_pair=([0, 0, 1, 2], [0, 0, 1, 2, 3]),

@@ -78,10 +78,6 @@ def _exact_gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int
     return output
 
 
-def _exact_gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
-    return answer - seen.level
-
-
 gap_sparse = in_room(
     name="gap_sparse",
     title="Sparse that also gives away the gaps: how far each top is above its noisy threshold",
@@ -109,7 +105,7 @@ gap_sparse = in_room(
         formula="as Sparse; the output holds the tops only, each by its place: the answer minus the noisy threshold",
         code=Code(
             _exact_gap,
-            partial(released, rule=GAP, value=_exact_gap_of),
+            partial(released, rule=GAP, value=lambda rng, answer, seen, **_: answer - seen.level),
             partial(tops_loss, rule=GAP, top=exact_gap_ratio),
         ),
         default_pair=([0] * 5 + [1], [1] * 5 + [0]),

@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class SpikedPair:
     """A pair whose datasets know their side; recorded as the pair that it wraps."""
 
     pair: Any
+    reason: ClassVar[str] = ""
 
     @property
     def name(self) -> str:

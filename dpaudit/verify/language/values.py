@@ -55,10 +55,7 @@ def value(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return value(names, operand, draws)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            inner = value(names, operand, draws)
-            if isinstance(inner, nodes.Number):
-                return nodes.Number(-inner.value, inner.real)
-            return nodes.Arithmetical("-", ZERO, inner)
+            return negative(value(names, operand, draws))
         case ast.BinOp():
             return _operation(names, node, draws)
         case ast.Subscript():
@@ -68,6 +65,13 @@ def value(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression
         case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
             raise names.error(node, "a comparison as a number", "use if and else")
     raise unreadable(names.function, node)
+
+
+def negative(inner: nodes.Expression) -> nodes.Expression:
+    """Minus a number, or 0 less an expression."""
+    if isinstance(inner, nodes.Number):
+        return nodes.Number(-inner.value, inner.real)
+    return nodes.Arithmetical("-", ZERO, inner)
 
 
 def condition(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression:

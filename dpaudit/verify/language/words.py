@@ -8,15 +8,16 @@ in quotes.
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import get_args
+from itertools import count
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import bindings
+from dpaudit.verify.language.values import OPERATIONS, ORDERS, negative
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>len\([^()]+\)'?|[^\W\d]\w*'?)"
@@ -52,13 +53,23 @@ def expression(words: str, program: nodes.Program) -> nodes.Expression:
     >>> expression("eps/2 <= 1", program).order
     '<='
     """
-    reader = _Reader(words, list(_tokens(words)), frozenset(program.parameters), variables(program))
-    if len(reader.tokens) > LONGEST:
-        raise InvalidSpec(f"the text of an expression may have {LONGEST} words, this one has {len(reader.tokens):,}")
-    found = reader.either()
-    if reader.place != len(reader.tokens):
-        raise reader.error(f"it goes on with {reader.tokens[reader.place][1]!r}")
-    return found
+    found = list(_tokens(words))
+    if len(found) > LONGEST:
+        raise InvalidSpec(f"the text of an expression may have {LONGEST} words, this one has {len(found):,}")
+    leaves: dict[str, nodes.Expression] = {}  # by the names that stand for them in what Python reads
+    signs = []
+    for kind, token in found:
+        plain = kind == "sign" or token in ("and", "or", "not")
+        signs.append(token if plain else f"_{len(leaves)}")
+        if not plain:
+            leaves[signs[-1]] = _leaf(words, kind, token, program)
+    try:
+        tree = ast.parse(" ".join(signs), mode="eval").body
+    except SyntaxError:
+        raise _error(words, "a number, a sign or a bracket is missing in it, or there is one too many") from None
+    if signs.count("(") + sum(isinstance(part, ast.UnaryOp) for part in ast.walk(tree)) > DEEPEST:
+        raise _error(words, "its brackets are too deep")
+    return _built(words, tree, leaves)
 
 
 def variables(program: nodes.Program) -> frozenset[str]:
@@ -104,21 +115,13 @@ def _joined(word: str, parts: tuple[nodes.Expression, ...], own: int, level: int
 def _number(value: Fraction, level: int) -> str:
     written, rest = str(abs(value.numerator)), value.denominator
     if rest != 1:
-        twos, fives = _power(rest, 2), _power(rest, 5)
-        if 2**twos * 5**fives != rest:  # no finite decimal: a quotient, of the same value
+        if pow(10, rest.bit_length(), rest):  # no finite decimal: a quotient, of the same value
             quotient = nodes.Arithmetical("/", nodes.Number(Fraction(value.numerator)), nodes.Number(Fraction(rest)))
             return _text(quotient, level)
-        digits = max(twos, fives)
+        digits = next(digits for digits in count(1) if 10**digits % rest == 0)
         whole = str(abs(value.numerator) * 10**digits // rest).rjust(digits + 1, "0")
         written = f"{whole[:-digits]}.{whole[-digits:]}"
     return _bracketed(f"-{written}", level > 4) if value < 0 else written
-
-
-def _power(number: int, factor: int) -> int:
-    power = 0
-    while number % factor == 0:
-        number, power = number // factor, power + 1
-    return power
 
 
 def _bracketed(words: str, needed: bool) -> str:
@@ -128,126 +131,57 @@ def _bracketed(words: str, needed: bool) -> str:
 # --- from text ------------------------------------------------------------------------------------------------
 
 
+def _error(words: str, reason: str) -> InvalidSpec:
+    return InvalidSpec(f"the text {words!r} says no expression: {reason}")
+
+
 def _tokens(words: str) -> Iterator[tuple[str, str]]:
     place = 0
     while words[place:].strip():
         found = TOKEN.match(words, place)
         if found is None or found.lastgroup is None:
-            raise InvalidSpec(f"the text {words!r} says no expression: it holds {words[place:].strip()[0]!r}")
+            raise _error(words, f"it holds {words[place:].strip()[0]!r}")
         yield found.lastgroup, found[found.lastgroup]
         place = found.end()
 
 
-@dataclass(slots=True)
-class _Reader:
-    words: str
-    tokens: list[tuple[str, str]]
-    parameters: frozenset[str]
-    variables: frozenset[str]
-    place: int = field(default=0)
-    depth: int = field(default=0)
+def _leaf(words: str, kind: str, token: str, program: nodes.Program) -> nodes.Expression:
+    if kind == "number" and len(token) > DIGITS:
+        raise _error(words, f"a number of it has more than {DIGITS} digits")
+    if kind == "number":
+        return nodes.Number(Fraction(token))
+    if kind == "symbol":
+        return nodes.Symbol(token)
+    if token in program.parameters:
+        return nodes.ProgramParameter(token)
+    if token.removesuffix("'") in variables(program):
+        return nodes.Variable(token)
+    if token in WORDS:
+        return WORDS[token]
+    raise _error(words, f"the program has no {token}")
 
-    def error(self, reason: str) -> InvalidSpec:
-        return InvalidSpec(f"the text {self.words!r} says no expression: {reason}")
 
-    def takes(self, *signs: str) -> str | None:
-        """The next token if it is one of these, and steps over it."""
-        if self.place < len(self.tokens) and self.tokens[self.place][1] in signs:
-            self.place += 1
-            return self.tokens[self.place - 1][1]
-        return None
-
-    def either(self) -> nodes.Expression:
-        parts = [self.both()]
-        while self.takes("or"):
-            parts.append(self.both())
-        return parts[0] if len(parts) == 1 else nodes.Any(tuple(map(self.truth, parts)))
-
-    def both(self) -> nodes.Expression:
-        parts = [self.negated()]
-        while self.takes("and"):
-            parts.append(self.negated())
-        return parts[0] if len(parts) == 1 else nodes.All(tuple(map(self.truth, parts)))
-
-    def negated(self) -> nodes.Expression:
-        if self.takes("not"):
-            self.deeper()
-            return nodes.Not(self.truth(self.negated()))
-        return self.compared()
-
-    def compared(self) -> nodes.Expression:
-        left = self.sum()
-        for order in get_args(nodes.Order):
-            if self.takes(order):
-                return nodes.Compared(order, self.number(left), self.number(self.sum()))
-        return left
-
-    def sum(self) -> nodes.Expression:
-        found = self.product()
-        while operation := self.takes("+", "-"):
-            found = self.arithmetical(operation, found, self.product())
+def _built(words: str, node: ast.expr, leaves: Mapping[str, nodes.Expression]) -> nodes.Expression:
+    def inner(part: ast.expr, true: bool = False) -> nodes.Expression:
+        found = _built(words, part, leaves)
+        if isinstance(found, nodes.Compared | nodes.All | nodes.Any | nodes.Not) != true:
+            raise _error(words, f"`{text(found)}` is {'neither true nor false' if true else 'no number'}")
+        if isinstance(found, nodes.Symbol | nodes.Emitted):
+            raise _error(words, f"`{text(found)}` is no number")
         return found
 
-    def product(self) -> nodes.Expression:
-        found = self.signed()
-        while operation := self.takes("*", "//", "/", "%"):
-            found = self.arithmetical(operation, found, self.signed())
-        return found
-
-    def signed(self) -> nodes.Expression:
-        if self.takes("-"):
-            self.deeper()
-            inner = self.number(self.signed())
-            if isinstance(inner, nodes.Number):
-                return nodes.Number(-inner.value)
-            return nodes.Arithmetical("-", nodes.Number(Fraction(0)), inner)
-        return self.atom()
-
-    def atom(self) -> nodes.Expression:
-        if self.takes("("):
-            self.deeper()
-            inner = self.either()
-            if not self.takes(")"):
-                raise self.error("a bracket is not closed")
-            return inner
-        if self.place == len(self.tokens):
-            raise self.error("it ends too early")
-        kind, token = self.tokens[self.place]
-        self.place += 1
-        if kind == "number":
-            if len(token) > DIGITS:
-                raise self.error(f"a number of it has more than {DIGITS} digits")
-            return nodes.Number(Fraction(token))
-        if kind == "symbol":
-            return nodes.Symbol(token)
-        if kind == "name" and token not in ("and", "or", "not"):
-            return self.named(token)
-        raise self.error(f"{token!r} stands in the place of a number")
-
-    def named(self, token: str) -> nodes.Expression:
-        if token in self.parameters:
-            return nodes.ProgramParameter(token)
-        if token.removesuffix("'") in self.variables:
-            return nodes.Variable(token)
-        if token in WORDS:
-            return WORDS[token]
-        raise self.error(f"the program has no {token}")
-
-    def arithmetical(self, operation: str, left: nodes.Expression, right: nodes.Expression) -> nodes.Expression:
-        known = next(known for known in get_args(nodes.Operation) if known == operation)
-        return nodes.Arithmetical(known, self.number(left), self.number(right))
-
-    def number(self, part: nodes.Expression) -> nodes.Expression:
-        if isinstance(part, nodes.Compared | nodes.All | nodes.Any | nodes.Not | nodes.Symbol | nodes.Emitted):
-            raise self.error(f"`{text(part)}` is no number")
-        return part
-
-    def truth(self, part: nodes.Expression) -> nodes.Expression:
-        if not isinstance(part, nodes.Compared | nodes.All | nodes.Any | nodes.Not):
-            raise self.error(f"`{text(part)}` is neither true nor false")
-        return part
-
-    def deeper(self) -> None:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise self.error("its brackets are too deep")
+    match node:
+        case ast.Name(name):
+            return leaves[name]
+        case ast.BoolOp(joined, values):
+            parts = tuple(inner(value, True) for value in values)
+            return nodes.All(parts) if isinstance(joined, ast.And) else nodes.Any(parts)
+        case ast.UnaryOp(ast.Not(), part):
+            return nodes.Not(inner(part, True))
+        case ast.UnaryOp(ast.USub(), part):
+            return negative(inner(part))
+        case ast.Compare(left, [order], [right]):
+            return nodes.Compared(ORDERS[type(order)], inner(left), inner(right))
+        case ast.BinOp(left, operation, right):
+            return nodes.Arithmetical(OPERATIONS[type(operation)], inner(left), inner(right))
+    raise _error(words, "it holds more than and, or, not, one comparison, + - * / // % and brackets")

@@ -263,14 +263,10 @@ def _checked(
         return found
     seen = outcome.pilot
     far = ", as far as outputs were looked at" if seen is not None and seen.unseen else ""
+    note = f"every run on a dataset gave one and the same output{far}: each certifying run was made in a fresh process"
     if outcome.counted[0].witness.selector.startswith(SELECTOR):
-        note = f"each certifying run is the first of a fresh process, {sum(each.runs for each in processes):,} in all"
-        return replace(found, notes=(*found.notes, note))
-    note = (
-        f"every run on a dataset gave one and the same output{far}: each certifying run was made in a fresh "
-        f"process, {sum(each.runs for each in processes):,} in all"
-    )
-    return replace(found, notes=(*found.notes, note))
+        note = "each certifying run is the first of a fresh process"
+    return replace(found, notes=(*found.notes, f"{note}, {sum(each.runs for each in processes):,} in all"))
 
 
 def _result(

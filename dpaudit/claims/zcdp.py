@@ -179,12 +179,8 @@ def _best(xi: float, q: Reals, p: Reals) -> tuple[Reals, Reals]:
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         high, low = np.maximum(q, p), np.minimum(q, p)
-        log_u, log_v, log_q, log_rest = (
-            np.log(high / low),
-            np.log1p((low - high) / (1.0 - low)),
-            np.log(low),
-            np.log1p(-low),
-        )
+        log_u, log_v = np.log(high / low), np.log1p((low - high) / (1.0 - low))
+        log_q, log_rest = np.log(low), np.log1p(-low)
         gap, rare = np.where(log_u > xi, log_u - xi, log_u), -np.log(high)
         start = np.log2((rare + np.sqrt(rare * rare + gap * rare)) / gap)
         start = np.clip(np.nan_to_num(start, nan=0.0, posinf=MOST, neginf=LEAST), LEAST, MOST)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import threading
 import time
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import report_folder, say, stated_claim
+from dpaudit.cli.options import report_folder, say, stated_claim, typed_again
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
@@ -77,6 +76,7 @@ def command(
     folder = None if report is None else report_folder(report)
     with Engine(1, supervised=True) as engine:
         described, _ = engine.describe(mechanism, ())
+    repeat = typed_again(without=("resume", "report"))
     began = said = time.monotonic()
     over = threading.Event()
 
@@ -98,7 +98,11 @@ def command(
             plan,
             supervised(mechanism, plan, many, limit),
             described,
-            {"inserted": inserted, "not_tested": (*not_tested, *NEVER_TESTED), "repeat": (_again(),)},
+            {
+                "inserted": inserted,
+                "not_tested": (*not_tested, *NEVER_TESTED),
+                "repeat": (repeat,),
+            },
             folder=None if folder is None else folder / "trainings",
             resume=resume,
             progress=None if no_progress else tell,
@@ -110,17 +114,3 @@ def command(
     if folder is not None:
         click.echo(f"report: {result.write_report(folder)[-1]}")
     return 1 if result.refuted else 0
-
-
-def _again() -> str:
-    """This command line, as it would be typed for the same question."""
-    context = click.get_current_context()
-    words = ["dpaudit", "audit-training"]
-    for each in context.command.params:
-        value = context.params[each.name or ""]
-        if isinstance(each, click.Argument):
-            words.append(value)
-        elif each.name not in ("resume", "report") and value is not False and value not in (each.default, None, (), ""):
-            given = value if each.multiple else (value,)
-            words += [part for one in given for part in ([each.opts[0]] if one is True else [each.opts[0], str(one)])]
-    return shlex.join(words)

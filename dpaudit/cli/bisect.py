@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
 
-from dpaudit.cli.options import one_line, report_folder, say
+from dpaudit.cli.options import one_line, report_folder, say, typed_again
 
 
 @click.command("bisect")
@@ -61,6 +60,5 @@ def command(spec: str, span: str, name: str | None, report: str, environments: s
     for version, error in change.skipped.items():
         click.echo(f"  {version}: skipped: {one_line(error)}")
     click.echo(f"This supposes one change among {len(known)} versions, {known[0]} to {known[-1]}.")
-    again = ["dpaudit", "bisect", spec, "--versions", span, *(["--audit", name] if name else [])]
-    click.echo(f"repeat: {shlex.join(again)}")
+    click.echo(f"repeat: {typed_again(without=('report', 'environments'))}")
     return 0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from dpaudit.cli.options import nothing_to_audit, one_line, report_folder, say, wishes
+from dpaudit.cli.options import nothing_to_audit, one_line, report_folder, say, typed_again, wishes
 
 
 @click.command("observe")
@@ -56,8 +55,7 @@ def command(
         say(f"note: {path} names no [environment] and is left out; `dpaudit run` runs it")
     chosen = choose(rows, tags=tags, skipped=(*skipped, *[SLOW] * fast), only=only)
     if not chosen:
-        say(nothing_to_audit(paths, tags, len(rows)))
-        return 5
+        raise nothing_to_audit(paths, tags, len(rows))
     folder = report_folder(report)
     finished: dict[str, Observed] = {}
 
@@ -77,9 +75,5 @@ def command(
         click.echo(line(seen))
     click.echo(f"\n{observation.headline}\nreport: {page}")
     if observation.unfinished:
-        given = {"--report": report, "--environments": environments, "--confidence": confidence, "--ledger": ledger}
-        again = ["dpaudit", "observe", *paths, *(str(p) for k, v in given.items() if v is not None for p in (k, v))]
-        for option, words in (("--tag", tags), ("--skip-tag", skipped), ("--only", only), ("--jobs", jobs and [jobs])):
-            again += [part for word in words or () for part in (option, str(word))]
-        raise KeyboardInterrupt(f"go on with: {shlex.join([*again, *['--fast'] * fast, '--resume'])}")
+        raise KeyboardInterrupt(f"go on with: {typed_again('--resume', without=('resume',))}")
     return observation.exit_code

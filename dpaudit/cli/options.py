@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,21 @@ def one_line(message: object) -> str:
     """
     text = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in " ".join(str(message).split()))
     return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 3] + "..."
+
+
+def typed_again(*more: str, without: Collection[str] = ()) -> str:
+    """This command line, as it would be typed for the same question, but for these options; and more words."""
+    context = click.get_current_context()
+    words = ["dpaudit", str(context.info_name)]
+    for each in context.command.params:
+        value = context.params[each.name or ""]
+        if isinstance(each, click.Argument):
+            words += [value] if isinstance(value, str) else value
+        elif each.name not in without and value is not False and value not in (each.default, None, (), ""):
+            for one in value if each.multiple else (value,):
+                number = f"{one:.15g}" if each.name == "runs" else str(one)
+                words += [each.opts[0]] if one is True else [each.opts[0], number]
+    return shlex.join([*words, *more])
 
 
 def duration(seconds: float) -> str:
@@ -151,9 +167,34 @@ def tagged(questions: list[Question], tags: tuple[str, ...], only: tuple[str, ..
     return tuple(question for question in chosen if not tags or set(tags) & set(question.tags))
 
 
-def nothing_to_audit(paths: tuple[str, ...], tags: tuple[str, ...], audits: int) -> str:
-    """Why there is nothing to do."""
+def read_all(
+    paths: tuple[str, ...], wished: Wishes, each: Callable[[Path, Sequence[Question]], None] = lambda path, found: None
+) -> list[Question]:
+    """The audits of all spec files; `each` is told those of one file. Ends with 2 where one is wrong: all are read."""
+    from dpaudit.spec_file.files import find_specs
+    from dpaudit.spec_file.questions import read_spec
+
+    questions: list[Question] = []
+    wrong = False
+    for path in find_specs(paths):
+        try:
+            found = read_spec(path, wished)
+        except InvalidSpec as error:
+            say(f"error: {one_line(error)}")
+            wrong = True
+            continue
+        each(path, found)
+        questions += found
+    if wrong:
+        raise click.exceptions.Exit(InvalidSpec.exit_code)
+    return questions
+
+
+def nothing_to_audit(paths: tuple[str, ...], tags: tuple[str, ...], audits: int) -> click.exceptions.Exit:
+    """The end of a command that has nothing to do, which says why."""
     where = ", ".join(paths)
     if audits:
-        return f"nothing to audit: none of the {audits} audits in {where} has the tag {' or '.join(map(repr, tags))}"
-    return f"nothing to audit: no [[audit]] in {where}"
+        say(f"nothing to audit: none of the {audits} audits in {where} has the tag {' or '.join(map(repr, tags))}")
+    else:
+        say(f"nothing to audit: no [[audit]] in {where}")
+    return click.exceptions.Exit(5)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import duration, nothing_to_audit, say, tagged, wishes
+from dpaudit.cli.options import duration, nothing_to_audit, tagged, wishes
 
 if TYPE_CHECKING:
     from dpaudit.auditing.spec import ResolvedSpec
@@ -47,8 +47,7 @@ def command(
     questions = [question for path in find_specs(paths) for question in read_spec(path, wished)]
     chosen, together = shared(tagged(questions, tags))
     if not chosen:
-        say(nothing_to_audit(paths, tags, len(questions)))
-        return 5
+        raise nothing_to_audit(paths, tags, len(questions))
     if look:
         from dpaudit.looking import look_at
 

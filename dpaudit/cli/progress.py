@@ -84,10 +84,8 @@ class Live(Watcher):
         self._progress = progress
         self._suite = progress.add_task("audits", total=audits, note="") if audits > 1 else None
         self._stage = progress.add_task("", total=None, note="")
-        self._audits, self._number, self._name = audits, 0, ""
 
     def audit(self, number: int, name: str) -> None:
-        self._number, self._name = number, name
         self._progress.update(self._stage, description=_escaped(name), total=None, completed=0, note="starting")
 
     def finished(self, line: str) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
-
 import click
 
 from dpaudit.cli.group import Caller
-from dpaudit.cli.options import nothing_to_audit, one_line, report_folder, report_formats, say, tagged, wishes
+from dpaudit.cli.options import (
+    nothing_to_audit,
+    read_all,
+    report_folder,
+    report_formats,
+    tagged,
+    typed_again,
+    wishes,
+)
 from dpaudit.errors import InvalidSpec
 
 
@@ -65,8 +71,6 @@ def command(
     from dpaudit.ledger.baseline import DEFAULT, read_baseline
     from dpaudit.report import USUAL
     from dpaudit.sampling import Engine
-    from dpaudit.spec_file.files import find_specs
-    from dpaudit.spec_file.questions import Question, read_spec
     from dpaudit.spec_file.suite import shared
 
     wished = wishes(runs=runs, confidence=confidence, seed=seed, controls=controls)
@@ -74,43 +78,15 @@ def command(
     Engine(
         workers, backend, supervised=True, isolation=isolation
     )  # a bad value is refused once, here, and not by each audit
-    questions: list[Question] = []
-    wrong = 0
-    for path in find_specs(paths):
-        try:
-            questions += read_spec(path, wished)
-        except InvalidSpec as error:
-            say(f"error: {one_line(error)}")
-            wrong += 1
-    if wrong:
-        return InvalidSpec.exit_code
+    questions = read_all(paths, wished)
     chosen = tagged(questions, tags, only)
     if not chosen:
-        say(nothing_to_audit(paths, tags, len(questions)))
-        return 5
+        raise nothing_to_audit(paths, tags, len(questions))
     posed, together = shared(chosen)
     folder = report if report is not None else wished.settings.report
     overridden = runs is not None or wished.settings.runs is not None
     if no_ledger and (ledger is not None or resume):
         raise InvalidSpec(f"--no-ledger and {'--resume' if resume else '--ledger'}: give one of the two")
-    given = {
-        "--report": report,
-        "--format": formats,
-        "--confidence": confidence,
-        "--seed": seed,
-        "--runs": None if runs is None else f"{runs:.15g}",
-        "--controls": controls,
-        "--jobs": jobs,
-        "--backend": backend,
-        "--isolation": isolation,
-        "--ledger": ledger,
-        "--accepted": accepted,
-    }
-    again = ["dpaudit", "run", *paths]  # the command that goes on with this run
-    again += [str(part) for option, value in given.items() if value is not None for part in (option, value)]
-    again += [part for tag in tags for part in ("--tag", tag)]
-    again += [part for name in only for part in ("--only", name)]
-    again += [*["--no-progress"] * no_progress, *["--quiet"] * quiet, "--resume"]
     baseline = accepted if accepted is not None else wished.settings.accepted
     suite = Suite(
         posed,
@@ -123,7 +99,7 @@ def command(
         runs_given=overridden,
         controls=controls,
         caller=caller,
-        again=shlex.join(again),
+        again=typed_again("--resume", without=("resume",)),
         accepted=read_baseline(DEFAULT if baseline is None else baseline, missing_ok=baseline is None),
         formats=USUAL if formats is None else tuple(each.name for each in report_formats(formats)),
         folder=None if folder is None else report_folder(folder),

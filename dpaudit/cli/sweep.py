@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import report_folder, say, wishes
+from dpaudit.cli.options import report_folder, say, wishes, writing
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import slug
 
 if TYPE_CHECKING:
-    from dpaudit.cli.progress import Watcher
     from dpaudit.sampling import Engine
     from dpaudit.sweeps import Sweep
     from dpaudit.sweeps.grid import Point
@@ -77,7 +76,10 @@ def command(
                 click.echo(f"{question.name}: {size:,} point{'' if size == 1 else 's'}")
             into = None if folder is None else folder if len(questions) == 1 else folder / slug(question.name)
             found = _run(question, opened, into, engine, silent=no_progress or quiet)
-            _tell(found, into)
+            click.echo(str(found))
+            if into is not None:
+                with writing("--report", str(into)):
+                    click.echo(f"report: {found.write(into)[-1]}")
             code = max(code, found.exit_code)
     return code
 
@@ -100,7 +102,7 @@ def _run(
             nonlocal done
             done += 1
             growing.add(row.fields)
-            _say(watcher, row, sweep_row(row.fields))
+            (watcher.failed if row.result is None else watcher.finished)(sweep_row(row.fields))
 
         try:
             return run_sweep(
@@ -116,23 +118,6 @@ def _run(
         except KeyboardInterrupt:
             goes_on = "; the same command goes on from there" if ledger is not None else ""
             raise KeyboardInterrupt(f"{done:,} of {question.grid.size:,} points done{goes_on}") from None
-
-
-def _say(watcher: Watcher, row: Row, line: str) -> None:
-    if row.result is None:
-        watcher.failed(line)
-    else:
-        watcher.finished(line)
-
-
-def _tell(found: Sweep, folder: Path | None) -> None:
-    from dpaudit.cli.options import writing
-
-    click.echo(str(found))
-    if folder is not None:
-        with writing("--report", str(folder)):
-            paths = found.write(folder)
-        click.echo(f"report: {paths[-1]}")
 
 
 @contextlib.contextmanager

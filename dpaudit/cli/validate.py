@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import nothing_to_audit, one_line, say, wishes
-from dpaudit.errors import InvalidSpec
+from dpaudit.cli.options import nothing_to_audit, read_all, wishes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from dpaudit.spec_file.questions import Question
 
 
 @click.command("validate")
@@ -23,25 +28,12 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
         return 0
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.")
-    from dpaudit.spec_file.files import find_specs
-    from dpaudit.spec_file.questions import read_spec
 
-    wished = wishes()
-    audits, wrong = 0, 0
-    for path in find_specs(paths):
-        try:
-            found = read_spec(path, wished)
-        except InvalidSpec as error:
-            say(f"error: {one_line(error)}")
-            wrong += 1
-            continue
-        audits += len(found)
+    def told(path: Path, found: Sequence[Question]) -> None:
         click.echo(f"{path}: {len(found)} audit{'' if len(found) == 1 else 's'}")
-    if wrong:
-        return InvalidSpec.exit_code
-    if not audits:
-        say(nothing_to_audit(paths, (), 0))
-        return 5
+
+    if not read_all(paths, wishes(), told):
+        raise nothing_to_audit(paths, (), 0)
     return 0
 
 

@@ -56,6 +56,7 @@ def command(
     from dpaudit import validate
     from dpaudit.auditing.bracketing import Wanted, run_bracket
     from dpaudit.pairs import AdjacentPair
+    from dpaudit.results.bounds import BracketVerdict
     from dpaudit.results.wording.quoting import clean
     from dpaudit.sampling import Engine
 
@@ -76,15 +77,7 @@ def command(
     click.echo(json.dumps(joined.bracket.to_dict(), indent=1) if as_json else "\n".join(lines))
     if save is not None:
         _save(joined, save)
-    return _exit_code(joined)
-
-
-def _exit_code(joined: Joined) -> int:
-    from dpaudit.results.bounds import BracketVerdict
-
-    if joined.bracket.verdict is BracketVerdict.REFUTED:
-        return 1
-    return OPEN if joined.bracket.verdict is BracketVerdict.OPEN else 0
+    return {BracketVerdict.REFUTED: 1, BracketVerdict.OPEN: OPEN}.get(joined.bracket.verdict, 0)
 
 
 def _target(name: str, parameters: dict[str, Any]) -> Target:

@@ -187,26 +187,21 @@ def _recurring(series: Sequence[Words]) -> SeenBy:
 
 
 def _after_hits(look: Looked) -> SeenBy:
-    tables = _tables(look)
-    total = np.sum(tables, axis=0)
-    after = [
-        _rate(total[[1, 3]][:, [1, 3]].sum(), total[[1, 3]].sum()),
-        _rate(total[[0, 2]][:, [1, 3]].sum(), total[[0, 2]].sum()),
-    ]
-    return SeenBy(
-        independence.after_hits(tables),
-        f"a run is a hit in {after[0]} of cases after a hit and in {after[1]} after none",
-    )
+    words = "a run is a hit in {} of cases after a hit and in {} after none"
+    return _after(look, independence.after_hits, ([1, 3], [0, 2]), words)
 
 
 def _state(look: Looked) -> SeenBy:
-    tables = _tables(look)
+    words = "a run is a hit in {} after one on the first dataset and in {} after one on the second"
+    return _after(look, independence.after_sides, ([0, 1], [2, 3]), words)
+
+
+def _after(look: Looked, test: Callable[[list[Any]], float], groups: tuple[list[int], list[int]], words: str) -> SeenBy:
+    """A test of what follows a run, with the rates of hits after runs of the one group of rows and of the other."""
+    tables = [*independence.pairings(look.quads), *(calls.reshape(4, 4).T for calls in look.calls)]
     total = np.sum(tables, axis=0)
-    rates = [_rate(total[rows][:, [1, 3]].sum(), total[rows].sum()) for rows in ([0, 1], [2, 3])]
-    return SeenBy(
-        independence.after_sides(tables),
-        f"a run is a hit in {rates[0]} after one on the first dataset and in {rates[1]} after one on the second",
-    )
+    rates = [_rate(total[rows][:, [1, 3]].sum(), total[rows].sum()) for rows in groups]
+    return SeenBy(test(tables), words.format(*rates))
 
 
 def _inside(look: Looked) -> SeenBy:
@@ -231,10 +226,6 @@ def _between(look: Looked, names: Sequence[str] = ()) -> SeenBy:
         f"{names[shard] if names else f'shard {shard}'} has {mine[0]:,} hits in {mine[1]:,} runs, "
         f"all others {all_[0] - mine[0]:,} in {all_[1] - mine[1]:,}",
     )
-
-
-def _tables(look: Looked) -> list[Any]:
-    return [*independence.pairings(look.quads), *(calls.reshape(4, 4).T for calls in look.calls)]
 
 
 def _rate(hits: Any, runs: Any) -> str:

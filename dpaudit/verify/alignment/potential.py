@@ -120,10 +120,7 @@ def _step(choice: Choice, scope: Corners, held: Mapping[str, Rational], *, now: 
     for corner, cost in _corners(choice, scope):
         if corner.now == now:
             gained = [held[name] * number(abs(at(form, corner.moves))) for name, form in choice.becomes.items()]
-            had = [
-                weight * number(-abs(corner.moves.get(difference(name), Fraction(0)))) for name, weight in held.items()
-            ]
-            found.append(total([cost, *gained, *had]))
+            found.append(total([cost, *gained, *_had(corner, held)]))
     return found
 
 
@@ -212,8 +209,11 @@ def _ends(turns: Turns, used: Rational, held: Mapping[str, Rational]) -> Iterato
 
 
 def _credit(corner: Corner, used: Rational, held: Mapping[str, Rational]) -> list[Rational]:
-    moved = [weight * number(-abs(corner.moves.get(difference(name), Fraction(0)))) for name, weight in held.items()]
-    return [used, *moved] if corner.used else []
+    return [used, *_had(corner, held)] if corner.used else []
+
+
+def _had(corner: Corner, held: Mapping[str, Rational]) -> list[Rational]:
+    return [weight * number(-abs(corner.moves.get(difference(name), Fraction(0)))) for name, weight in held.items()]
 
 
 def _at_end(end: Choice, moved: Mapping[Atom, Fraction]) -> Rational:

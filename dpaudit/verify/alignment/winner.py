@@ -20,7 +20,7 @@ from dpaudit.verify.alignment.rational import number
 from dpaudit.verify.alignment.scope import Corners, largest
 from dpaudit.verify.alignment.unproved import Unproved
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.logic import Both, Either, Formula, mapped
+from dpaudit.verify.language.logic import Both, Either, Formula, Truth, mapped
 from dpaudit.verify.language.nodes import Order
 from dpaudit.verify.proof import REACH, WINNER, Adjacency, Alignment, Case, Shift
 from dpaudit.verify.requirement import z3
@@ -153,22 +153,16 @@ def _shown(race: Contest, known: list[Formula], goal: Formula) -> bool:
 
 def _first_is_taken(race: Contest) -> bool:
     """The first answer is always taken, so that what is returned is the index of one."""
-    return all(
-        not race.found.terms.possible(
-            [*_known(race), *map(race.found.terms.formula, [Leaf("==", one(INDEX), {}), *path.taken])]
-        )
-        for path in race.leaving
-    )
+    return all(_shown(race, [Leaf("==", one(INDEX), {}), *path.taken], Truth(False)) for path in race.leaving)
 
 
 def _kept_before(race: Contest, fact: tuple[Fraction, Order]) -> bool:
     other = _other(race, {})
-    for first in race.found.loop:
-        for second in race.found.loop:
-            known = [_at_head(race, fact), *first.taken, *(_put(part, other) for part in second.taken)]
-            bests = _best_after(race, first), forms.substituted(_best_after(race, second), other)
-            if not _shown(race, known, _ahead(*bests, *fact)):
-                return False
+    for first, second in product(race.found.loop, repeat=2):
+        known = [_at_head(race, fact), *first.taken, *(_put(part, other) for part in second.taken)]
+        bests = _best_after(race, first), forms.substituted(_best_after(race, second), other)
+        if not _shown(race, known, _ahead(*bests, *fact)):
+            return False
     return True
 
 
@@ -200,9 +194,5 @@ def _lead(race: Contest, shift: Form) -> Fraction | None:
 def _won(race: Contest, shift: Form, fact: tuple[Fraction, Order]) -> bool:
     """Whether the second run takes the winner too; what its best is then, `_lead` says."""
     other = _other(race, shift)
-    for first in race.taking:
-        known = [_at_head(race, fact), *first.taken]
-        ways = [Both(tuple(_put(part, other) for part in path.taken)) for path in race.taking]
-        if not _shown(race, known, Either(tuple(ways))):
-            return False
-    return True
+    ways = Either(tuple(Both(tuple(_put(part, other) for part in path.taken)) for path in race.taking))
+    return all(_shown(race, [_at_head(race, fact), *first.taken], ways) for first in race.taking)

@@ -30,6 +30,7 @@ from dpaudit.verify.language.logic import Truth
 from dpaudit.verify.proof import REACH
 
 Counts = tuple[tuple[str, int], ...]  # paths and how often each is taken, sorted, none of them 0
+Reached = tuple[tuple[Unknown, Ratio], ...]  # the values of what is public
 MOST_STATES = 100_000  # of all turns together
 MOST_CHOICES = 1_000
 
@@ -42,7 +43,7 @@ def classes(start: Start, scope: Scope, answers: int) -> frozenset[Counts]:
     possible = [path for path in start.loop if not scope.facts.assuming(*path.taken).follows(Truth(False))]
     turns = _Turns(possible, start, scope.public, facts)
     begin = tuple((symbol, _entry(start, symbol)) for symbol in turns.watched)
-    states: set[tuple[Counts, tuple[tuple[Unknown, Ratio], ...]]] = {((), begin)}
+    states: set[tuple[Counts, Reached]] = {((), begin)}
     found: set[Counts] = set()
     looked_at = 0
     for index in range(answers):
@@ -69,11 +70,9 @@ class _Turns:
         self.public = public
         self.facts = facts
         self.watched = tuple(sorted(symbol for symbol in start.carried if symbol.kind == "counter"))
-        self.seen: dict[object, list[tuple[Path, tuple[tuple[Unknown, Ratio], ...]]]] = {}
+        self.seen: dict[object, list[tuple[Path, Reached]]] = {}
 
-    def from_state(
-        self, index: int, answers: int, state: tuple[tuple[Unknown, Ratio], ...]
-    ) -> list[tuple[Path, tuple[tuple[Unknown, Ratio], ...]]]:
+    def from_state(self, index: int, answers: int, state: Reached) -> list[tuple[Path, Reached]]:
         """The paths that may be taken, with the public state after each."""
         key = (index, state)
         if key not in self.seen:
@@ -97,7 +96,7 @@ class _Turns:
         opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}[sign.order]
         return False if self.facts.follows(Sign(opposite, sign.ratio)) else None  # type: ignore[arg-type]
 
-    def _after(self, path: Path, values: Mapping[Unknown, Ratio]) -> tuple[tuple[Unknown, Ratio], ...]:
+    def _after(self, path: Path, values: Mapping[Unknown, Ratio]) -> Reached:
         found = []
         for symbol in self.watched:
             value = path.end[symbol.name]

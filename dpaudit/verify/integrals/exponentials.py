@@ -7,11 +7,13 @@ from the part's own end, so that nothing grows huge and then cancels.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import reduce
 from math import gcd, lcm
 from typing import Any
 
+from dpaudit.verify.enclosure import ball
 from dpaudit.verify.integrals.parts import Certain, Part, Parts, Wave, waves
 from dpaudit.verify.requirement import flint
 
@@ -61,8 +63,7 @@ class _Exponentials:
         """k and c of a wave in c e^(k (t - origin) / common)."""
         weight = self.weights.get(wave.weight)
         if weight is None:
-            weight = flint().arb(flint().fmpq(wave.weight.numerator, wave.weight.denominator))
-            self.weights[wave.weight] = weight
+            weight = self.weights[wave.weight] = ball(wave.weight)
         exponent = wave.rate * origin + wave.at
         if not exponent:
             return wave.rate * (self.common // wave.scale), weight
@@ -75,29 +76,22 @@ class _Exponentials:
 
 def _factor(factor: Certain, inside: int, origin: int, unit: int, exponentials: _Exponentials) -> Sum:
     """The sum of the alternatives of a factor, each a product."""
-    whole: Sum = {}
+    found: list[tuple[int, Any]] = []
     for product in factor:
-        sums = [_sum(waves(term, inside, unit), origin, exponentials) for term in product]
-        for place, value in (reduce(_times, sums) if sums else {0: flint().arb(1)}).items():
-            whole[place] = whole[place] + value if place in whole else value
-    return whole
+        sums = [_added(exponentials.wave(wave, origin) for wave in waves(term, inside, unit)) for term in product]
+        found += (reduce(_times, sums) if sums else {0: flint().arb(1)}).items()
+    return _added(found)
 
 
-def _sum(found: tuple[Wave, ...], origin: int, exponentials: _Exponentials) -> Sum:
+def _added(found: Iterable[tuple[int, Any]]) -> Sum:
     whole: Sum = {}
-    for wave in found:
-        place, value = exponentials.wave(wave, origin)
+    for place, value in found:
         whole[place] = whole[place] + value if place in whole else value
     return whole
 
 
 def _times(left: Sum, right: Sum) -> Sum:
-    product: Sum = {}
-    for first, value in left.items():
-        for second, other in right.items():
-            place = first + second
-            product[place] = product[place] + value * other if place in product else value * other
-    return product
+    return _added((one + two, value * other) for one, value in left.items() for two, other in right.items())
 
 
 def _multiplied(factors: list[tuple[Sum, int]]) -> tuple[int, int, dict[int, Any]]:

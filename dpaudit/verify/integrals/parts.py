@@ -225,26 +225,20 @@ def waves(term: Gap | DensityAt, inside: int, unit: int) -> tuple[Wave, ...]:
         return (_density_wave(term, inside, unit),)
     half = HALF if term.law == "laplace" else ONE
     lower, upper = (None if line is None else _side(line, inside) for line in (term.lower, term.upper))
+    tails = (term.lower, 1, -half), (term.upper, -1, -half)
     if upper is not None and upper < 0:  # both below 0: a difference of lower tails
-        found = [_tail(term.upper, 1, half, term.scale)]
-        return (*found, _tail(term.lower, 1, -half, term.scale)) if term.lower is not None else tuple(found)
-    if lower is not None and lower > 0:  # both above: of upper tails
-        found = [_tail(term.lower, -1, half, term.scale)]
-        return (*found, _tail(term.upper, -1, -half, term.scale)) if term.upper is not None else tuple(found)
-    found = [CONSTANT]
-    if term.lower is not None:
-        found.append(_tail(term.lower, 1, -half, term.scale))
-    if term.upper is not None:
-        found.append(_tail(term.upper, -1, -half, term.scale))
-    return tuple(found)
+        tails = (term.upper, 1, half), (term.lower, 1, -half)
+    elif lower is not None and lower > 0:  # both above: of upper tails
+        tails = (term.lower, -1, half), (term.upper, -1, -half)
+    found = [_tail(line, sign, weight, term.scale) for line, sign, weight in tails if line is not None]
+    return tuple(found) if tails[0][2] == half else (CONSTANT, *found)
 
 
 def _side(line: Whole, inside: int) -> int:
     return line[0] * inside + line[1]
 
 
-def _tail(line: Whole | None, sign: int, weight: Fraction, scale: int) -> Wave:
-    assert line is not None
+def _tail(line: Whole, sign: int, weight: Fraction, scale: int) -> Wave:
     return Wave(weight, sign * line[0], sign * line[1], scale)
 
 

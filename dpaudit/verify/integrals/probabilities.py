@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -30,17 +31,14 @@ def probability(event: Event) -> Any:
     >>> round(float(found), 12)
     0.5
     """
-    known: dict[Slice, Any] = {}
+    return summed(event, functools.cache(_of_slice))
+
+
+def summed(event: Event, of_slice: Callable[[Slice], Any]) -> Any:
+    """The probability of an event from those of its slices, all as balls."""
+    one = flint().arb(1)
     with flint().ctx.workprec(BITS):
-        total = flint().arb(0)
-        for product in event:
-            found = flint().arb(1)
-            for each in product:
-                if each not in known:
-                    known[each] = _of_slice(each)
-                found *= known[each]
-            total += found
-        return total
+        return sum((math.prod(map(of_slice, product), start=one) for product in event), start=flint().arb(0))
 
 
 def log_ratio(first: Event, second: Event) -> Enclosure:

@@ -81,9 +81,9 @@ def is_length(node: ast.expr, data: str, names: Sequence[str] = ()) -> bool:
     return False
 
 
-def assigned(function: ast.FunctionDef) -> Counter[str]:
-    """How often each name is given a value in the text of a function."""
-    parts = (part for part in ast.walk(function) if isinstance(part, ast.Name))
+def assigned(*nodes: ast.AST) -> Counter[str]:
+    """How often each name is given a value in the text of a function, or of some statements."""
+    parts = (part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name))
     return Counter(part.id for part in parts if not isinstance(part.ctx, ast.Load))
 
 

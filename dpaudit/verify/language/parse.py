@@ -10,7 +10,7 @@ name, and so is everything whose meaning would have to be guessed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from dpaudit.verify.language import nodes
 from dpaudit.verify.language.checks import check, check_read, whole_parameters
 from dpaudit.verify.language.facts import parts
 from dpaudit.verify.language.names import Names, names_of
-from dpaudit.verify.language.outline import Loop, outline_of
+from dpaudit.verify.language.outline import Loop, assigned, outline_of
 from dpaudit.verify.language.results import finished, returned
 from dpaudit.verify.language.signature import is_real, number_in, signature_of
 from dpaudit.verify.language.source import ReadSource, source_of
@@ -80,7 +80,7 @@ def _program(source: ReadSource) -> nodes.Program:
 
 def _loop(names: Names, loop: Loop) -> nodes.Block:
     names.part = "loop"
-    for name in _set_in(loop.body):  # at the head of the loop they may hold what the last answer left
+    for name in assigned(*loop.body):  # at the head of the loop they may hold what the last answer left
         names.forget(name)
         names.holding.pop(name, None)
     names.forget(f"len({names.container})")
@@ -114,8 +114,3 @@ def _constants(source: ReadSource) -> Mapping[str, nodes.Number | nodes.Symbol]:
         elif isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool | str)):
             found[name] = nodes.Symbol(repr(node.value))
     return found
-
-
-def _set_in(statements: Sequence[ast.stmt]) -> set[str]:
-    walked = (part for statement in statements for part in ast.walk(statement) if isinstance(part, ast.Name))
-    return {part.id for part in walked if not isinstance(part.ctx, ast.Load)}

@@ -5,15 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import statements
 from dpaudit.verify.language.names import Names
 from dpaudit.verify.language.statements import Lowered, emitted, symbol_of
-from dpaudit.verify.language.values import ZERO, Draws, is_condition, number
-
-ONE = nodes.Number(Fraction(1))
+from dpaudit.verify.language.values import ONE, ZERO, Draws, is_condition, number
 
 
 def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expression, ...]]:

@@ -87,7 +87,7 @@ def _of_text(text: str, name: str | None) -> ReadSource:
         raise InvalidSpec(f"{chosen[0].name} must be set once in the source, it is set again")
     if "*" in others:
         raise InvalidSpec("the source must not import everything of a module (import *): it may mean other things then")
-    _no_other_words(chosen[0], (others | set(constants)) & _used(chosen[0]))
+    _no_other_words(chosen[0], (others | set(constants)) & read_names(chosen[0]))
     return _source(_lines(text, chosen[0]), {name: constants[name] for name in constants if name not in others})
 
 
@@ -112,7 +112,7 @@ def _of_object(function: Callable[..., Any], name: str | None) -> ReadSource:
     _no_decorators(definition)
     _check_runs(function, definition, text)
     known = function.__globals__
-    constants = {word: _constant(known[word]) for word in sorted(_used(definition) & set(known))}
+    constants = {word: _constant(known[word]) for word in sorted(read_names(definition) & set(known))}
     return _source(text, {word: node for word, node in constants.items() if node is not None})
 
 
@@ -139,7 +139,7 @@ def _check_runs(function: types.FunctionType, definition: ast.FunctionDef, text:
         raise InvalidSpec(f"the names of {definition.name} are looked up in no plain dict: it may mean anything")
     if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
         raise InvalidSpec(f"{definition.name} says that it is another function: it has __wrapped__ or __signature__")
-    used = _used(definition)
+    used = read_names(definition)
     modules = sorted(word for word in used & set(known) if isinstance(known[word], types.ModuleType))
     imports = "".join(f"import {word}\n" for word in modules)  # calls of their functions are compiled otherwise
     if not _is_compiled_from(function.__code__, imports + text, ast.get_docstring(definition) is not None):
@@ -165,7 +165,7 @@ def _is_heap(kind: type) -> bool:
 def _source(definition: str, constants: Mapping[str, ast.expr]) -> ReadSource:
     """The function and its constants, read again as the text that is kept."""
     alone = _parsed(definition).body[0]
-    used = _used(alone) - _local(alone)
+    used = read_names(alone) - _local(alone)
     lines = [f"{name} = {ast.unparse(constants[name])}" for name in sorted(constants) if name in used]
     text = definition.rstrip() + "\n" + ("\n\n" + "\n".join(lines) + "\n" if lines else "")
     tree = _parsed(text)
@@ -198,7 +198,8 @@ def _parsed(text: str) -> ast.Module:
         raise InvalidSpec("the source of a mechanism must not nest so deeply") from error
 
 
-def _used(node: ast.AST) -> set[str]:
+def read_names(node: ast.AST) -> set[str]:
+    """Every name that stands in a piece of Python."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 

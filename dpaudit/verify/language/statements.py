@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.names import Names
 from dpaudit.verify.language.outline import unreadable
+from dpaudit.verify.language.source import read_names
 from dpaudit.verify.language.values import ONE, ZERO, Draws, condition, is_condition, number, of_parameters, value
 
 Lowered = list[nodes.Statement]
@@ -96,7 +97,7 @@ def _set(names: Names, target: ast.expr, given: ast.expr, node: ast.stmt, outerm
     match target, given:
         case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
             written = {part.id for part in targets if isinstance(part, ast.Name)}
-            if len(written) != len(targets) or written & _read(given):
+            if len(written) != len(targets) or written & read_names(given):
                 raise names.error(node, f"`{ast.unparse(node)}`", "write one assignment for each name")
             pairs = zip(targets, values, strict=True)
             return [part for one, other in pairs for part in _set(names, one, other, node, outermost)]
@@ -147,8 +148,8 @@ def _chained(names: Names, node: ast.Assign) -> Lowered:
     found = number(names, node.value, draws)
     lowered: Lowered = list(draws)
     for target in node.targets:
-        known = isinstance(target, ast.Name) and target.id not in (*_read(node.value), *names.flags, names.container)
-        if not known or not isinstance(target, ast.Name) or names.loop and target.id == names.loop.counter:
+        taken = {*read_names(node.value), *names.flags, names.container, names.loop and names.loop.counter}
+        if not isinstance(target, ast.Name) or target.id in taken:
             raise names.error(node, f"`{ast.unparse(node)}`", "write one assignment for each name")
         names.forget(target.id)
         lowered.append(nodes.Assign(target.id, found, node.lineno))
@@ -174,7 +175,3 @@ def _opened(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost:
         raise names.error(node, f"`{ast.unparse(node)}`", cure)
     names.container, names.keyed = name, isinstance(given, ast.Dict)
     return []
-
-
-def _read(node: ast.expr) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

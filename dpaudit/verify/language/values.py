@@ -180,13 +180,8 @@ def _whole_and_public(names: Names, node: ast.expr, side: nodes.Expression) -> N
 def _answer(names: Names, node: ast.Subscript) -> nodes.Expression:
     loop = names.loop
     match node:
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=index)):
-            if (
-                loop is not None
-                and names.part == "loop"
-                and name == names.signature.data
-                and index in (loop.index, loop.counter)
-            ):
+        case ast.Subscript(ast.Name(names.signature.data), ast.Name(index)) if loop and names.part == "loop":
+            if index in (loop.index, loop.counter):
                 return nodes.Answer()
     raise names.error(node, f"`{ast.unparse(node)}`", "only the answer at the loop's index is read")
 

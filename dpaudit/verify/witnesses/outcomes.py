@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from dpaudit.verify import integrals
-from dpaudit.verify.enclosure import BITS
 from dpaudit.verify.integrals import Event, Slice
+from dpaudit.verify.integrals.probabilities import summed
 from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.requirement import flint
 from dpaudit.verify.witnesses.events import event_of
 from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, is_plain, output_event, required, shape
 from dpaudit.verify.witnesses.paths import MOST_PATHS, ConcretePath, Numbers, Parameters, answers_of, paths
@@ -34,14 +33,7 @@ class Balls:
     def __call__(self, event: Event) -> Any:
         """The probability of an event, exactly 0 where it is impossible."""
         self.effort += len(event)
-        with flint().ctx.workprec(BITS):
-            total = flint().arb(0)
-            for slices in event:
-                product = flint().arb(1)
-                for each in slices:
-                    product *= self._slice(each)
-                total += product
-        return total
+        return summed(event, self._slice)
 
     def _slice(self, each: Slice) -> Any:
         key = (each.law, each.scale, each.lower, each.upper, frozenset(Counter(each.factors).items()))

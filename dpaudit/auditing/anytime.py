@@ -183,7 +183,7 @@ class _Bets:
         if self.last is None:
             newest = self.learner.bet()
             self.last = newest if newest.growth > 0.0 else self.frozen
-            self.seen = self._seen(self.last)
+            self.seen = _evidence(self.last, self.learner.seen(self.last.event))  # as the tables of features say it
         hits, runs = (self.seen.hits_p, self.seen.hits_q), (self.seen.runs_p, self.seen.runs_q)
         return self.learner.again(self.last, hits, runs)
 
@@ -253,10 +253,6 @@ class _Bets:
         if self.proposal is None:
             return last
         return replace(last, event=self.proposal.event, p_side=self.proposal.p_side, family=self.proposal.family)
-
-    def _seen(self, bet: Bet) -> CoinFlip:
-        """What the tables say of an event of one of their features."""
-        return _evidence(bet, self.learner.seen(bet.event))
 
     def _answer(self, bet: Bet, evidence: CoinFlip | None, *, stopped: bool = True) -> Sequential:
         found = None if evidence is None else self.proposal

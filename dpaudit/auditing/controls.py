@@ -66,7 +66,9 @@ def run_controls(
             spiked = spiked_with(spec, mass, rarer, mark)
             caught = made = 0
             while made < repeats and made - caught <= repeats - needed:
-                result = audit(replace(spiked, seed=_seed(spec.seed, size, made)), engine)
+                key = np.random.SeedSequence(spec.seed, spawn_key=(CONTROL_KEY, size, made))
+                seed = int(key.generate_state(1, np.uint32)[0])
+                result = audit(replace(spiked, seed=seed), engine)
                 if any(entry.what == "time" for entry in result.explored):
                     raise OutOfTime
                 caught += result.verdict is Verdict.REFUTED
@@ -142,11 +144,6 @@ def most_runs(spec: ResolvedSpec, repeats: int = REPEATS, sizes: Sequence[float]
     points = len(control_points(spec, sizes))
     audits = repeats * (1 + (MOST_PLACES - 1) * points) if points else 0
     return audits * spec.runs + (GLANCE + 2 * FEWEST_PROBED) * len(spec.pairs)
-
-
-def _seed(seed: int, size: int, repeat: int) -> int:
-    key = np.random.SeedSequence(seed, spawn_key=(CONTROL_KEY, size, repeat))
-    return int(key.generate_state(1, np.uint32)[0])
 
 
 def _least_allowed(claim: Claim, mass: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpaudit.arrays import Bools, Reals
-from dpaudit.events import Event, Feature
+from dpaudit.events import Event
 from dpaudit.events.search.labels import labels_of
 from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, Outputs, Pilot, concatenate
 from dpaudit.results.beside import BINS, VALUE, Ending, Histogram, counts_on, grid
@@ -61,7 +61,8 @@ def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:
     numbers = [np.sort(column.values[column.tokens == 0].astype(np.float64)) for column in sides]
     finite = [each[np.isfinite(each)] for each in numbers]
     edges, values = _grid(np.concatenate(finite), witness)
-    names, tokens_first, tokens_second = _tokens(sides, _names(feature, pilot))
+    known = {each.code: each.label for each in KNOWN} | labels_of(feature, concatenate([pilot.first, pilot.second]))
+    names, tokens_first, tokens_second = _tokens(sides, known)
     return Histogram(
         feature=str(feature),
         edges=edges,
@@ -74,10 +75,6 @@ def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:
         runs_first=pilot.first.runs,
         runs_second=pilot.second.runs,
     )
-
-
-def _names(feature: Feature, pilot: Pilot) -> dict[int, str]:
-    return {known.code: known.label for known in KNOWN} | labels_of(feature, concatenate([pilot.first, pilot.second]))
 
 
 def _grid(numbers: Reals, witness: Witness) -> tuple[tuple[float, ...], tuple[float, ...]]:

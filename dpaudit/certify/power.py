@@ -55,7 +55,8 @@ def smallest_caught(
     if q is None:
         return None
     if claim.value is None:  # the parameter is the epsilon at delta
-        return _epsilon(claim, q, mass, delta)
+        rarer, likelier = _seen(claim, q, mass, delta)
+        return math.log((likelier - _delta(claim, rarer, likelier, delta)) / rarer)
     return float(claim.least_parameter(np.array([q]), np.array([mass]))[0])
 
 
@@ -65,11 +66,6 @@ def narrowest(searching: int) -> float:
     Search sorts numbers by parts of equal mass, of `PART` hits at least; a rarer range is diluted by what is beside it.
     """
     return PARTS_COVERED / min(MOST_PARTS, 1 + searching // PART)
-
-
-def _epsilon(claim: Claim, q: float, mass: float, delta: float | None) -> float:
-    rarer, likelier = _seen(claim, q, mass, delta)
-    return math.log((likelier - _delta(claim, rarer, likelier, delta)) / rarer)
 
 
 def _delta(claim: Claim, q: float, p: float, delta: float | None) -> float:

@@ -64,7 +64,7 @@ def tangent_at(order: float, epsilon: float, t: float) -> Tangent:
     (u^a - v^a) / (u^(a-1) - v^(a-1)).
     """
     y, level = math.exp(-t), (order - 1.0) * epsilon
-    log_v = _log_of_less(y)
+    log_v = math.log1p(-y) if y < 1.0 else -math.inf
     weight = -math.expm1(order * log_v - level)
     w = min(MOST, (level + t) / (order - 1.0))
     slope = 1.0
@@ -191,7 +191,8 @@ def least_level(order: float, log_ratio: float, delta: float) -> float:
     log_u, log_v = _logarithms(q, p)
     logs = math.log(q) + order * log_u, math.log1p(-q) + order * log_v
     noise = UNIT * (32.0 + abs(logs[0]) + order * (log_u + 8.0)) / (order - 1.0)  # also of u and v, near 1
-    return max(0.0, down(_log_sum(*logs) / (order - 1.0), 64.0) - noise)
+    log_sum = max(logs) + math.log1p(math.exp(-abs(logs[0] - logs[1])))
+    return max(0.0, down(log_sum / (order - 1.0), 64.0) - noise)
 
 
 def divergence(order: Reals | float, q: Reals, p: Reals) -> Reals:
@@ -210,11 +211,6 @@ def mirrored(q: Reals, p: Reals) -> tuple[Reals, Reals]:
 
 def _logarithms(q: float, p: float) -> tuple[float, float]:
     return math.log(p / q), math.log1p((q - p) / (1.0 - q)) if p < 1.0 else -math.inf
-
-
-def _log_of_less(y: float) -> float:
-    """ln(1 - y)."""
-    return math.log1p(-y) if y < 1.0 else -math.inf
 
 
 def _bracket(excess: Callable[[float], float], order: float, epsilon: float) -> tuple[float, float] | None:
@@ -237,8 +233,3 @@ def _bracket(excess: Callable[[float], float], order: float, epsilon: float) -> 
 def log_cosh(x: float) -> float:
     """ln cosh x for x at least 0, to the last digits where x is small too."""
     return math.log1p(2.0 * math.sinh(x / 2.0) ** 2) if x < 1.0 else x + math.log1p(math.exp(-2.0 * x)) - math.log(2.0)
-
-
-def _log_sum(a: float, b: float) -> float:
-    """ln(e^a + e^b)."""
-    return max(a, b) + math.log1p(math.exp(-abs(a - b)))

@@ -6,7 +6,6 @@ import importlib
 import signal
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
@@ -95,7 +94,8 @@ def exit_code(arguments: list[str]) -> int:
         say(f"error: {one_line(error.format_message())}")
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        say(f"interrupted{_details(error.__cause__ or error)}")  # click wraps the one in the other
+        told = (error.__cause__ or error).args  # click wraps the one in the other
+        say(f"interrupted: {one_line(told[0])}" if told else "interrupted")
         return INTERRUPTED
     except DpAuditError as error:
         say(f"error: {one_line(error)}")
@@ -136,8 +136,3 @@ def main() -> None:
 
 def _terminated(number: int, _: object) -> None:
     raise KeyboardInterrupt("terminated" if number == signal.SIGTERM else "hung up")
-
-
-def _details(error: BaseException) -> str:
-    told: tuple[Any, ...] = error.args
-    return f": {one_line(told[0])}" if told else ""

@@ -33,9 +33,10 @@ class Watcher(Progress):
 @contextmanager
 def watching(audits: int, *, silent: bool) -> Iterator[Watcher]:
     """The watcher that fits: none when silent, bars on a terminal, otherwise lines."""
+    env = os.environ
     if silent:
         yield Silent()
-    elif sys.stderr.isatty() and not _in_ci() and os.environ.get("TERM") != "dumb":
+    elif sys.stderr.isatty() and env.get("CI", "").lower() in ("", "0", "false") and env.get("TERM") != "dumb":
         with _bars() as progress:
             yield Live(audits, progress)
     else:
@@ -86,7 +87,9 @@ class Live(Watcher):
         self._stage = progress.add_task("", total=None, note="")
 
     def audit(self, number: int, name: str) -> None:
-        self._progress.update(self._stage, description=_escaped(name), total=None, completed=0, note="starting")
+        from rich.markup import escape
+
+        self._progress.update(self._stage, description=escape(name), total=None, completed=0, note="starting")
 
     def finished(self, line: str) -> None:
         self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -98,10 +101,6 @@ class Live(Watcher):
 
     def advance(self, runs: int) -> None:
         self._progress.advance(self._stage, runs)
-
-
-def _in_ci() -> bool:
-    return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def _bars() -> Any:
@@ -119,9 +118,3 @@ def _bars() -> Any:
         refresh_per_second=4,
         transient=True,
     )
-
-
-def _escaped(name: str) -> str:
-    from rich.markup import escape
-
-    return escape(name)

@@ -53,7 +53,7 @@ def noise(old: AuditResult, new: AuditResult) -> RunNoise:
         return replace(blank, why_not="bets refuted the claim before any run was counted for a fixed bound")
     if old.claim.value is None and new.certificate.delta < old.certificate.delta:
         return replace(blank, why_not="the new bound holds at a smaller delta, where every epsilon is larger")
-    before = [each for each in _findings(old) if _distance(old, each) == old.distance]
+    before = [each for each in _findings(old) if old.spec["pairs"][each.witness.pair]["distance"] == old.distance]
     limits = [loss_upper(each.evidence, each.claim, each.certificate.delta, error) for each in before]
     if any(limit is None for limit in limits):
         return replace(blank, why_not="the counts give no upper limit for a claim of this form")
@@ -146,10 +146,6 @@ def searched(result: AuditResult, pair: int) -> int:
 
 def _findings(result: AuditResult) -> tuple[Finding, ...]:
     return Finding(result.claim, result.witness, result.evidence, result.certificate), *result.others
-
-
-def _distance(result: AuditResult, finding: Finding) -> int:
-    return int(result.spec["pairs"][finding.witness.pair]["distance"])
 
 
 def _rates(evidence: Any, error: float) -> Limits:

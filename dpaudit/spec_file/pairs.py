@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpaudit.claims import Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
@@ -32,20 +32,16 @@ class ImportedPair:
     def resolve(self) -> AdjacentPair:
         """The pair, checked against the relation. Raises `InvalidSpec` for anything that is no pair."""
         made = import_reference(self.reference, self.folder)
-        if callable(made):
-            made = self._call(made)
-        pair = AdjacentPair.of(made, self.name)
-        pair.check(self.relation)
-        return pair
-
-    def _call(self, make: Any) -> Any:
         try:
-            return make()
+            made = made() if callable(made) else made
         except DpAuditError:
             raise
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
             raise InvalidSpec(f"{self.reference!r}: making the pair failed with {what}") from None
+        pair = AdjacentPair.of(made, self.name)
+        pair.check(self.relation)
+        return pair
 
 
 def pairs_of(

@@ -61,9 +61,10 @@ class Found:
     worst: tuple[int, int] | None = None  # places in the domain of the pair that loses most
 
     @property
-    def least_proved(self) -> float:
-        """The least bound that was proved here."""
-        return min(each.epsilon_upper for each in self.numbers if each.label is Label.PROVED)
+    def read(self) -> Program:
+        """The program, where it was read."""
+        assert self.program is not None
+        return self.program
 
     def set_aside(self, bound: UpperBound, why: str) -> None:
         """Takes a bound out; it becomes a reason."""
@@ -128,7 +129,8 @@ def add_proofs(adjacency: str, answers: int | None, found: Found) -> None:
             Arithmetic.REALS,
             "randomness alignment",
         )
-        if found.proofs and found.least_proved <= bound.epsilon_upper:
+        proved = [each.epsilon_upper for each in found.numbers if each.label is Label.PROVED]
+        if found.proofs and min(proved) <= bound.epsilon_upper:
             continue  # holds for fewer inputs, and says no more
         found.uppers.append(bound)
         found.numbers[bound] = number
@@ -147,12 +149,11 @@ def check_unit(found: Found) -> None:
 
 
 def _attempts(found: Found, answers: int | None) -> Iterator[tuple[Mapping[str, Fraction] | None, int | None]]:
-    assert found.program is not None
-    whole = {name: found.parameters[name] for name in found.program.parameters if name in found.program.integers}
+    whole = {name: found.parameters[name] for name in found.read.parameters if name in found.read.integers}
     yield None, None
     if whole:
         yield whole, None
-    if answers is not None and found.program.loop is not None:
+    if answers is not None and found.read.loop is not None:
         yield whole or None, answers
 
 
@@ -160,10 +161,9 @@ def _proofs(
     adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int | None, found: Found
 ) -> tuple[tuple[Proof, ...], Fraction] | Unproved:
     """The accepted proofs of all ways of an adjacency and the largest of their costs, or the first that failed."""
-    assert found.program is not None
     proofs, costs = [], []
     for way in WAYS[adjacency]:
-        proof = prove(found.program, way, claim=found.claim_text, fixed=fixed, answers=answers)
+        proof = prove(found.read, way, claim=found.claim_text, fixed=fixed, answers=answers)
         if isinstance(proof, Unproved):
             return proof
         check(proof)
@@ -181,9 +181,8 @@ def _refusal(found: Unproved, answers: int | None) -> str:
 
 def proved_scope(adjacency: str, answers: int | None, found: Found) -> str:
     """Which inputs a proof holds for, in words."""
-    assert found.program is not None
     many = "any number of answers" if answers is None else f"{answers} answers"
-    number = "the data one number" if found.program.loop is None else many
+    number = "the data one number" if found.read.loop is None else many
     at = f"; at {named(found.parameters)}" if found.parameters else ""
     return f"all inputs ({words_of(adjacency)}; {number}{at})"
 
@@ -207,10 +206,9 @@ def add_exact_loss(
     made: list[AdjacentPair] = []
 
     def compute() -> None:
-        assert found.program is not None
         assert pair is not None
         first, second = answers_of_pair(pair)
-        bound = pair_loss(found.program, first, second, found.parameters).upper_bound()
+        bound = pair_loss(found.read, first, second, found.parameters).upper_bound()
         bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
         found.uppers.append(bound)
         found.numbers[bound] = len(first)
@@ -234,9 +232,8 @@ def add_exact_loss(
 
 def _add_at_delta(first: tuple[Fraction, ...], second: tuple[Fraction, ...], pure: UpperBound, found: Found) -> None:
     """The epsilon of the pair at the claim's delta: between two that bisection found on either side of it."""
-    assert found.program is not None
     assert found.claim is not None
-    program, delta = found.program, found.claim.delta
+    program, delta = found.read, found.claim.delta
 
     def side(epsilon: float) -> int:
         """Above 0 where the loss at delta is certainly larger, below 0 where it is at most this, 0 where unknown."""
@@ -263,19 +260,18 @@ def _add_at_delta(first: tuple[Fraction, ...], second: tuple[Fraction, ...], pur
 def _searched(adjacency: str, answers: int | None, found: Found) -> AdjacentPair:
     """The worst pair that is found, with its loss; a pair that refutes the claim where one is found."""
     check_unit(found)
-    assert found.program is not None
     way = "up" if adjacency == "monotone" else adjacency  # both orders of a pair are compared
-    number = 1 if found.program.loop is None else answers or ANSWERS
-    worst = worst_pair(found.program, way, number, found.parameters)
+    number = 1 if found.read.loop is None else answers or ANSWERS
+    worst = worst_pair(found.read, way, number, found.parameters)
     bound = worst.upper_bound()
     first, second = worst.first, worst.second
     many = number > ANSWERS and Bracket("", found.claim, None, (bound,)).refuting  # all events: long, and no news
     if bound.epsilon_upper == math.inf != bound.epsilon_lower and not many:  # only some events were looked at
         with contextlib.suppress(OutsideIntegrals):
-            bound = pair_loss(found.program, first, second, found.parameters).upper_bound()
+            bound = pair_loss(found.read, first, second, found.parameters).upper_bound()
     if isinstance(found.claim, PureDP) and not Bracket("", found.claim, None, (*found.uppers, bound)).settled:
         for search, each in product((refute,) if answers else (refute, refute_at_length), WAYS[adjacency]):
-            refutation = search(found.program, each, found.claim.epsilon, found.parameters)
+            refutation = search(found.read, each, found.claim.epsilon, found.parameters)
             if refutation is not None:
                 first, second = refutation.first, refutation.second
                 low = refutation.loss.lower
@@ -289,7 +285,7 @@ def _searched(adjacency: str, answers: int | None, found: Found) -> AdjacentPair
         # a bracket is of one number of answers, and a refutation may have found another
         found.set_aside(other, f"as it is about {found.numbers[other]} answers")
     data = [_number(each) for each in first], [_number(each) for each in second]
-    if found.program.loop is None:
+    if found.read.loop is None:
         return AdjacentPair(data[0][0], data[1][0], "the worst pair found")
     return AdjacentPair(*data, name="the worst pair found")
 
@@ -333,10 +329,9 @@ def bound_of_proofs(
     found = Found([])
     read_program(target, None, found, pairs)
     check_unit(found)
-    assert found.program is not None
     costs = []
     for proof in proofs:
-        if proof.source != found.program.source:
+        if proof.source != found.read.source:
             raise InvalidSpec(f"the proof is of another program than {target.name}, as its source now reads; prove it")
         check(proof)
         for name, value in proof.fixed.items():

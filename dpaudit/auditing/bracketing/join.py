@@ -24,7 +24,7 @@ from dpaudit.claims import Claim, PureDP
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import digest
-from dpaudit.results.bounds import PROVES, LowerBound
+from dpaudit.results.bounds import PROVES
 from dpaudit.results.bracket import Bracket
 from dpaudit.results.result import AuditResult
 from dpaudit.results.upper import Label, UpperBound
@@ -120,7 +120,7 @@ def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Pro
     bracket = Bracket(
         target.name,
         found.claim,
-        _plainly(lower, found.claim),
+        lower if lower is None or found.claim else replace(lower, refutes=False),  # the audit's claim was nobody's
         tuple(found.uppers),
         tuple(found.reasons),
         adjacency if adjacency in ONE_WAY else None,
@@ -216,8 +216,3 @@ def _add_at_its_delta(audit: AuditResult, found: Found) -> None:
         below = [each.epsilon_upper for each in found.uppers if each.delta <= known.delta]
         if min(below, default=math.inf) == math.inf:
             found.uppers.append(known)
-
-
-def _plainly(lower: LowerBound | None, claim: Claim | None) -> LowerBound | None:
-    """Without a claim there is nothing to refute: the one that the audit needed was nobody's."""
-    return lower if lower is None or claim is not None else replace(lower, refutes=False)

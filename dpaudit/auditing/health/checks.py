@@ -160,7 +160,8 @@ def _repeated(prints: Words, names: list[str], known: int = 0) -> SeenBy:
 def _serial(look: Looked) -> SeenBy:
     known = look.prints[look.prints != 0]
     series = [known[known & np.uint64(1) == side] for side in (0, 1)]
-    return _either(_after_hits(look), _recurring(series))
+    words = "a run is a hit in {} of cases after a hit and in {} after none"
+    return _either(_after(look, independence.after_hits, ([1, 3], [0, 2]), words), _recurring(series))
 
 
 def _either(*parts: SeenBy) -> SeenBy:
@@ -184,11 +185,6 @@ def _recurring(series: Sequence[Words]) -> SeenBy:
     within = 4 ** (int(row) + 1)
     finding = f"outputs come up again within {within:,} runs of their dataset {often} often than in a random order"
     return SeenBy(min(0.0, -log_e), finding)
-
-
-def _after_hits(look: Looked) -> SeenBy:
-    words = "a run is a hit in {} of cases after a hit and in {} after none"
-    return _after(look, independence.after_hits, ([1, 3], [0, 2]), words)
 
 
 def _state(look: Looked) -> SeenBy:
@@ -293,7 +289,9 @@ def check_compared(
     label = failed if failed and not _told(evidence) else _only(witness.event, evidence)
     kind, _, what = label.partition(" ")
     if kind in BLIND:
-        told = BLIND[kind].format(ascii(what)[1:-1]) + _said(pilot, label)
+        told = BLIND[kind].format(ascii(what)[1:-1])
+        if note := notes(pilot).get(label):  # what the first exception of this label said, and where
+            told += f", the first time {note.encode('ascii', 'backslashreplace').decode()}"
         raise UnsoundAudit(
             f"every run on the pair {pair!a} {told}: nothing was compared, so there is no verdict; "
             "call the mechanism once on these datasets, and mend what it gives"
@@ -325,9 +323,3 @@ def _told(evidence: AuditEvidence) -> bool:
     if isinstance(evidence, Binned):
         return any(0 < count < evidence.runs_p for count in evidence.counts_p)
     return (evidence.hits_p, evidence.hits_q) not in ((0, 0), (evidence.runs_p, evidence.runs_q))
-
-
-def _said(pilot: Pilot | None, label: str) -> str:
-    """What the first exception of this label said, and where."""
-    note = notes(pilot).get(label)
-    return "" if note is None else f", the first time {note.encode('ascii', 'backslashreplace').decode()}"

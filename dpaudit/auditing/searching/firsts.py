@@ -72,7 +72,8 @@ def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, 
             made += session.fresh([task])
             times.append(time.monotonic())
         each = max(1e-6, float(np.diff(times).min()))
-        fits = wanted if each * wanted <= LOADED * _load() * BUDGET_S else int(BUDGET_S / each)
+        load = max(1.0, 2.0 * os.getloadavg()[0] / (os.cpu_count() or 1))  # processes that want each processor
+        fits = wanted if each * wanted <= LOADED * load * BUDGET_S else int(BUDGET_S / each)
         made += session.fresh(work[TIMED : max(TIMED, session.decided(lambda: fits))])
     except BatchFailed:
         raise
@@ -100,8 +101,3 @@ def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, 
     why = f"all of {len(made)} in fresh processes gave their dataset away, and other runs did not: these are certified"
     witness = frozen(spec, pair, as_partition(found) if spec.certifier.at(claim).bins else found, SELECTOR)
     return Firsts(witness, len(made), (Explored(PROCESSES, FIRST_CALLS, why, runs=len(made)),))
-
-
-def _load() -> float:
-    """How many processes want each processor; at least one."""
-    return max(1.0, 2.0 * os.getloadavg()[0] / (os.cpu_count() or 1))

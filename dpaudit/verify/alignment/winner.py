@@ -94,7 +94,8 @@ def _race(found: TakenApart, adjacency: Adjacency) -> Contest | None:
     if not taking or len(taking) + len(leaving) != len(found.loop):
         return None
     race = Contest(found, winner, carried[0], draws[0], adjacency, taking, leaving)
-    return race if _first_is_taken(race) else None
+    first = [Leaf("==", one(INDEX), {})]  # the first answer is always taken, so that the index of one is returned
+    return race if all(_shown(race, [*first, *path.taken], Truth(False)) for path in leaving) else None
 
 
 def _takes(path: PairedPath, winner: str) -> bool:
@@ -149,11 +150,6 @@ def _known(race: Contest) -> list[Any]:
 def _shown(race: Contest, known: list[Formula], goal: Formula) -> bool:
     terms = race.found.terms
     return not terms.possible([*_known(race), *map(terms.formula, known), z3().Not(terms.formula(goal))])
-
-
-def _first_is_taken(race: Contest) -> bool:
-    """The first answer is always taken, so that what is returned is the index of one."""
-    return all(_shown(race, [Leaf("==", one(INDEX), {}), *path.taken], Truth(False)) for path in race.leaving)
 
 
 def _kept_before(race: Contest, fact: tuple[Fraction, Order]) -> bool:

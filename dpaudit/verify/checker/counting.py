@@ -50,7 +50,7 @@ def classes(start: Start, scope: Scope, answers: int) -> frozenset[Counts]:
         following = set()
         for counts, state in states:
             for path, after in turns.from_state(index, answers, state):
-                more = _raised(counts, path.name)
+                more = tuple(sorted((Counter(dict(counts)) + Counter([path.name])).items()))
                 if path.stops:
                     found.add(more)
                 else:
@@ -108,10 +108,6 @@ class _Turns:
 def _entry(start: Start, symbol: Unknown) -> Ratio:
     value = start.before.end.get(symbol.name)
     return value if isinstance(value, Ratio) else Ratio.of(symbol)  # no value yet: whatever it is
-
-
-def _raised(counts: Counts, name: str) -> Counts:
-    return tuple(sorted((Counter(dict(counts)) + Counter([name])).items()))
 
 
 # --- the cost of a class ---------------------------------------------------------------------------------------

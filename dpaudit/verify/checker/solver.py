@@ -7,7 +7,6 @@ Denominators are cleared here, and only where each factor is shown to be positiv
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from dpaudit.verify.checker.formulas import ProofRejected, Sign, symbols
@@ -112,16 +111,13 @@ def _term(polynomial: Polynomial) -> Any:
         polynomial = polynomial.times(cleared)
     total: Any = z3().IntVal(0) if whole else z3().RealVal(0)
     for monomial, coefficient in polynomial.terms:
-        term = _number(coefficient, whole)
+        value = f"{coefficient.numerator}/{coefficient.denominator}"
+        term = z3().IntVal(int(coefficient)) if whole else z3().RealVal(value)
         for symbol, power in monomial:
             for _ in range(power):
                 term = term * _variable(symbol) if whole or not symbol.whole else term * z3().ToReal(_variable(symbol))
         total = total + term
     return total
-
-
-def _number(value: Fraction, whole: bool) -> Any:
-    return z3().IntVal(int(value)) if whole else z3().RealVal(f"{value.numerator}/{value.denominator}")
 
 
 def _variable(symbol: Unknown) -> Any:

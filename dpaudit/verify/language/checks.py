@@ -40,7 +40,9 @@ def check_read(names: Names, outline: Outline, found: nodes.Program) -> None:
 
 def check(names: Names, found: nodes.Program) -> None:
     """Raises `OutsideLanguage` for anything in a plain form whose meaning is not certain."""
-    _reserved(names, found)
+    for statement in statements(found.body):
+        if isinstance(statement, nodes.Assign) and statement.target in RESERVED:
+            raise names.error(statement.line, f"a variable named {statement.target}", "give it another name")
     _outputs(names, found)
     wholes = whole_variables(names, found)
     for expression, line, text in names.must_be_whole:
@@ -105,12 +107,6 @@ def _reads(names: Names, node: ast.AST, known: frozenset[str]) -> None:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in names.times.keys() - known:
             cure = "give it a value on every path before it is used, before the loop if it is used after the loop"
             raise names.error(part, f"{part.id}, which may have no value yet,", cure)
-
-
-def _reserved(names: Names, found: nodes.Program) -> None:
-    for statement in statements(found.body):
-        if isinstance(statement, nodes.Assign) and statement.target in RESERVED:
-            raise names.error(statement.line, f"a variable named {statement.target}", "give it another name")
 
 
 def _outputs(names: Names, found: nodes.Program) -> None:

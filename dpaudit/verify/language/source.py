@@ -154,12 +154,9 @@ def _is_pythons(word: str, known: Mapping[str, object], builtin: Mapping[str, ob
     """Whether a word means Python's own function or type, whatever a module has put in the place of it."""
     value = known.get(word, builtin.get(word))
     if isinstance(value, type):
-        return type(value) is type and (value.__module__, value.__name__) == ("builtins", word) and not _is_heap(value)
+        own = type(value) is type and (value.__module__, value.__name__) == ("builtins", word)
+        return own and not value.__flags__ & HEAP_TYPE
     return type(value) is types.BuiltinFunctionType and value.__self__ is builtins and value.__name__ == word
-
-
-def _is_heap(kind: type) -> bool:
-    return bool(kind.__flags__ & HEAP_TYPE)
 
 
 def _source(definition: str, constants: Mapping[str, ast.expr]) -> ReadSource:

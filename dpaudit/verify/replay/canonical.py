@@ -112,7 +112,10 @@ def _form(value: Any, depth: int) -> Hashable:
     base = _base(kind)  # type: ignore[arg-type]
     if base is None:
         if not issubclass(kind, Iterator) or kind.__module__ not in ("builtins", "itertools"):
-            raise _unknown(kind)
+            raise UnsoundAudit(
+                f"an output of type {_name(kind)} cannot be told apart by its content; return plain values: numbers, "
+                "texts, tuples, lists, dicts, sets or arrays of them"
+            )
         return Shaped(kind, _given(value, form))
     content = FORMS[base](value, form)
     carried = None if kind is base and kind is not BaseException else _carried(value)
@@ -266,13 +269,6 @@ FORMS: dict[type, Read] = {
     **dict.fromkeys(SCALARS, _scalar),
     **{kind: _text(kind) for kind in WRITTEN},
 }
-
-
-def _unknown(kind: type) -> UnsoundAudit:
-    return UnsoundAudit(
-        f"an output of type {_name(kind)} cannot be told apart by its content; return plain values: numbers, "
-        "texts, tuples, lists, dicts, sets or arrays of them"
-    )
 
 
 def _name(kind: type) -> str:

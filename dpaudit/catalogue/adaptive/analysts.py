@@ -5,10 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 
-from dpaudit.catalogue.entry import Parameter
-from dpaudit.catalogue.promises import one_of
+from dpaudit.catalogue.entry import Entry, Parameter
+from dpaudit.catalogue.promises import one_of, pure_if_replaced
+
+in_room = partial(Entry, module="dpaudit.catalogue.adaptive", promise=pure_if_replaced)
 
 Record = Sequence[float]
 Records = Sequence[Record]

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from dpaudit.arrays import Masked, Places, Reals
-from dpaudit.catalogue.adaptive.analysts import ANALYST, Query, Readings, Records, average, named
+from dpaudit.catalogue.adaptive.analysts import ANALYST, Query, Readings, Records, average, in_room, named
 from dpaudit.catalogue.adaptive.asked import Both, Chain, Posed, Rules, interact, shown, worst
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON
 
 Share = Callable[[int, int], float]  # of a query, by its place and the number of all: its noise, over 1 / (n epsilon)
 RECORDS = [[0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 1, 0]]
@@ -55,8 +55,7 @@ def _loss(first: Records, second: Records, epsilon: float, analyst: str, *, shar
 
 _CODE = Code(_adaptive_laplace, _runs, _loss)
 
-adaptive_laplace = Entry(
-    module="dpaudit.catalogue.adaptive",
+adaptive_laplace = in_room(
     name="adaptive_laplace",
     title="Noisy averages of queries chosen by the answers so far",
     source=Source(
@@ -68,7 +67,6 @@ adaptive_laplace = Entry(
     neighbours="datasets of the same size that differ in one record",
     code=_CODE.given(share=lambda place, queries: queries),
     parameters=(replace(EPSILON, default=2.0), replace(ANALYST, default="follows")),
-    promise=pure_if_replaced,
     default_pair=([*RECORDS, [1, 1, 1, 1]], [*RECORDS, [0, 0, 0, 1]]),
 ).with_twins(
     columns_as_disjoint=Twin(

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
+from dpaudit.catalogue.adaptive.analysts import in_room
 from dpaudit.catalogue.adaptive.splitting import (
     BOUND,
     GROUP,
@@ -24,9 +25,8 @@ from dpaudit.catalogue.adaptive.splitting import (
     replaced,
     split,
 )
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import pure_if_replaced
 from dpaudit.losses.discrete import log_ratios
 
 Sample = Sequence[float]
@@ -95,8 +95,7 @@ def _select_and_average(data: Sample, rng: Rng, **given: Any) -> tuple[float, ..
 
 _CODE = Code(_select_and_average, _runs, _loss)
 
-select_and_average = Entry(
-    module="dpaudit.catalogue.adaptive",
+select_and_average = in_room(
     name="select_and_average",
     title="The average over the subsets that were chosen",
     source=Source(LECTURE, PAPER),
@@ -112,7 +111,6 @@ select_and_average = Entry(
         PER_GROUP,
         BOUND,
     ),
-    promise=pure_if_replaced,
     default_pair=([3.0, 3.0, *[0.0] * 4, *GROUP], [3.0, -3.0, *[0.0] * 4, *GROUP]),
 ).with_twins(
     final_answer_exact=Twin(

@@ -16,11 +16,11 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Masked, Places, Reals
-from dpaudit.catalogue.adaptive.analysts import ANALYST, ANALYSTS, Query, Readings, Records, average, named
+from dpaudit.catalogue.adaptive.analysts import ANALYST, ANALYSTS, Query, Readings, Records, average, in_room, named
 from dpaudit.catalogue.adaptive.asked import Both, Chain, Posed, Rules, compared_with, interact, shown, worst
-from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON, doubled
 from dpaudit.losses.one_threshold import one_threshold_loss
 from dpaudit.losses.released import no_top_ratio, released_value_ratio
 
@@ -184,8 +184,7 @@ def _form(design: Design) -> Code:
 
 UP, DOWN = 1, 0  # what the tenth record does to a query, from the first dataset to the second
 
-thresholdout = Entry(
-    module="dpaudit.catalogue.adaptive",
+thresholdout = in_room(
     name="thresholdout",
     title="Thresholdout, the reusable holdout",
     source=Source(
@@ -201,7 +200,6 @@ thresholdout = Entry(
     neighbours="holdout sets of n records, one of which is replaced",
     code=_form(Design()),
     parameters=(EPSILON, THRESHOLD, TRAINED, BUDGET, ANALYST),
-    promise=pure_if_replaced,
     default_pair=_pair((6, 6, 6, 3) * 2, (UP, UP, UP, DOWN) * 2),
 ).with_twins(
     comparison_noise_released=Twin(

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Masked
-from dpaudit.catalogue.adaptive.analysts import ANALYST, Query, Readings, Records, named
+from dpaudit.catalogue.adaptive.analysts import ANALYST, Query, Readings, Records, in_room, named
 from dpaudit.catalogue.adaptive.asked import Posed, Rules, interact, worst
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.sparse.common import BOTTOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.restarted import NO_CUT_OFF, NO_THRESHOLD_NOISE, RIGHT
 from dpaudit.catalogue.sparse.runs import Rule
@@ -62,8 +62,7 @@ def _by(rule: Rule) -> Code:
 
 AGREES = [1] * 7  # six features and a label, which all of them are
 
-adaptive_sparse = Entry(
-    module="dpaudit.catalogue.adaptive",
+adaptive_sparse = in_room(
     name="adaptive_sparse",
     title="Sparse on queries chosen by the tops and bottoms so far",
     source=Source(
@@ -82,7 +81,6 @@ adaptive_sparse = Entry(
         replace(TOPS, default=1),
         replace(ANALYST, default="follows"),
     ),
-    promise=pure_if_replaced,
     default_pair=([*[AGREES] * 3, [0] * 6 + [1]], [AGREES] * 4),
 ).with_twins(
     no_threshold_noise=Twin(

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Places, Reals
+from dpaudit.catalogue.adaptive.analysts import in_room
 from dpaudit.catalogue.adaptive.splitting import (
     BOUND,
     GROUP,
@@ -29,7 +30,7 @@ from dpaudit.catalogue.adaptive.splitting import (
     replaced,
     split,
 )
-from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.discrete import log_ratios
@@ -126,8 +127,7 @@ def _one_sample(value: float, rest: list[float]) -> tuple[list[float], list[floa
     return [value, *rest, *GROUP], [-value, *rest, *GROUP]
 
 
-select_subsets = Entry(
-    module="dpaudit.catalogue.adaptive",
+select_subsets = in_room(
     name="select_subsets",
     title="From every group, the subset of the largest mean",
     source=Source(LECTURE, PAPER),

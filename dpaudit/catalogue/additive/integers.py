@@ -9,7 +9,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
-from dpaudit.catalogue.additive.shared import SENSITIVITY, in_room
+from dpaudit.catalogue.additive.shared import in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, also, doubled, pure, unbounded
@@ -91,9 +91,6 @@ geometric = in_room(
         lambda data, runs, rng, epsilon, sensitivity: _two_sided(data, -math.expm1(-epsilon / sensitivity), runs, rng),
         lambda first, second, epsilon, sensitivity: epsilon * abs(first - second) / sensitivity,
     ),
-    parameters=(EPSILON, SENSITIVITY),
-    promise=pure,
-    default_pair=(10, 9),
 ).with_twins(
     half_noise=Twin(
         title="Geometric noise with the exponent doubled",
@@ -178,7 +175,6 @@ clamped_geometric = in_room(
     neighbours="counts from 0 to `largest` that differ by one",
     code=Code(_clamped, _clamped_runs, _clamped_loss),
     parameters=(EPSILON, LARGEST),
-    promise=pure,
     default_pair=(1, 0),
 ).with_twins(
     own_bound=Twin(
@@ -207,7 +203,6 @@ BICHSEL = "Bichsel, Steffen, Bogunovic & Vechev 2021, DP-Sniper (its programs, w
 EPSILON = Parameter(
     "epsilon", 0.04, "nats", "what k is made from", also(validate.positive, lambda x: x < 2.0, "be below 2")
 )
-PEOPLE = Parameter("n", 5, "people", "counts run from 0 to this", partial(validate.whole, least=1))
 
 
 def _truncated(data: int, rng: Rng, epsilon: float, n: int) -> int:
@@ -246,7 +241,7 @@ truncated_geometric = in_room(
     ),
     neighbours="counts from 0 to `n` that differ by one",
     code=Code(_truncated, _truncated_runs, _truncated_loss),
-    parameters=(EPSILON, PEOPLE),
+    parameters=(EPSILON, Parameter("n", 5, "people", "counts run from 0 to this", partial(validate.whole, least=1))),
     promise=lambda epsilon, n: PureDP(math.log1p(2.0 ** -geosample_steps(epsilon))),
     default_pair=(1, 0),
 ).with_twins(

@@ -19,7 +19,6 @@ from dpaudit.claims import GaussianDP, ZeroConcentratedDP
 from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
 
 Width = Callable[..., float]  # sigma from the parameters of an entry
-BALLE_WANG = "Balle & Wang 2018, Improving the Gaussian mechanism for differential privacy"
 
 
 # where the rule of the notes is true: it is stated for epsilon < 1, and fails from about 6.8 on
@@ -77,11 +76,9 @@ gaussian = in_room(
         f"{CHEEMA}, 'Gaussian mechanism version 1'", "Dwork & Roth 2014, The algorithmic foundations, theorem A.1"
     ),
     formula="the answer plus one draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
-    neighbours="answers at most `sensitivity` apart",
     code=normal(classic_sigma),
     parameters=(SMALL_EPSILON, DELTA, SENSITIVITY),
     promise=approximate,
-    default_pair=(10, 9),
 ).with_twins(
     sigma_as_variance=Twin(
         title="Gaussian noise whose variance is what sigma should be",
@@ -136,11 +133,9 @@ gaussian_version_2 = in_room(
     ),
     formula="the answer plus one draw of N(0, sigma^2), "
     "sigma = sensitivity (c + sqrt(c^2 + epsilon)) / (epsilon sqrt(2)), c^2 = 2 ln(2 / (sqrt(16 delta + 1) - 1))",
-    neighbours="answers at most `sensitivity` apart",
     code=normal(printed_sigma),
     parameters=(EPSILON, SMALL_DELTA, SENSITIVITY),
     promise=approximate,
-    default_pair=(10, 9),
 )
 
 gaussian_version_2_corrected = in_room(
@@ -152,11 +147,9 @@ gaussian_version_2_corrected = in_room(
     ),
     formula="the answer plus one draw of N(0, sigma^2), "
     "sigma = sensitivity (c + sqrt(c^2 + epsilon)) / (epsilon sqrt(2)), c^2 = ln(2 / (sqrt(16 delta + 1) - 1))",
-    neighbours="answers at most `sensitivity` apart",
     code=normal(halved_sigma),
     parameters=(EPSILON, SMALL_DELTA, SENSITIVITY),
     promise=approximate,
-    default_pair=(10, 9),
 )
 
 
@@ -184,14 +177,12 @@ def tail_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
 gaussian_analytic = in_room(
     name="gaussian_analytic",
     title="Gaussian noise on a number, the analytic calibration",
-    source=Source(None, BALLE_WANG),
+    source=Source(None, "Balle & Wang 2018, Improving the Gaussian mechanism for differential privacy"),
     formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
     "Phi(D / (2 sigma) - epsilon sigma / D) - e^epsilon Phi(-D / (2 sigma) - epsilon sigma / D) <= delta",
-    neighbours="answers at most `sensitivity` apart",
     code=normal(analytic_sigma),
     parameters=(EPSILON, DELTA, SENSITIVITY),
     promise=approximate,
-    default_pair=(10, 9),
 ).with_twins(
     tail_only=Harmless(
         title="Calibrated so that the privacy loss exceeds epsilon with probability delta",
@@ -204,7 +195,6 @@ gaussian_analytic = in_room(
 
 
 RHO = Parameter("rho", 1.0, "nats", "the claim: the Rényi divergence of order a is at most rho a", validate.positive)
-MU = Parameter("mu", 1.0, "standard deviations", "the claim", validate.positive)
 
 
 # --- zero-concentrated DP ---
@@ -222,11 +212,9 @@ gaussian_zcdp = in_room(
         "Bun & Steinke 2016, Concentrated differential privacy: simplifications, extensions, and lower bounds",
     ),
     formula="the answer plus one draw of N(0, sigma^2), sigma^2 = sensitivity^2 / (2 rho)",
-    neighbours="answers at most `sensitivity` apart",
     code=normal(lambda rho, sensitivity: sensitivity / math.sqrt(2.0 * rho), loss=_rho_loss),
     parameters=(RHO, SENSITIVITY),
     promise=lambda rho, **_: ZeroConcentratedDP(rho),
-    default_pair=(10, 9),
 ).with_twins(
     variance_as_sigma=Twin(
         title="Gaussian noise with sigma^2 passed as the standard deviation",
@@ -250,9 +238,7 @@ gaussian_gdp = in_room(
     title="Gaussian noise on a number, as Gaussian DP",
     source=Source(None, "Dong, Roth & Su 2022, Gaussian differential privacy, theorem 2.7"),
     formula="the answer plus one draw of N(0, (sensitivity / mu)^2)",
-    neighbours="answers at most `sensitivity` apart",
     code=Code(_gdp, partial(normal_runs, width=lambda mu, sensitivity: sensitivity / mu), _mu_loss),
-    parameters=(MU, SENSITIVITY),
+    parameters=(Parameter("mu", 1.0, "standard deviations", "the claim", validate.positive), SENSITIVITY),
     promise=lambda mu, **_: GaussianDP(mu),
-    default_pair=(10, 9),
 )

@@ -15,7 +15,7 @@ from dpaudit.catalogue.additive.normal import DELTA, SMALL_EPSILON, classic_sigm
 from dpaudit.catalogue.additive.shared import CS208, in_room
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, normal_each
-from dpaudit.catalogue.promises import EPSILON, approximate, pure, unbounded
+from dpaudit.catalogue.promises import EPSILON, approximate, unbounded
 
 Vector = list[float]
 Norm = Literal["l1", "l2", "linf"]
@@ -129,7 +129,6 @@ def _printed(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
         neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
         code=_code(norm, 2.0),
         parameters=(EPSILON, NORM),
-        promise=pure,
         default_pair=pair,
     )
 
@@ -144,7 +143,6 @@ def _tight(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
         neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
         code=_code(norm, 1.0),
         parameters=(EPSILON, NORM),
-        promise=pure,
         default_pair=pair,
     )
 

@@ -9,16 +9,15 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, HAGHTALAB, SARKAR, SENSITIVITY, in_room
+from dpaudit.catalogue.additive.shared import BASSI, HAGHTALAB, SARKAR, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
-from dpaudit.catalogue.promises import DMNS, EPSILON, doubled, pure, unbounded
+from dpaudit.catalogue.promises import DMNS, doubled, unbounded
 from dpaudit.losses.laplace import centred_loss, clamped_loss
 
 SEEDS = 64  # of the generator that has too few of them
 
-WIDTH = Parameter("width", 5.0, "units of the answer", "the length of the interval", validate.positive)
 REACH = Parameter("reach", 1.0, "units of the answer", "where the noise is cut off, on both sides", validate.positive)
 LARGEST = Parameter("largest", 10.0, "units of the answer", "the largest answer there can be", validate.positive)
 SHIFT = Parameter("shift", 2.0, "units of the answer", "what is added to every output", validate.positive)
@@ -143,12 +142,8 @@ laplace = in_room(
         f"{HAGHTALAB}, definition 2.5; {BASSI}, 'Laplace mechanism'; {SARKAR}, 'Simple example' (a count)", DMNS
     ),
     formula="the answer plus one draw of Lap(sensitivity / epsilon)",
-    neighbours="answers at most `sensitivity` apart",
     adjacency=("all-differ",),
     code=Code(_laplace, _laplace_runs, _laplace_loss),
-    parameters=(EPSILON, SENSITIVITY),
-    promise=pure,
-    default_pair=(10, 9),
 ).with_twins(
     half_noise=Twin(
         title="Laplace noise of half the scale",
@@ -164,7 +159,7 @@ laplace = in_room(
         code=Code(
             _uniform, lambda data, runs, rng, epsilon, sensitivity, width: rng.random(runs) * width + data, unbounded
         ),
-        parameters=(WIDTH,),
+        parameters=(Parameter("width", 5.0, "units of the answer", "the length of the interval", validate.positive),),
     ),
     deviation_as_scale=Twin(
         title="Laplace noise whose standard deviation is sensitivity / epsilon",

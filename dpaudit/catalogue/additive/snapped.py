@@ -68,7 +68,6 @@ snapping = in_room(
     formula="the answer plus S ln(U) sensitivity / epsilon, S a fair sign and U a uniform float of full precision, "
     "rounded to multiples of the least power of two that is at least sensitivity / epsilon; "
     "both clamped to [-bound, bound]",
-    neighbours="answers at most `sensitivity` apart",
     code=Code(_snapping, _snapping_runs, _snapping_loss),
     parameters=(
         EPSILON,
@@ -76,7 +75,6 @@ snapping = in_room(
         Parameter("bound", 1024.0, "units of the answer", "where answer and output are clamped", validate.positive),
     ),
     promise=lambda epsilon, sensitivity, bound, **_: PureDP(epsilon * (1.0 + LOST * bound / sensitivity)),
-    default_pair=(10, 9),
 ).with_twins(
     half_noise=Twin(
         title="The same with noise of half the scale",

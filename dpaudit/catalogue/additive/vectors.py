@@ -9,10 +9,10 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, SENSITIVITY, in_room
+from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, laplace
-from dpaudit.catalogue.promises import DMNS, EPSILON, pure, pure_if_added_or_removed
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed
 from dpaudit.losses.laplace import vector_loss
 
 Answers = list[float]
@@ -49,7 +49,6 @@ laplace_vector = in_room(
     neighbours="vectors at most `sensitivity` apart in the sum of absolute differences",
     code=centred_each(_answers, lambda data, epsilon, sensitivity: sensitivity / epsilon, _laplace_vector),
     parameters=(EPSILON, TOGETHER),
-    promise=pure,
     default_pair=([0] * 10, [1] * 10),
 ).with_twins(
     sensitivity_of_one=Twin(
@@ -187,8 +186,6 @@ prefix_sums = in_room(
     neighbours="vectors of which one answer moves by at most `sensitivity`, in any direction",
     adjacency=("one-differs",),
     code=Code(_prefix_sums, _prefix_sums_runs, _prefix_sums_loss),
-    parameters=(EPSILON, SENSITIVITY),
-    promise=pure,
     default_pair=([1, 1, 1, 1], [0, 1, 1, 1]),
 ).with_twins(
     all_answers_move=Twin(

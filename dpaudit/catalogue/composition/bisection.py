@@ -10,7 +10,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Masked, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.composition.counts import in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.claims import PureDP, Relation
 
@@ -128,8 +129,7 @@ def _turn_by_truth_loss(first: Values, second: Values, epsilon: float, steps: in
     return float(np.abs(asked(first) - asked(second)).sum()) * epsilon / steps
 
 
-noisy_bisection = Entry(
-    module="dpaudit.catalogue.composition",
+noisy_bisection = in_room(
     name="noisy_bisection",
     title="A median by bisection with noisy answers",
     source=Source(

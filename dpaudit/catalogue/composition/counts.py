@@ -24,10 +24,14 @@ from dpaudit.losses.composing import laplace_epsilon
 Counts = list[int]
 Shares = Callable[[int], float]  # the part of the budget that release 0, 1, ... gets
 
-ROOM = "dpaudit.catalogue.composition"
 DRV = "Dwork, Rothblum & Vadhan 2010, Boosting and differential privacy"
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on all releases together", validate.positive)
-NEIGHBOURS = "vectors of counts that each move by at most 1"
+in_room = partial(
+    Entry,
+    module="dpaudit.catalogue.composition",
+    neighbours="vectors of counts that each move by at most 1",
+    promise=pure,
+)
 
 
 def _noisy(data: Counts, runs: int, rng: Rng, scales: list[float]) -> Reals:
@@ -69,18 +73,15 @@ def _noise_reused_loss(first: Counts, second: Counts, epsilon: float) -> float:
     return math.inf if np.ptp(moves) else epsilon * abs(float(moves[0])) / len(first)
 
 
-composed_counts = Entry(
-    module=ROOM,
+composed_counts = in_room(
     name="composed_counts",
     title="k noisy counts, the budget divided by k",
     source=Source(
         "Haghtalab 2020, notes 000, theorem 3.3; Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS
     ),
     formula="each of the k counts plus its own draw of Lap(k / epsilon)",
-    neighbours=NEIGHBOURS,
     code=_scaled(lambda data, epsilon: [len(data) / epsilon] * len(data), _composed_loss),
     parameters=(EPSILON,),
-    promise=pure,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
     noise_reused=Twin(
@@ -132,8 +133,7 @@ def _moderate(most: float) -> Any:
     return also(validate.positive, lambda number: number <= most, f"be at most {most:g}", why)
 
 
-advanced_counts = Entry(
-    module=ROOM,
+advanced_counts = in_room(
     name="advanced_counts",
     title="k noisy counts, the budget shared out by advanced composition",
     source=Source(
@@ -141,7 +141,6 @@ advanced_counts = Entry(
         f"{DRV}; Dwork & Roth 2014, theorem 3.20",
     ),
     formula="each of the k counts plus its own draw of Lap(sqrt(2 k ln(1 / delta)) / epsilon)",
-    neighbours=NEIGHBOURS,
     code=_advanced(logarithm=True),
     parameters=(
         Parameter("epsilon", 1.0, "nats", "the claim; the rule is true of moderate ones", _moderate(5.0)),
@@ -181,16 +180,13 @@ def _shared(share: Shares) -> Code:
     return _scaled(scales, partial(_shared_loss, share=share))
 
 
-halving_budget = Entry(
-    module=ROOM,
+halving_budget = in_room(
     name="halving_budget",
     title="Noisy counts without end, each with half of what is left",
     source=Source("Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS),
     formula="count i = 1, 2, ... plus a draw of Lap(2^i / epsilon)",
-    neighbours=NEIGHBOURS,
     code=_shared(_halves),
     parameters=(EPSILON,),
-    promise=pure,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
     harmonic_shares=Twin(
@@ -232,8 +228,7 @@ def _averaged_loss(first: int, second: int, epsilon: float, k: int, *, divided: 
     return epsilon * (1 if divided else k) * abs(first - second)
 
 
-averaged_count = Entry(
-    module=ROOM,
+averaged_count = in_room(
     name="averaged_count",
     title="The mean of k noisy releases of one count",
     source=Source("Bassi 2019, notes 001, 'A differencing attack' (the noise of identical queries averages out)", DMNS),
@@ -241,7 +236,6 @@ averaged_count = Entry(
     neighbours="counts at most 1 apart",
     code=Code(_averaged_count, _averaged_runs, _averaged_loss),
     parameters=(EPSILON, Parameter("k", 2, "releases", "how many are averaged", partial(validate.whole, least=1))),
-    promise=pure,
     default_pair=(10, 9),
 ).with_twins(
     each_at_full_budget=Twin(
@@ -283,8 +277,7 @@ def _gaussian_loss(first: list[float], second: list[float], mu: float, *, power:
     return mu * math.dist(first, second) / math.pow(len(first), power)
 
 
-composed_gaussians = Entry(
-    module="dpaudit.catalogue.composition",
+composed_gaussians = in_room(
     name="composed_gaussians",
     title="k releases with normal noise, as one claim of Gaussian DP",
     source=Source(

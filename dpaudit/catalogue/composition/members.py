@@ -9,13 +9,13 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.composition.counts import in_room
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 
 Members = list[list[int]]
 
-ROOM = "dpaudit.catalogue.composition"
 SARKAR = "Sarkar, notes 003"
 BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
 
@@ -66,8 +66,7 @@ def _parallel(*, overlap: bool) -> Code:
     return centred_each(partial(_members, overlap=overlap), lambda data, epsilon, parts: 1.0 / epsilon)
 
 
-parallel_counts = Entry(
-    module=ROOM,
+parallel_counts = in_room(
     name="parallel_counts",
     title="A noisy count for each of several disjoint parts",
     source=Source(
@@ -115,8 +114,7 @@ def _group(*, grouped: bool = True, enforced: bool = True) -> Code:
     )
 
 
-group_count = Entry(
-    module=ROOM,
+group_count = in_room(
     name="group_count",
     title="A noisy count of people that protects whole households",
     source=Source(f"{SARKAR}, 'What about privacy other than one person?'", f"{BOOK}, theorem 2.2"),
@@ -157,8 +155,7 @@ def _bins(moved: float) -> Code:
     return centred_each(_histogram, lambda data, epsilon, bins: moved / epsilon)
 
 
-replaced_histogram = Entry(
-    module=ROOM,
+replaced_histogram = in_room(
     name="replaced_histogram",
     title="A histogram that hides which value a person has",
     source=Source(f"{SARKAR}, 'Hiding values'", f"{BOOK}, section 3.3; Kifer & Machanavajjhala 2011 (bounded DP)"),

@@ -9,12 +9,12 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.composition.counts import in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, laplace
-from dpaudit.catalogue.promises import EPSILON, pure, unbounded
+from dpaudit.catalogue.promises import EPSILON, unbounded
 from dpaudit.losses.discrete import largest_log_ratio
 
-ROOM = "dpaudit.catalogue.composition"
 PAPER = "Dwork & Roth 2014, The algorithmic foundations of differential privacy, proposition 2.1"
 SOURCE = Source("Bassi 2019, notes 001, 'Post-processing'", PAPER)
 NEIGHBOURS = "counts at most 1 apart"
@@ -73,8 +73,7 @@ def _drawn_again_loss(first: int, second: int, epsilon: float) -> float:
     return epsilon * abs(first - second) + math.log(kept[1] / kept[0])
 
 
-nonnegative_count = Entry(
-    module=ROOM,
+nonnegative_count = in_room(
     name="nonnegative_count",
     title="A noisy count, with 0 in place of what is negative",
     source=SOURCE,
@@ -82,7 +81,6 @@ nonnegative_count = Entry(
     neighbours=NEIGHBOURS,
     code=Code(_nonnegative_count, _nonnegative_runs, _count_loss),
     parameters=(EPSILON,),
-    promise=pure,
     default_pair=(1, 0),
 ).with_twins(
     drawn_again=Twin(
@@ -158,8 +156,7 @@ def _suppressed_by_truth_loss(first: int, second: int, epsilon: float, least: in
     return epsilon * abs(first - second) if first >= least else 0.0
 
 
-rounded_count = Entry(
-    module=ROOM,
+rounded_count = in_room(
     name="rounded_count",
     title="A noisy count, rounded, and small ones suppressed",
     source=SOURCE,
@@ -170,7 +167,6 @@ rounded_count = Entry(
         EPSILON,
         Parameter("least", 5, "people", "smaller noisy counts are given as 0", partial(validate.whole, least=1)),
     ),
-    promise=pure,
     default_pair=(10, 9),
 ).with_twins(
     rounded_to_truth=Twin(

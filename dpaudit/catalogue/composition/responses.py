@@ -9,13 +9,13 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Bits
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.composition.counts import in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import ApproximateDP, PureDP, Relation, compose_optimal
 from dpaudit.losses.composing import advanced, advanced_sharper, responses
 from dpaudit.losses.discrete import epsilon_of
 
-ROOM = "dpaudit.catalogue.composition"
 KOV = "Kairouz, Oh & Viswanath 2015, The composition theorem for differential privacy"
 BOUNDS = ("basic", "advanced", "sharper", "optimal")
 
@@ -51,8 +51,7 @@ def _repeated_response_loss(first: int, second: int, epsilon: float, k: int, del
     return k * epsilon if bound == "basic" else epsilon_of(*responses(k, epsilon), delta)
 
 
-repeated_response = Entry(
-    module=ROOM,
+repeated_response = in_room(
     name="repeated_response",
     title="k randomised responses to one bit",
     source=Source("Bassi 2019, notes 001, 'Advanced composition'; Cheema & Huszár, notes 004, 'Composition'", KOV),
@@ -122,8 +121,7 @@ def _leaky_loss(first: int, second: int, epsilon: float, delta: float, k: int, *
     return epsilon_of(*responses(k, epsilon / k, delta / k if divided else delta), delta)
 
 
-leaky_responses = Entry(
-    module=ROOM,
+leaky_responses = in_room(
     name="leaky_responses",
     title="k approximate responses to one bit: the deltas add up too",
     source=Source("Bassi 2019, notes 001, 'Composition of DP mechanisms (cont.)'", f"{KOV}, the extremal mechanism"),

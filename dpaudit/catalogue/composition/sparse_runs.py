@@ -6,7 +6,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Masked
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.composition.counts import in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
@@ -91,8 +92,7 @@ def _side_by_side(one: Masked, other: Masked) -> Masked:
     return np.ma.MaskedArray(values.T, mask=np.concatenate([one.mask.T, other.mask.T]).T)
 
 
-sparse_twice = Entry(
-    module="dpaudit.catalogue.composition",
+sparse_twice = in_room(
     name="sparse_twice",
     title="Two runs of Sparse on the same answers",
     source=Source(None, f"{LYU}, algorithm 1, twice"),

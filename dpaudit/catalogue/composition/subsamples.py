@@ -9,7 +9,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.composition.counts import in_room
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import unbounded
 from dpaudit.claims import PureDP, Relation
@@ -63,8 +64,7 @@ def _one_sample_loss(first: int, second: int, epsilon: float, rate: float, k: in
     return abs(first - second) * math.log1p(rate * math.expm1(k * epsilon))
 
 
-sampled_counts = Entry(
-    module="dpaudit.catalogue.composition",
+sampled_counts = in_room(
     name="sampled_counts",
     title="k noisy counts, each of a random sample of its own",
     source=Source(

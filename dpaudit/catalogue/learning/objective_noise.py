@@ -100,10 +100,6 @@ def _terms(records: int, epsilon: float, weight: float) -> tuple[float, float]:
     return records * (weight + added), left / 2.0
 
 
-def _no_correction(records: int, epsilon: float, weight: float) -> tuple[float, float]:
-    return records * weight, epsilon / 2.0
-
-
 def _divided_twice(records: int, epsilon: float, weight: float) -> tuple[float, float]:
     steepness, rate = _terms(records, epsilon, weight)
     return steepness, records * rate
@@ -191,7 +187,7 @@ objective_perturbation = in_room(
         title="Objective perturbation with all of epsilon for the noise",
         reason="a record that bends the objective also changes |det db / dw|, by a factor of up to 1 + c / (n lambda)",
         formula="argmin (1/n) sum loss + (lambda / 2) ||w||^2 + <b, w> / n, length of b from Gamma(d, 2 / epsilon)",
-        code=_CODE.given(terms=_no_correction),
+        code=_CODE.given(terms=lambda records, epsilon, weight: (records * weight, epsilon / 2.0)),
     ),
     divided_twice=Twin(
         title="Objective perturbation with the noise divided by n twice",

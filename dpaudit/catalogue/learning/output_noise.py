@@ -43,7 +43,6 @@ _OTHERS: Data = [
     [0.2, -0.6, -1],
 ]
 _PAIR = ([*_OTHERS, [0.6, -0.8, 1]], [*_OTHERS, [0.6, -0.8, -1]])
-_LONG = ([*_OTHERS, [4.0, 3.0, 1]], [*_OTHERS, [4.0, 3.0, -1]])
 _IN_THREE: Data = [
     [0.5, 0.2, 0.1, 1],
     [0.1, 0.6, 0.2, -1],
@@ -51,7 +50,6 @@ _IN_THREE: Data = [
     [-0.5, -0.2, 0.1, -1],
     [0.3, -0.3, 0.2, 1],
 ]
-_DIAGONAL = ([*_IN_THREE, [0.57, 0.57, 0.57, 1]], [*_IN_THREE, [0.57, 0.57, 0.57, -1]])
 
 
 def _fit(data: Data, weight: float) -> Reals:
@@ -153,7 +151,7 @@ output_perturbation = in_room(
         reason="a record with ||x|| = 5 has a gradient of length 5, and moves the optimum up to five times too far",
         formula="as output perturbation, with the features as they come",
         code=_CODE.given(fit=lambda data, weight: classifier(data, weight, HUBER_HINGE)),
-        default_pair=_LONG,
+        default_pair=([*_OTHERS, [4.0, 3.0, 1]], [*_OTHERS, [4.0, 3.0, -1]]),
     ),
     exponential_radius=Twin(
         title="Output perturbation with a radius from the exponential distribution",
@@ -170,7 +168,7 @@ output_perturbation = in_room(
         reason="independent Laplace noise pays for the l1 distance, up to sqrt(d) times the l2 distance",
         formula="each coordinate of w* plus its own draw of Lap(2 / (epsilon n lambda))",
         code=Code(_laplace_per_coordinate, _laplace_runs, partial(_loss, norm=1)),
-        default_pair=_DIAGONAL,
+        default_pair=([*_IN_THREE, [0.57, 0.57, 0.57, 1]], [*_IN_THREE, [0.57, 0.57, 0.57, -1]]),
     ),
 )
 

@@ -21,8 +21,6 @@ SUMS = 5
 _SAME = 1e-9  # sums closer than this are equal
 
 _OTHERS: Data = [[0.2, 0.5], [-0.6, -0.4], [0.5, 0.7], [0.9, 0.8]]
-_PAIR = ([*_OTHERS, [1.0, 1.0]], [*_OTHERS])
-_WIDE = ([*_OTHERS, [6.0, 6.0]], [*_OTHERS])
 
 
 def line(sums: Reals) -> Reals:
@@ -123,7 +121,7 @@ regression_from_sums = in_room(
     code=_CODE,
     parameters=(EPSILON,),
     promise=pure_if_added_or_removed,
-    default_pair=_PAIR,
+    default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS]),
 ).with_twins(
     exact_squares=Twin(
         title="Regression from sums, with noise on all but the sum of squares",
@@ -156,6 +154,6 @@ regression_from_sums = in_room(
         reason="one far record widens the noise of all sums: how far they scatter tells whether it is there",
         formula="the five sums unclipped, with noise for |x|, |y| <= the largest |x| or |y| in the data",
         code=_CODE.given(law=_law_of_data),
-        default_pair=_WIDE,
+        default_pair=([*_OTHERS, [6.0, 6.0]], [*_OTHERS]),
     ),
 )

@@ -253,7 +253,6 @@ rappor = in_room(
     code=Code(_rappor, _rappor_runs, _rappor_loss),
     parameters=(*_parameters(0.5, bits=4, hashes=1), Q, P, REPORTS),
     promise=_report_claim,
-    default_pair=(0, 3),
 ).with_twins(
     memo_lost=Twin(
         title="RAPPOR that draws the permanent response anew for each report",

@@ -11,9 +11,9 @@ import numpy as np
 
 from dpaudit.arrays import Bits, Bools, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Program, Source, Twin
-from dpaudit.catalogue.local.values import VALUES, in_room
+from dpaudit.catalogue.local.values import in_room
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, doubled
+from dpaudit.catalogue.promises import doubled
 from dpaudit.losses.discrete import independent, largest_log_ratio, one_hot, patterns
 
 Report = tuple[int, ...]
@@ -154,8 +154,6 @@ symmetric_unary = in_room(
     source=Source(None, f"{WANG} (after Erlingsson, Pihur & Korolova 2014, RAPPOR, its basic form)"),
     formula="the k bits of the unary code, each kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
     code=_bits(_symmetric, _symmetric_unary),
-    parameters=(EPSILON, VALUES),
-    default_pair=(0, 3),
 ).with_twins(
     budget_per_bit=Twin(
         title="Unary encoding with the whole epsilon for each bit",
@@ -204,8 +202,6 @@ optimised_unary = in_room(
     source=Source(None, WANG),
     formula="k bits: 1 with probability 1/2 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
     code=_bits(_optimised, _optimised_unary),
-    parameters=(EPSILON, VALUES),
-    default_pair=(0, 3),
 ).with_twins(
     ones_likelier=Twin(
         title="Optimised unary encoding with the 1 kept more often",

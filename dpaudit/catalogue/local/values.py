@@ -16,8 +16,15 @@ from dpaudit.catalogue.promises import EPSILON, pure_if_local
 from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
 
-in_room = partial(Entry, module="dpaudit.catalogue.local", neighbours="any two values", promise=pure_if_local)
 VALUES = Parameter("k", 4, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
+in_room = partial(
+    Entry,
+    module="dpaudit.catalogue.local",
+    neighbours="any two values",
+    parameters=(EPSILON, VALUES),
+    promise=pure_if_local,
+    default_pair=(0, 3),
+)
 
 
 # --- k-ary randomised response ------------------------------------------------------------------------------------
@@ -93,8 +100,6 @@ k_randomised_response = in_room(
     source=Source(None, "Kairouz, Bonawitz & Ramage 2016, Discrete distribution estimation under local privacy"),
     formula="the value with probability e^epsilon / (e^epsilon + k - 1), otherwise any other one, all equally likely",
     code=Code(_k_ary, _k_ary_runs, lambda first, second, epsilon, k: 0.0 if first == second else epsilon),
-    parameters=(EPSILON, VALUES),
-    default_pair=(0, 3),
 ).with_twins(
     binary_keep=Twin(
         title="Randomised response on k values that keeps as on two",
@@ -188,7 +193,6 @@ subset_selection = in_room(
     code=_holding(lambda epsilon, k, size: size * math.exp(epsilon) / (size * math.exp(epsilon) + k - size)),
     parameters=(EPSILON, SIX, SIZE),
     promise=_subset_claim,
-    default_pair=(0, 3),
 ).with_twins(
     kept_as_on_two=Twin(
         title="Subset selection that holds the true value as often as a report on two values",

@@ -8,14 +8,12 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, centred
-from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import exact
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed
+from dpaudit.catalogue.releases.fixed import exact, in_room
 
 Values = Sequence[float]
-
-ROOM = "dpaudit.catalogue.releases"
 
 
 # --- how many took part, and their average --------------------------------------------------------------------
@@ -63,8 +61,7 @@ def _exact_count_loss(first: Values, second: Values, epsilon: float, cap: float)
 
 _SMOKERS = [3, 5, 1, 0, 0, 12, 0, 7, 2, 4]  # cigarettes a day; Bob is the second
 
-noisy_count_and_average = Entry(
-    module=ROOM,
+noisy_count_and_average = in_room(
     name="noisy_count_and_average",
     title="How many took part and their average, both noisy",
     source=Source("Bassi 2019, notes 001, 'A differencing attack'", DMNS),
@@ -121,8 +118,7 @@ def _average_loss(first: Values, second: Values, epsilon: float, cap: float) -> 
 
 _GRADES = [10, 4, 5, 5, 6, 6, 7, 7, 8, 9]
 
-noisy_average = Entry(
-    module=ROOM,
+noisy_average = in_room(
     name="noisy_average",
     title="The average grade of a class, with noise",
     source=Source("Haghtalab 2020, notes 000, 'Motivating Example' and section 2.1", DMNS),
@@ -130,7 +126,6 @@ noisy_average = Entry(
     neighbours="lists of m grades with one of them replaced",
     code=centred(lambda data, epsilon, cap: float(np.clip(data, 0.0, cap).mean()), _scale, _average, _average_loss),
     parameters=(EPSILON, Parameter("cap", 10.0, "points", "the best grade; the worst is 0", validate.positive)),
-    promise=pure_if_replaced,
     default_pair=(_GRADES, [2, *_GRADES[1:]]),
 ).with_twins(
     exact=Twin(

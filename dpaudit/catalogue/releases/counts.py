@@ -10,10 +10,10 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers, Masked, Reals
-from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
-from dpaudit.catalogue.releases.fixed import exact
+from dpaudit.catalogue.releases.fixed import exact, in_room
 from dpaudit.losses.counting import random_rounding_loss, rounded_noise_loss
 from dpaudit.losses.laplace import vector_loss
 
@@ -34,9 +34,6 @@ def _counts(data: Records, **_: float) -> list[int]:
 
 def _noisy(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
     return around_each(np.array(_counts(data), float), 1.0 / epsilon, runs, rng)
-
-
-_NOISY = centred_each(_counts, lambda data, epsilon: 1.0 / epsilon)
 
 
 def _rounded_noise(data: Records, rng: Rng, epsilon: float, base: int) -> tuple[int, ...]:
@@ -139,8 +136,7 @@ def _people(*sizes: int) -> list[tuple[str, str]]:
 _ALL = _people(3, 6, 5, 4, 1, 4)
 _BASE = partial(validate.whole, least=2)
 
-noisy_counts = Entry(
-    module="dpaudit.catalogue.releases",
+noisy_counts = in_room(
     name="noisy_counts",
     title="A table of counts with noise in every cell",
     source=Source(
@@ -149,7 +145,7 @@ noisy_counts = Entry(
     ),
     formula="for each area, how many are ill and how many are well, each plus a draw of Lap(1 / epsilon)",
     neighbours="lists of records (area, health) of which one is added or removed: one cell moves by 1",
-    code=_NOISY,
+    code=centred_each(_counts, lambda data, epsilon: 1.0 / epsilon),
     parameters=(EPSILON,),
     promise=pure_if_added_or_removed,
     default_pair=(_ALL, _people(2, 6, 5, 4, 1, 4)),

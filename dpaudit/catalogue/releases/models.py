@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import centred_each
 from dpaudit.catalogue.optimum import CMS, LOGISTIC, WEIGHT, classifier, in_unit_ball
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import exact
+from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.releases.fixed import exact, in_room
 
 Records = Sequence[Sequence[float]]  # a 1, the features, and a label of -1 or +1
 
@@ -52,8 +52,7 @@ def _read(reading: Callable[[Reals], Any]) -> Code:
 _PEOPLE = population(13, 3, 11)
 _ASKED = np.array(population(21, 3, 13))[:, :-1]
 
-noisy_models = Entry(
-    module="dpaudit.catalogue.releases",
+noisy_models = in_room(
     name="noisy_models",
     title="A classifier before and after somebody joins, each with noise",
     source=Source("Sarkar, notes 003, 'What about machine learning models?'", CMS),
@@ -64,7 +63,6 @@ noisy_models = Entry(
     neighbours="lists of n records (a 1, features, a label of -1 or +1) with one of them replaced",
     code=centred_each(_both, _scale),
     parameters=(EPSILON, WEIGHT),
-    promise=pure_if_replaced,
     default_pair=(_PEOPLE, [[*_PEOPLE[0][:-1], -_PEOPLE[0][-1]], *_PEOPLE[1:]]),
 ).with_twins(
     exact=Twin(

@@ -9,10 +9,10 @@ from datetime import date, timedelta
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Parameter, Source, Twin
 from dpaudit.catalogue.noise import centred
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import exact
+from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.releases.fixed import exact, in_room
 
 Person = tuple[str, str, float]  # the name, what else stands in the row, and a number that is nobody's business
 
@@ -65,8 +65,7 @@ _WITHOUT_NAMES = exact(lambda data, **_: tuple(sorted(f"{row} | {number:g}" for 
 VOTERS, RATINGS = voters(600), ratings(24, 200, 10)
 CABS = [(f"{place % 10}{'BQX'[place % 3]}{10 + 4 * place}", "") for place in range(20)]
 
-noisy_column = Entry(
-    module="dpaudit.catalogue.releases",
+noisy_column = in_room(
     name="noisy_column",
     title="One column of a table of people: its average, with noise",
     source=Source(EXAMPLES, "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity"),
@@ -74,7 +73,6 @@ noisy_column = Entry(
     neighbours="lists of n records (name, what else stands in the row, a number) with one of them replaced",
     code=centred(_average, lambda data, epsilon, cap: cap / (len(data) * epsilon)),
     parameters=(EPSILON, CAP),
-    promise=pure_if_replaced,
     default_pair=_two_worlds(VOTERS[:20]),
 ).with_twins(
     without_names=Twin(

@@ -10,10 +10,10 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import exact
+from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.releases.fixed import exact, in_room
 
 Bits = Sequence[int]
 
@@ -75,8 +75,7 @@ def _flipped(data: Bits, queries: int) -> list[int]:
 
 _BITS = [0, 1, 1, 0, 1, 0, 0, 1]
 
-noisy_subset_counts = Entry(
-    module="dpaudit.catalogue.releases",
+noisy_subset_counts = in_room(
     name="noisy_subset_counts",
     title="Counts over many subsets of the people, with noise for all of them together",
     source=Source("Sarkar, notes 003, 'Aggregate functions' (data reconstruction attack)", DINUR),
@@ -86,7 +85,6 @@ noisy_subset_counts = Entry(
         _counts, lambda data, epsilon, queries: most_queries_of_one(len(data), queries) / epsilon, _noisy
     ),
     parameters=(EPSILON, QUERIES),
-    promise=pure_if_replaced,
     default_pair=(_BITS, _flipped(_BITS, 6)),
 ).with_twins(
     exact=Twin(

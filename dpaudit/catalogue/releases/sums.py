@@ -10,15 +10,14 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Masked
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, centred, centred_each
-from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import exact
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed
+from dpaudit.catalogue.releases.fixed import exact, in_room
 
 Values = Sequence[float]
 
 CAP = Parameter("cap", 10.0, "units of the values", "larger values count as this", validate.positive)
-ROOM = "dpaudit.catalogue.releases"
 CHEEMA = "Cheema & Huszár, notes 004, 'Why bother?' (query auditing)"
 
 
@@ -41,9 +40,6 @@ def _scale(data: Values, epsilon: float, cap: float, **_: float) -> float:
     return cap / epsilon
 
 
-_NOISY = centred(_total, _scale, _sum, _sum_loss)
-
-
 def _refused_noisy(data: Values, rng: Rng, epsilon: float, cap: float, least: int) -> dict[int, float]:
     return {0: _sum(data, rng, epsilon, cap)} if len(data) >= least else {}
 
@@ -63,14 +59,13 @@ def _refused_noisy_loss(first: Values, second: Values, epsilon: float, cap: floa
 _SALARIES = [4, 6, 3, 7, 10]
 _LEAST = Parameter("least", 5, "people", "a query about fewer is refused", partial(validate.whole, least=1))
 
-noisy_sum = Entry(
-    module=ROOM,
+noisy_sum = in_room(
     name="noisy_sum",
     title="The sum over the people that a query selects, with noise",
     source=Source("Sarkar, notes 003, 'Aggregate functions' (sum)", DMNS),
     formula="the sum, each value at most `cap`, plus a draw of Lap(cap / epsilon)",
     neighbours="lists of values of at least 0, of which one is added or removed",
-    code=_NOISY,
+    code=centred(_total, _scale, _sum, _sum_loss),
     parameters=(EPSILON, CAP),
     promise=pure_if_added_or_removed,
     default_pair=(_SALARIES, _SALARIES[:4]),
@@ -121,8 +116,7 @@ def _query_auditing(data: Values, **_: float) -> dict[int, float]:
     return {0: of_all, 1: of_others}
 
 
-noisy_maxima = Entry(
-    module=ROOM,
+noisy_maxima = in_room(
     name="noisy_maxima",
     title="The largest value of all, and of all but one person, with noise",
     source=Source(f"{CHEEMA}, as a release with DP", DMNS),
@@ -130,7 +124,6 @@ noisy_maxima = Entry(
     neighbours="lists of values, in one order of the people, with one of them replaced: both answers move by up to cap",
     code=centred_each(_largest, lambda data, epsilon, cap: 2.0 * cap / epsilon),
     parameters=(EPSILON, CAP),
-    promise=pure_if_replaced,
     default_pair=([3, 10, 2, 9], [3, 1, 2, 9]),
 ).with_twins(
     exact=Twin(

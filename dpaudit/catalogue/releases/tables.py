@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each
-from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import exact, told_apart
+from dpaudit.catalogue.promises import DMNS, EPSILON
+from dpaudit.catalogue.releases.fixed import exact, in_room, told_apart
 
 Record = Sequence[Any]  # zip code, age, nationality, condition
 AgeGroup = Callable[[int], str]
@@ -110,7 +110,6 @@ def changed(records: Sequence[Record], row: int, condition: str) -> list[Record]
 
 Records = Sequence[Record]
 
-ROOM = "dpaudit.catalogue.releases"
 SARKAR = "Sarkar, notes 003"
 GANTA = "Ganta, Kasiviswanathan & Smith 2008, Composition attacks and auxiliary information in data privacy"
 
@@ -141,8 +140,7 @@ def _without_name(record: Record) -> str:
     return " | ".join(map(str, record))
 
 
-noisy_table = Entry(
-    module=ROOM,
+noisy_table = in_room(
     name="noisy_table",
     title="A table of conditions by age group, with noise in every cell",
     source=Source(f"{SARKAR}, 'K-anonymity', as a release with DP", DMNS),
@@ -150,7 +148,6 @@ noisy_table = Entry(
     neighbours="lists of records (zip code, age, nationality, condition) with one replaced: two cells move by 1",
     code=centred_each(lambda data, **_: counts(data, decade, DECADES), lambda data, epsilon: 2.0 / epsilon),
     parameters=(EPSILON,),
-    promise=pure_if_replaced,
     default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 0, "Flu")),
 ).with_twins(
     pseudonymised=Twin(
@@ -209,8 +206,7 @@ def _seen(condition: str) -> list[Record]:
     return [both, *(("A", *record) for record in HOSPITAL_A[1:]), *(("B", *record) for record in HOSPITAL_B[1:])]
 
 
-two_noisy_tables = Entry(
-    module=ROOM,
+two_noisy_tables = in_room(
     name="two_noisy_tables",
     title="Two hospitals with common patients, each with a noisy table",
     source=Source(f"{SARKAR}, 'Examples' (the two tables), as releases with DP", GANTA),
@@ -221,7 +217,6 @@ two_noisy_tables = Entry(
     ),
     code=centred_each(_both, lambda data, epsilon: 4.0 / epsilon),
     parameters=(EPSILON,),
-    promise=pure_if_replaced,
     default_pair=(_seen("AIDS"), _seen("Flu")),
 ).with_twins(
     both_k_anonymous=Twin(

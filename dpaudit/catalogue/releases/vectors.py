@@ -9,10 +9,10 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Parameter, Source, Twin
 from dpaudit.catalogue.noise import normal_each
 from dpaudit.catalogue.promises import EPSILON
-from dpaudit.catalogue.releases.fixed import exact
+from dpaudit.catalogue.releases.fixed import exact, in_room
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.normal import gaussian_mu
 
@@ -38,8 +38,7 @@ def _average(data: Rows) -> Reals:
 
 _OTHERS = [[1, -1, 1, 1, -1, 1], [-1, -1, 1, -1, 1, 1], [1, 1, -1, -1, -1, 1], [-1, 1, 1, 1, 1, -1]]
 
-noisy_mean_vector = Entry(
-    module="dpaudit.catalogue.releases",
+noisy_mean_vector = in_room(
     name="noisy_mean_vector",
     title="The average of many attributes, with normal noise",
     source=Source("Sarkar, notes 003, 'Aggregate functions' (high-d average)", f"{HOMER}; the noise: {BALLE}"),

@@ -9,9 +9,8 @@ import numpy as np
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced, rate, scale
-from dpaudit.catalogue.selection.races import BASSI, NEIGHBOURS, SENSITIVITY, in_room
+from dpaudit.catalogue.selection.races import BASSI, in_room
 from dpaudit.losses.selecting import (
     exponential,
     largest_one_sided,
@@ -60,12 +59,7 @@ report_noisy_max_exponential = in_room(
         "identical to report-noisy-max with exponential noise",
     ),
     formula="the index of the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon",
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=Code(_one_sided, raced(_exponential, scale(2.0)), compared(of_answers(permute_and_flip, rate(0.5)))),
-    parameters=(EPSILON, SENSITIVITY),
-    promise=pure,
-    default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
 ).with_twins(
     counts_noise=Twin(
         title="Report Noisy Max over any queries with exponential noise of half the mean",
@@ -145,12 +139,7 @@ report_noisy_max_gumbel = in_room(
         "the index of the largest answer after each got its own draw of Gumbel(2 sensitivity / epsilon): it is j with "
         "probability proportional to e^(epsilon answer_j / (2 sensitivity))"
     ),
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=Code(_gumbel, raced(_gumbel_noise, scale(2.0)), _GUMBEL_LOSS),
-    parameters=(EPSILON, SENSITIVITY),
-    promise=pure,
-    default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
 ).with_twins(
     inverse_scale=Twin(
         title="Report Noisy Max with Gumbel noise of the inverse scale",

@@ -11,7 +11,7 @@ import numpy as np
 from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.selection.draws import by_law, compared, of_answers, rate
 from dpaudit.catalogue.selection.races import in_room
 from dpaudit.catalogue.selection.utilities import UTILITY
@@ -103,10 +103,8 @@ permute_and_flip = in_room(
         "with probability e^(epsilon (u(r) - best) / (2 sensitivity))"
     ),
     neighbours="utilities that each move by at most `sensitivity`, in any direction",
-    adjacency=("all-differ",),
     code=Code(_permute_and_flip, _runs, compared(of_answers(law_of, rate(0.5)))),
     parameters=(EPSILON, UTILITY),
-    promise=pure,
     default_pair=([1, -1, -1, -1, -1], [0, 0, 0, 0, 0]),
 ).with_twins(
     factor_two_missing=Twin(

@@ -116,6 +116,7 @@ exponential_mechanism_learning = in_room(
     ),
     formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), -u(h) its average loss in [0, 1]",
     neighbours="lists of n records, one of them replaced",
+    adjacency=(),
     code=by_law(_learning, _law),
     parameters=(EPSILON,),
     promise=pure_if_replaced,

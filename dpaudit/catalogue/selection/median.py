@@ -22,8 +22,6 @@ Records = list[int]
 
 TOP = Parameter("top", 9, "units of the records", "the largest value; the least is 0", partial(validate.whole, least=1))
 
-STEPS = Parameter("steps", 12, "steps", "how long the chain runs", partial(validate.whole, least=1))
-
 
 def _imbalance(data: Records, value: int) -> int:
     return abs(sum(record < value for record in data) - sum(record > value for record in data))
@@ -95,6 +93,7 @@ private_median = in_room(
         "value v in 0, ..., top with probability proportional to e^(-epsilon |records below v - records above v| / 2)"
     ),
     neighbours="lists of whole numbers from 0 to `top`, one record more or less",
+    adjacency=(),
     code=by_law(_private_median, _law),
     parameters=(EPSILON, TOP),
     promise=pure_if_added_or_removed,
@@ -125,7 +124,7 @@ private_median = in_room(
         reason="after a few steps the law still depends on the start, and the start is the exact median",
         formula="`steps` Metropolis steps of +1 or -1 towards the private median, from the exact one",
         code=by_law(_unmixed_chain, _chain_law),
-        parameters=(STEPS,),
+        parameters=(Parameter("steps", 12, "steps", "how long the chain runs", partial(validate.whole, least=1)),),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
     ),
 )

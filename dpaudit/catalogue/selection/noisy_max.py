@@ -11,7 +11,7 @@ from dpaudit import validate
 from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, doubled, pure
+from dpaudit.catalogue.promises import EPSILON, doubled
 from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced
 from dpaudit.catalogue.selection.races import in_room
 from dpaudit.losses.comparisons import below, winning
@@ -125,7 +125,6 @@ report_noisy_max = in_room(
     adjacency=("up", "down"),
     code=Code(_report_noisy_max, _INDEX, compared(of_answers(winning, _scale))),
     parameters=(EPSILON,),
-    promise=pure,
     default_pair=([1, 1, 1, 1, 0], [0, 0, 0, 0, 0]),
 ).with_twins(
     half_noise=Twin(

@@ -18,11 +18,18 @@ from dpaudit.losses.selecting import releasing, top_two
 
 Answers = list[float]
 
-in_room = partial(Entry, module="dpaudit.catalogue.selection")
 SENSITIVITY = Parameter(
     "sensitivity", 1.0, "units of the answers", "how far one person moves each answer", validate.positive
 )
-NEIGHBOURS = "vectors of answers that each move by at most `sensitivity`, in any direction"
+in_room = partial(
+    Entry,
+    module="dpaudit.catalogue.selection",
+    neighbours="vectors of answers that each move by at most `sensitivity`, in any direction",
+    adjacency=("all-differ",),
+    parameters=(EPSILON, SENSITIVITY),
+    promise=pure,
+    default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
+)
 BASSI = "Bassi 2019, notes 001, 'Report Noisy Max' (there for counts)"
 
 
@@ -83,12 +90,7 @@ report_noisy_max_general = in_room(
         "Dwork & Roth 2014; Ding et al. 2018, Detecting violations of differential privacy",
     ),
     formula="the index of the largest answer after each got its own draw of Lap(2 sensitivity / epsilon)",
-    neighbours=NEIGHBOURS,
-    adjacency=("all-differ",),
     code=Code(_general, _INDEX, compared(of_answers(winning, scale(2.0)))),
-    parameters=(EPSILON, SENSITIVITY),
-    promise=pure,
-    default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
 ).with_twins(
     counts_noise=Twin(
         title="Report Noisy Max over any queries with the noise for counts",

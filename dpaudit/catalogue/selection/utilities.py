@@ -11,7 +11,7 @@ from dpaudit import validate
 from dpaudit.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.selection.draws import by_law, chosen, of_answers, pick, rate, with_values
 from dpaudit.catalogue.selection.races import in_room
 from dpaudit.losses.selecting import exponential
@@ -73,10 +73,8 @@ exponential_mechanism = in_room(
     source=Source(CHEEMA, MCSHERRY),
     formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity))",
     neighbours="utilities that each move by at most `sensitivity`, in any direction",
-    adjacency=("all-differ",),
     code=by_law(_exponential, _LAW),
     parameters=(EPSILON, UTILITY),
-    promise=pure,
     default_pair=([0, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]),
 ).with_twins(
     factor_two_missing=Twin(
@@ -162,6 +160,7 @@ most_common = in_room(
     source=Source(CHEEMA, f"{MCSHERRY}; Dwork & Roth 2014 (utilities that all move one way)"),
     formula="value v with probability proportional to e^(epsilon count(v)): one more record raises counts, lowers none",
     neighbours="lists of values, one record more or less",
+    adjacency=(),
     code=by_law(_most_common, lambda data, epsilon, candidates: exponential(_counts(data, candidates), epsilon)),
     parameters=(EPSILON, VALUES),
     promise=pure_if_added_or_removed,

@@ -12,7 +12,6 @@ from dpaudit.catalogue.sparse.common import BASSI, BOOK, THRESHOLD, in_room
 from dpaudit.catalogue.sparse.losses import bits_loss_at, by_rule
 from dpaudit.catalogue.sparse.runs import Rule
 
-EPSILON = Parameter("epsilon", 2.0, "nats", "the claim", validate.positive)
 TOPS = Parameter("c", 3, "answers", "the tops after which a run halts", partial(validate.whole, least=1))
 DELTA = Parameter("delta", 1e-6, "probability", "the claim", validate.open_probability)
 
@@ -36,12 +35,6 @@ def _inverted_noises(epsilon: float, c: int, delta: float) -> tuple[float, float
     return sigma, 2.0 * sigma
 
 
-RIGHT = Rule(_noises)
-KEPT = Rule(_noises, "once")
-INVERTED = Rule(_inverted_noises)
-NO_QUERY_NOISE = Rule(lambda epsilon, c, delta: (noise_level(epsilon, c, delta), 0.0))
-
-
 _by_rule = partial(by_rule, loss=bits_loss_at)
 
 sparse_approximate = in_room(
@@ -54,8 +47,8 @@ sparse_approximate = in_room(
         "with sigma = 2 sqrt(2 c ln(1 / delta)) / epsilon: the threshold gets a draw of Lap(sigma), anew after each "
         "top, each answer Lap(2 sigma); halt at the c-th top"
     ),
-    code=_by_rule(RIGHT),
-    parameters=(EPSILON, THRESHOLD, TOPS, DELTA),
+    code=_by_rule(Rule(_noises)),
+    parameters=(Parameter("epsilon", 2.0, "nats", "the claim", validate.positive), THRESHOLD, TOPS, DELTA),
     promise=approximate,
     default_pair=([0, 0, 0, 0, -1] * 3, [1, 1, 1, 1, -2] * 3),
 ).with_twins(
@@ -63,19 +56,19 @@ sparse_approximate = in_room(
         title="Sparse with the noise of advanced composition upside down",
         reason="the fraction is turned over: noise that shrinks as c grows and as epsilon shrinks hides nothing",
         formula="as this Sparse, with sigma = epsilon / (2 sqrt(2 c ln(1 / delta)))",
-        code=_by_rule(INVERTED),
+        code=_by_rule(Rule(_inverted_noises)),
     ),
     no_query_noise=Twin(
         title="Sparse with the noise of advanced composition on the threshold alone",
         reason="a larger answer cannot be a bottom where a smaller one is the next top, and that is no rare event",
         formula="the threshold gets a draw of Lap(sigma), anew after each top; the answers none",
-        code=_by_rule(NO_QUERY_NOISE),
+        code=_by_rule(Rule(lambda epsilon, c, delta: (noise_level(epsilon, c, delta), 0.0))),
         default_pair=([0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]),
     ),
     threshold_kept=Harmless(
         title="Sparse with the noise of advanced composition and one noisy threshold",
         reason="the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma",
         formula="as this Sparse, but the threshold gets one draw of Lap(sigma), kept after each top",
-        code=_by_rule(KEPT),
+        code=_by_rule(Rule(_noises, "once")),
     ),
 )

@@ -25,4 +25,5 @@ in_room = partial(
     adjacency=("all-differ",),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
+    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 )

@@ -16,11 +16,6 @@ from dpaudit.catalogue.sparse.runs import Answers, Rule
 from dpaudit.losses.released import announced_threshold_loss
 
 RIGHT = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon))
-NO_THRESHOLD_NOISE = Rule(lambda epsilon, c: (0.0, 4.0 / epsilon))
-NO_QUERY_NOISE = Rule(lambda epsilon, c: (2.0 / epsilon, 0.0))
-HALF_NOISE = Rule(lambda epsilon, c: (1.0 / epsilon, 2.0 / epsilon))
-NO_HALT = Rule(RIGHT.noises, "once", halts=False)
-FRESH = Rule(RIGHT.noises, "each answer")
 
 
 def _above_threshold(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
@@ -127,34 +122,34 @@ above_threshold = in_room(
         title="AboveThreshold with an exact threshold",
         reason="nothing that the comparisons share is random, so every bottom costs epsilon / 4 of its own",
         formula="each answer gets a draw of Lap(4 / epsilon), the threshold none; halt at the first top",
-        code=by_rule(NO_THRESHOLD_NOISE, _no_threshold_noise),
+        code=by_rule(Rule(lambda epsilon, c: (0.0, 4.0 / epsilon)), _no_threshold_noise),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
     no_query_noise=Twin(
         title="AboveThreshold with exact answers",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the top",
         formula="the threshold gets a draw of Lap(2 / epsilon), the answers none; halt at the first top",
-        code=by_rule(NO_QUERY_NOISE, _no_query_noise),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0)), _no_query_noise),
         default_pair=([0, 1], [1, 0]),
     ),
     half_noise=Twin(
         title="AboveThreshold with both noises of half the scale",
         reason="a threshold moved by 1 now costs epsilon, and a top moved by 2 costs epsilon: 2 epsilon in all",
         formula="the threshold gets a draw of Lap(1 / epsilon), each answer Lap(2 / epsilon); halt at the first top",
-        code=by_rule(HALF_NOISE, _half_noise),
+        code=by_rule(Rule(lambda epsilon, c: (1.0 / epsilon, 2.0 / epsilon)), _half_noise),
     ),
     fresh_threshold=Twin(
         title="AboveThreshold with new threshold noise for each answer",
         reason="no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / 4",
         formula="as AboveThreshold, but the threshold gets a new draw of Lap(2 / epsilon) for each answer",
-        code=by_rule(FRESH, _fresh_threshold),
+        code=by_rule(Rule(RIGHT.noises, "each answer"), _fresh_threshold),
         default_pair=([-2] * 12, [-1] * 12),
     ),
     no_halt=Twin(
         title="AboveThreshold that goes on after the first top",
         reason="only one top is paid for: each further one costs epsilon / 2, up to n epsilon / 4 in all",
         formula="as AboveThreshold, but every answer is compared: there is no halt",
-        code=by_rule(NO_HALT, _no_halt),
+        code=by_rule(Rule(RIGHT.noises, "once", halts=False), _no_halt),
         default_pair=([1] * 4 + [-1] * 4, [2] * 4 + [-2] * 4),
     ),
     threshold_released=Twin(

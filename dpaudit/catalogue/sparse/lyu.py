@@ -31,11 +31,6 @@ def _allocated_noises(epsilon: float, c: int, *, per_top: float) -> Scales:
 ONE = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 * c / epsilon), "once")
 THREE = Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once")
 FOUR = Rule(lambda epsilon, c: (4.0 / epsilon, 4.0 / (3.0 * epsilon)), "once")
-FIVE = Rule(lambda epsilon, c: (2.0 / epsilon, 0.0), "once", halts=False)
-SIX = Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 / epsilon), "once", halts=False)
-NOT_SCALED = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon), "once")
-SEVEN = Rule(partial(_allocated_noises, per_top=2.0), "once")
-SEVEN_WITHOUT_2 = Rule(partial(_allocated_noises, per_top=1.0), "once")
 
 
 def _lyu_1(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
@@ -119,7 +114,6 @@ sparse_lyu_1 = in_room(
     source=Source(None, f"{LYU}, algorithm 1"),
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon); halt at the c-th top",
     code=by_rule(ONE, _lyu_1),
-    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     lyu_3=Twin(
         title="Algorithm 3 (Roth's lecture notes of 2011): the tops give away the noisy answers compared",
@@ -139,21 +133,21 @@ sparse_lyu_1 = in_room(
         title="Algorithm 5 (Stoddard, Chen & Machanavajjhala 2014): exact answers, no cut-off",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is a top",
         formula="the threshold gets one draw of Lap(2 / epsilon), the answers none; there is no halt",
-        code=by_rule(FIVE, _lyu_5),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0), "once", halts=False), _lyu_5),
         default_pair=([0, 1], [1, 0]),
     ),
     lyu_6=Twin(
         title="Algorithm 6 (Chen, Xiao, Zhang & Xu 2015): no cut-off",
         reason="every top costs epsilon of its own, and nothing bounds their number: n epsilon / 2 for n answers",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 / epsilon); there is no halt",
-        code=by_rule(SIX, _lyu_6),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 / epsilon), "once", halts=False), _lyu_6),
         default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
     ),
     query_noise_not_scaled=Twin(
         title="One noisy threshold, and noise on the answers that forgets c",
         reason="each of the c tops costs epsilon / 2 and the threshold as much: (1 + c) / 2 times the claim",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the c-th top",
-        code=by_rule(NOT_SCALED, _query_noise_not_scaled),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon), "once"), _query_noise_not_scaled),
     ),
 )
 
@@ -166,20 +160,15 @@ sparse_lyu_7 = in_room(
         "epsilon_1 : epsilon_2 = 1 : (2 c)^(2/3), together epsilon: the threshold gets one draw of Lap(1 / epsilon_1), "
         "each answer Lap(2 c / epsilon_2); halt at the c-th top"
     ),
-    code=by_rule(SEVEN),
-    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
+    code=by_rule(Rule(partial(_allocated_noises, per_top=2.0), "once")),
 ).with_twins(
     top_moves_by_one=Twin(
         title="Noise for tops that move by 1 against the threshold",
         reason="answer and threshold move against each other, by 2: each top costs twice its part of epsilon",
         formula="as algorithm 7, but each answer gets Lap(c / epsilon_2)",
-        code=by_rule(SEVEN_WITHOUT_2),
+        code=by_rule(Rule(partial(_allocated_noises, per_top=1.0), "once")),
     ),
 )
-
-
-RIGHT = Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once")
-HALVED_AGAIN = Rule(lambda epsilon, c: (2.0 / epsilon, c / epsilon), "once")
 
 
 def _monotone(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
@@ -217,7 +206,7 @@ sparse_monotone = in_room(
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon); halt at the c-th top",
     neighbours="vectors of answers that all rise, or all fall, by at most 1: counts when one person comes or goes",
     adjacency=("up", "down"),
-    code=by_rule(RIGHT, _monotone),
+    code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once"), _monotone),
     default_pair=([1, 1, 1, 1, 1, 1, 0, 0], [2, 2, 2, 2, 2, 2, 0, 0]),
 ).with_twins(
     general_queries=Twin(
@@ -232,6 +221,6 @@ sparse_monotone = in_room(
         title="The noise for counts, halved once more",
         reason="each of the c tops costs epsilon / c and the threshold epsilon / 2: 3/2 times the claim",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(c / epsilon); halt at the c-th top",
-        code=by_rule(HALVED_AGAIN, _halved_again),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, c / epsilon), "once"), _halved_again),
     ),
 )

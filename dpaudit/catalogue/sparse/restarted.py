@@ -14,11 +14,7 @@ from dpaudit.losses.released import released_value_ratio
 
 RIGHT = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 * c / epsilon))
 NO_THRESHOLD_NOISE = Rule(lambda epsilon, c: (0.0, 4.0 * c / epsilon))
-NO_QUERY_NOISE = Rule(lambda epsilon, c: (2.0 * c / epsilon, 0.0))
-QUERY_NOT_SCALED = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 / epsilon))
-NOT_SCALED = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon))
 NO_CUT_OFF = Rule(RIGHT.noises, halts=False)
-KEPT = Rule(RIGHT.noises, "once")
 
 
 def _sparse(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
@@ -186,7 +182,7 @@ sparse = in_room(
         title="Sparse with exact answers",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the next top",
         formula="the threshold gets a draw of Lap(2 c / epsilon), anew after each top; the answers none",
-        code=by_rule(NO_QUERY_NOISE, _no_query_noise),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 * c / epsilon, 0.0)), _no_query_noise),
         default_pair=([0, 1, 0, 1], [1, 0, 1, 0]),
     ),
     value_released=Twin(
@@ -202,13 +198,13 @@ sparse = in_room(
         title="Sparse whose noise on the answers forgets c",
         reason="each of the c tops costs epsilon / 2, and the thresholds epsilon / 2: (1 + c) / 2 times the claim",
         formula="as Sparse, but each answer gets Lap(4 / epsilon), whatever c is",
-        code=by_rule(QUERY_NOT_SCALED, _query_noise_not_scaled),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 / epsilon)), _query_noise_not_scaled),
     ),
     noise_not_scaled=Twin(
         title="Sparse with the noise of one AboveThreshold",
         reason="c runs of AboveThreshold, each with all of epsilon, compose to c epsilon",
         formula="as Sparse, but with sigma = 2 / epsilon, whatever c is",
-        code=by_rule(NOT_SCALED, _noise_not_scaled),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon)), _noise_not_scaled),
     ),
     no_cut_off=Twin(
         title="Sparse that never halts",
@@ -221,7 +217,7 @@ sparse = in_room(
         title="Sparse with one noisy threshold for all tops",
         reason="a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less",
         formula="as Sparse, but the threshold gets one draw of Lap(2 c / epsilon), kept after each top",
-        code=by_rule(KEPT, _threshold_kept),
+        code=by_rule(Rule(RIGHT.noises, "once"), _threshold_kept),
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
     ),
     printed_halt=Twin(

@@ -16,8 +16,6 @@ from dpaudit.catalogue.sparse.restarted import RIGHT
 from dpaudit.catalogue.sparse.runs import Answers, Rule, bits, one_run
 from dpaudit.errors import InvalidSpec
 
-FRESH = Rule(RIGHT.noises, "each answer")
-
 
 def _reals(name: str, value: object) -> list[float]:
     if not isinstance(value, Sequence) or isinstance(value, str):
@@ -76,7 +74,7 @@ sparse_thresholds = in_room(
         title="Sparse where each threshold has noise of its own",
         reason="no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / (4 c)",
         formula="as Sparse with a threshold for each answer, but each threshold gets a draw of its own",
-        code=_by_rule(FRESH),
+        code=_by_rule(Rule(RIGHT.noises, "each answer")),
         default_pair=([-3, 7] * 8, [-2, 8] * 8),
     ),
     from_the_data=Twin(

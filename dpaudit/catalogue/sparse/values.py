@@ -179,7 +179,6 @@ numeric_sparse = in_room(
         partial(released, rule=NUMERIC, value=partial(_fresh_value, scale=3.0)),
         partial(_numeric_loss, rule=NUMERIC, scale=3.0),
     ),
-    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     value_not_paid=Twin(
         title="Sparse that spends all of epsilon on the tops, and as much again on their values",
@@ -241,5 +240,4 @@ numerical_sparse = in_room(
     ),
     formula="as numeric Sparse; the output is a list, with 0 for each bottom, that ends at the c-th top",
     code=Code(_numerical, _numerical_runs, partial(_numeric_loss, rule=NUMERIC, scale=3.0)),
-    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 )

@@ -10,6 +10,7 @@ certificate on it, at the error probability that the bets have left over. The be
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +29,7 @@ from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import HitCounter
-from dpaudit.events.search import Goal, Proposal, best, pilot_counts, plan
+from dpaudit.events.search import Goal, Proposal, best, planned
 from dpaudit.events.search.betting import Bet, Learner
 from dpaudit.events.search.explore import Plan
 from dpaudit.outputs import Pilot, Sample
@@ -142,8 +143,8 @@ class _Bets:
             if clock is not None:
                 # the speed is that of the last, which is about a tenth of them
                 clock.begin(self.session.asked_for, self.session.opening_s)
-            bet = self._next()
             try:
+                bet = self.session.thinking(self._next)
                 self._hold(bet, size) if room >= 0 or not self.blocks else self._count(bet, size)
             except OutOfTime:
                 if not self.blocks:
@@ -161,8 +162,8 @@ class _Bets:
             clock.certifying(self.session.engine, 1)
         reached = self.after
         for size in betting:
-            bet = self._next()
             try:
+                bet = self.session.thinking(self._next)
                 self._count(bet, size)
             except OutOfTime:
                 break
@@ -193,13 +194,13 @@ class _Bets:
         if len(fresh.sides) < size:  # a block counts whole, or not at all
             raise OutOfTime
         self._add(bet, HitCounter(bet.event)(Sample(fresh.first), Sample(fresh.second)), size)
-        self.learner.see(fresh)
+        self.session.thinking(self.learner.see, fresh)
 
     def _count(self, bet: Bet, size: int) -> None:
         """A block that leaves counts: of the bet's event, the frozen one, and of features while they are learned."""
         self._settle()
         main = bet if self.frozen is None else self.frozen
-        tables = self.learner.tables if self.last is None else None
+        tables = self.learner.tables if self.last is None and self.learner.tables.features else None
         watch = Watch(main.event, () if self.frozen is None else (bet.event,), also=tables)
         work = self._work(size, size)
         found = self.session.shard_counts(work, watch)
@@ -218,9 +219,12 @@ class _Bets:
 
     def _settle(self) -> None:
         if self.plan is None and self.learner.held is not None:
-            self.pilot = self.learner.held
-            self.plan = plan(self.pilot, self.goal)
-            self.learner.settle(self.plan.tables, pilot_counts(self.plan, self.pilot), self.plan.learned)
+            held, tables, counts = self.learner.held, self.learner.tables, self.learner.counts
+            self.pilot, learned = held, (False,) * len(tables.features)
+            with suppress(OutOfTime):  # what is counted already stays
+                self.plan, counts = self.session.thinking(planned, held, self.goal)
+                tables, learned = self.plan.tables, self.plan.learned
+            self.learner.settle(tables, counts, learned)
 
     def _work(self, size: int, largest: int) -> list[Shard]:
         work = shards(Stage.SEQUENTIAL, self.pair, size, min(self.spec.shard_runs, largest), start=self.shards_used)

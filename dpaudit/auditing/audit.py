@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -177,9 +178,14 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
     if left < planned:
         explored = (*explored, cut(f"{left:,} certifying runs", planned))
     if spec.representation:
-        bits = find_representation(spec, found.pilots[0], found.witness.pair, certifying)
+        if clock is not None:
+            clock.planning(session.engine)
+        said, asked = "max_time_s left no time for them", (spec, found.pilots[0], found.witness.pair, certifying)
+        with suppress(OutOfTime):
+            bits = session.thinking(find_representation, *asked)
+            said = "nothing beyond the rounded values"
         if bits is None:
-            explored = (*explored, Explored("representation", "bits of floats", "nothing beyond the rounded values"))
+            explored = (*explored, Explored("representation", "bits of floats", said))
     pilots = [
         Pilot.joined([probe.pilots[witness.pair], pilot])
         for witness, pilot in zip(found.witnesses, found.pilots, strict=True)

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
@@ -21,13 +21,13 @@ from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import pools, tasks
-from dpaudit.sampling.codec import BatchFailure
+from dpaudit.sampling import guard, pools, tasks
+from dpaudit.sampling.codec import BatchFailure, KeptShard
 from dpaudit.sampling.limit import Limit, in_time
 from dpaudit.sampling.pools import InProcess, LostWorker, Pool
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled, run_fresh
-from dpaudit.sampling.store import Asked, KeptShard, Recorder, ShardStore, decided, identity, kept_of
+from dpaudit.sampling.store import Asked, Recorder, ShardStore, decided, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, graded, grouped, shards
 from dpaudit.sampling.tasks import Done, FreshTask, run_task
 from dpaudit.sampling.watch import Reducer
@@ -39,6 +39,8 @@ QUICK_S = 0.01  # up to which it costs little to see after every shard that the 
 CHECK_PART = 20  # a task lasts this many times longer than it takes to look at its datasets,
 LONGEST_TASK_S = 10.0  # up to this
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
+
+Thought = TypeVar("Thought")
 
 
 class Engine:
@@ -230,6 +232,24 @@ class Session:
     def decided(self, choose: Callable[[], int]) -> int:
         """What `choose` gives now, or gave when this audit was first driven here."""
         return decided(self._asked("decided"), choose)
+
+    def thinking(self, think: Callable[..., Thought], *given: Any, **options: Any) -> Thought:
+        """What `think` makes of outputs, here; raises `OutOfTime` where the limit ends it, or did the first time.
+
+        It may be ended anywhere, so it must leave nothing half done; on the main thread alone, as alarms are.
+        """
+        if self.engine.limit is None or not self.engine.limit.outside:
+            return think(*given, **options)
+        made: list[Thought] = []
+
+        def cut() -> int:
+            with suppress(OutOfTime), guard.ended_at(self.engine.until, imports=False):
+                made.append(think(*given, **options))
+            return not made
+
+        if decided(self._asked("thinking"), cut):
+            raise OutOfTime
+        return made[0] if made else think(*given, **options)
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""

@@ -195,9 +195,18 @@ def telling_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def _importing(frame: Any) -> bool:
+    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
+
+
 @contextmanager
-def ended_at(until: float) -> Iterator[None]:
-    """Ends what the main thread runs at a time of `time.monotonic()`, where Python runs it. Raises `OutOfTime`."""
+def ended_at(until: float, *, imports: bool = True) -> Iterator[None]:
+    """Ends what the main thread runs at a time of `time.monotonic()`, where Python runs it. Raises `OutOfTime`.
+
+    Without `imports`, never in the midst of one.
+    """
     if until == math.inf or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -205,8 +214,9 @@ def ended_at(until: float) -> Iterator[None]:
     rung: list[bool] = []
 
     def alarm(number: int, frame: Any) -> None:
-        rung.append(True)
-        raise TimeOver
+        if imports or not _importing(frame):
+            rung.append(True)
+            raise TimeOver
 
     before = signal.signal(signal.SIGALRM, alarm)
     signal.setitimer(signal.ITIMER_REAL, max(1e-3, until - time.monotonic()), RING_AGAIN_S)

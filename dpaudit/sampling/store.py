@@ -149,16 +149,3 @@ def kept_of(done: Done, pool: str, driver: int, lost: int = 0) -> list[tuple[Sha
 
 def _place(shard: Shard) -> tuple[int, int, int]:
     return int(shard.stage), shard.pair, shard.index
-
-
-__all__ = [
-    "Asked",
-    "ForeignShard",
-    "KeptShard",
-    "Recorder",
-    "ShardStore",
-    "StoredShard",
-    "decided",
-    "identity",
-    "kept_of",
-]

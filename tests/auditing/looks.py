@@ -39,6 +39,10 @@ class Drawn:
         """The grid of an audit without a deadline."""
         return shards(stage, pair, runs, shard_runs, start=start)
 
+    def thinking(self, think: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        """All the time there is."""
+        return think(*given, **options)
+
     def pilot(self, work: list[Shard]) -> Pilot:
         """The outputs of all shards."""
         return Pilot.joined([Pilot(*self._sides(shard, shard.runs)) for shard in work])

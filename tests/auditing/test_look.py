@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 
 import dpaudit
 from dpaudit.auditing.searching.look import GROWTH, LEARN_FROM, SETTLE_PART, SHARES, Look
+from dpaudit.auditing.searching.search import proposed
 from dpaudit.auditing.spec import SEARCH_SHARE
 from dpaudit.claims import PureDP
+from dpaudit.errors import OutOfTime
 from dpaudit.events import Event
 from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.events.search import Coded, Goal, cross_fitted, plan
@@ -242,3 +245,26 @@ def test_a_whole_audit_of_many_runs(mechanism: Any) -> None:
     result = dpaudit.audit(dpaudit.batched(mechanism), pair=(0, 1), epsilon=1.0, runs=600_000, n_jobs=1)
     assert result.verdict.value == ("REFUTED" if mechanism is spoiled else "NOT_REFUTED")
     assert len(result.to_json()) > 0
+
+
+@pytest.mark.parametrize("draw", [shifted, coin])
+@pytest.mark.parametrize("made", range(0, 12, 2))
+def test_what_there_is_when_time_ends_a_computation_is_proposed(draw: Any, made: int) -> None:
+    """After so many computations the next two are ended: what was seen still gives an event."""
+
+    class Cut(Drawn):
+        computed = 0
+
+        def thinking(self, think: Callable[..., Any], *given: Any, **options: Any) -> Any:
+            self.computed += 1
+            if made < self.computed <= made + 2:
+                raise OutOfTime
+            return think(*given, **options)
+
+    look = look_at(Cut(draw))
+    with suppress(OutOfTime):
+        look.close(20_000, None, lambda wanted: wanted)
+    assert look.runs > 0
+    found = proposed(look, None)
+    assert found is not None
+    assert found.score > 0.0

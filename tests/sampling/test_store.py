@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from dpaudit import AdjacentPair, AuditSpec, PureDP, batched
 from dpaudit.auditing import run_audit
 from dpaudit.auditing.clock import Clock
+from dpaudit.errors import OutOfTime
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
@@ -23,6 +25,7 @@ from dpaudit.sampling import Engine, Stage, StoredShard, Watch, shards
 from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.codec import BatchFailure, KeptShard, UnreadableShard, decoded, encoded
 from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.limit import Limit
 from dpaudit.sampling.pools import InProcess, LostWorker
 from dpaudit.sampling.store import ForeignShard
 from tests.sampling.kinds import EVERYTHING
@@ -333,6 +336,25 @@ def test_what_the_clock_took_off_is_taken_off_again(stopping: str) -> None:
     assert any(entry["what"] == "time" for entry in cut["explored"])
     store.next_driver()
     assert audited(asked, store, Clock(1e9, lambda: 0.0)) == cut
+
+
+def endless() -> int:
+    while True:
+        pass
+
+
+def test_what_time_ended_here_is_ended_again_and_what_it_did_not_is_made_again() -> None:
+    """Search computes in the driver: what was cut there decides the witness, so a second driver may not go on."""
+    store = Memory()
+    for limit_s, slow in ((0.2, endless), (1e6, lambda: 2)):
+        end = time.monotonic() + limit_s
+        with Engine(1) as engine, engine.session(wrap(noisy), (PAIR,), 1, None) as session:
+            engine.keep_in(store)
+            engine.limit = Limit(lambda end=end: end - time.monotonic())  # type: ignore[misc]
+            assert session.thinking(lambda: 1) == 1
+            with pytest.raises(OutOfTime):
+                session.thinking(slow)
+        store.next_driver()
 
 
 @batched

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +31,7 @@ from dpaudit.events.search import (
     lines_judged,
     moved,
     narrowed,
-    pilot_counts,
-    plan,
+    planned,
     relearned,
     with_scores,
     worth,
@@ -81,6 +81,7 @@ class Look:
         self._every = False  # whether all features are to be counted
         self._fitted = 0  # outputs held that have taught and judged scores
         self._settled: Proposal | None = None
+        self.hurried = False  # no more scores are learned
         self._found: tuple[Integers, Goal, Proposal | None] | None = None  # the best event of these counts
         self._next = start
         self._shown: Pilot | None = None
@@ -134,8 +135,8 @@ class Look:
         if self.plan is None:
             self._every = self._every or every
             keep = EVERY if self._every else KEPT
-            self.plan = plan(self.pilot, self.goal, keep=keep, scores=False, lines=False, before=self._before)
-            self._counts = pilot_counts(self.plan, self.pilot)
+            asked: Any = {"keep": keep, "before": self._before, "scores": False, "lines": False}
+            self.plan, self._counts = self.session.thinking(planned, self.pilot, self.goal, **asked)
         return self.plan
 
     def count(self, runs: int) -> int:
@@ -178,45 +179,52 @@ class Look:
 
     def _worth(self, more: int) -> bool:
         found, chosen = self._best()
-        return worth(found, chosen, self._counts, self._folds, self.goal, self.runs, more)
+        counts = self._counts, self._folds
+        return self.session.thinking(worth, found, chosen, *counts, self.goal, self.runs, more)
 
     def _best(self) -> tuple[Proposal | None, Plan]:
         """The best event, and the plan with the scores that there are now."""
         chosen = self._cross_fit(self.choose())
         if self._found is None or self._found[0] is not self._counts or self._found[1] != self.goal:
-            self._found = self._counts, self.goal, best(chosen, self._counts, self.goal)
+            now = self._counts, self.goal
+            self._found = *now, self.session.thinking(best, chosen, *now)
         return self._found[2], chosen
 
     def _cross_fit(self, chosen: Plan) -> Plan:
         """Scores learned and judged on the outputs held, where these are all and some of them have not been."""
-        if held(self.pilot) == self.runs != self._fitted:
-            coded = [Coded.of(each, self.pilot) for each in chosen.terms]
-            self._terms = [each.counts(np.ones(each.runs, np.bool_)) for each in coded]
-            self._folds = [folds for each in coded for folds in cross_fitted(each)]
-            judged = [(each.halves[0], each.bins, each.counts) for each in self._folds]
-            lines = lines_judged(self.pilot) if chosen.terms else []
-            self.plan, self._counts = with_scores(chosen, self._counts, [*judged, *lines])
+        if held(self.pilot) == self.runs != self._fitted and not self.hurried:
+            self._terms, self._folds, (self.plan, self._counts) = self.session.thinking(self._scored, chosen)
             self._fitted = self.runs
         assert self.plan is not None
         return self.plan
 
+    def _scored(self, chosen: Plan) -> tuple[list[Integers], list[Folds], tuple[Plan, Integers]]:
+        coded = [Coded.of(each, self.pilot) for each in chosen.terms]
+        terms = [each.counts(np.ones(each.runs, np.bool_)) for each in coded]
+        folds = [folds for each in coded for folds in cross_fitted(each)]
+        judged = [(each.halves[0], each.bins, each.counts) for each in folds]
+        lines = lines_judged(self.pilot) if chosen.terms else []
+        return terms, folds, with_scores(chosen, self._counts, [*judged, *lines])
+
     def _relearn(self) -> None:
-        assert self.plan is not None
-        self.plan, self._counts = relearned(self.plan, self._counts, self._terms, self.goal, self.pilot)
+        now = self.choose(), self._counts, self._terms, self.goal, self.pilot
+        self.plan, self._counts = self.session.thinking(relearned, *now)
 
     def _narrow(self, keep: int) -> None:
-        assert self.plan is not None
-        self.plan, self._counts = narrowed(self.plan, self._counts, self.goal, keep=keep)
+        now = self.choose(), self._counts, self.goal
+        self.plan, self._counts = self.session.thinking(narrowed, *now, keep=keep)
 
     def _settle(self, runs: int) -> None:
         """Where the best event is on a log-ratio score: if these runs agree, the same on the score learned from all."""
         found, chosen = self._best()
-        again = None if found is None else learned_again(found, chosen, self._terms, self.pilot)
-        if found is None or again is None or self.goal.bins or runs <= 0:
+        if found is None or self.goal.bins or runs <= 0:
+            return
+        again = self.session.thinking(learned_again, found, chosen, self._terms, self.pilot)
+        if again is None:
             return
         table = self.session.counts(self._work(runs, self.shard_runs), again)
         self.runs += runs
-        self._settled = moved(found, chosen, self._counts, again, table, self.goal)
+        self._settled = self.session.thinking(moved, found, chosen, self._counts, again, table, self.goal)
 
     def _count(self, runs: int) -> None:
         """Counts the plan's features on so many more runs, and the terms of its scores."""
@@ -233,12 +241,23 @@ class Look:
 
     def proposal(self) -> Candidate | None:
         """The best event or partition so far; None where too little was seen of any."""
-        early = plan(self.pilot, self.goal, scores=False, lines=False) if self.plan is None else None
-        chosen = early or self._cross_fit(self.choose())
-        counts = pilot_counts(early, self.pilot) if early else self._counts
+        if self.plan is None:
+            early = self.session.thinking(planned, self.pilot, self.goal, scores=False, lines=False)
+            return self.session.thinking(self._proposal, *early)
+        if not self.goal.bins:
+            return self._settled or self._best()[0]
+        return self.session.thinking(self._proposal, self._cross_fit(self.choose()), self._counts)
+
+    def hasty(self) -> Candidate | None:
+        """The same where there was no time for it: without scores that are not learned yet."""
+        self.hurried, self._every = True, False
+        self.choose()
+        return self.proposal()
+
+    def _proposal(self, chosen: Plan, counts: Integers) -> Candidate | None:
         if self.goal.bins and (found := best_partition(chosen, counts, self.goal)) is not None:
             return found
-        single = self._settled or (best(early, counts, self.goal) if early else self._best()[0])
+        single = self._settled or best(chosen, counts, self.goal)
         return as_partition(single) if self.goal.bins and single is not None else single
 
     def last_resort(self) -> Candidate:

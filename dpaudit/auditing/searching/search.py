@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.freezing import frozen
-from dpaudit.auditing.searching.look import PILOT_RUNS, SHOWN, Look, excess, held, looked_at
+from dpaudit.auditing.searching.look import PILOT_RUNS, SHOWN, Candidate, Look, excess, held, looked_at
 from dpaudit.auditing.spec import SEARCH_SHARE, SELECTOR, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import OutOfTime
@@ -85,6 +85,7 @@ def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) 
     if len(looks) <= kept:
         return Screened(tuple(looks), 0, ())
     explored: list[Explored] = []
+    scores = dict.fromkeys(range(len(looks)), -math.inf)
     left = runs
     with session.stage("screen", runs):
         for turn, part in enumerate(_rounds(len(looks), kept)):
@@ -105,7 +106,9 @@ def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) 
                 looks = [look for look in looks if look.runs]
                 if not looks:
                     raise OutOfTime
-            scores = {look.pair: excess(spec.claim, spec.pairs[look.pair].distance, look.proposal()) for look in looks}
+            for look in looks:
+                with suppress(OutOfTime):  # the score of the round before stays
+                    scores[look.pair] = excess(spec.claim, spec.pairs[look.pair].distance, look.proposal())
             looks.sort(key=lambda look: -scores[look.pair])
             stay = max(kept, -(-len(looks) // 2))
             explored.extend(
@@ -200,10 +203,10 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
     looks = [look for look in screened.looks if look.runs]
     if not looks:
         raise OutOfTime
-    for look in looks:
-        look.choose()  # if it had not come to that
-    found = [(look, look.proposal() or look.last_resort()) for look in looks]
+    found = [(look, proposed(look, clock) or look.last_resort()) for look in looks]
     found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
+    if any(look.hurried for look in looks):
+        explored = (*explored, Explored("time", "max_time_s", "left no time to learn all scores"))
     for look, _ in found:
         explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(found) > 1 else ""))
     return FoundWitness(
@@ -212,6 +215,17 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
         screened.runs + made,
         explored,
     )
+
+
+def proposed(look: Look, clock: Clock | None) -> Candidate | None:
+    """The best event of a look at the end of its search; where there is no time to find it, of what was counted."""
+    try:
+        look.choose()  # if it had not come to that
+        return look.proposal()
+    except OutOfTime:
+        if clock is not None:
+            clock.limits(look.session.engine)
+        return look.hasty()
 
 
 class _Fitted:

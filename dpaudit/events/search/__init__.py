@@ -12,6 +12,7 @@ from dpaudit.events.search.explore import (
     narrowed,
     pilot_counts,
     plan,
+    planned,
     with_scores,
 )
 from dpaudit.events.search.goal import Goal
@@ -40,6 +41,7 @@ __all__ = [
     "narrowed",
     "pilot_counts",
     "plan",
+    "planned",
     "relearned",
     "unpaired",
     "with_scores",

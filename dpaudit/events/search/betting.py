@@ -106,13 +106,14 @@ class Learner:
 
     def see(self, fresh: Pilot) -> None:
         """More outputs, kept; from time to time all features are looked at again."""
-        self.held = fresh if self.held is None else Pilot.joined([self.held, fresh])
-        runs = self.held.first.runs + self.held.second.runs
+        held = fresh if self.held is None else Pilot.joined([self.held, fresh])
+        runs = held.first.runs + held.second.runs
         if runs >= FRESH * self._planned:
-            self._look()
-            self._planned = runs
+            tables, counts = self._look(held)
         else:
-            self.count(self.tables(Sample(fresh.first), Sample(fresh.second)))
+            tables, runs = self.tables, self._planned
+            counts = self.counts + tables(Sample(fresh.first), Sample(fresh.second))
+        self.held, self.tables, self.counts, self._planned = held, tables, counts, runs  # all, or none
 
     def settle(self, tables: Tables, counts: Integers, learned: Sequence[bool]) -> None:
         """From now on only these tables are counted, which begin with `counts`; the outputs are let go.
@@ -172,20 +173,19 @@ class Learner:
         for (feature, bins), table in zip(self.tables.features, tables, strict=True):
             yield feature, bins, table
 
-    def _look(self) -> None:
-        """All features, scored on part of the outputs; the best are counted from here on."""
-        assert self.held is not None
-        both = concatenate([self.held.first, self.held.second])
-        first, second = _part(self.held.first), _part(self.held.second)
+    def _look(self, held: Pilot) -> tuple[Tables, Integers]:
+        """All features, scored on part of the outputs; the best, to be counted from here on, and their counts."""
+        both = concatenate([held.first, held.second])
+        first, second = _part(held.first), _part(held.second)
         look = concatenate([first, second])
         scored = []
-        for feature in features_of(look, looked_at(self.held, both)):
+        for feature in features_of(look, looked_at(held, both)):
             bins = binning_of(feature, look)
             tables = Tables(((feature, bins),))
             scored.append((self._promise(tables, tables(Sample(first), Sample(second))), feature))
         scored.sort(key=lambda entry: -entry[0])
-        self.tables = Tables(tuple((feature, binning_of(feature, both)) for _, feature in scored[:KEPT]))
-        self.counts = self.tables(Sample(self.held.first), Sample(self.held.second))
+        found = Tables(tuple((feature, binning_of(feature, both)) for _, feature in scored[:KEPT]))
+        return found, found(Sample(held.first), Sample(held.second))
 
     def _promise(self, tables: Tables, counts: Integers) -> float:
         other = Learner(self.lines)

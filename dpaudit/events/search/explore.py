@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -117,6 +117,12 @@ def plan(
         (*named, *((str(feature), None) for feature in learned)),
         terms,
     )
+
+
+def planned(pilot: Pilot, goal: Goal, **how: Any) -> tuple[Plan, Integers]:
+    """The plan with its counts on the pilot."""
+    found = plan(pilot, goal, **how)
+    return found, pilot_counts(found, pilot)
 
 
 def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> list[tuple[float, Feature]]:

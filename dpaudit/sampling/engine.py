@@ -259,7 +259,8 @@ class Session:
         if len(held) == len(work):
             return [held[task.shard].result for task in work]
         job = self._sent_job()
-        made = (run_fresh(job, work, at_once=engine.n_jobs, until=engine.until) for _ in range(1))
+        way: Any = {"at_once": engine.n_jobs, "until": engine.until}
+        made = (run_fresh(job, work, engine.progress, **way) for _ in range(1))
         found = next(made if engine.limit is None or late is None else in_time(engine.limit, late, made, 1))
         asked.keep((task.shard, KeptShard(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
         return found

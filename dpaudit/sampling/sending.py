@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import pickle
 import random
 from collections import ChainMap
@@ -14,6 +13,7 @@ from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism
 from dpaudit.outputs import Outputs
 from dpaudit.sampling.pools import LostWorker, Processes
+from dpaudit.sampling.progress import Progress
 from dpaudit.sampling.tasks import FreshTask, run_alone
 from dpaudit.sampling.worker import Job
 
@@ -62,9 +62,10 @@ def _bytes_of(contents: Any) -> bytes:
 
 
 INTERPRETERS = 2  # fresh ones, each with a hash seed of its own; the processes are shared among them
+PER_INTERPRETER = 8  # processes for which one more is started, where so many may run at once
 
 
-def run_fresh(job: Job, work: Sequence[FreshTask], *, at_once: int = 1, until: float = math.inf) -> list[Outputs]:
+def run_fresh(job: Job, work: Sequence[FreshTask], heard: Progress, *, at_once: int, until: float) -> list[Outputs]:
     """The outputs of each task, made in a process of its own; the job carries its mechanism as a payload.
 
     Each imports the mechanism anew and makes its first runs, whatever others have kept: a few hosts load this package
@@ -75,12 +76,14 @@ def run_fresh(job: Job, work: Sequence[FreshTask], *, at_once: int = 1, until: f
     `UnsoundAudit` where a process was lost twice.
     """
     found: dict[int, Outputs] = {}
+    hosts = min(at_once, max(INTERPRETERS, len(work) // PER_INTERPRETER))
     for _ in range(2):  # a lost process is run once more, with the same seed, as any worker is
         missing = [place for place in range(len(work)) if place not in found]
-        pool = Processes(min(at_once, INTERPRETERS), anew=True, spread=INTERPRETERS)
+        pool = Processes(hosts, anew=True, spread=INTERPRETERS)
         try:
             for number, (outputs,) in pool.numbered(run_alone, [(job, work[place]) for place in missing], until):
                 found[missing[number]] = outputs
+                heard.advance(outputs.runs)
         except LostWorker:
             continue
         finally:

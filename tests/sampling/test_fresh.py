@@ -15,7 +15,7 @@ import pytest
 from dpaudit import AdjacentPair, InvalidSpec, UnsoundAudit, audit, batched
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import TYPE, token
-from dpaudit.sampling import Engine, FreshTask, Shard, Stage
+from dpaudit.sampling import Engine, FreshTask, Progress, Shard, Stage
 from dpaudit.sampling.sending import pickled
 
 pytestmark = pytest.mark.long
@@ -89,6 +89,24 @@ def test_each_task_has_a_process_of_its_own(supervised: bool) -> None:
     assert [outputs.column((2,)).values.tolist() for outputs in found] == [
         [20.0 if k % 2 else 10.0, 20.0] for k in range(5)
     ]
+
+
+class Heard(Progress):
+    runs = 0
+
+    def advance(self, runs: int) -> None:
+        self.runs += runs
+
+
+def parent(data: float) -> Any:
+    return float(os.getppid())
+
+
+def test_many_processes_have_an_interpreter_for_each_worker_and_are_told_as_they_end() -> None:
+    heard = Heard()
+    found = made(parent, [task(k, 0) for k in range(24)], n_jobs=3, progress=heard)
+    assert len({float(outputs.column(()).values[0]) for outputs in found}) == 3
+    assert heard.runs == 24
 
 
 def test_what_every_process_needs_is_loaded_before_the_fork() -> None:

@@ -156,6 +156,8 @@ class Tables:
         return np.stack(sides, axis=1)
 
     def _side(self, sample: Sample) -> Integers:
+        if sample.outputs.runs == 0:  # every call of a batched mechanism has such a side
+            return np.zeros(self.cells, np.int64)
         known: dict[tuple[Feature, Binning], Places] = {}  # the cells of terms, which several scores may share
         parts = []
         for feature, bins in self.features:

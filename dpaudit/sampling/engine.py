@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from dpaudit import validate
@@ -21,10 +22,10 @@ from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import guard, pools, tasks
+from dpaudit.sampling import pools, tasks
 from dpaudit.sampling.codec import BatchFailure, KeptShard
-from dpaudit.sampling.limit import Limit, in_time
-from dpaudit.sampling.pools import InProcess, LostWorker, Pool
+from dpaudit.sampling.limit import Limit, in_time, thought
+from dpaudit.sampling.pools import InProcess, LostWorker, Pool, tried
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled, run_fresh
 from dpaudit.sampling.store import Asked, Recorder, ShardStore, decided, identity, kept_of
@@ -107,7 +108,7 @@ class Engine:
 
     def _told(self, ended: str, function: Callable[..., Any], *task: Any, tries: int = 1) -> Any:
         """What the process of the mechanism answers."""
-        return _tried(self.workers.child.with_threads(1), function, task, self.until, ended, tries)
+        return tried(self.workers.child.with_threads(1), function, task, self.until, ended, tries)
 
     @property
     def until(self) -> float:
@@ -234,22 +235,10 @@ class Session:
         return decided(self._asked("decided"), choose)
 
     def thinking(self, think: Callable[..., Thought], *given: Any, **options: Any) -> Thought:
-        """What `think` makes of outputs, here; raises `OutOfTime` where the limit ends it, or did the first time.
-
-        It may be ended anywhere, so it must leave nothing half done; on the main thread alone, as alarms are.
-        """
+        """What `think` makes of outputs, in this process, by the rules of `limit.thought`."""
         if self.engine.limit is None or not self.engine.limit.outside:
             return think(*given, **options)
-        made: list[Thought] = []
-
-        def cut() -> int:
-            with suppress(OutOfTime), guard.ended_at(self.engine.until, imports=False):
-                made.append(think(*given, **options))
-            return not made
-
-        if decided(self._asked("thinking"), cut):
-            raise OutOfTime
-        return made[0] if made else think(*given, **options)
+        return thought(self._asked("thinking"), self.engine.until, partial(think, *given, **options))
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
@@ -259,8 +248,7 @@ class Session:
         if len(held) == len(work):
             return [held[task.shard].result for task in work]
         job = self._sent_job()
-        way: Any = {"at_once": engine.n_jobs, "until": engine.until}
-        made = (run_fresh(job, work, engine.progress, **way) for _ in range(1))
+        made = (run_fresh(job, work, engine.progress, engine.n_jobs, engine.until) for _ in range(1))
         found = next(made if engine.limit is None or late is None else in_time(engine.limit, late, made, 1))
         asked.keep((task.shard, KeptShard(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
         return found
@@ -353,7 +341,7 @@ class Session:
             "the worker process died twice during the first runs: the mechanism ended its process, "
             "hung past run_timeout_s or ran out of memory; no verdict"
         )
-        done = _tried(pool, run_task, (self._job_for(pool), task, None), self.engine.until, ended, tries=2)
+        done = tried(pool, run_task, (self._job_for(pool), task, None), self.engine.until, ended, tries=2)
         if done.error is not None:
             raise tasks.as_error(done)
         return done  # type: ignore[no-any-return]
@@ -406,11 +394,3 @@ class Session:
         self.made += runs
         if runs:
             self.run_s, self._check_s = done.seconds / runs, done.check_s
-
-
-def _tried(pool: Pool, function: Callable[..., Any], task: Any, until: float, ended: str, tries: int) -> Any:
-    """What one task returns; a worker that was lost is tried again in another. Raises `UnsoundAudit`: `ended`."""
-    for _ in range(tries):
-        with suppress(LostWorker):
-            return next(pool.run(function, [task], until))
-    raise UnsoundAudit(ended)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from dpaudit.errors import OutOfTime
+from dpaudit.sampling.guard import ended_at
 from dpaudit.sampling.store import Asked, decided
 from dpaudit.sampling.streams import Shard, Stage
 
@@ -35,6 +37,23 @@ class Limit:
     def until(self) -> float:
         """The end by `time.monotonic()`; never where another clock tells the time."""
         return time.monotonic() + self.left() + self.grace_s if self.outside else math.inf
+
+
+def thought(ended: Asked, until: float, think: Callable[[], Result]) -> Result:
+    """What `think` gives; raises `OutOfTime` where it is later than `until` before, or was when it was first made.
+
+    It may be ended anywhere, so it must leave nothing half done; on the main thread alone, as alarms are.
+    """
+    made: list[Result] = []
+
+    def cut() -> int:
+        with suppress(OutOfTime), ended_at(until, imports=False):
+            made.append(think())
+        return not made
+
+    if decided(ended, cut):
+        raise OutOfTime
+    return made[0] if made else think()
 
 
 def in_time(limit: Limit, late: Asked, results: Iterator[Result], expected: int) -> Iterator[Result]:

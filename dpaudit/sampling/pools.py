@@ -13,12 +13,13 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any, Protocol, cast
 
 from dpaudit import validate
-from dpaudit.errors import InvalidSpec, OutOfTime
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.sampling import answers, guard
 from dpaudit.sampling.host import Host, Lost, ready, rest
 from dpaudit.sampling.pipes import ANEW, COUNT, HOLD, KEPT, TICK_S, watch
@@ -50,6 +51,14 @@ class Pool(Protocol):
 
     def close(self) -> None:
         """Ends the workers at once."""
+
+
+def tried(pool: Pool, function: Callable[..., Any], task: Any, until: float, ended: str, tries: int) -> Any:
+    """What one task returns; a worker that was lost is tried again in another. Raises `UnsoundAudit`: `ended`."""
+    for _ in range(tries):
+        with suppress(LostWorker):
+            return next(pool.run(function, [task], until))
+    raise UnsoundAudit(ended)
 
 
 class InProcess:

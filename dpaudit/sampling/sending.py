@@ -65,7 +65,7 @@ INTERPRETERS = 2  # fresh ones, each with a hash seed of its own; the processes 
 PER_INTERPRETER = 8  # processes for which one more is started, where so many may run at once
 
 
-def run_fresh(job: Job, work: Sequence[FreshTask], heard: Progress, *, at_once: int, until: float) -> list[Outputs]:
+def run_fresh(job: Job, work: Sequence[FreshTask], heard: Progress, at_once: int, until: float) -> list[Outputs]:
     """The outputs of each task, made in a process of its own; the job carries its mechanism as a payload.
 
     Each imports the mechanism anew and makes its first runs, whatever others have kept: a few hosts load this package

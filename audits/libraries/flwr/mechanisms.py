@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.serverapp.strategy import (
+    DifferentialPrivacyServerSideAdaptiveClipping,
     DifferentialPrivacyServerSideFixedClipping,
     FedAvg,
 )
@@ -72,6 +73,16 @@ def weighted(clients: list[list[float]], rng: np.random.Generator, *, noise_mult
     return _round(strategy, updates, examples, rng)
 
 
+def adaptive(updates: list[float], rng: np.random.Generator, *, noise_multiplier: float, clip_norm_lr: float) -> float:
+    """Server-side adaptive clipping from norm 1, noise of standard deviation 2 on the number of clipped updates."""
+    clients = len(updates)
+    plain = FedAvg(min_train_nodes=clients, min_available_nodes=clients)
+    strategy = DifferentialPrivacyServerSideAdaptiveClipping(
+        plain, noise_multiplier, clients, 1.0, clip_norm_lr=clip_norm_lr, clipped_count_stddev=2.0
+    )
+    return _round(strategy, updates, [1] * clients, rng)
+
+
 def divided_by_zero(output: object) -> bool:
     """The round ended in ZeroDivisionError."""
     return isinstance(output, ZeroDivisionError)
@@ -80,3 +91,8 @@ def divided_by_zero(output: object) -> bool:
 def positive(output: float) -> bool:
     """The new weight is above 0.1, in the middle of the two averages."""
     return output > 0.1
+
+
+def above_three_quarters(output: float) -> bool:
+    """The new weight is above 0.75, in the middle of the two averages of clipped updates."""
+    return output > 0.75

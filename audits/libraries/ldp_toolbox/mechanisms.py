@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import xxhash
 from ldp_toolbox.protocols.frequency.grr import GeneralizedRandomizedResponse
 from ldp_toolbox.protocols.frequency.he import HistogramEncoding
 from ldp_toolbox.protocols.frequency.lh import LocalHashing
@@ -35,10 +36,10 @@ def _make_thresholds(k: int, epsilon: float) -> Local:
 def _make_hashed(k: int, epsilon: float) -> Local:
     protocol = LocalHashing(k, epsilon)
 
-    def report(value: int) -> tuple[int, int]:
-        """The report and one bit of its seed: the seed is drawn before the value is looked at."""
+    def report(value: int) -> list[bool]:
+        """For each value whether its hash is the report, which is what `estimate` makes of report and seed."""
         hashed, seed = protocol.obfuscate(value)
-        return int(hashed), int(seed) & 1
+        return [xxhash.xxh32(str(each), seed=int(seed)).intdigest() % protocol.g == hashed for each in range(k)]
 
     return report
 

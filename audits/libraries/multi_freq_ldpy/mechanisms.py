@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+import xxhash
 from multi_freq_ldpy.long_freq_est.dBitFlipPM import dBitFlipPM_Client
 from multi_freq_ldpy.long_freq_est.L_SUE import L_SUE_Client
 from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client
@@ -38,10 +40,11 @@ def unary(value: int | None, *, k: int, epsilon: float, optimal: bool) -> np.nda
     return UE_Client(value, k, epsilon, optimal)
 
 
-def hashed(value: int, *, k: int, epsilon: float) -> tuple[int, int]:
-    """The report and one bit of its seed: the seed is drawn before the value is looked at."""
+def hashed(value: int, *, k: int, epsilon: float) -> list[bool]:
+    """For each value whether its hash is the report, which is what the aggregator makes of report and seed."""
     report, seed = LH_Client(value, k, epsilon)
-    return int(report), int(seed) & 1
+    cells = round(math.exp(epsilon)) + 1
+    return [xxhash.xxh32(str(each), seed=int(seed)).intdigest() % cells == report for each in range(k)]
 
 
 def sampled_and_fake(users: list[Sequence[int]], *, k: int, epsilon: float) -> list[int]:

@@ -143,7 +143,7 @@ def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], li
     """The best event's bound, and for each seed the fraction of it that the chosen event reaches, and that event."""
     from dpaudit.auditing.spec import SEARCH_SHARE, AuditSpec
     from dpaudit.certify import certifier_named
-    from dpaudit.events.search import Goal
+    from dpaudit.events.search.goal import Goal
     from dpaudit.mechanisms import batched
     from dpaudit.pairs import AdjacentPair
 

@@ -112,7 +112,7 @@ def runs_needed(line: Line, seed: int, runs: int = RUNS) -> float:
     """The runs a side at which one audit stops; infinite where it does not."""
     from dpaudit.auditing.anytime import run_blocks
     from dpaudit.auditing.spec import AuditSpec
-    from dpaudit.events.search import Goal
+    from dpaudit.events.search.goal import Goal
     from dpaudit.pairs import AdjacentPair
     from dpaudit.sampling import Engine
 

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.tables import print_table
 from dpaudit.api import audit
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import batched, wrap
 from dpaudit.outputs import token
 from dpaudit.pairs import AdjacentPair

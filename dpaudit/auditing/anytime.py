@@ -29,9 +29,10 @@ from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import HitCounter
-from dpaudit.events.search import Goal, Proposal, best, planned
 from dpaudit.events.search.betting import Bet, Learner
-from dpaudit.events.search.explore import Plan
+from dpaudit.events.search.explore import Plan, best, planned
+from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.selection import Proposal
 from dpaudit.outputs import Pilot, Sample
 from dpaudit.results.beside import Explored
 from dpaudit.results.certification import nothing

@@ -27,7 +27,7 @@ from dpaudit.auditing.shown import endings, histogram, notes
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.certify.certificate import divided
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
-from dpaudit.events.search import unpaired
+from dpaudit.events.search.entries import unpaired
 from dpaudit.outputs import Pilot
 from dpaudit.results.audited import Finding
 from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored

@@ -6,7 +6,8 @@ from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.claims import Claim, HalfPlane
 from dpaudit.claims.rounding import ratio
 from dpaudit.events import Partition
-from dpaudit.events.search import PartitionProposal, Proposal
+from dpaudit.events.search.grouping import PartitionProposal
+from dpaudit.events.search.selection import Proposal
 from dpaudit.results.witness import Witness
 
 

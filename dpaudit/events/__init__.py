@@ -6,13 +6,14 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.bits import KINDS as BIT_KINDS
-from dpaudit.events.event import Event, HitCounter
-from dpaudit.events.features import Feature, plain_feature
+from dpaudit.events.event import Event, HitCounter, TwoEvents
+from dpaudit.events.features import plain_feature
+from dpaudit.events.features.column import Feature
 from dpaudit.events.partition import Partition
 from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.outputs import Token
 
-__all__ = ["Event", "Feature", "HitCounter", "Partition", "event_from_dict", "partition_from_dict"]
+__all__ = ["Event", "Feature", "HitCounter", "Partition", "TwoEvents", "event_from_dict", "partition_from_dict"]
 
 
 # --- events as results store them, read back ------------------------------------------------------------------
@@ -50,4 +51,7 @@ def feature_from_dict(written: dict[str, Any]) -> Feature:
     for score in (LogRatio, Linear, *BIT_KINDS):
         if score.kind == written.get("kind"):
             return score.from_dict(written)
+    parts = [written[key] for key in ("one", "other")] if written.get("kind") == TwoEvents.kind else []
+    if parts and all(each["feature"].get("kind") != TwoEvents.kind for each in parts):  # of two, none made of two again
+        return TwoEvents(*map(event_from_dict, parts))
     raise InvalidSpec(f"the event's feature has the unknown kind {written.get('kind')!r}; a newer dpaudit may know it")

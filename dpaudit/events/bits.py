@@ -8,6 +8,8 @@ alone: a float32 and the double of the same value look alike.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Reals, Words
-from dpaudit.events.features import OfPath, OfPaths, spell
-from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, token
+from dpaudit.events.features.column import OfPath, OfPaths, spell
+from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, Token, token
 
 Ints = npt.NDArray[np.int32]
 
@@ -115,6 +117,23 @@ class TrailingZeros(OfPath, kind="trailing-zeros"):
     def labels(self) -> dict[int, str]:
         """What people read for each code."""
         return dict(zip(_codes(self.edges).tolist(), _names(self.edges), strict=True))
+
+    def off(self, tokens: Iterable[Token]) -> tuple[int, int] | None:
+        """The least k so that no number of these tokens is a multiple of 2^k, and of how many tokens that is known.
+
+        A number below 2^e in size, whose `width` bits end in z zeros, has its last set bit below 2^(e-width+z+1).
+
+        >>> TrailingZeros(edges=(0.5, 1.0)).off([token("bits", "0.5 <= x < 1 ending in 10")])
+        (-51, 1)
+        """
+        places, edges = {code: place for place, code in enumerate(self.labels())}, (-math.inf, *self.edges, math.inf)
+        found = []
+        for each in tokens:
+            part, zeros = divmod(places.get(each.code, MOST_ZEROS), MOST_ZEROS + 1)
+            size = max(abs(edges[part]), abs(edges[part + 1]))
+            if zeros < MOST_ZEROS and size < math.inf:
+                found.append(math.ceil(math.log2(size)) - self.width + zeros + 1)
+        return (max(found), len(found)) if found else None
 
     def __str__(self) -> str:
         return f"{spell(self.path)} as {self.width} bits"

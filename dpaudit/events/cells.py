@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Bools, Integers, Places, Singles, Words
-from dpaudit.events.features import single
+from dpaudit.events.features.column import single
 from dpaudit.outputs import Column, Token
 
 

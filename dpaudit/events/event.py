@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Bools, Bytes, Integers, Words
-from dpaudit.events.features import Coordinate, Feature, stored
+from dpaudit.events.features.column import Feature, stored
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.outputs import ABSENT, Column, Outputs, Path, Sample, Token
 
 FEW_TOKENS = 16  # up to so many, comparing one by one beats sorting
@@ -73,6 +74,8 @@ class Event:
 
     def __str__(self) -> str:
         name = str(self.feature)
+        if isinstance(self.feature, TwoEvents):
+            return name if self.intervals == ((0.5, math.inf),) else f"not ({name})"
         parts = [_spelled(name, low, high) for low, high in self.intervals[:SHOWN]]
         labels = [token.label for token in self.tokens[:SHOWN]]
         if len(labels) == 1:
@@ -82,6 +85,32 @@ class Event:
             parts.append(f"{name} is one of {', '.join(labels)}" + (f" and {more} more" if more else ""))
         more = len(self.intervals) - SHOWN
         return " or ".join(parts) + (f" or in {more} more intervals" if more > 0 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TwoEvents:
+    """1 where a run is in both of two events, otherwise 0."""
+
+    one: Event
+    other: Event
+    kind: ClassVar[str] = "both"
+
+    @property
+    def wanted(self) -> frozenset[Path] | None:
+        """The paths that the two read; None for all."""
+        one, other = self.one.wanted, self.other.wanted
+        return None if one is None or other is None else one | other
+
+    def column(self, outputs: Outputs) -> Column:
+        """1 or 0 for each run: float32[runs]."""
+        return Column((self.one.contains(outputs) & self.other.contains(outputs)).astype(np.float32))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The two events as results store them."""
+        return {"kind": self.kind, "one": self.one.to_dict(), "other": self.other.to_dict()}
+
+    def __str__(self) -> str:
+        return f"{self.one} and {self.other}"
 
 
 @dataclass(frozen=True, slots=True)

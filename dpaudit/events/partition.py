@@ -11,7 +11,7 @@ import numpy as np
 from dpaudit.arrays import Bytes
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.event import Event
-from dpaudit.events.features import Feature
+from dpaudit.events.features.column import Feature
 from dpaudit.outputs import Outputs, Path
 
 SHOWN = 6  # bins that the printed form names
@@ -23,7 +23,7 @@ class Partition:
 
     Outputs in none of the bins count as rest, with the last bin. Raises `InvalidSpec` where bins overlap.
 
-    >>> from dpaudit.events.features import Coordinate
+    >>> from dpaudit.events.features.plain import Coordinate
     >>> from math import inf
     >>> low, high = (Event(Coordinate(), (each,)) for each in ((-inf, 0.0), (0.0, inf)))
     >>> print(Partition(Coordinate(), (low, high)))

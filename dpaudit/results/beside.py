@@ -12,6 +12,7 @@ from typing import Any
 BINS, MOST_VALUES = 48, 40  # of a histogram; up to so many different values each has a count of its own
 TAIL = 0.002  # of all numbers that lie outside the bins at either end
 VALUE = "a value"  # how a run ended that gave one
+PART = "part"  # of what was explored: of an event that nobody can read, what people can
 PROCESSES, FIRST_CALLS = "processes", "first calls"  # what was explored in fresh processes; with runs where it was
 FAR, INSIDE, RECURRING, NARROW, TEXT, LATE = PLACES = (  # where a control puts its leak
     *("an output far away, or a new word", "a new value inside the range", "a value that recurs"),

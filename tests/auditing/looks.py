@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from dpaudit.auditing.searching.look import Look
 from dpaudit.claims import PureDP
-from dpaudit.events.search import Goal, Tables
+from dpaudit.events.search.binning import Tables
+from dpaudit.events.search.goal import Goal
 from dpaudit.outputs import Column, Outputs, Pilot, Sample
 from dpaudit.sampling.streams import Shard, Stage, shards
 

@@ -16,7 +16,7 @@ from dpaudit.auditing.spec import AuditSpec
 from dpaudit.catalogue import find
 from dpaudit.certify.sequential import log_wealth, p_value
 from dpaudit.claims import Claim, GaussianDP, PureDP
-from dpaudit.events.search import Goal
+from dpaudit.events.search.goal import Goal
 from dpaudit.mechanisms.functions import PerRun
 from dpaudit.pairs import AdjacentPair
 from dpaudit.sampling import Engine

@@ -18,7 +18,7 @@ from dpaudit.auditing.health.processes import processes_needed
 from dpaudit.certify.independence import repeats
 from dpaudit.errors import DpAuditError
 from dpaudit.events import Event
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Failure, Pilot, token
 from dpaudit.results.health import CHECKS, CURES, LEVEL, Check, Health

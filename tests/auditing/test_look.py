@@ -19,7 +19,9 @@ from dpaudit.claims import PureDP
 from dpaudit.errors import OutOfTime
 from dpaudit.events import Event
 from dpaudit.events.scores import Linear, LogRatio
-from dpaudit.events.search import Coded, Goal, cross_fitted, plan
+from dpaudit.events.search.crossfit import Coded, cross_fitted
+from dpaudit.events.search.explore import plan
+from dpaudit.events.search.goal import Goal
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.guard import failure
@@ -216,7 +218,7 @@ def test_outputs_of_every_kind_go_through_all_phases(kind: str) -> None:
     look.hold(400)
     look.count(5_000 if kind == "64 numbers" else RUNS)  # as 70, which are looked at as 64
     look.close(4_000, 0.5, lambda wanted: wanted)
-    found = look.proposal() or look.last_resort()
+    found = look.last(look.proposal())
     assert isinstance(found.event, Event)
     pilot = look.pilot.first
     assert found.event.contains(pilot).shape == (pilot.runs,)

@@ -18,7 +18,7 @@ from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.catalogue.additive import snapping
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP
-from dpaudit.events.search import Goal
+from dpaudit.events.search.goal import Goal
 from dpaudit.mechanisms import batched
 from dpaudit.outputs import Pilot, Sample
 from dpaudit.pairs import AdjacentPair

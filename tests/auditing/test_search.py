@@ -17,8 +17,9 @@ from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import Event, Partition
-from dpaudit.events.features import Whole
-from dpaudit.events.search import Goal, Proposal
+from dpaudit.events.features.plain import Whole
+from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.selection import Proposal
 from dpaudit.results.question import screening_share
 from dpaudit.sampling import Engine, Session, Stage
 from tests.cases import for_each

@@ -11,7 +11,7 @@ import pytest
 from dpaudit.certify.sequential import offsets
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.search import betting
 from dpaudit.events.search.betting import Learner, outlook, shrunk, stake
 from dpaudit.events.search.binning import Tables

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate, Whole
+from dpaudit.events.features.plain import Coordinate, Whole
 from dpaudit.events.search.binning import EVEN_BINS, FEW_VALUES, Tables, binning, recurring
 from dpaudit.outputs import NONE, NOT_A_NUMBER, Column, Sample, token
 from dpaudit.sampling.encode import encode_objects

@@ -14,7 +14,7 @@ import pytest
 from dpaudit.events import event_from_dict
 from dpaudit.events.bits import KINDS, NOT_FINITE, ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
 from dpaudit.events.event import Event
-from dpaudit.events.features import Feature
+from dpaudit.events.features.column import Feature
 from dpaudit.events.search.candidates import MOST, bit_binning, bit_features, without_bits
 from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs
 from dpaudit.sampling.encode import encode_objects

@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.arrays import Integers, Reals
 from dpaudit.events import Event, event_from_dict
-from dpaudit.events.features import Product
+from dpaudit.events.features.joint import Product
 from dpaudit.events.scores import LogRatio, Neighbours
 from dpaudit.events.search.candidates import terms_of
 from dpaudit.events.search.crossfit import Coded, cross_fitted

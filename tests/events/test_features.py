@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events import Event, Feature, event_from_dict, feature_from_dict
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import (
+from dpaudit.events.features.column import spell
+from dpaudit.events.features.joint import (
     Above,
-    Coordinate,
     Difference,
     Distinct,
     Equal,
@@ -26,12 +26,10 @@ from dpaudit.events.features import (
     FirstOf,
     Ordered,
     Present,
-    Shape,
     Sum,
-    Whole,
     levels_of,
-    spell,
 )
+from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.scores import OF, Linear, LogRatio, Term
 from dpaudit.events.search.dense import dense
 from dpaudit.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column, Outputs, Token, token

@@ -12,8 +12,7 @@ import pytest
 from dpaudit.arrays import Reals
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.events.search import Goal
-from dpaudit.events.search.goal import Spread
+from dpaudit.events.search.goal import Goal, Spread
 
 SIDE = 50_000  # certifying runs
 POINTS = [(0.1, 0.03), (0.5, 0.3), (0.02, 0.002)]

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from dpaudit.arrays import Integers, Reals
 from dpaudit.claims import PureDP
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.selection import MARGIN, propose, surely
 from dpaudit.outputs import Token

@@ -7,7 +7,7 @@ import numpy as np
 from dpaudit.arrays import Integers, Reals
 from dpaudit.claims import PureDP
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.search.explore import judged
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.selection import BY_RATIO, Proposal, cells_inside, groups_of, propose

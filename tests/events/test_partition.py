@@ -16,9 +16,10 @@ from dpaudit.claims import Claim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition, partition_from_dict
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate, Whole
-from dpaudit.events.search import Goal, PartitionProposal, as_partition, best_partition, everything, pilot_counts, plan
-from dpaudit.events.search.grouping import MOST_BINS, propose_partition
+from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.events.search.explore import everything, pilot_counts, plan
+from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.grouping import MOST_BINS, PartitionProposal, as_partition, best_partition, propose_partition
 from dpaudit.outputs import Outputs, Pilot, Sample, token
 from dpaudit.sampling import Watch
 from dpaudit.sampling.encode import encode_batch, encode_objects

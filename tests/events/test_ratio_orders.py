@@ -6,7 +6,7 @@ import numpy as np
 
 from dpaudit.claims import PureDP
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.search.goal import Goal, Spread
 from dpaudit.events.search.selection import propose
 

@@ -10,21 +10,13 @@ import pytest
 from dpaudit.arrays import Reals
 from dpaudit.claims import PureDP
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate, Feature, Whole
+from dpaudit.events.features.column import Feature
+from dpaudit.events.features.plain import Coordinate, Whole
 from dpaudit.events.scores import Linear, LogRatio
-from dpaudit.events.search import (
-    Goal,
-    Plan,
-    Tables,
-    best,
-    learned_again,
-    moved,
-    narrowed,
-    pilot_counts,
-    plan,
-    relearned,
-    with_scores,
-)
+from dpaudit.events.search.binning import Tables
+from dpaudit.events.search.crossfit import learned_again, moved, relearned
+from dpaudit.events.search.explore import Plan, best, narrowed, pilot_counts, plan, with_scores
+from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.learning import scores_of
 from dpaudit.events.search.selection import propose
 from dpaudit.outputs import Column, Outputs, Pilot, Sample

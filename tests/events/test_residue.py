@@ -11,9 +11,11 @@ import numpy as np
 
 from dpaudit.claims import PureDP
 from dpaudit.events import Event
-from dpaudit.events.features import Decimals, Residue, plain_feature
-from dpaudit.events.search import Goal, best, pilot_counts, plan
+from dpaudit.events.features import plain_feature
+from dpaudit.events.features.residue import Decimals, Residue
 from dpaudit.events.search.candidates import residues_of
+from dpaudit.events.search.explore import best, pilot_counts, plan
+from dpaudit.events.search.goal import Goal
 from dpaudit.outputs import NOT_A_NUMBER, Outputs, Pilot
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from tests.cases import for_each

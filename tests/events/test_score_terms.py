@@ -10,11 +10,13 @@ import pytest
 
 from dpaudit.arrays import Reals
 from dpaudit.claims import PureDP
-from dpaudit.events.features import Above, Coordinate, Difference, Ordered, Shape
+from dpaudit.events.features.joint import Above, Difference, Ordered
+from dpaudit.events.features.plain import Coordinate, Shape
 from dpaudit.events.scores import LogRatio
-from dpaudit.events.search import Goal, plan
 from dpaudit.events.search.binning import Tables
 from dpaudit.events.search.candidates import features_of, lines_of, terms_of
+from dpaudit.events.search.explore import plan
+from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.learning import GROUPS, cells_of, log_ratio
 from dpaudit.outputs import ABSENT, Column, Outputs, Pilot, Sample, absent, concatenate
 from dpaudit.sampling.encode import encode_objects

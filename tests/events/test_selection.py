@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from dpaudit.arrays import Integers
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate
-from dpaudit.events.search import Goal, Proposal
-from dpaudit.events.search.goal import FEWEST_HITS
-from dpaudit.events.search.selection import propose
+from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.search.goal import FEWEST_HITS, Goal
+from dpaudit.events.search.selection import Proposal, propose
 from dpaudit.outputs import token
 
 GOAL = Goal(PureDP(1.0), runs=100_000, alpha=0.05)

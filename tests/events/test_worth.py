@@ -8,8 +8,10 @@ from scipy.stats import norm
 
 from dpaudit.arrays import Reals
 from dpaudit.claims import PureDP
-from dpaudit.events.search import Coded, Goal, best, cross_fitted, pilot_counts, plan, with_scores, worth
-from dpaudit.events.search.worth import _not_negative
+from dpaudit.events.search.crossfit import Coded, cross_fitted
+from dpaudit.events.search.explore import best, pilot_counts, plan, with_scores
+from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.worth import _not_negative, worth
 from dpaudit.outputs import Column, Outputs, Pilot
 
 Rng = np.random.Generator

@@ -19,7 +19,7 @@ import xmlschema
 
 from dpaudit.events import event_from_dict
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.scores import LogRatio, Term
 from dpaudit.report import csv_, json_, junit, sarif, summary
 from dpaudit.report.single import alone, together

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit.events.features import Ordered
+from dpaudit.events.features.joint import Ordered
 from dpaudit.outputs import Column, Outputs, derived
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.steps import step

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpaudit.events.features import Coordinate, Equal, Whole
+from dpaudit.events.features.joint import Equal
+from dpaudit.events.features.plain import Coordinate, Whole
 from dpaudit.outputs import REST, TYPE, Failure, Outputs, Path, token
 from dpaudit.sampling.encode import encode_objects
 from tests.sampling import kinds

@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit import AdjacentPair
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import Engine, Stage, shards
 

@@ -16,7 +16,7 @@ import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, audit, batched
 from dpaudit.events import Event
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import PRINTED_AS, beside, token
 from dpaudit.sampling import Engine, Stage, Watch, shards

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.hostiles import leak
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.sampling import Engine, Stage, Watch, shards

@@ -13,7 +13,7 @@ import pytest
 from dpaudit import audit, batched, command
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Outputs, token
 from dpaudit.pairs import AdjacentPair

@@ -18,7 +18,7 @@ from dpaudit.auditing import run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.errors import OutOfTime
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.sampling import Engine, Stage, StoredShard, Watch, shards

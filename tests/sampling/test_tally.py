@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features import Coordinate, Equal, Whole
+from dpaudit.events.features.joint import Equal
+from dpaudit.events.features.plain import Coordinate, Whole
 from dpaudit.outputs import Sample, token
 from dpaudit.pairs import AdjacentPair
 from dpaudit.sampling import Shard, Stage

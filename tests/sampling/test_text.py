@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpaudit.events.features import Shape, Whole, spell
+from dpaudit.events.features.column import spell
+from dpaudit.events.features.plain import Shape, Whole
 from dpaudit.events.search.entries import coordinates_of, looked_at
 from dpaudit.outputs import Outputs, Path, Pilot, beside, derived
 from dpaudit.sampling.encode import encode_batch, encode_objects

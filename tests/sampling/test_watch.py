@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit import AdjacentPair, batched
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Outputs, token
 from dpaudit.sampling import Engine, Stage, Watch, shards

@@ -21,7 +21,7 @@ from dpaudit.certify import independence
 from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition
-from dpaudit.events.features import Whole
+from dpaudit.events.features.plain import Whole
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.results.beside import VALUE
 from dpaudit.results.certification import AuditEvidence

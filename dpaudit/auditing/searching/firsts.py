@@ -19,8 +19,9 @@ from dpaudit.auditing.health.processes import NoProcesses, processes_needed
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events import Event
-from dpaudit.events.features import Whole
-from dpaudit.events.search import Proposal, as_partition
+from dpaudit.events.features.plain import Whole
+from dpaudit.events.search.grouping import as_partition
+from dpaudit.events.search.selection import Proposal
 from dpaudit.outputs import Outputs, Pilot, Token, concatenate
 from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored
 from dpaudit.results.witness import Witness

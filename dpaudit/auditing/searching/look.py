@@ -12,31 +12,26 @@ import numpy as np
 from dpaudit.arrays import Integers
 from dpaudit.auditing.spec import SEARCH_SHARE
 from dpaudit.claims import Claim
-from dpaudit.events.search import (
+from dpaudit.events.search.binning import Tables
+from dpaudit.events.search.crossfit import Coded, Folds, cross_fitted, learned_again, lines_judged, moved, relearned
+from dpaudit.events.search.explore import (
+    ENOUGH,
     KEPT,
     SCREENED,
-    Coded,
-    Folds,
-    Goal,
-    PartitionProposal,
     Plan,
-    Proposal,
-    Tables,
-    as_partition,
     best,
-    best_partition,
-    cross_fitted,
     everything,
-    learned_again,
-    lines_judged,
-    moved,
     narrowed,
+    part_of,
     planned,
-    relearned,
     with_scores,
-    worth,
 )
-from dpaudit.outputs import FEWEST_HELD, MOST_HELD, Pilot, room_for
+from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.grouping import PartitionProposal, as_partition, best_partition
+from dpaudit.events.search.plainer import exact, together
+from dpaudit.events.search.selection import Proposal
+from dpaudit.events.search.worth import worth
+from dpaudit.outputs import FEWEST_HELD, MOST_HELD, Pilot, concatenate, room_for
 from dpaudit.results.beside import Explored
 from dpaudit.sampling import Session, Stage
 from dpaudit.sampling.streams import Shard
@@ -215,9 +210,18 @@ class Look:
         self.plan, self._counts = self.session.thinking(narrowed, *now, keep=keep)
 
     def _settle(self, runs: int) -> None:
-        """Where the best event is on a log-ratio score: if these runs agree, the same on the score learned from all."""
+        """Where the best event is on a log-ratio score: if these runs agree, the same on the score learned from all.
+
+        Two conditions that people can read take its place where they are about as good.
+        """
         found, chosen = self._best()
-        if found is None or self.goal.bins or runs <= 0:
+        if found is None or self.goal.bins:
+            return
+        if found.part is not None:
+            self._settled = self.session.thinking(
+                together, found, chosen.plainly, part_of(self.pilot, ENOUGH), self.goal
+            )
+        if runs <= 0 or self._settled is not None:
             return
         again = self.session.thinking(learned_again, found, chosen, self._terms, self.pilot)
         if again is None:
@@ -260,10 +264,14 @@ class Look:
         single = self._settled or best(chosen, counts, self.goal)
         return as_partition(single) if self.goal.bins and single is not None else single
 
-    def last_resort(self) -> Candidate:
-        """What is certified where nothing was seen often enough."""
-        found = everything(self.pilot)
-        return as_partition(found) if self.goal.bins else found
+    def last(self, found: Candidate | None) -> Candidate:
+        """What is certified: the best, with whole numbers as such, or an output where nothing was seen often enough."""
+        found = found or everything(self.pilot)
+        if isinstance(found, PartitionProposal) or self.goal.bins:
+            return as_partition(found) if isinstance(found, Proposal) else found
+        both = concatenate([self.pilot.first, self.pilot.second])
+        part = None if found.part is None else (exact(found.part[0], both), *found.part[1:])
+        return replace(found, event=exact(found.event, both), part=part)
 
     def _work(self, runs: int, largest: int) -> list[Shard]:
         largest = min(self.shard_runs, largest)
@@ -299,7 +307,7 @@ def excess(claim: Claim, distance: int, proposal: Candidate | None) -> float:
 
     >>> from dpaudit.claims import PureDP
     >>> from dpaudit.events import Event
-    >>> from dpaudit.events.features import Whole
+    >>> from dpaudit.events.features.plain import Whole
     >>> near, far = (Proposal(Event(Whole()), "first", "any", score) for score in (1.1, 2.1))
     >>> round(excess(PureDP(1.0), 1, near), 6), round(excess(PureDP(1.0), 2, far), 6)
     (0.1, 0.05)

@@ -15,10 +15,13 @@ from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events.bits import KINDS
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate, Feature
-from dpaudit.events.search import Goal, Proposal
+from dpaudit.events.features.column import Feature
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.search.binning import Tables, binning
 from dpaudit.events.search.candidates import bit_binning, bit_features, without_bits
+from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.plainer import EASIER, readable
+from dpaudit.events.search.selection import Proposal
 from dpaudit.events.search.selection import propose as propose_for
 from dpaudit.outputs import Outputs, Path, Pilot, Sample, concatenate
 from dpaudit.results.witness import Witness
@@ -45,17 +48,19 @@ def best(chosen: Tables, counts: Integers, goal: Goal) -> Proposal | None:
 
     None where no bit event promises more than the rounded values do.
     """
-    bit_event: Proposal | None = None
-    rounded = 0.0
+    rounded, found_bits = 0.0, list[Proposal]()
     for (feature, bins), table in zip(chosen.features, chosen.split(counts), strict=True):
         found = propose_for(feature, bins, table, goal)
         if found is None:
             continue
         if not isinstance(feature, KINDS):
             rounded = max(rounded, found.score)
-        elif bit_event is None or found.score > bit_event.score:
-            bit_event = found
-    return bit_event if bit_event is not None and bit_event.score > (1.0 + AHEAD) * rounded else None
+        else:
+            found_bits.append(found)
+    most = max((each.score for each in found_bits), default=0.0)
+    # which multiples there are is easier to read than how bits end by the size of a number
+    good = [each for each in found_bits if each.score >= (1.0 - EASIER) * most > (1.0 + AHEAD) * rounded]
+    return max(good, key=lambda each: (readable(each.event), each.score), default=None)
 
 
 def propose(pilot: Pilot, goal: Goal) -> Proposal | None:

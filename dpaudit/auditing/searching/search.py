@@ -18,9 +18,10 @@ from dpaudit.auditing.searching.look import PILOT_RUNS, SHOWN, Candidate, Look, 
 from dpaudit.auditing.spec import SEARCH_SHARE, SELECTOR, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import OutOfTime
-from dpaudit.events.search import Goal
+from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.selection import Proposal
 from dpaudit.outputs import Pilot
-from dpaudit.results.beside import Explored
+from dpaudit.results.beside import PART, Explored
 from dpaudit.results.question import screening_share
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Session
@@ -203,12 +204,17 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
     looks = [look for look in screened.looks if look.runs]
     if not looks:
         raise OutOfTime
-    found = [(look, proposed(look, clock) or look.last_resort()) for look in looks]
+    found = [(look, look.last(proposed(look, clock))) for look in looks]
     found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
     if any(look.hurried for look in looks):
         explored = (*explored, Explored("time", "max_time_s", "left no time to learn all scores"))
-    for look, _ in found:
+    for look, proposal in found:
         explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(found) > 1 else ""))
+        if isinstance(proposal, Proposal) and proposal.part is not None and len(found) == 1:
+            part, alone, of = proposal.part
+            much = "mostly" if 2.0 * alone >= of else "in part"
+            told = f"{much}, alone promised {alone:.3g} of {of:.3g} on search runs"
+            explored = (*explored, Explored(PART, str(part), told, round(alone, 6)))
     return FoundWitness(
         tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in found),
         tuple(look.shown for look, _ in found),

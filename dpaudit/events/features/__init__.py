@@ -4,53 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpaudit.events.features.column import Feature, OfPath, OfPaths, rounded, single, spell, stored
-from dpaudit.events.features.joint import (
-    Above,
-    Difference,
-    Distinct,
-    Equal,
-    Extreme,
-    FirstOf,
-    Ordered,
-    Present,
-    Product,
-    Sum,
-    levels_of,
-)
+from dpaudit.events.features import joint
+from dpaudit.events.features.column import Feature
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.features.residue import Decimals, Residue
 
-__all__ = [
-    "Above",
-    "Coordinate",
-    "Decimals",
-    "Difference",
-    "Distinct",
-    "Equal",
-    "Extreme",
-    "Feature",
-    "FirstOf",
-    "OfPath",
-    "OfPaths",
-    "Ordered",
-    "Present",
-    "Product",
-    "Residue",
-    "Shape",
-    "Sum",
-    "Whole",
-    "levels_of",
-    "plain_feature",
-    "rounded",
-    "single",
-    "spell",
-    "stored",
-]
-
-
-PLAIN = (Coordinate, Shape, Whole, Residue, Decimals)
-KINDS = (*PLAIN, Ordered, Above, Difference, Product, Sum, Equal, Extreme, Present, Distinct, FirstOf)
+ONE = (Coordinate, Shape, Whole, Residue, Decimals)
+SEVERAL = (joint.Ordered, joint.Above, joint.Difference, joint.Product, joint.Sum, joint.Equal)
+KINDS = (*ONE, *SEVERAL, joint.Extreme, joint.Present, joint.Distinct, joint.FirstOf)
 
 
 def plain_feature(written: dict[str, Any]) -> Feature | None:

@@ -18,7 +18,8 @@ from dpaudit.arrays import Integers, Places, Reals
 from dpaudit.claims.projection import growth
 from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
-from dpaudit.events.features import Coordinate, Feature
+from dpaudit.events.features.column import Feature
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.search.binning import Tables
 from dpaudit.events.search.candidates import features_of
 from dpaudit.events.search.entries import looked_at

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpaudit.arrays import Bools, Integers, Places, Singles, Words
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Feature, rounded, single
+from dpaudit.events.features.column import Feature, rounded, single
 from dpaudit.events.scores import LogRatio, cells_in
 from dpaudit.outputs import NOT_A_NUMBER, Column, Numbers, Outputs, Path, Sample, Token
 

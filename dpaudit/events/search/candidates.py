@@ -11,27 +11,22 @@ import numpy as np
 from dpaudit.arrays import Reals
 from dpaudit.events.bits import ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import (
+from dpaudit.events.features.column import Feature, single
+from dpaudit.events.features.joint import (
     Above,
-    Coordinate,
-    Decimals,
     Difference,
     Distinct,
     Equal,
     Extreme,
-    Feature,
     FirstOf,
     Ordered,
     Present,
     Product,
-    Residue,
-    Shape,
     Sum,
-    Whole,
     levels_of,
-    single,
 )
-from dpaudit.events.features.residue import DECIMALS
+from dpaudit.events.features.plain import Coordinate, Shape, Whole
+from dpaudit.events.features.residue import DECIMALS, Decimals, Residue
 from dpaudit.events.scores import Linear, Part
 from dpaudit.events.search.binning import Tables, atoms_of, binning
 from dpaudit.events.search.dense import dense

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpaudit.arrays import Bools, Integers, Places, Singles
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Feature, single
+from dpaudit.events.features.column import Feature, single
 from dpaudit.events.scores import Linear, LogRatio, cells_in
 from dpaudit.events.search.binning import Tables, binning
 from dpaudit.events.search.candidates import lines_of

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from dpaudit.arrays import Integers
 from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
-from dpaudit.events.features import Coordinate, Feature, Whole
+from dpaudit.events.features.column import Feature
+from dpaudit.events.features.plain import Coordinate, Whole
 from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.events.search.binning import Tables, binning
 from dpaudit.events.search.candidates import features_of, lines_of, terms_of
 from dpaudit.events.search.entries import looked_at
-from dpaudit.events.search.goal import Goal, Spread
+from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.learning import scores_of
+from dpaudit.events.search.plainer import EASIER, plainer, readable, tells
 from dpaudit.events.search.selection import (
     BY_RATIO,
     GROUPS,
@@ -28,24 +30,16 @@ from dpaudit.events.search.selection import (
     SMOOTHED_Z,
     Proposal,
     cells_inside,
-    event_of,
     proposals,
     propose,
 )
 from dpaudit.outputs import (
-    ABSENT,
-    NONE,
-    NOT_A_NUMBER,
-    TIMED_OUT,
     Path,
     Pilot,
     Sample,
-    Token,
     concatenate,
-    is_entry,
 )
 
-EASIER = 0.02  # of the bound, at most, that an exception or a missing key may cost beside a better event
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart
 SCREENED = 1 << 13  # outputs on which every feature is tried
@@ -65,6 +59,12 @@ class Plan:
     def plain(self) -> bool:
         """Whether every feature has few cells, so that no score is learned and no tail is looked for."""
         return not self.terms and all(bins.cells <= MANY_CELLS for _, bins in self.tables.features)
+
+    @property
+    def plainly(self) -> tuple[Feature, ...]:
+        """The features that were not learned, but for whole outputs."""
+        told = zip(self.tables.features, self.learned, strict=True)
+        return tuple(each for (each, _), learned in told if not (learned or isinstance(each, Whole)))
 
 
 def plan(
@@ -135,11 +135,11 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> 
     many, asked = _rivals(shown), range(len(shown)) if every else promising(shown, goal)
     scored: list[tuple[float, Feature]] = []
     for place, (feature, bins, table) in enumerate(zip(features, cells, shown, strict=True)):
-        ask = place in asked or isinstance(feature, Whole)
+        ask = place in asked or isinstance(feature, Whole) or feature == Coordinate()  # how runs end
         found = propose(feature, bins, table, goal, closely=False, rivals=many) if ask else None
         scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
     told = {
-        feature for feature, bins in zip(features, cells, strict=True) if any(_tells(feature, t) for t in bins.tokens)
+        feature for feature, bins in zip(features, cells, strict=True) if any(tells(feature, t) for t in bins.tokens)
     }
     return sorted(scored, key=lambda entry: -entry[0] - EASIER * max(0.0, entry[0]) * (entry[1] in told))
 
@@ -220,50 +220,20 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
         first = max(found, key=lambda each: each[0])
         _, place, proposal = first
         feature, bins = chosen.tables.features[place]
-        if proposal.family != BY_RATIO:
-            return _plainer(chosen, tables, place, proposal, goal)
-        again = judged(feature, bins, tables[place], goal, smoothed_z=lucky_z, rivals=many)
-        if again is None or again.family == BY_RATIO:
-            return _plainer(chosen, tables, place, again or proposal, goal)
-        found[found.index(first)] = _worth(feature, again, goal), place, again
+        if proposal.family == BY_RATIO:
+            again = judged(feature, bins, tables[place], goal, smoothed_z=lucky_z, rivals=many)
+            if again is not None and again.family != BY_RATIO:
+                found[found.index(first)] = _worth(feature, again, goal), place, again
+                continue
+            proposal = again or proposal
+        plain = [each for _, j, each in sorted(found, key=lambda one: -one[0]) if not chosen.learned[j]]
+        counted = [(*each, table) for each, table in zip(chosen.tables.features, tables, strict=True)]
+        made = plainer(counted, place, proposal, plain, goal)
+        parts = [each for each in plain if readable(each.event) and not isinstance(each.event.feature, Whole)]
+        if not parts or readable(made.event) or isinstance(made.event.feature, Coordinate):  # some values of a place
+            return made
+        return replace(made, part=(parts[0].event, parts[0].score, proposal.score))
     return None
-
-
-def _plainer(chosen: Plan, tables: Sequence[Integers], place: int, best: Proposal, goal: Goal) -> Proposal:
-    """How runs end, or that a key is missing, where it is as good as the best event but for `EASIER` of the bound.
-
-    Both are judged by their counts alone, which are of search runs: this may cost a little power and never truth.
-    """
-    asked = [(place, cells_inside(chosen.tables.features[place][1], best.event), -1)]
-    for j, (feature, bins) in enumerate(chosen.tables.features):
-        if isinstance(feature, Coordinate) and not feature.centre:
-            ends = [bins.bins + at for at, each in enumerate(bins.tokens) if _tells(feature, each)]
-            asked += [(j, np.array([cell]), len(feature.path)) for cell in ends]
-    hits = np.array([tables[j][cells].sum(axis=0) for j, cells, _ in asked], np.float64)
-    runs = tables[place].sum(axis=0)
-    side, found = int(best.p_side == "second"), list[tuple[int, float, int, int]]()
-    mine = float(goal.scores(hits[:1, side], hits[:1, 1 - side], int(runs[side]), int(runs[1 - side]), 0.0)[0])
-    for p in (0, 1) if mine > 0.0 else ():
-        scores = goal.scores(hits[:, p], hits[:, 1 - p], int(runs[p]), int(runs[1 - p]), 0.0)
-        found += [(-asked[k][2], score, p, k) for k, score in enumerate(scores) if k and score >= (1.0 - EASIER) * mine]
-    if not found:
-        return best
-    _, score, p, k = max(found)
-    (feature, bins), cells = chosen.tables.features[asked[k][0]], asked[k][1]
-    x, y = hits[k, p], hits[k, 1 - p]
-    rates = [(each + 0.5) / (many + 1.0) for each, many in ((x, runs[p]), (y, runs[1 - p]))]
-    delta = goal.delta(rates[0], rates[1], Spread(np.zeros(1), np.zeros(1)))
-    side_p: Literal["first", "second"] = "second" if p else "first"
-    return Proposal(event_of(feature, bins, cells), side_p, "a single value", min(best.score, score), delta)
-
-
-def _tells(feature: Feature, token: Token) -> bool:
-    """Whether a token at a place is the end of a run, or a key or entry of the output that is not there."""
-    if not isinstance(feature, Coordinate):
-        return False
-    if not feature.path:
-        return token in (NONE, NOT_A_NUMBER, TIMED_OUT) or token.label.startswith("raised ")
-    return token == ABSENT and is_entry(feature.path) and isinstance(feature.path[-1], str)
 
 
 def _worth(feature: Feature, found: Proposal, goal: Goal, *, learned: bool = False) -> float:

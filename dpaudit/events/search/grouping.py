@@ -21,7 +21,7 @@ from dpaudit.arrays import Integers, Places, Reals
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
-from dpaudit.events.features import Feature
+from dpaudit.events.features.column import Feature
 from dpaudit.events.partition import Partition
 from dpaudit.events.search.explore import Plan, price
 from dpaudit.events.search.goal import Goal, luck_down, luck_up

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate, Feature, Shape, Whole, single
+from dpaudit.events.features.column import Feature, single
+from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.search.binning import binning
 from dpaudit.events.search.entries import MOST, coordinates_of
 from dpaudit.outputs import Column, Outputs, Path, derived

@@ -15,7 +15,8 @@ import numpy as np
 
 from dpaudit.arrays import Bools, Integers, Reals, Singles
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate, Shape, single
+from dpaudit.events.features.column import single
+from dpaudit.events.features.plain import Coordinate, Shape
 from dpaudit.events.scores import LogRatio, Neighbours, Part, Term
 from dpaudit.events.search.binning import Tables, around, atoms_of, binning
 from dpaudit.events.search.smoothing import surface, trend

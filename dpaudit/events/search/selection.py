@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit.arrays import Bools, Integers, Places, Reals
 from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
-from dpaudit.events.features import Feature
+from dpaudit.events.features.column import Feature
 from dpaudit.events.search.goal import FEWEST_HITS, Goal, Spread, luck_down, luck_up
 from dpaudit.events.search.prior import Believed, believed
 from dpaudit.events.search.smoothing import Tails, smoothed
@@ -34,13 +34,17 @@ MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an e
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """An event, the side it makes likelier, how it was found, the uncertified score, and the delta to freeze."""
+    """An event, the side it makes likelier, how it was found, the uncertified score, and the delta to freeze.
+
+    `part` is the best event that people can read, where they cannot read this one, with its score and this one's then.
+    """
 
     event: Event
     p_side: Literal["first", "second"]
     family: str
     score: float
     delta: float = 0.0
+    part: tuple[Event, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

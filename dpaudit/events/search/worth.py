@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit.arrays import Integers, Singles
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Feature
+from dpaudit.events.features.column import Feature
 from dpaudit.events.search.crossfit import Folds, made_alike
 from dpaudit.events.search.explore import Plan
 from dpaudit.events.search.goal import Goal

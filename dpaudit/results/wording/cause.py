@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dpaudit.certify import Binned
-from dpaudit.events import Event, Partition
-from dpaudit.events.features import Above, Coordinate, Distinct, Equal, Extreme, FirstOf, Present, spell
+from dpaudit.events import Event, Partition, TwoEvents
+from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
+from dpaudit.events.features.column import spell
+from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
 from dpaudit.results.audited import Audited
+from dpaudit.results.beside import FIRST_CALLS, PART
 from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.wording.findings import does
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
+FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+MOST = 8  # values that are named
 COUNTS = (Above, Distinct, Extreme, FirstOf, Present)  # features whose numbers are whole
 
 
@@ -26,13 +34,22 @@ def cause(result: Audited) -> str:
     if result.certificate.refuted:
         found = result.blocks[-1] if result.stopped_early else result.witness  # the witness is then the last bet
         evidence = result.blocks[-1].evidence if result.stopped_early else result.evidence
-        return f"{_words(found.event, result)} in {_rates(evidence, found.p_side)}"
+        return f"{_words(found.event, result)} in {_rates(evidence, found.p_side)}{_mostly(result)}"
     bits = result.representation
     if bits is None or not bits.certificate.refuted:
         return ""
     return (
         f"the low bits of floats: {_words(bits.witness.event, result)} in {_rates(bits.evidence, bits.witness.p_side)}"
     )
+
+
+def _mostly(result: Audited) -> str:
+    """Of an event that nobody can read, the part that people can, where search named one."""
+    part = next((each for each in result.explored if each.what == PART), None)
+    if part is None or result.blocks or result.witness.selector.startswith(FIRST_CALLS):
+        return ""
+    share, _, alone = clean(part.status).partition(", ")
+    return f"; {share}: {clean(part.name, LONGEST_DATA)}, which {alone}"
 
 
 def percent(hits: int, runs: int) -> str:
@@ -57,10 +74,26 @@ def _rates(e: AuditEvidence, p_side: str) -> str:
 def _words(event: Event | Partition, result: Audited) -> str:
     """What the event is, to be followed by how often it came."""
     event = event.bins[0] if isinstance(event, Partition) else event
+    if isinstance(event.feature, TwoEvents) and event.intervals == ((0.5, math.inf),):
+        return f"{_words(event.feature.one, result)} and {_words(event.feature.other, result)}"
     feature, place = event.feature, clean(event.feature, LONGEST_DATA)
     path = feature.path if isinstance(feature, Coordinate) else None
+    if path is not None and path[-1:] == (LENGTH,):
+        place = f"length of {clean(spell(path[:-1]), LONGEST_DATA)}"
     if path is not None and len(event.tokens) == 1 and not event.intervals:
         return _of_token(path, event.tokens[0].label, result)
+    if isinstance(feature, LowestBit) and not event.tokens and len(event.intervals) == 1:
+        return _of_grid(feature, *event.intervals[0])
+    if isinstance(feature, TrailingZeros) and not event.intervals and (grid := feature.off(event.tokens)) is not None:
+        (power, known), kinds, number = grid, len(event.tokens), clean(spell(feature.path), LONGEST_DATA)
+        if known == kinds:
+            return f"{number} is not a multiple of 2^{power}, and of {kinds} kinds by its size and last bits,"
+        return f"{number} is of {kinds} kinds by its size and last bits, {known} of them not a multiple of 2^{power},"
+    alone = [low for low, high in event.intervals if _next(low) == high]
+    if path is not None and alone and len(alone) == len(event.intervals) and not event.tokens:
+        values = [str(np.float32(_next(low) + 0.0)).removesuffix(".0") for low in alone]
+        more = f" and {len(values) - MOST} more" if len(values) > MOST else ""
+        return f"{_placed(path, place)} is {'one of ' if len(values) > 1 else ''}{', '.join(values[:MOST])}{more}"
     if event.tokens or len(event.intervals) != 1:
         return clean(event, LONGEST_DATA)
     low, high = event.intervals[0]
@@ -70,9 +103,7 @@ def _words(event: Event | Partition, result: Audited) -> str:
         if low >= len(feature.paths) - 1:
             return place.replace("position of the first ", "no ")
         return f"{place} at least {math.floor(low) + 1}, or nowhere"
-    if path is not None and path[-1:] == (LENGTH,):
-        return f"length of {spell(path[:-1])} {_whole(low, high)}"
-    if isinstance(feature, COUNTS):
+    if isinstance(feature, COUNTS) or (path is not None and path[-1:] == (LENGTH,)):
         return f"{place} {_whole(low, high)}"
     return clean(event, LONGEST_DATA) if low > -math.inf and high < math.inf else _beyond(place, low, high)
 
@@ -82,13 +113,35 @@ def _whole(low: float, high: float) -> str:
     least, most = (None if math.isinf(each) else math.floor(each) for each in (low, high))
     if least is None or most is None:
         return f"at most {most}" if least is None else f"at least {least + 1}"
-    return f"{most}" if least + 1 == most else f"{least + 1} to {most}"
+    return f"is {most}" if least + 1 == most else f"is {least + 1} to {most}"
 
 
 def _beyond(place: str, low: float, high: float) -> str:
     if low == -math.inf:
         return f"{place} is a number" if high == math.inf else f"{place} at most {high:.6g}"
     return f"{place} above {low:.6g}"
+
+
+def _next(low: float) -> float:
+    return float(np.nextafter(np.float32(low), np.float32(np.inf)))
+
+
+def _placed(path: Path, place: str) -> str:
+    """A place, and where it is one of the first entries of a list, in words too."""
+    number = path[0] if len(path) == 1 else None
+    return f"the {FIRST[number]} entry, {place}," if isinstance(number, int) and 0 <= number < len(FIRST) else place
+
+
+def _of_grid(feature: LowestBit, low: float, high: float) -> str:
+    """Which multiples of powers of two the numbers are: those whose last set bit lies so; 0 is one of all."""
+    number = clean(spell(feature.paths[0]), LONGEST_DATA)
+    on, off = f"{number} is a multiple", f"{number} is not a multiple"
+    if len(feature.paths) > 1:
+        on = f"all {len(feature.paths)} numbers of output are multiples"
+        off = f"not {on}"
+    told = [] if math.isinf(low) else [f"{on} of 2^{math.floor(low) + 1}"]
+    told += [f"{off} of 2^{math.floor(high) + 1}"] if high < ZERO else []
+    return " and ".join(told) or f"{on} of some power of 2"
 
 
 def _of_token(path: Path, label: str, result: Audited) -> str:
@@ -104,4 +157,6 @@ def _of_token(path: Path, label: str, result: Audited) -> str:
         return f"the key {clean(repr(last))}{where} is missing" if key else f"there is no {told}"
     if last in (TYPE, CLASS):
         return f"type of {clean(spell(tuple(before)))} is {clean(label.removeprefix('type '))}"
-    return f"the message of the exception is {clean(label)}" if path == (MESSAGE,) else f"{told} is {clean(label)}"
+    if path == (MESSAGE,):
+        return f"the message of the exception is {clean(label)}"
+    return f"{_placed(path, told)} is {'NaN' if label == 'nan' else clean(label)}"

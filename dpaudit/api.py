@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.adapters.adapted import offered
+from dpaudit.adapters.adapted import Adapted, OwnClaim, offered
 from dpaudit.auditing import AuditSpec, repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import FEWEST_RUNS
@@ -181,14 +181,13 @@ def pose(
     **options: Any,
 ) -> PosedQuestion:
     """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, every one of them."""
-    claim, pair, pairs = offered(mechanism, claim, epsilon, pair, pairs)
-    stated = _claim(claim, epsilon, delta, relation)
+    asked = _claim(claim, epsilon, delta, relation)
     if upper is not None:
         _check_upper(upper)
-    adjacent = _pairs(pair, pairs, options["seed"])
-    for each in adjacent:
-        each.check(stated.relation)
-    return PosedQuestion(wrap(mechanism, parameters), stated, adjacent, max_time_s, upper, options)
+    wrapped = wrap(mechanism, parameters)
+    own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
+    stated, adjacent = offered(asked, wrapped, own or _pairs(pair, pairs, options["seed"]))
+    return PosedQuestion(wrapped, stated, adjacent, max_time_s, upper, options)
 
 
 def _described(mechanism: Mechanism, engine: Engine) -> Description | None:
@@ -375,14 +374,16 @@ def _check_upper(given: object) -> UpperBound:
     return given
 
 
-def _claim(claim: Claim | None, epsilon: float | None, delta: float, relation: Relation | str | None) -> Claim:
+def _claim(
+    claim: Claim | None, epsilon: float | None, delta: float, relation: Relation | str | None
+) -> Claim | OwnClaim:
     if claim is not None:
         if epsilon is not None or delta:
             raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
         return check_claim(claim) if relation is None else check_claim(claim).with_relation(relation)
-    if epsilon is None:
-        raise InvalidSpec("an audit needs a claim: epsilon=..., or claim=dpaudit.PureDP(...)")
-    return claim_of(epsilon, delta, relation)
+    if epsilon is None and delta == 0.0:
+        return OwnClaim(Relation.of(relation))
+    return claim_of(epsilon, delta, relation)  # type: ignore[arg-type]  # which refuses a delta alone
 
 
 def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:

@@ -93,7 +93,7 @@ def look_at(question: Question, n_jobs: int) -> Glimpse:
     with Engine(n_jobs, supervised=True, isolation=question.isolation) as engine:
         question.check_requirements()
         asked = replace(question, seed=_seed(question.seed))
-        description, pairs = engine.describe(asked.mechanism, asked.pairs)
+        description, pairs = engine.describe(asked.mechanism, asked.pairs, asked.settle)
         return _glimpse(run_audit(asked.spec(description, pairs, runs=min(int(asked.runs or USUAL), MOST)), engine))
 
 

@@ -31,10 +31,10 @@ PAGE = ROOT / "docs" / "how" / "adapters.md"
 ENVIRONMENTS = {  # of what a block of the page says that it needs
     "opendp": "opendp-0.16.0",
     "diffprivlib": "diffprivlib-0.6.6",
-    "scikit-learn": "diffprivlib-0.6.6",
     "pure-ldp": "pure-ldp-1.2.0",
-    "multi-freq-ldpy": "multi-freq-ldpy-0.2.5",
     "dp-accounting": "dp-accounting-0.6.0",
+    "autodp": "autodp-0.2.3.1",
+    "python-dp": "python-dp-1.1.5",
     "torch": "torch-2.13.0+cpu",
     "jax": "jax-privacy-2.0.0",
 }

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
-from dpaudit.claims import Claim
-from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.claims import Claim, Relation
+from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.functions import describe, name_of
-from dpaudit.mechanisms.importing import in_a_line
-from dpaudit.mechanisms.protocol import ADAPTED, Description, Opened
-from dpaudit.mechanisms.resolve import wrap
+from dpaudit.mechanisms.protocol import ADAPTED, Description, Mechanism, Opened
+from dpaudit.mechanisms.resolve import Imported, wrap
 from dpaudit.pairs import AdjacentPair
 
 
@@ -51,15 +50,6 @@ class Adapted(ABC):
         """The pair, with what is known of it. Raises `InvalidSpec` for one that the claim does not speak of."""
         return pair
 
-    def made(self) -> Any:
-        """What the user's function makes. Raises `InvalidSpec` where it cannot."""
-        try:
-            return self.make(**self.parameters)
-        except DpAuditError:
-            raise
-        except Exception as error:
-            raise InvalidSpec(f"{self.name} could not build the mechanism: {in_a_line(error)}") from None
-
     def open(self) -> Opened:
         """The mechanism, ready to run in this worker."""
         return wrap(self.adapt()).open()
@@ -75,20 +65,44 @@ class Adapted(ABC):
         return replace(self, parameters={**self.parameters, **parameters})
 
 
-def offered(mechanism: Any, claim: Any, epsilon: float | None, pair: Any, pairs: Any) -> tuple[Any, Any, Any]:
-    """Claim, pair and pairs of an audit: of an adapted mechanism its own where none are given, the pairs checked."""
-    if not isinstance(mechanism, Adapted):
-        return claim, pair, pairs
-    if claim is None and epsilon is None:
-        claim = mechanism.claim
-        if claim is None:
-            raise InvalidSpec(f"{mechanism.name} states no claim; give it yourself: claim=...")
-    if pair is not None:
-        return claim, mechanism.checked(AdjacentPair.of(pair)), pairs
-    given = pairs or mechanism.pairs or None
-    if given is None:
-        return claim, None, None
-    if not isinstance(given, list | tuple):
-        raise InvalidSpec(f"pairs of an adapted mechanism are a list, each to be checked, got {type(given).__name__}")
-    named = (AdjacentPair.of(each, f"pair {at}") for at, each in enumerate(given))
-    return claim, None, tuple(map(mechanism.checked, named))
+@dataclass(frozen=True, slots=True)
+class OwnClaim:
+    """Where a spec states no claim: the mechanism's own, asked where it may be opened. The relation is the spec's."""
+
+    relation: Relation | None = None
+
+    short: ClassVar[str] = "its own"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As what is recorded of a question."""
+        return {"form": self.short, "relation": self.relation and self.relation.value}
+
+
+def settled(claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]) -> tuple[Any, tuple[AdjacentPair, ...]]:
+    """As `offered`, where a name may be imported; of what is not adapted claim and pairs as they are."""
+    found = mechanism.resolve() if isinstance(mechanism, Imported) else mechanism
+    asked = isinstance(claim, OwnClaim) or isinstance(found, Adapted)
+    return offered(claim, found, pairs) if asked else (claim, pairs)
+
+
+def offered(
+    claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]
+) -> tuple[Claim, tuple[AdjacentPair, ...]]:
+    """Claim and pairs of an audit: of an adapted mechanism its own where none are given, the pairs checked.
+
+    Raises `InvalidSpec` where there is no claim (`OwnClaim`), and for a pair that is none under claim or mechanism.
+    """
+    own = mechanism if isinstance(mechanism, Adapted) else None
+    pairs = pairs if own is None else tuple(map(own.checked, pairs or own.pairs))
+    if isinstance(claim, OwnClaim):
+        stated = None if own is None else own.claim
+        if stated is None:
+            cure = "claim = { epsilon = 1.0 } in a spec, epsilon=1.0 in Python"
+            raise InvalidSpec(f"an audit needs a claim, and {mechanism.name} states none: {cure}")
+        claim = stated if claim.relation is None else stated.with_relation(claim.relation)
+    if not pairs:
+        cure = "pair = { first = ..., second = ... } in a spec, pair=(first, second) in Python"
+        raise InvalidSpec(f"an audit needs a pair, and {mechanism.name} has none: {cure}")
+    for each in pairs:
+        each.check(claim.relation)
+    return claim, pairs

@@ -97,22 +97,20 @@ class Diffprivlib(Estimator):
         return claim_of(float(epsilon), float(delta)) if isinstance(epsilon, Real) and isinstance(delta, Real) else None
 
     def adapt(self) -> Callable[..., Any]:
-        make, parameters, own = self.make, dict(self.parameters), inspect.signature(self.make).parameters
-        if "accountant" in own and "accountant" not in parameters:
+        make, own, fresh = self.make, inspect.signature(self.make).parameters, {}
+        if "accountant" in own and "accountant" not in self.parameters:
             from diffprivlib import BudgetAccountant
 
-            def kept() -> dict[str, Any]:
-                return {**parameters, "accountant": BudgetAccountant()}  # its own would remember every run
-        else:
+            fresh["accountant"] = BudgetAccountant  # its own would remember every run
 
-            def kept() -> dict[str, Any]:
-                return parameters
+        def given(rng: np.random.Generator) -> dict[str, Any]:
+            return {**self.parameters, **{name: new() for name, new in fresh.items()}, "random_state": state_of(rng)}
 
         if hasattr(make, "randomise"):
-            return lambda data, rng: make(**kept(), random_state=state_of(rng)).randomise(data)
+            return lambda data, rng: make(**given(rng)).randomise(data)
         if hasattr(make, "fit"):
-            return lambda data, rng: self._fitted(make(**kept(), random_state=state_of(rng)), data)
-        return lambda data, rng: make(data, **kept(), random_state=state_of(rng))
+            return lambda data, rng: self._fitted(make(**given(rng)), data)
+        return lambda data, rng: make(data, **given(rng))
 
     def describe(self) -> Description:
         """As of any function; the name says where the randomness comes from."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from dpaudit.adapters.adapted import Adapted
 from dpaudit.claims import Claim, PrivacyProfile, Relation, ZeroConcentratedDP, claim_of
@@ -15,6 +15,7 @@ from dpaudit.claims.rounding import up
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.functions import check_callable
 from dpaudit.mechanisms.importing import in_a_line
+from dpaudit.mechanisms.resolve import BuiltBy
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import same
 from dpaudit.pairs.records import compared
@@ -30,36 +31,6 @@ RELATIONS: dict[tuple[str, float], Relation] = {
     ("DiscreteDistance", 1): Relation.LOCAL,
 }
 ANSWERS = ("AbsoluteDistance", "L1Distance", "L2Distance", "LInfDistance")
-
-
-class Domain(Protocol):
-    """The values that a claim speaks of."""
-
-    def member(self, val: Any) -> bool:
-        """Whether it holds this value."""
-
-
-@runtime_checkable
-class Measurement(Protocol):
-    """What is used of an `opendp.mod.Measurement`."""
-
-    input_domain: Domain
-    input_metric: object
-    output_measure: object
-
-    def __call__(self, arg: Any) -> Any:
-        """One run."""
-
-    def map(self, d_in: Any) -> Any:
-        """The privacy loss between inputs at most `d_in` apart."""
-
-
-@runtime_checkable
-class Query(Protocol):
-    """What is used of an `opendp.context.Query`."""
-
-    def resolve(self) -> Measurement:
-        """The measurement that it stands for."""
 
 
 def opendp(make: Callable[..., Any], d_in: float = 1, **parameters: Any) -> OpenDP:
@@ -78,7 +49,7 @@ def opendp(make: Callable[..., Any], d_in: float = 1, **parameters: Any) -> Open
 
         dpaudit.audit(dpaudit.adapters.opendp(laplace, d_in=1), pair=(0, 1))
     """
-    if isinstance(make, Measurement | Query) and not isinstance(make, type):
+    if (hasattr(make, "output_measure") or hasattr(make, "resolve")) and not isinstance(make, type):
         raise InvalidSpec("an object of opendp cannot be sent to workers: give the function that makes it")
     check_callable("adapters.opendp", make)
     library = sys.modules.get("opendp.mod")
@@ -94,7 +65,7 @@ class OpenDP(Adapted):
 
     adapter: ClassVar[str] = "opendp"
 
-    def adapt(self) -> Callable[[Any], Any]:
+    def adapt(self) -> Any:
         return self._measurement().__call__
 
     @property
@@ -129,14 +100,14 @@ class OpenDP(Adapted):
         answers = apart is not None and metric in ANSWERS
         return replace(pair, sensitivity=float(self.d_in)) if answers else pair
 
-    def _measurement(self) -> Measurement:
+    def _measurement(self) -> Any:
         if self.hidden:
             from opendp.mod import enable_features
 
             enable_features(*self.hidden)
-        made = self.made()
-        found = made.resolve() if isinstance(made, Query) else made
-        if not isinstance(found, Measurement):
+        made = BuiltBy(self.make, self.parameters).made()
+        found = made.resolve() if hasattr(made, "resolve") else made
+        if not hasattr(found, "output_measure"):
             raise InvalidSpec(f"{self.name} must return a Measurement or a query of opendp, got {type(made).__name__}")
         return found
 
@@ -147,16 +118,13 @@ def _plain(metric: object) -> str:
 
 
 def _claim(measure: str, allowed: Any) -> Claim:
-    kind = re.sub(r"\(?f(32|64)\)?|\(\)", "", measure)
-    if kind == "MaxDivergence":
-        return claim_of(float(allowed))
-    if kind in ("Approximate(MaxDivergence)", "FixedSmoothedMaxDivergence"):
-        return claim_of(float(allowed[0]), float(allowed[1]))
-    if kind == "ZeroConcentratedDivergence":
-        return ZeroConcentratedDP(float(allowed))
-    more = 0.0
+    kind, more = re.sub(r"\(?f(32|64)\)?|\(\)", "", measure), 0.0
     if kind.startswith("Approximate("):
         kind, (allowed, more) = kind[len("Approximate(") : -1], allowed
+    elif kind == "FixedSmoothedMaxDivergence":
+        kind, (allowed, more) = "MaxDivergence", allowed
+    if kind == "MaxDivergence":
+        return claim_of(float(allowed), float(more))
     if kind == "ZeroConcentratedDivergence":
         if more == 0.0:
             return ZeroConcentratedDP(float(allowed))

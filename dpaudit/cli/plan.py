@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -35,8 +36,8 @@ def command(
 ) -> int:
     """Show what `run` would do: claims, pairs, runs of each stage, and the smallest loss it would catch.
 
-    Imports no mechanism and runs none, unless the time is asked for with --probe, or a look at outputs with --look:
-    also where the runs are too few to refute the claim.
+    Imports no mechanism and runs none, unless its claim is not in the spec, the time is asked for with --probe, or a
+    look at outputs with --look: also where the runs are too few to refute the claim.
     """
     from dpaudit.results.wording.numerals import confidence_text
     from dpaudit.spec_file.files import find_specs
@@ -55,11 +56,25 @@ def command(
             click.echo(str(look_at(question, jobs)))
         return 0
     click.echo(f"{len(chosen)} audit{'' if len(chosen) == 1 else 's'} at suite confidence {confidence_text(together)}")
-    for question in chosen:
+    for question in map(_told, chosen):
         click.echo("\n" + "\n".join(_page(question)))
         if probe:
             click.echo(f"  time        {_time(question, jobs)}")
     return 0
+
+
+def _told(question: Question) -> Question:
+    """With claim and pairs: those of the mechanism itself, where the spec states no claim."""
+    from dpaudit.adapters.adapted import OwnClaim
+    from dpaudit.sampling import Engine
+    from dpaudit.spec_file.questions import at
+
+    if not isinstance(question.claim, OwnClaim):
+        return question
+    question.check_requirements()
+    with at(question.place), Engine(1, supervised=True) as engine:
+        spec = question.spec(*engine.describe(question.mechanism, question.pairs, question.settle))
+    return replace(question, claim=spec.claim, pairs=spec.pairs)  # type: ignore[arg-type]
 
 
 def _page(question: Question) -> list[str]:
@@ -91,7 +106,7 @@ def _time(question: Question, jobs: int) -> str:
     from dpaudit.sampling import Engine
 
     with Engine(jobs, supervised=True) as engine:
-        description, pairs = engine.describe(question.mechanism, question.pairs)
+        description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
         run_s = time_of_a_run(engine, question.mechanism, pairs, question.seed, question.run_timeout_s).run_s
         if question.max_time_s is not None:
             return f"{question.max_time_s:g} s, as the spec asks"
@@ -119,7 +134,7 @@ def _spending(question: Question) -> list[str]:
     if parts.screening:
         stages.insert(0, f"{parts.screening:,} to choose a pair")
     size = spec.shard_runs
-    claim = question.claim.at_distance(max(pair.distance for pair in question.pairs))
+    claim = spec.claim.at_distance(max(pair.distance for pair in question.pairs))
     lines = [
         f"  runs        {spec.runs:,}: {', '.join(stages)}",
         f"  shards      of {size:,} runs, {-(-parts.certifying // size):,} of them certifying",

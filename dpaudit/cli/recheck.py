@@ -132,7 +132,7 @@ def fresh_result(stored: AuditResult, path: str, seed: int | None, jobs: int, *,
     with Engine(jobs, supervised=True) as engine:
         if source.endswith(".toml"):
             question = replace(_question(stored, path), seed=seed)
-            spec = question.spec(*engine.describe(question.mechanism, question.pairs))
+            spec = question.spec(*engine.describe(question.mechanism, question.pairs, question.settle))
             now = spec.to_dict()
         else:
             asked = respecified(stored, _named(stored, path), Description(stored.name, "not yet imported"))

@@ -64,7 +64,7 @@ class Recording:
         try:
             question.check_requirements()
             with Engine(jobs, backend, supervised=True) as engine:
-                description, pairs = engine.describe(question.mechanism, question.pairs)
+                description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
                 spec = question.spec(description, pairs, runs=None if begun is None else begun.runs)
                 sources = engine.sources()
         except DpAuditError as error:

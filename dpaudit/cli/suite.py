@@ -145,7 +145,7 @@ class Suite:
         with Engine(self.jobs, self.backend, supervised=True, isolation=isolation) as engine:
             if clock is not None:
                 clock.limits(engine)
-            description, pairs = engine.describe(question.mechanism, question.pairs)
+            description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
             sources = {} if self.recording is None else engine.sources()  # before any run loads more
             begun = self._begun(number)
             runs = None if begun is None else begun.runs

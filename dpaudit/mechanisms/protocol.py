@@ -43,13 +43,14 @@ class Description:
     file: str | None = None
     line: int | None = None
     digest: str | None = None
+    claim: dict[str, Any] | None = None  # that it is to keep, in its stored form, where it was asked for
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", {str(name): _told(value) for name, value in self.parameters.items()})
 
     def to_dict(self) -> dict[str, Any]:
         """The description as plain values, as results store it; file and line live in the provenance."""
-        return {key: value for key, value in asdict(self).items() if key not in ("file", "line")}
+        return {key: value for key, value in asdict(self).items() if key not in ("file", "line", "claim")}
 
 
 def _told(value: Any) -> Any:

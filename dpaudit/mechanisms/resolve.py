@@ -27,14 +27,17 @@ class BuiltBy:
         """What is made: the name of the factory without a leading "make_"."""
         return re.sub(r"\b_?make_(?=\w)", "", name_of(self.make))
 
-    def open(self) -> Opened:
+    def made(self) -> Any:
+        """What the factory makes. Raises `InvalidSpec` where it cannot."""
         try:
-            made = self.make(**self.parameters)
+            return self.make(**self.parameters)
         except DpAuditError:
             raise
         except Exception as error:
             raise InvalidSpec(f"{name_of(self.make)} could not build the mechanism: {in_a_line(error)}") from None
-        return wrap(made).open()
+
+    def open(self) -> Opened:
+        return wrap(self.made()).open()
 
     def describe(self) -> Description:
         told = describe(self.make, "built in the worker", self.parameters, self.open().takes_rng)
@@ -111,7 +114,7 @@ def wrap(value: Any, parameters: Mapping[str, Any] | None = None) -> Mechanism:
             raise InvalidSpec(f"a command takes no parameters, got {', '.join(bound)}; put them on its command line")
         return value
     if all(hasattr(value, part) for part in ("name", "open", "describe")):
-        if bound and not is_known(value):
+        if bound and not hasattr(value, "with_parameters"):
             raise InvalidSpec(f"{value.name} takes no parameters, got {', '.join(bound)}; give them where it is made")
         return value.with_parameters(bound) if bound else value  # type: ignore[no-any-return]
     if callable(value):

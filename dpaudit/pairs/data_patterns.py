@@ -92,32 +92,22 @@ def add_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> P
     return records.added((f"outlier {number:g}", record) for number, record in records.outlying(size))
 
 
-def adding(*values: float | None) -> Callable[..., Pairs]:
-    """The pattern of `distance` records more, like the first, whose numbers are all one of these values.
+def valued(how: str, *values: float | None) -> Callable[..., Pairs]:
+    """The pattern of `distance` records like the first whose numbers are all one of these values.
 
-    It raises `InvalidSpec` where records hold no numbers, or an array cannot hold the value.
+    They are "added", or "first_replaced". It raises `InvalidSpec` where records hold no numbers, or an array cannot
+    hold the value.
 
-    >>> adding(math.nan)([1.0])[0].second
+    >>> valued("added", math.nan)([1.0])[0].second
     [1.0, nan]
-    """
-
-    def make(data: Any, *, distance: int = 1) -> Pairs:
-        records = DataRecords(data, distance)
-        return records.added((_word(value), records.like(value)) for value in values)
-
-    return make
-
-
-def replacing(*values: float | None) -> Callable[..., Pairs]:
-    """As `adding`, in the place of the first `distance` records.
-
-    >>> [pair.second for pair in replacing(math.inf, None)([1.0, 2.0])]
+    >>> [pair.second for pair in valued("first_replaced", math.inf, None)([1.0, 2.0])]
     [[inf, 2.0], [None, 2.0]]
     """
 
     def make(data: Any, *, distance: int = 1) -> Pairs:
         records = DataRecords(data, distance)
-        return records.first_replaced((_word(value), records.like(value)) for value in values)
+        made: Pairs = getattr(records, how)((_word(value), records.like(value)) for value in values)
+        return made
 
     return make
 

@@ -93,13 +93,16 @@ class Engine:
         return self._made[id(mechanism)][1]
 
     def describe(
-        self, mechanism: Mechanism, pairs: tuple[Any, ...]
+        self, mechanism: Mechanism, pairs: tuple[Any, ...], settle: Callable[..., Any] | None = None
     ) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
-        """The mechanism's description and the pairs, references resolved where mechanisms may run."""
+        """The mechanism's description and the pairs, references resolved where mechanisms may run.
+
+        `settle(mechanism, pairs)` gives a claim, which the description then tells, and the pairs that were checked.
+        """
         if not self.supervised:
-            return tasks.describe(mechanism, pairs, seal=False)
+            return tasks.describe(mechanism, pairs, settle, seal=False)
         ended = f"{mechanism.name}: the process ended twice while the module was imported; there is no verdict"
-        return self._told(ended, tasks.describe_pickled, pickled((mechanism, pairs)), tries=2)  # type: ignore[no-any-return]
+        return self._told(ended, tasks.describe_pickled, pickled((mechanism, pairs, settle)), tries=2)  # type: ignore[no-any-return]
 
     def sources(self, *, late: bool = False) -> dict[str, str]:
         """Digests of the modules that `describe` loaded, by top-level name; `late`: of files loaded since, by path."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -160,11 +160,13 @@ def _unpacked(job: Job) -> tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...
 
 
 def describe(
-    mechanism: Mechanism, pairs: tuple[Any, ...], *, seal: bool
+    mechanism: Mechanism, pairs: tuple[Any, ...], settle: Callable[..., Any] | None = None, *, seal: bool
 ) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
-    """The description of a mechanism and its pairs, with every reference resolved here."""
-    found = [pair.resolve() if hasattr(pair, "resolve") else pair for pair in pairs]
-    return mechanism.describe(), tuple(SealedPair.seal(pair) if seal else pair for pair in found)
+    """The description of a mechanism and its pairs, with every reference resolved, and the claim settled, here."""
+    found = tuple(pair.resolve() if hasattr(pair, "resolve") else pair for pair in pairs)
+    claim, found = (None, found) if settle is None else settle(mechanism, found)
+    told = replace(mechanism.describe(), claim=None if claim is None else claim.to_dict())
+    return told, tuple(SealedPair.seal(pair) if seal else pair for pair in found)
 
 
 def loaded_sources() -> dict[str, str]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpaudit import validate
+from dpaudit.adapters.adapted import OwnClaim, settled
 from dpaudit.auditing.spec import AuditSpec, Pair
-from dpaudit.claims import Claim, PureDP, Relation, claim_of_keys, form_of
+from dpaudit.claims import Claim, PureDP, Relation, claim_from_dict, claim_of_keys, form_of
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
 from dpaudit.mechanisms.importing import is_own
@@ -58,7 +60,7 @@ class Question:
     source: Path
     name: str
     tags: tuple[str, ...]
-    claim: Claim
+    claim: Claim | OwnClaim
     mechanism: Mechanism
     pairs: tuple[AdjacentPair | ImportedPair, ...]
     expect: Verdict
@@ -79,11 +81,16 @@ class Question:
         """What messages call it."""
         return f"{self.source}: audit {self.name!r}"
 
+    @property
+    def settle(self) -> Callable[..., Any]:
+        """What says claim and pairs of a mechanism that may be opened: its own, where it is adapted."""
+        return partial(settled, self.claim)
+
     def spec(self, description: Description, pairs: tuple[Pair, ...], *, runs: int | None = None) -> AuditSpec:
         """The question as the pipeline takes it; `runs` where a probe chose them."""
         chosen = self.runs if runs is None else runs
         return AuditSpec(
-            claim=self.claim,
+            claim=self.claim if description.claim is None else claim_from_dict(description.claim),  # type: ignore[arg-type]
             mechanism=self.mechanism,
             pairs=pairs,
             runs=DEFAULT_RUNS if chosen is None else chosen,  # type: ignore[arg-type]
@@ -103,7 +110,7 @@ class Question:
 
     def check(self) -> None:
         """Raises `InvalidSpec` for a value out of range, and for runs too few to refute the claim whatever happens."""
-        if self.runs is not None:
+        if self.runs is not None and not isinstance(self.claim, OwnClaim):
             self.outline()
 
     def check_requirements(self) -> None:
@@ -160,7 +167,7 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
     if bits and not table.representation:
         raise InvalidSpec('expect = "bits" needs representation = true: without it bits are not looked at')
     timed = table.max_time_s is not None and wishes.runs is None
-    pairs = _pairs(table, folder, claim.relation, known)
+    pairs = _pairs(table, folder, claim, known)
     return Question(
         source=source,
         name=table.name,
@@ -222,14 +229,16 @@ def _command(argv: list[str], folder: str, timeout_s: float | None) -> Command:
     return Command(tuple(argv), folder, timeout_s)
 
 
-def _claim(table: AuditTable, relation: Relation | None, known: Known | None) -> Claim:
+def _claim(table: AuditTable, relation: Relation | None, known: Known | None) -> Claim | OwnClaim:
     if table.claim is not None:
         fields = form_of(table.claim, place="claim").spec_fields()
         renamed = next((key for key in table.claim if fields[key].name != key), None)
         with at("claim" if renamed is None else f"claim.{renamed}"):
             return claim_of_keys(table.claim, relation)
+    if known is None and not isinstance(table.mechanism, str):
+        raise InvalidSpec("the key 'claim' is missing: claim = { epsilon = 1.0 }")
     if known is None:
-        raise InvalidSpec("the key 'claim' is missing: claim = { epsilon = 1.0 } (the catalogue brings its own)")
+        return OwnClaim(relation)
     claim = known.claim()
     return claim if relation is None else claim.with_relation(relation)
 
@@ -242,7 +251,7 @@ def _known(mechanism: Mechanism) -> Known | None:
 
 
 def _pairs(
-    table: AuditTable, folder: str, relation: Relation | None, known: Known | None
+    table: AuditTable, folder: str, claim: Claim | OwnClaim, known: Known | None
 ) -> tuple[AdjacentPair | ImportedPair, ...]:
     if table.pattern is not None:
         if table.pair is not None or table.pairs is not None:
@@ -250,14 +259,14 @@ def _pairs(
         for key in ("pattern", "relation"):
             if key in table.pattern_parameters:
                 raise InvalidSpec(f"pattern_parameters: {key!r} is no parameter of a pattern; it is a key of the audit")
-        return stock_pairs(table.pattern, relation=relation, **table.pattern_parameters)
+        return stock_pairs(table.pattern, relation=claim.relation, **table.pattern_parameters)
     if table.pattern_parameters:
         raise InvalidSpec("pattern_parameters needs pattern, the name of a stock pattern")
-    if table.pair is None and table.pairs is None and known is not None:
-        return (known.pair,)
+    if table.pair is None and table.pairs is None and (known is not None or isinstance(claim, OwnClaim)):
+        return () if known is None else (known.pair,)
     if (table.pair is None) == (table.pairs is None):
         raise InvalidSpec("give pair = { first = ..., second = ... } or pairs = [...], one of the two")
-    return pairs_of([table.pair] if table.pair is not None else table.pairs or [], folder, relation)
+    return pairs_of([table.pair] if table.pair is not None else table.pairs or [], folder, claim.relation)
 
 
 def _check_plain(key: str, value: Any) -> None:

@@ -221,7 +221,7 @@ def _parts(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Parts
     suited = "left out: the one that suits the form of the claim"
     of_sweep = "left out: the catalogue entry's own; a text is the value of the parameter of that name"
     return {
-        ("AuditTable", "claim"): (_said(claim, "left out: the catalogue entry's own claim"), None),
+        ("AuditTable", "claim"): (_said(claim, "left out: the mechanism's own, of the catalogue or adapted"), None),
         ("AuditTable", "certifier"): (_said(certifier, suited), None),
         ("SweepTable", "certifiers"): (_said(certifier | list[certifier], suited), None),
         ("AuditTable", "detect"): (_said(detect, "power that the audit must have"), None),

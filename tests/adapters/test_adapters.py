@@ -120,10 +120,14 @@ def test_an_audit_takes_the_claim_of_opendp_and_a_halved_map_is_refuted() -> Non
         (lambda: adapters.opendp(lambda: Measured(output_measure="RenyiDivergence")).claim, "no claim form"),
         (lambda: adapters.opendp(3), "takes a function"),  # type: ignore[arg-type]
         (lambda: adapters.diffprivlib(Laplace(epsilon=1.0)), "give the class"),
-        (lambda: dpaudit.audit(adapters.diffprivlib(Model), pair=(0, 1)), "Model states no claim; give it yourself"),
+        (
+            lambda: dpaudit.audit(adapters.diffprivlib(Model), pair=(0, 1)),
+            "an audit needs a claim, and Model states none",
+        ),
         (lambda: adapters.estimator(Model).open().call(([[1.0]], [0]), np.random.default_rng(1)), "a table of rows"),
         (lambda: adapters.local(Model, [1]), "at least two values"),
-        (lambda: dpaudit.audit(adapters.opendp(Measured), pairs=iter([(0, 1)])), "are a list"),
+        (lambda: dpaudit.audit(adapters.opendp(Measured), pairs=iter([(0, 2)])), "more than d_in = 1 apart"),
+        (lambda: dpaudit.audit(adapters.opendp(Measured), epsilon=1.0), "an audit needs datasets"),
     ],
 )
 def test_bad_input_is_one_line(make: Any, words: str) -> None:
@@ -216,4 +220,4 @@ def test_each_target_of_the_page_takes_five_lines_at_most() -> None:
     for part in targets:
         lines = [line for line in part.splitlines() if line.strip() and not line.startswith(("import ", "from "))]
         assert len(lines) <= 5, part
-    assert len(targets) == 6
+    assert len(targets) == 12

@@ -31,7 +31,10 @@ REFUSED_ON_READING = {
     ),
     "missing key": (spec(mechanism=None), AT + "the key 'mechanism' is missing"),
     "missing name": (spec(name=None), "error: spec.toml: audit number 1: the key 'name' is missing"),
-    "missing claim": (spec(claim=None), AT + "the key 'claim' is missing: claim = { epsilon = 1.0 }"),
+    "missing claim": (
+        spec(mechanism='{ command = ["x"] }', claim=None),
+        AT + "the key 'claim' is missing: claim = { epsilon = 1.0 }",
+    ),
     "missing dataset": (spec(pair="{ first = 1 }"), AT + "pair: the key 'second' is missing"),
     "no pair": (spec(pair=None), AT + "give pair = { first = ..., second = ... } or pairs = [...], one of the two"),
     "pair and pairs": (spec(pairs='["mechs:pair"]'), AT + "give pair ="),

@@ -79,6 +79,55 @@ def test_every_form_of_claim_is_a_key_of_a_spec(dpaudit: Run, write: Write, nois
     assert "0.0000" not in report
 
 
+ADAPTED = """
+import dpaudit
+
+class Measurement:  # as those of opendp are, from outside
+    input_metric, output_measure = "AbsoluteDistance(i32)", "MaxDivergence"
+
+    def __init__(self, loss):
+        self.loss, self.input_domain = loss, self
+
+    def member(self, value):
+        return True
+
+    def map(self, d_in):
+        return self.loss * d_in
+
+    def __call__(self, value):
+        return value
+
+measured = dpaudit.adapters.opendp(Measurement)
+report = dpaudit.adapters.local(lambda value, rng: value, ["a", "b", "c"], epsilon=1.0)
+"""
+
+
+def test_an_adapted_mechanism_brings_claim_and_pairs_into_a_spec(dpaudit: Run, write: Write, folder: Path) -> None:
+    (folder / "adapted.py").write_text(ADAPTED)
+    bare = {"claim": None, "pair": None, "expect": '"refuted"'}
+    measured = {**bare, "mechanism": '"adapted:measured"', "parameters": "{ loss = 0.5 }"}
+    path = write(
+        spec(name='"local"', **{**bare, "mechanism": '"adapted:report"'}),
+        spec(name='"near"', **{**measured, "pair": "{ first = 0, second = 1 }"}),
+    )
+    planned = dpaudit("plan", path)
+    assert planned.code == 0, planned.err
+    for told in ("1-DP, local;", "'a' and 'b', 'a' and 'c', 'b' and 'c'", "0.5-DP, no relation stated;"):
+        assert told in planned.out
+    refused = {
+        "the datasets of 'pair' are more than d_in = 1": {**measured, "pair": "{ first = 0, second = 2 }"},
+        "more than d_in = 1 apart": {**measured, "claim": "{ epsilon = 1.0 }", "pair": "{ first = 0, second = 2 }"},
+        "an audit needs a pair, and Measurement has none": measured,
+        "an audit needs a claim, and constant states none": {**bare, "mechanism": '"mechs:constant"'},
+    }
+    more = write(*(spec(name=f'"{told}"', **keys) for told, keys in refused.items()), name="more.toml")
+    ended = dpaudit("run", path, more, "--no-progress")
+    assert (ended.code, ended.out.count("as expected  REFUTED")) == (2, 2), ended.out + ended.err
+    assert all(ended.out.count(told) >= 2 for told in refused), ended.out
+    ended = dpaudit("plan", more)
+    assert (ended.code, ended.err.count("the datasets of 'pair' are more than d_in = 1 apart")) == (2, 1)
+
+
 def test_an_anytime_spec_stops_and_is_checked_again(dpaudit: Run, write: Write, noisy: None) -> None:
     write(spec(claim="{ mu = 0.5 }", stopping='"anytime"', **{**GROSS, "runs": "20_000"}))
     assert "  stopping    anytime: as soon as bets reach a wealth of " in dpaudit("plan", "spec.toml").out

@@ -120,6 +120,7 @@ RESULT: Meanings = {
     },
     "StoredProvenance": {
         "commit": "of the repository, `-dirty` where its files had changed",
+        "reasons": "why a pair is worth looking at, by its name, where that is known",
         "exceptions": "the message and line of the first exception of each type, where some were raised",
         "interruptions": "how often the audit was stopped and resumed",
         "digest": "the SHA-256 of all else in the file: what was changed by mistake is noticed",

@@ -374,9 +374,7 @@ def _check_upper(given: object) -> UpperBound:
     return given
 
 
-def _claim(
-    claim: Claim | None, epsilon: float | None, delta: float, relation: Relation | str | None
-) -> Claim | OwnClaim:
+def _claim(claim: Any, epsilon: float | None, delta: float, relation: Any) -> Claim | OwnClaim:
     if claim is not None:
         if epsilon is not None or delta:
             raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
 from dpaudit.catalogue.additive.shared import in_room
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, also, doubled, pure, unbounded
 from dpaudit.claims import PureDP
@@ -23,51 +25,49 @@ WIDTH = Parameter("width", 5, "units of the answer", "the largest noise", partia
 LARGEST = Parameter("largest", 10, "people", "counts run from 0 to this", partial(validate.whole, least=1))
 
 
-def _two_sided(data: int, stop: float, runs: int, rng: Rng) -> Integers:
-    """The difference of two geometric draws that stop with this probability."""
-    noisy = rng.geometric(stop, runs)
-    noisy -= rng.geometric(stop, runs)
-    noisy += data
-    return noisy
+def _stop(epsilon: float, sensitivity: float = 1.0, **_: float) -> float:
+    return -math.expm1(-epsilon / sensitivity)
 
 
-def _noisy(data: int, stop: float, rng: Rng) -> int:
-    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+def _two_sided(
+    stop: Callable[..., float], loss: Loss, kept: Callable[..., Any] = lambda noisy, data, **_: noisy
+) -> Code:
+    """The difference of two geometric draws that stop with a probability; `kept` is what is made of the noisy count."""
+
+    def program(data: int, rng: Rng, **given: float) -> int:
+        noisy = data + int(rng.geometric(stop(**given))) - int(rng.geometric(stop(**given)))
+        return int(kept(noisy, data, **given))
+
+    def sampler(data: int, runs: int, rng: Rng, **given: float) -> Integers:
+        noisy = rng.geometric(stop(**given), runs)
+        noisy -= rng.geometric(stop(**given), runs)
+        noisy += data
+        return np.asarray(kept(noisy, data, **given))
+
+    return Code(program, sampler, loss)
 
 
 # --- on all integers ------------------------------------------------------------------------------------------
 
 
-def _geometric(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    stop = -math.expm1(-epsilon / sensitivity)
-    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
-
-
-def _first_order(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    return _noisy(data, min(1.0, epsilon / sensitivity), rng)
-
-
-def _first_order_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Integers:
-    return _two_sided(data, min(1.0, epsilon / sensitivity), runs, rng)
+def _at_once(epsilon: float, sensitivity: float) -> float:
+    return min(1.0, epsilon / sensitivity)
 
 
 def _first_order_loss(first: int, second: int, epsilon: float, sensitivity: float) -> float:
     """A step changes the mass by 1 - stop, and there is no noise left where stop reaches 1."""
     if first == second:
         return 0.0
-    stop = min(1.0, epsilon / sensitivity)
+    stop = _at_once(epsilon, sensitivity)
     return math.inf if stop == 1.0 else -math.log1p(-stop) * abs(first - second)
 
 
 def _one_sided(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    stop = -math.expm1(-epsilon / sensitivity)
-    return data + int(rng.geometric(stop)) - 1
+    return data + int(rng.geometric(_stop(epsilon, sensitivity))) - 1
 
 
 def _one_sided_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Integers:
-    noisy = rng.geometric(-math.expm1(-epsilon / sensitivity), runs)
-    noisy += data - 1
-    return noisy
+    return rng.geometric(_stop(epsilon, sensitivity), runs) + (data - 1)
 
 
 def _uniform(data: int, rng: Rng, epsilon: float, sensitivity: float, width: int) -> int:
@@ -75,9 +75,7 @@ def _uniform(data: int, rng: Rng, epsilon: float, sensitivity: float, width: int
 
 
 def _uniform_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float, width: int) -> Integers:
-    noisy = rng.integers(0, width + 1, runs)
-    noisy += data
-    return noisy
+    return rng.integers(0, width + 1, runs) + data
 
 
 geometric = in_room(
@@ -86,11 +84,7 @@ geometric = in_room(
     source=Source(None, GRS),
     formula="the answer plus z with probability proportional to e^(-epsilon |z| / sensitivity), z an integer",
     neighbours="integers at most `sensitivity` apart",
-    code=Code(
-        _geometric,
-        lambda data, runs, rng, epsilon, sensitivity: _two_sided(data, -math.expm1(-epsilon / sensitivity), runs, rng),
-        lambda first, second, epsilon, sensitivity: epsilon * abs(first - second) / sensitivity,
-    ),
+    code=_two_sided(_stop, lambda first, second, epsilon, sensitivity: epsilon * abs(first - second) / sensitivity),
 ).with_twins(
     half_noise=Twin(
         title="Geometric noise with the exponent doubled",
@@ -102,7 +96,7 @@ geometric = in_room(
         title="Geometric draws that stop with probability epsilon",
         reason="epsilon is not 1 - e^-epsilon: a step costs -ln(1 - epsilon), and epsilon = 1 leaves no noise",
         formula="the answer plus the difference of two geometric draws, stop probability epsilon / sensitivity",
-        code=Code(_first_order, _first_order_runs, _first_order_loss),
+        code=_two_sided(_at_once, _first_order_loss),
     ),
     one_sided=Twin(
         title="Geometric noise upwards only",
@@ -123,37 +117,9 @@ geometric = in_room(
 # --- kept inside the range of a count -------------------------------------------------------------------------
 
 
-def _clamped(data: int, rng: Rng, epsilon: float, largest: int) -> int:
-    return max(0, min(largest, _noisy(data, -math.expm1(-epsilon), rng)))
-
-
-def _clamped_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int) -> Integers:
-    noisy = _two_sided(data, -math.expm1(-epsilon), runs, rng)
-    np.clip(noisy, 0, largest, out=noisy)
-    return noisy
-
-
 def _clamped_loss(first: int, second: int, epsilon: float, largest: int) -> float:
     """The ends hold whole tails of the noise, and a tail changes by e^epsilon a step."""
     return epsilon * abs(first - second)
-
-
-def _own_bound(data: int, rng: Rng, epsilon: float, largest: int) -> int:
-    return max(0, min(2 * data, _noisy(data, -math.expm1(-epsilon), rng)))
-
-
-def _own_bound_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int) -> Integers:
-    return _clamped_runs(data, runs, rng, epsilon, 2 * data)
-
-
-def _wrapped(data: int, rng: Rng, epsilon: float, largest: int) -> int:
-    return _noisy(data, -math.expm1(-epsilon), rng) % (largest + 1)
-
-
-def _wrapped_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int) -> Integers:
-    noisy = _two_sided(data, -math.expm1(-epsilon), runs, rng)
-    noisy %= largest + 1
-    return noisy
 
 
 def _wrapped_loss(first: int, second: int, epsilon: float, largest: int) -> float:
@@ -173,7 +139,7 @@ clamped_geometric = in_room(
     source=Source(None, GRS),
     formula="the count plus z with probability proportional to e^(-epsilon |z|), clamped to 0, ..., largest",
     neighbours="counts from 0 to `largest` that differ by one",
-    code=Code(_clamped, _clamped_runs, _clamped_loss),
+    code=_two_sided(_stop, _clamped_loss, lambda noisy, data, largest, **_: np.clip(noisy, 0, largest)),
     parameters=(EPSILON, LARGEST),
     default_pair=(1, 0),
 ).with_twins(
@@ -181,14 +147,14 @@ clamped_geometric = in_room(
         title="The noisy count clamped to twice the true one",
         reason="the upper end is a function of the data, and outputs at or near it show where it is",
         formula="the count plus geometric noise, clamped to 0, ..., 2 count",
-        code=Code(_own_bound, _own_bound_runs, unbounded),
+        code=_two_sided(_stop, unbounded, lambda noisy, data, **_: np.clip(noisy, 0, 2 * data)),
         default_pair=(2, 1),
     ),
     wrapped=Harmless(
         title="The noisy count wrapped around at the ends",
         reason="the remainder is taken after the noise and knows nothing else of the data, useless as it is",
         formula="the count plus geometric noise, its remainder modulo largest + 1",
-        code=Code(_wrapped, _wrapped_runs, _wrapped_loss),
+        code=_two_sided(_stop, _wrapped_loss, lambda noisy, data, largest, **_: noisy % (largest + 1)),
     ),
 )
 

@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.adaptive.analysts import in_room
-from dpaudit.catalogue.adaptive.splitting import (
+from dpaudit.catalogue.adaptive.subsets import (
     BOUND,
     GROUP,
     LECTURE,

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dpaudit.catalogue.learning.descent.fixed import dp_sgd_fixed_batches
 from dpaudit.catalogue.learning.descent.full import (
     dp_gradient_descent,
     dp_gradient_descent_iterates,
     gradient_descent,
 )
-from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
+from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_fixed_batches, dp_sgd_iterates
 from dpaudit.catalogue.learning.descent.training import private_training
 from dpaudit.catalogue.learning.grid_fit import exponential_fit
 from dpaudit.catalogue.learning.objective_noise import objective_perturbation
 from dpaudit.catalogue.learning.output_noise import gaussian_output_perturbation, output_perturbation
-from dpaudit.catalogue.learning.queries import statistical_queries
-from dpaudit.catalogue.learning.ridge import ridge_output_perturbation
+from dpaudit.catalogue.learning.queries import sq_learner, statistical_queries
 from dpaudit.catalogue.learning.slopes import noisy_stats
-from dpaudit.catalogue.learning.sq_learner import sq_learner
-from dpaudit.catalogue.learning.sums import regression_from_sums
+from dpaudit.catalogue.learning.sums import regression_from_sums, ridge_output_perturbation
 
 ENTRIES = (
     statistical_queries,

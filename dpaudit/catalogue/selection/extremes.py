@@ -9,8 +9,7 @@ import numpy as np
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced, rate, scale
-from dpaudit.catalogue.selection.races import BASSI, in_room
+from dpaudit.catalogue.selection.races import BASSI, between, compared, in_room, of_answers, raced, rate, scale
 from dpaudit.losses.selecting import (
     exponential,
     largest_one_sided,

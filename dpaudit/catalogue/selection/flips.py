@@ -12,8 +12,7 @@ from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON
-from dpaudit.catalogue.selection.draws import by_law, compared, of_answers, rate
-from dpaudit.catalogue.selection.races import in_room
+from dpaudit.catalogue.selection.races import by_law, compared, in_room, of_answers, rate
 from dpaudit.catalogue.selection.utilities import UTILITY
 from dpaudit.losses.selecting import exponential, flip_in_order, flip_one_coin
 from dpaudit.losses.selecting import permute_and_flip as law_of

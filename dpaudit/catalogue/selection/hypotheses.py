@@ -11,8 +11,7 @@ from dpaudit.arrays import Masked, Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.selection.draws import by_law, chosen, compared, pick, with_values
-from dpaudit.catalogue.selection.races import in_room
+from dpaudit.catalogue.selection.races import by_law, chosen, compared, in_room, pick, with_values
 from dpaudit.losses.selecting import exponential
 
 Records = list[int]

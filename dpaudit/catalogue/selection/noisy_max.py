@@ -12,8 +12,7 @@ from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, doubled
-from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced
-from dpaudit.catalogue.selection.races import in_room
+from dpaudit.catalogue.selection.races import between, compared, in_room, of_answers, raced
 from dpaudit.losses.comparisons import below, winning
 from dpaudit.losses.selecting import releasing
 

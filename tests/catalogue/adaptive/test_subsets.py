@@ -15,7 +15,7 @@ from scipy import integrate, stats
 
 from dpaudit.catalogue import Entry
 from dpaudit.catalogue.adaptive import adaptive_laplace, select_and_average, select_subsets
-from dpaudit.catalogue.adaptive.splitting import price, split
+from dpaudit.catalogue.adaptive.subsets import price, split
 from dpaudit.claims import Relation
 from tests.cases import for_each
 

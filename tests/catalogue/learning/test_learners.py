@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.learners import LEARNERS, Asking, Query, SQLearner, following, learned
-from dpaudit.catalogue.learning.sq_learner import learner_law
+from dpaudit.catalogue.learning.queries import learner_law
 from dpaudit.errors import InvalidSpec
 from tests.cases import for_each
 

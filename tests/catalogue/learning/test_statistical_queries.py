@@ -13,8 +13,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.learning.queries import sample_size
-from dpaudit.catalogue.learning.sq_learner import learner_law, training_error
+from dpaudit.catalogue.learning.queries import learner_law, sample_size, training_error
 
 LEVEL = 1e-9
 Data = list[list[int]]

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import Entry, find
-from dpaudit.catalogue.selection.draws import chosen, race, with_values
+from dpaudit.catalogue.selection.races import chosen, race, with_values
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses import selecting
 from dpaudit.losses.comparisons import winning

@@ -15,9 +15,8 @@ from dpaudit.mechanisms import Imported
 from dpaudit.pairs.data import digest
 from dpaudit.results.result import AuditResult
 from dpaudit.sampling import SILENT, Engine, Progress
-from dpaudit.sweeps.above import UpperBounds, above_of
 from dpaudit.sweeps.grid import Grid, Point, failure, points
-from dpaudit.sweeps.rows import row_of
+from dpaudit.sweeps.rows import UpperBounds, above_of, row_of
 
 Fields = dict[str, Any]
 

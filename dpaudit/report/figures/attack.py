@@ -15,8 +15,7 @@ from dpaudit.report.figures.distributions import compared, counted_rows
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.growth import MOST_ROWS, climbing, power_text
 from dpaudit.report.figures.panel import Key as Entry
-from dpaudit.report.figures.panel import Panel
-from dpaudit.report.figures.scales import Scale
+from dpaudit.report.figures.panel import Panel, Scale
 from dpaudit.report.figures.tradeoff import allowed_region, rates
 from dpaudit.results.beside import Histogram
 from dpaudit.results.wording.numerals import counted, p_text

@@ -11,8 +11,7 @@ import numpy as np
 
 from dpaudit.events import Event, Partition
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import BELOW, SMALL, Key, Panel
-from dpaudit.report.figures.scales import Scale, number
+from dpaudit.report.figures.panel import BELOW, SMALL, Key, Panel, Scale, number
 from dpaudit.results.beside import Histogram
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import counted

@@ -10,8 +10,7 @@ from dpaudit.certify import Certifier, EventCertifier, certifier_named
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.sequential import log_wealth
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Key, Panel
-from dpaudit.report.figures.scales import Scale, Ticks, number, padded
+from dpaudit.report.figures.panel import Key, Panel, Scale, Ticks, number, padded
 from dpaudit.results.certification import AuditEvidence, certificate_of, frozen_delta_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import bound, counted, p_text

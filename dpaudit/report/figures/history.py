@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Key, Panel
-from dpaudit.report.figures.scales import Scale
+from dpaudit.report.figures.panel import Key, Panel, Scale
 from dpaudit.report.figures.series import is_refuted
 from dpaudit.results.wording.numerals import bound, counted, exact
 from dpaudit.results.wording.quoting import clean

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import SMALL, Key, Panel, Places, breadth
-from dpaudit.report.figures.scales import Scale
+from dpaudit.report.figures.panel import SMALL, Key, Panel, Places, Scale, breadth
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict

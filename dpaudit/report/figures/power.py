@@ -7,8 +7,7 @@ import math
 from dpaudit.certify import Binned
 from dpaudit.certify.power import MASSES
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Key, Panel
-from dpaudit.report.figures.scales import Scale, padded
+from dpaudit.report.figures.panel import Key, Panel, Scale, padded
 from dpaudit.results.audited import POWER
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import decimals, exact, up

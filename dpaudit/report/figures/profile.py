@@ -8,8 +8,7 @@ import numpy as np
 
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Key, Panel
-from dpaudit.report.figures.scales import Scale, padded
+from dpaudit.report.figures.panel import Key, Panel, Scale, padded
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import bound, confidence_text, decimals, up
 from dpaudit.results.wording.statements import confidence

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Key, Panel, Places
-from dpaudit.report.figures.scales import Scale, Ticks, number, padded
+from dpaudit.report.figures.panel import Key, Panel, Places, Scale, Ticks, number, padded
 from dpaudit.report.figures.series import Row, is_refuted, named, number_of, truth
 from dpaudit.results.wording.numerals import bound, counted, decimals, up
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Dash, Key, Panel
-from dpaudit.report.figures.scales import Scale, padded
+from dpaudit.report.figures.panel import Dash, Key, Panel, Scale, padded
 from dpaudit.report.figures.scatter import scatter
 from dpaudit.report.figures.series import Row, Series, excess, grouped, is_refuted, is_violated, number_of
 from dpaudit.results.wording.numerals import bound, counted

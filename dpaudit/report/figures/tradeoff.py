@@ -14,8 +14,7 @@ from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.claims import Claim
 from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Key, Panel
-from dpaudit.report.figures.scales import Scale
+from dpaudit.report.figures.panel import Key, Panel, Scale
 from dpaudit.results.beside import Histogram
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import confidence_text, decimals, down, up

@@ -8,8 +8,7 @@ import random
 
 import pytest
 
-from dpaudit.report.figures.panel import DARK, LIGHT, STYLE, breadth, fitted
-from dpaudit.report.figures.scales import Scale, number, padded
+from dpaudit.report.figures.panel import DARK, LIGHT, STYLE, Scale, breadth, fitted, number, padded
 from tests.cases import for_each
 
 GROUNDS = ("allowed", "event", "paper")

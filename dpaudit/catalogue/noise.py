@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from dpaudit.losses.laplace import centred_loss, vector_loss
 from dpaudit.losses.normal import gaussian_epsilon
 
 Rng = np.random.Generator
+SAME = 1e-9  # numbers closer than this are equal
 Of = Callable[..., Any]  # something of the data and the parameters
 
 # their raw words are 64 random bits, five times cheaper to get than bytes; those of MT19937 are half empty
@@ -88,14 +90,39 @@ def centred_each(centres: Of, scale: Of, program: Program | None = None, loss: L
     )
 
 
-def normal_each(centres: Of, sigma: Of, program: Program | None = None) -> Code:
-    """Normal noise of one public sigma around each number of a vector; the loss is the epsilon at the claim's delta."""
+def scaled_each(centres: Of, scales: Of, loss: Loss | None = None) -> Code:
+    """Laplace noise around each number of a vector, each with a scale of its own, which may be 0: a list of scales."""
 
     def run(data: Any, rng: Rng, **given: Any) -> tuple[float, ...]:
-        return tuple(float(centre + rng.normal(scale=sigma(data, **given))) for centre in centres(data))
+        pairs = zip(centres(data, **given), scales(data, **given), strict=True)
+        return tuple(float(centre) + (rng.laplace(scale=scale) if scale else 0.0) for centre, scale in pairs)
 
     def sampler(data: Any, runs: int, rng: Rng, **given: Any) -> Reals:
-        centre = np.asarray(centres(data), float)
+        pairs = zip(centres(data, **given), scales(data, **given), strict=True)
+        return np.stack([around(float(centre), float(scale), runs, rng) for centre, scale in pairs]).T
+
+    def exact(first: Any, second: Any, **given: Any) -> float:
+        """The losses add up; there is no end where a scale differs, or is 0 and its number moves."""
+        widths, others = (np.asarray(scales(data, **given), float) for data in (first, second))
+        moved = np.abs(np.subtract(centres(first, **given), centres(second, **given)))
+        if np.any(widths != others) or np.any((widths == 0.0) & (moved > SAME)):
+            return math.inf
+        return float(np.sum(moved[widths > 0.0] / widths[widths > 0.0]))
+
+    return Code(run, sampler, loss or exact)
+
+
+def normal_each(centres: Of, sigma: Of, program: Program | None = None) -> Code:
+    """Normal noise of one public sigma around each number of a vector.
+
+    The loss is the epsilon at the claim's delta, or mu where it has none.
+    """
+
+    def run(data: Any, rng: Rng, **given: Any) -> tuple[float, ...]:
+        return tuple(float(centre + rng.normal(scale=sigma(data, **given))) for centre in centres(data, **given))
+
+    def sampler(data: Any, runs: int, rng: Rng, **given: Any) -> Reals:
+        centre = np.asarray(centres(data, **given), float)
         noisy = rng.standard_normal((len(centre), runs))
         noisy *= sigma(data, **given)
         noisy += centre[:, None]
@@ -103,7 +130,9 @@ def normal_each(centres: Of, sigma: Of, program: Program | None = None) -> Code:
 
     def exact(first: Any, second: Any, **given: Any) -> float:
         """Along the line between the vectors the noise is normal with the same sigma; across it nothing differs."""
-        moved = float(np.linalg.norm(np.subtract(centres(first), centres(second))))
-        return gaussian_epsilon(given["delta"], moved / sigma(first, **given))
+        mu = float(np.linalg.norm(np.subtract(centres(first, **given), centres(second, **given)))) / sigma(
+            first, **given
+        )
+        return gaussian_epsilon(given["delta"], mu) if "delta" in given else mu
 
     return Code(program or run, sampler, exact)

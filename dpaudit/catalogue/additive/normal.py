@@ -40,8 +40,9 @@ def normal_runs(data: float, runs: int, rng: Rng, *, width: Width, **parameters:
 
 
 def _epsilon_loss(first: float, second: float, *, width: Width, **parameters: float) -> float:
-    """The exact epsilon at the claim's delta."""
-    return gaussian_epsilon(parameters["delta"], abs(first - second) / width(**parameters))
+    """The exact epsilon at the claim's delta, or mu where it has none."""
+    mu = abs(first - second) / width(**parameters)
+    return gaussian_epsilon(parameters["delta"], mu) if "delta" in parameters else mu
 
 
 def normal(width: Width, program: Program | None = None, loss: Callable[..., float] = _epsilon_loss) -> Code:
@@ -229,16 +230,12 @@ def _gdp(data: float, rng: Rng, mu: float, sensitivity: float) -> float:
     return data + rng.normal(scale=sensitivity / mu)
 
 
-def _mu_loss(first: float, second: float, mu: float, sensitivity: float) -> float:
-    return mu * abs(first - second) / sensitivity
-
-
 gaussian_gdp = in_room(
     name="gaussian_gdp",
     title="Gaussian noise on a number, as Gaussian DP",
     source=Source(None, "Dong, Roth & Su 2022, Gaussian differential privacy, theorem 2.7"),
     formula="the answer plus one draw of N(0, (sensitivity / mu)^2)",
-    code=Code(_gdp, partial(normal_runs, width=lambda mu, sensitivity: sensitivity / mu), _mu_loss),
+    code=normal(lambda mu, sensitivity: sensitivity / mu, _gdp),
     parameters=(Parameter("mu", 1.0, "standard deviations", "the claim", validate.positive), SENSITIVITY),
     promise=lambda mu, **_: GaussianDP(mu),
 )

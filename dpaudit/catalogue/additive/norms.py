@@ -216,7 +216,7 @@ gaussian_vector = in_room(
     source=Source(f"{CS208}, claim 5.5", "Dwork & Roth 2014, The algorithmic foundations, theorem A.1"),
     formula="every answer plus its own draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
     neighbours="vectors at most `sensitivity` apart in Euclidean distance",
-    code=normal_each(np.asarray, _sigma, _gaussian_vector),
+    code=normal_each(lambda data, **_: data, _sigma, _gaussian_vector),
     parameters=(SMALL_EPSILON, DELTA, NORM),
     promise=approximate,
     default_pair=([0.0, 0.0], [0.6, 0.8]),

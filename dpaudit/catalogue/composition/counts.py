@@ -14,8 +14,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Harmless, Loss, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, around, laplace
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
+from dpaudit.catalogue.noise import Rng, around, laplace, normal_each, scaled_each
 from dpaudit.catalogue.promises import DMNS, also, approximate, pure
 from dpaudit.claims import GaussianDP
 from dpaudit.errors import InvalidSpec
@@ -34,21 +34,8 @@ in_room = partial(
 )
 
 
-def _noisy(data: Counts, runs: int, rng: Rng, scales: list[float]) -> Reals:
-    noisy = np.empty((len(data), runs))
-    for row, count, scale in zip(noisy, data, scales, strict=True):
-        row[:] = laplace(rng, scale, runs)
-        row += count
-    return noisy.T
-
-
-def _scaled(scales: Callable[..., list[float]], loss: Loss) -> Code:
-    """Noise on every count, with a scale of its own."""
-
-    def program(data: Counts, rng: Rng, **given: float) -> tuple[float, ...]:
-        return tuple(count + rng.laplace(scale=scale) for count, scale in zip(data, scales(data, **given), strict=True))
-
-    return Code(program, lambda data, runs, rng, **given: _noisy(data, runs, rng, scales(data, **given)), loss)
+def _as_they_are(data: list[float], **_: float) -> list[float]:
+    return data
 
 
 # --- the budget divided by the number of counts ---------------------------------------------------------------
@@ -64,10 +51,6 @@ def _noise_reused_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Rea
     return np.stack([noise + count for count in data]).T
 
 
-def _composed_loss(first: Counts, second: Counts, epsilon: float) -> float:
-    return epsilon * float(np.abs(np.subtract(first, second)).sum()) / len(first)
-
-
 def _noise_reused_loss(first: Counts, second: Counts, epsilon: float) -> float:
     moves = np.subtract(first, second)
     return math.inf if np.ptp(moves) else epsilon * abs(float(moves[0])) / len(first)
@@ -80,7 +63,7 @@ composed_counts = in_room(
         "Haghtalab 2020, notes 000, theorem 3.3; Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS
     ),
     formula="each of the k counts plus its own draw of Lap(k / epsilon)",
-    code=_scaled(lambda data, epsilon: [len(data) / epsilon] * len(data), _composed_loss),
+    code=scaled_each(_as_they_are, lambda data, epsilon: [len(data) / epsilon] * len(data)),
     parameters=(EPSILON,),
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
@@ -124,7 +107,7 @@ def _advanced(*, logarithm: bool) -> Code:
     def scales(data: Counts, epsilon: float, delta: float) -> list[float]:
         return [1.0 / _each(len(data), epsilon, delta, logarithm)] * len(data)
 
-    return _scaled(scales, partial(_advanced_loss, logarithm=logarithm))
+    return scaled_each(_as_they_are, scales, partial(_advanced_loss, logarithm=logarithm))
 
 
 def _moderate(most: float) -> Any:
@@ -168,16 +151,11 @@ def _halves(release: int) -> float:
     return 0.5 ** (release + 1)
 
 
-def _shared_loss(first: Counts, second: Counts, epsilon: float, *, share: Shares = _halves) -> float:
-    moves = zip(first, second, strict=True)
-    return epsilon * math.fsum(share(i) * abs(p - q) for i, (p, q) in enumerate(moves))
-
-
 def _shared(share: Shares) -> Code:
     def scales(data: Counts, epsilon: float) -> list[float]:
         return [1.0 / (epsilon * share(i)) for i in range(len(data))]
 
-    return _scaled(scales, partial(_shared_loss, share=share))
+    return scaled_each(_as_they_are, scales)
 
 
 halving_budget = in_room(
@@ -257,24 +235,12 @@ averaged_count = in_room(
 )
 
 
-def _composed_gaussians(data: list[float], rng: Rng, mu: float, *, power: float = 0.5) -> tuple[float, ...]:
-    sigma = math.pow(len(data), power) / mu
-    return tuple(answer + rng.normal(scale=sigma) for answer in data)
-
-
 def _sigma_of_one(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
     return tuple(answer + rng.normal(scale=1.0 / mu) for answer in data)
 
 
-def _gaussian_runs(data: list[float], runs: int, rng: Rng, mu: float, *, power: float = 0.5) -> Reals:
-    noisy = rng.standard_normal((len(data), runs))
-    noisy *= math.pow(len(data), power) / mu
-    noisy += np.asarray(data, float)[:, None]
-    return noisy.T
-
-
-def _gaussian_loss(first: list[float], second: list[float], mu: float, *, power: float = 0.5) -> float:
-    return mu * math.dist(first, second) / math.pow(len(first), power)
+def _gaussians(power: float, program: Program | None = None) -> Code:
+    return normal_each(_as_they_are, lambda data, mu: math.pow(len(data), power) / mu, program)
 
 
 composed_gaussians = in_room(
@@ -286,7 +252,7 @@ composed_gaussians = in_room(
     ),
     formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = sqrt(k) / mu; it is rho = mu^2 / 2",
     neighbours="vectors of answers that each move by at most 1",
-    code=Code(_composed_gaussians, _gaussian_runs, _gaussian_loss),
+    code=_gaussians(0.5),
     parameters=(Parameter("mu", 1.0, "standard deviations", "the claim on all k together", validate.positive),),
     promise=GaussianDP,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
@@ -295,12 +261,12 @@ composed_gaussians = in_room(
         title="k releases with normal noise, each with the sigma of a single one",
         reason="the squares add up: k releases of mu are sqrt(k) mu",
         formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = 1 / mu",
-        code=Code(_sigma_of_one, partial(_gaussian_runs, power=0.0), partial(_gaussian_loss, power=0.0)),
+        code=_gaussians(0.0, _sigma_of_one),
     ),
     sigma_times_k=Harmless(
         title="k releases with normal noise, the budget divided as for epsilon",
         reason="mu adds up in squares and not as epsilon does, so k times the sigma is more noise than needed",
         formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = k / mu",
-        code=Code(_composed_gaussians, _gaussian_runs, _gaussian_loss).given(power=1.0),
+        code=_gaussians(1.0),
     ),
 )

@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, around_each
+from dpaudit.catalogue.noise import Rng, centred_each, normal_each
 from dpaudit.catalogue.optimum import CMS, HUBER_HINGE, LOGISTIC, WEIGHT, classifier, in_unit_ball
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.claims import GaussianDP, Relation
@@ -86,11 +86,6 @@ def _output(
     return tuple((optimum + noise).tolist())
 
 
-def _laplace_per_coordinate(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
-    optimum, rate = _law(data, **given)
-    return tuple(coordinate + rng.laplace(scale=1.0 / rate) for coordinate in optimum.tolist())
-
-
 def _output_runs(data: Data, runs: int, rng: Rng, *, shape: float | None = None, **given: Any) -> Reals:
     """The direction is that of a normal draw, the length a gamma draw; `shape` is the number of dimensions."""
     optimum, rate = _law(data, **given)
@@ -103,15 +98,10 @@ def _output_runs(data: Data, runs: int, rng: Rng, *, shape: float | None = None,
     return noise.T
 
 
-def _laplace_runs(data: Data, runs: int, rng: Rng, **given: Any) -> Reals:
-    optimum, rate = _law(data, **given)
-    return around_each(optimum, 1.0 / rate, runs, rng)
-
-
-def _loss(first: Data, second: Data, *, norm: int = 2, **given: Any) -> float:
+def _loss(first: Data, second: Data, **given: Any) -> float:
     """Far out along the line through both optima the densities differ by e^(rate * distance), and nowhere by more."""
     (one, rate), (other, _) = (_law(data, **given) for data in (first, second))
-    return rate * float(np.linalg.norm(one - other, norm))
+    return rate * float(np.linalg.norm(one - other))
 
 
 def _radius_loss(first: Data, second: Data, **given: Any) -> float:
@@ -167,7 +157,10 @@ output_perturbation = in_room(
         title="Output perturbation with Laplace noise for the l2 sensitivity",
         reason="independent Laplace noise pays for the l1 distance, up to sqrt(d) times the l2 distance",
         formula="each coordinate of w* plus its own draw of Lap(2 / (epsilon n lambda))",
-        code=Code(_laplace_per_coordinate, _laplace_runs, partial(_loss, norm=1)),
+        code=centred_each(
+            lambda data, weight, **_: _fit(data, weight),
+            lambda data, epsilon, weight: 1.0 / _rate(data, epsilon, weight),
+        ),
         default_pair=([*_IN_THREE, [0.57, 0.57, 0.57, 1]], [*_IN_THREE, [0.57, 0.57, 0.57, -1]]),
     ),
 )
@@ -176,7 +169,7 @@ output_perturbation = in_room(
 # --- normal noise -----------------------------------------------------------------------------------------------
 
 
-def _fit_logistic(data: Data, weight: float) -> Reals:
+def _optimum(data: Data, weight: float, **_: float) -> Reals:
     return classifier([in_unit_ball(record) for record in data], weight, LOGISTIC)
 
 
@@ -184,35 +177,17 @@ def _sigma(data: Data, mu: float, weight: float) -> float:
     return 2.0 / (len(data) * weight * mu)
 
 
-def _normal_law(data: Data, mu: float, weight: float, sigma: Rate = _sigma) -> tuple[Reals, float]:
-    """The optimum, and the standard deviation of the noise around it."""
-    return _fit_logistic(data, weight), sigma(data, mu, weight)
+def _one_draw(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
+    return tuple((_optimum(data, weight) + rng.normal(scale=_sigma(data, mu, weight))).tolist())
 
 
-def _gaussian(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
-    optimum, sigma = _normal_law(data, **given)
-    return tuple(coordinate + rng.normal(scale=sigma) for coordinate in optimum.tolist())
+def _one_draw_runs(data: Data, runs: int, rng: Rng, mu: float, weight: float) -> Reals:
+    return np.asarray((rng.standard_normal(runs) * _sigma(data, mu, weight))[:, None] + _optimum(data, weight))
 
 
-def _one_draw(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
-    optimum, sigma = _normal_law(data, **given)
-    return tuple((optimum + rng.normal(scale=sigma)).tolist())
-
-
-def _gaussian_runs(data: Data, runs: int, rng: Rng, *, shared: bool = False, **given: Any) -> Reals:
-    optimum, sigma = _normal_law(data, **given)
-    noise = rng.standard_normal((1 if shared else len(optimum), runs)) * sigma
-    return np.asarray((noise + optimum[:, None]).T)
-
-
-def _gaussian_loss(first: Data, second: Data, **given: Any) -> float:
-    (one, sigma), (other, _) = (_normal_law(data, **given) for data in (first, second))
-    return float(np.linalg.norm(one - other)) / sigma
-
-
-def _one_draw_loss(first: Data, second: Data, **given: Any) -> float:
-    (one, sigma), (other, _) = (_normal_law(data, **given) for data in (first, second))
-    return math.inf if np.ptp(one - other) > 1e-9 else abs(float(one[0] - other[0])) / sigma
+def _one_draw_loss(first: Data, second: Data, mu: float, weight: float) -> float:
+    moved = _optimum(first, weight) - _optimum(second, weight)
+    return math.inf if np.ptp(moved) > 1e-9 else abs(float(moved[0])) / _sigma(first, mu, weight)
 
 
 gaussian_output_perturbation = in_room(
@@ -227,7 +202,7 @@ gaussian_output_perturbation = in_room(
         "w* = argmin (1/n) sum ln(1 + e^(-y <w, x>)) + (lambda/2) ||w||^2, features scaled to ||x|| <= 1"
     ),
     neighbours=LABELLED,
-    code=Code(_gaussian, _gaussian_runs, _gaussian_loss),
+    code=normal_each(_optimum, _sigma),
     parameters=(
         Parameter("mu", 1.0, "standard deviations", "the claim", validate.positive),
         replace(WEIGHT, default=1.0),
@@ -239,14 +214,12 @@ gaussian_output_perturbation = in_room(
         title="Logistic regression with sigma^2 passed for sigma",
         reason="samplers take the standard deviation: with sigma = 0.2 the noise is five times too little",
         formula="w* plus normal noise with the standard deviation (2 / (n lambda mu))^2 in each coordinate",
-        code=Code(_gaussian, _gaussian_runs, _gaussian_loss).given(
-            sigma=lambda data, mu, weight: _sigma(data, mu, weight) ** 2
-        ),
+        code=normal_each(_optimum, lambda data, mu, weight: _sigma(data, mu, weight) ** 2),
     ),
     one_draw=Twin(
         title="Logistic regression with one draw for all coordinates",
         reason="the difference of two coordinates has no noise at all",
         formula="each coordinate of w* plus the same draw of N(0, sigma^2)",
-        code=Code(_one_draw, partial(_gaussian_runs, shared=True), _one_draw_loss),
+        code=Code(_one_draw, _one_draw_runs, _one_draw_loss),
     ),
 )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -20,11 +19,10 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import NOTES, Data, in_room
-from dpaudit.catalogue.noise import Rng, centred, laplace
+from dpaudit.catalogue.noise import SAME, Rng, centred, laplace, scaled_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 
 SUMS = 5
-_SAME = 1e-9  # sums closer than this are equal
 
 _OTHERS: Data = [[0.2, 0.5], [-0.6, -0.4], [0.5, 0.7], [0.9, 0.8]]
 
@@ -58,59 +56,33 @@ def _exact(records: Data) -> list[float]:
     ]
 
 
-# --- many runs, and the law: the sums of a dataset and the scales of their noise ---------------------------------
-
-Law = tuple[Reals, Reals]
-
-
-def _law(data: Data, epsilon: float, *, scales: tuple[float, ...] = (SUMS,) * SUMS) -> Law:
-    sums = _exact([[clipped(x), clipped(y)] for x, y in data])
-    return np.array(sums), np.array(scales, float) / epsilon
+def _clipped_sums(data: Data, **_: float) -> list[float]:
+    return _exact([[clipped(x), clipped(y)] for x, y in data])
 
 
-def _law_of_data(data: Data, epsilon: float) -> Law:
+def _shared_out(*shares: float) -> Code:
+    """The clipped sums, with noise of so many times 1 / epsilon on each."""
+    return scaled_each(_clipped_sums, lambda data, epsilon: np.array(shares, float) / epsilon)
+
+
+def _scales_of_data(data: Data, epsilon: float) -> Reals:
     bound = float(np.abs(np.asarray(data)).max())
-    return np.array(_exact(data)), SUMS * np.array([1.0, bound, bound, bound**2, bound**2]) / epsilon
-
-
-def _sums(data: Data, rng: Rng, epsilon: float, *, law: Any = _law) -> tuple[float, ...]:
-    sums, scales = law(data, epsilon)
-    return tuple(
-        float(value) + (rng.laplace(scale=scale) if scale else 0.0) for value, scale in zip(sums, scales, strict=True)
-    )
+    return SUMS * np.array([1.0, bound, bound, bound**2, bound**2]) / epsilon
 
 
 def _one_draw(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
     noise = rng.laplace(scale=SUMS / epsilon)
-    return tuple(float(value) + noise for value in _law(data, epsilon)[0])
+    return tuple(float(value) + noise for value in _clipped_sums(data))
 
 
-def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, law: Any = _law, shared: bool = False) -> Reals:
-    sums, scales = law(data, epsilon)
-    noisy = np.empty((SUMS, runs))
-    common = laplace(rng, scales[0], runs) if shared else None
-    for row, value, scale in zip(noisy, sums, scales, strict=True):
-        row[:] = laplace(rng, scale, runs) if common is None else common
-        row += value
-    return noisy.T
-
-
-def _loss(first: Data, second: Data, epsilon: float, *, law: Any = _law) -> float:
-    """Independent coordinates: the losses add up, and where a scale differs or is zero the loss has no end."""
-    (before, scales), (after, others) = law(first, epsilon), law(second, epsilon)
-    moved = np.abs(before - after)
-    if np.any(scales != others) or np.any((scales == 0.0) & (moved > _SAME)):
-        return math.inf
-    return float(np.sum(moved[scales > 0.0] / scales[scales > 0.0]))
+def _one_draw_runs(data: Data, runs: int, rng: Rng, epsilon: float) -> Reals:
+    return laplace(rng, SUMS / epsilon, runs)[:, None] + np.array(_clipped_sums(data))
 
 
 def _one_draw_loss(first: Data, second: Data, epsilon: float) -> float:
-    (before, scales), (after, _) = _law(first, epsilon), _law(second, epsilon)
-    moved = before - after
-    return math.inf if np.ptp(moved) > _SAME else float(abs(moved[0]) / scales[0])
+    moved = np.subtract(_clipped_sums(first), _clipped_sums(second))
+    return math.inf if np.ptp(moved) > SAME else float(abs(moved[0]) / (SUMS / epsilon))
 
-
-_CODE = Code(_sums, _runs, _loss)
 
 regression_from_sums = in_room(
     name="regression_from_sums",
@@ -124,7 +96,7 @@ regression_from_sums = in_room(
         "slope and intercept are computed from the five"
     ),
     neighbours="datasets of which one has a record more",
-    code=_CODE,
+    code=_shared_out(*[SUMS] * SUMS),
     parameters=(EPSILON,),
     promise=pure_if_added_or_removed,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS]),
@@ -133,33 +105,33 @@ regression_from_sums = in_room(
         title="Regression from sums, with noise on all but the sum of squares",
         reason="the sum of squares of x is a statistic of the data as well: released exactly it tells who is there",
         formula="n, sum x, sum y and sum xy, each plus Lap(5 / epsilon), and the exact sum x^2",
-        code=_CODE.given(law=partial(_law, scales=(SUMS, SUMS, SUMS, SUMS, 0))),
+        code=_shared_out(SUMS, SUMS, SUMS, SUMS, 0),
     ),
     exact_count=Twin(
         title="Regression from sums, with the exact number of records",
         reason="where neighbours differ by a record the number of records is private too",
         formula="the exact n, and sum x, sum y, sum xy and sum x^2, each plus Lap(5 / epsilon)",
-        code=_CODE.given(law=partial(_law, scales=(0, SUMS, SUMS, SUMS, SUMS))),
+        code=_shared_out(0, SUMS, SUMS, SUMS, SUMS),
         default_pair=([*_OTHERS, [0.0, 0.0]], [*_OTHERS]),
     ),
     one_draw=Twin(
         title="Regression from sums, with one draw for all five",
         reason="the difference of two sums has no noise at all",
         formula="n, sum x, sum y, sum xy, sum x^2, all plus the same draw of Lap(5 / epsilon)",
-        code=Code(_one_draw, partial(_runs, shared=True), _one_draw_loss),
+        code=Code(_one_draw, _one_draw_runs, _one_draw_loss),
         default_pair=([*_OTHERS, [0.5, 1.0]], [*_OTHERS]),
     ),
     budget_not_split=Twin(
         title="Regression from sums, all of epsilon for each",
         reason="five releases at epsilon each are 5 epsilon together, and one record moves all five",
         formula="n, sum x, sum y, sum xy, sum x^2, each plus its own draw of Lap(1 / epsilon)",
-        code=_CODE.given(law=partial(_law, scales=(1,) * SUMS)),
+        code=_shared_out(*[1] * SUMS),
     ),
     bounds_from_data=Twin(
         title="Regression from sums, clipped to the largest value in the data",
         reason="one far record widens the noise of all sums: how far they scatter tells whether it is there",
         formula="the five sums unclipped, with noise for |x|, |y| <= the largest |x| or |y| in the data",
-        code=_CODE.given(law=_law_of_data),
+        code=scaled_each(lambda data, **_: _exact(data), _scales_of_data),
         default_pair=([*_OTHERS, [6.0, 6.0]], [*_OTHERS]),
     ),
 )

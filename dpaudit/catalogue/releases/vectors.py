@@ -32,7 +32,7 @@ def noise_of(people: int, attributes: int, epsilon: float, delta: float) -> floa
     return 2.0 * math.sqrt(attributes) / (people * gaussian_mu(epsilon, delta))
 
 
-def _average(data: Rows) -> Reals:
+def _average(data: Rows, **_: float) -> Reals:
     return np.asarray(np.clip(np.asarray(data, float), -1.0, 1.0).mean(axis=0))
 
 

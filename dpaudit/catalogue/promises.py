@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from dpaudit import validate
@@ -14,6 +15,7 @@ from dpaudit.mechanisms.importing import import_reference
 
 Named = TypeVar("Named")
 DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+at_least_one = partial(validate.whole, least=1)  # the check of a number of things
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 
 

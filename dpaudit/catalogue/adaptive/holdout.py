@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from dpaudit.catalogue.adaptive.analysts import ANALYST, ANALYSTS, Query, Readin
 from dpaudit.catalogue.adaptive.asked import Both, Chain, Posed, Rules, compared_with, interact, shown, worst
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, doubled
+from dpaudit.catalogue.promises import EPSILON, at_least_one, doubled
 from dpaudit.losses.one_threshold import one_threshold_loss
 from dpaudit.losses.released import no_top_ratio, released_value_ratio
 
@@ -132,7 +132,7 @@ def loss_of(first: Records, second: Records, *, design: Design, **given: Any) ->
 
 THRESHOLD = Parameter("threshold", 0.3, "of the average", "how far holdout and training may differ", validate.real)
 TRAINED = Parameter("trained", 0.2, "records, or an average", "the training set, or each query on it", training_set)
-BUDGET = Parameter("budget", 2, "answers", "the answers of the holdout set", partial(validate.whole, least=1))
+BUDGET = Parameter("budget", 2, "answers", "the answers of the holdout set", at_least_one)
 
 
 def _thresholdout(

@@ -18,13 +18,14 @@ from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.adaptive.analysts import in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.promises import at_least_one
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.comparisons import winning
 from dpaudit.losses.discrete import log_ratios
 
 Sample = Sequence[float]
 
-SIZE = Parameter("size", 2, "samples", "the samples of a subset: ln(n) in the notes", partial(validate.whole, least=1))
+SIZE = Parameter("size", 2, "samples", "the samples of a subset: ln(n) in the notes", at_least_one)
 PER_GROUP = Parameter("per_group", 3, "subsets", "the subsets of a group", partial(validate.whole, least=2))
 BOUND = Parameter("bound", 3.0, "units of a sample", "samples are clipped to [-bound, bound]", validate.positive)
 

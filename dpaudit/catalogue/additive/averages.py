@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import CHEEMA, HAGHTALAB, SARKAR, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred
-from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed, pure_if_replaced
+from dpaudit.catalogue.promises import DMNS, EPSILON, at_least_one, pure_if_added_or_removed, pure_if_replaced
 
 Values = list[float]
 
 LARGEST = Parameter("bound", 100.0, "units of the values", "values are clipped to [0, bound]", validate.positive)
 SIZE = Parameter("bound", 2.0, "units of the values", "values are clipped to [-bound, bound]", validate.positive)
-REACH = Parameter("reach", 100, "units of the values", "L of the notes", partial(validate.whole, least=1))
+REACH = Parameter("reach", 100, "units of the values", "L of the notes", at_least_one)
 STEP = Parameter("step", 10.0, "units of the values", "values are rounded to its multiples", validate.positive)
 
 

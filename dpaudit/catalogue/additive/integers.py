@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,15 @@ from dpaudit.arrays import Integers
 from dpaudit.catalogue.additive.shared import in_room
 from dpaudit.catalogue.entry import Code, Harmless, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, also, doubled, pure, unbounded
+from dpaudit.catalogue.promises import EPSILON, also, at_least_one, doubled, pure, unbounded
 from dpaudit.claims import PureDP
 from dpaudit.losses.counting import geosample_law, geosample_steps
 from dpaudit.losses.discrete import largest_log_ratio
 
 GRS = "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"
 
-WIDTH = Parameter("width", 5, "units of the answer", "the largest noise", partial(validate.whole, least=1))
-LARGEST = Parameter("largest", 10, "people", "counts run from 0 to this", partial(validate.whole, least=1))
+WIDTH = Parameter("width", 5, "units of the answer", "the largest noise", at_least_one)
+LARGEST = Parameter("largest", 10, "people", "counts run from 0 to this", at_least_one)
 
 
 def _stop(epsilon: float, sensitivity: float = 1.0, **_: float) -> float:
@@ -207,7 +206,7 @@ truncated_geometric = in_room(
     ),
     neighbours="counts from 0 to `n` that differ by one",
     code=Code(_truncated, _truncated_runs, _truncated_loss),
-    parameters=(EPSILON, Parameter("n", 5, "people", "counts run from 0 to this", partial(validate.whole, least=1))),
+    parameters=(EPSILON, Parameter("n", 5, "people", "counts run from 0 to this", at_least_one)),
     promise=lambda epsilon, n: PureDP(math.log1p(2.0 ** -geosample_steps(epsilon))),
     default_pair=(1, 0),
 ).with_twins(

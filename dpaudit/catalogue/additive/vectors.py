@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, laplace
-from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed
+from dpaudit.catalogue.promises import DMNS, EPSILON, at_least_one, pure_if_added_or_removed
 from dpaudit.losses.laplace import vector_loss
 
 Answers = list[float]
@@ -22,8 +21,8 @@ Records = list[int]
 TOGETHER = Parameter(
     "sensitivity", 10.0, "units of the answers", "how far one person moves all answers together", validate.positive
 )
-QUERIES = Parameter("queries", 2, "queries", "the yes-or-no questions of a record", partial(validate.whole, least=1))
-CELLS = Parameter("cells", 2, "cells", "the values that a record can have", partial(validate.whole, least=1))
+QUERIES = Parameter("queries", 2, "queries", "the yes-or-no questions of a record", at_least_one)
+CELLS = Parameter("cells", 2, "cells", "the values that a record can have", at_least_one)
 
 
 # --- any m answers --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dpaudit.arrays import Masked, Reals
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.promises import at_least_one
 from dpaudit.claims import PureDP, Relation
 
 Values = list[int]
@@ -145,7 +146,7 @@ noisy_bisection = in_room(
     code=Code(_noisy_bisection, _bisection_runs, _bisection_loss),
     parameters=(
         Parameter("epsilon", 1.0, "nats", "the claim on all answers together", validate.positive),
-        Parameter("steps", 3, "questions", "how many are asked", partial(validate.whole, least=1)),
+        Parameter("steps", 3, "questions", "how many are asked", at_least_one),
     ),
     promise=lambda epsilon, steps: PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE),
     default_pair=([0, 0, 7, 7], [0, 0, 0, 7, 7]),

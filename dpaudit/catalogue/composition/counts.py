@@ -16,7 +16,7 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, laplace, normal_each, scaled_each
-from dpaudit.catalogue.promises import DMNS, also, approximate, pure
+from dpaudit.catalogue.promises import DMNS, also, approximate, at_least_one, pure
 from dpaudit.claims import GaussianDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
@@ -213,7 +213,7 @@ averaged_count = in_room(
     formula="the mean of k releases, each the count plus its own draw of Lap(k / epsilon)",
     neighbours="counts at most 1 apart",
     code=Code(_averaged_count, _averaged_runs, _averaged_loss),
-    parameters=(EPSILON, Parameter("k", 2, "releases", "how many are averaged", partial(validate.whole, least=1))),
+    parameters=(EPSILON, Parameter("k", 2, "releases", "how many are averaged", at_least_one)),
     default_pair=(10, 9),
 ).with_twins(
     each_at_full_budget=Twin(

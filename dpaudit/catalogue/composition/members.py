@@ -7,12 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred, centred_each
-from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON, at_least_one, pure_if_added_or_removed, pure_if_replaced
 
 Members = list[list[int]]
 
@@ -76,7 +75,7 @@ parallel_counts = in_room(
     formula="each member counts in the first part on his list; every count plus its own draw of Lap(1 / epsilon)",
     neighbours="lists of members, one of them added or removed; a member is the list of the parts he belongs to",
     code=_parallel(overlap=False),
-    parameters=(EPSILON, Parameter("parts", 3, "parts", "how many there are", partial(validate.whole, least=1))),
+    parameters=(EPSILON, Parameter("parts", 3, "parts", "how many there are", at_least_one)),
     promise=pure_if_added_or_removed,
     default_pair=([[0], [1], [2], [0, 1]], [[0], [1], [2]]),
 ).with_twins(
@@ -123,7 +122,7 @@ group_count = in_room(
     code=_group(),
     parameters=(
         EPSILON,
-        Parameter("size", 3, "people", "the most that a household counts for", partial(validate.whole, least=1)),
+        Parameter("size", 3, "people", "the most that a household counts for", at_least_one),
     ),
     promise=pure_if_added_or_removed,
     default_pair=([2, 1, 3, 3], [2, 1, 3]),
@@ -162,7 +161,7 @@ replaced_histogram = in_room(
     formula="the number of records of each value plus its own draw of Lap(2 / epsilon)",
     neighbours="lists of values in 0, ..., bins - 1, one of them replaced by another",
     code=_bins(2.0),
-    parameters=(EPSILON, Parameter("bins", 3, "values", "how many there are", partial(validate.whole, least=1))),
+    parameters=(EPSILON, Parameter("bins", 3, "values", "how many there are", at_least_one)),
     promise=pure_if_replaced,
     default_pair=([0, 0, 1, 2], [0, 1, 1, 2]),
 ).with_twins(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 
-from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, laplace
-from dpaudit.catalogue.promises import EPSILON, unbounded
+from dpaudit.catalogue.promises import EPSILON, at_least_one, unbounded
 from dpaudit.losses.discrete import largest_log_ratio
 
 PAPER = "Dwork & Roth 2014, The algorithmic foundations of differential privacy, proposition 2.1"
@@ -165,7 +163,7 @@ rounded_count = in_room(
     code=Code(_rounded_count, _rounded_runs, _count_loss),
     parameters=(
         EPSILON,
-        Parameter("least", 5, "people", "smaller noisy counts are given as 0", partial(validate.whole, least=1)),
+        Parameter("least", 5, "people", "smaller noisy counts are given as 0", at_least_one),
     ),
     default_pair=(10, 9),
 ).with_twins(

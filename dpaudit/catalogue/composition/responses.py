@@ -12,6 +12,7 @@ from dpaudit.arrays import Bits
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
+from dpaudit.catalogue.promises import at_least_one
 from dpaudit.claims import ApproximateDP, PureDP, Relation, compose_optimal
 from dpaudit.losses.composing import advanced, advanced_sharper, responses
 from dpaudit.losses.discrete import epsilon_of
@@ -64,7 +65,7 @@ repeated_response = in_room(
     code=Code(_repeated_response, _repeated_response_runs, _repeated_response_loss),
     parameters=(
         Parameter("epsilon", 0.25, "nats", "the loss of one response", validate.positive),
-        Parameter("k", 10, "responses", "how many there are", partial(validate.whole, least=1)),
+        Parameter("k", 10, "responses", "how many there are", at_least_one),
         Parameter("delta", 0.2, "probability", "of the claim; not used by the basic bound", validate.open_probability),
         Parameter(
             "bound", "basic", "word", f"the claim: one of {', '.join(BOUNDS)}", partial(validate.one_of, known=BOUNDS)
@@ -134,7 +135,7 @@ leaky_responses = in_room(
     parameters=(
         Parameter("epsilon", 2.0, "nats", "the claim on all responses together", validate.positive),
         Parameter("delta", 0.05, "probability", "the additive part of that claim", validate.open_probability),
-        Parameter("k", 4, "responses", "how many there are", partial(validate.whole, least=1)),
+        Parameter("k", 4, "responses", "how many there are", at_least_one),
     ),
     promise=lambda epsilon, delta, k: ApproximateDP(epsilon, delta, Relation.LOCAL),
     default_pair=(0, 1),

@@ -12,7 +12,7 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import unbounded
+from dpaudit.catalogue.promises import at_least_one, unbounded
 from dpaudit.claims import PureDP, Relation
 
 
@@ -81,7 +81,7 @@ sampled_counts = in_room(
     parameters=(
         Parameter("epsilon", 2.0, "nats", "the loss of one count without sampling", validate.positive),
         Parameter("rate", 0.1, "probability", "that a person is in the sample", validate.open_probability),
-        Parameter("k", 2, "counts", "how many are released", partial(validate.whole, least=1)),
+        Parameter("k", 2, "counts", "how many are released", at_least_one),
     ),
     promise=lambda epsilon, rate, k: PureDP(k * math.log1p(rate * math.expm1(epsilon)), Relation.ADD_OR_REMOVE_ONE),
     default_pair=(1, 0),

@@ -23,14 +23,14 @@ from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.learners import LEARNER, LEARNERS, Asking, Query, following, learned, named
 from dpaudit.catalogue.learning.output_noise import in_room
 from dpaudit.catalogue.noise import Rng, centred_each
-from dpaudit.catalogue.promises import EPSILON, doubled
+from dpaudit.catalogue.promises import EPSILON, at_least_one, doubled
 from dpaudit.losses.discrete import largest_log_ratio
 
 Data = list[list[int]]
 
 HAGHTALAB = "Haghtalab 2020, notes 000, 'Privacy-preserving PAC Learning', theorem 3.2"
 BLUM = "Blum, Dwork, McSherry & Nissim 2005, Practical privacy: the SuLQ framework"
-BITS = Parameter("bits", 2, "bits", "of x: the domain holds 2^bits values", partial(validate.whole, least=1))
+BITS = Parameter("bits", 2, "bits", "of x: the domain holds 2^bits values", at_least_one)
 TOLERANCE = Parameter(
     "tolerance", 0.1, "share of records", "tau, how far from the truth an answer may be", validate.open_probability
 )

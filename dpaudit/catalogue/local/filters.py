@@ -14,6 +14,7 @@ from dpaudit.arrays import Bits, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.local.values import in_room
 from dpaudit.catalogue.noise import Rng
+from dpaudit.catalogue.promises import at_least_one
 from dpaudit.claims import PureDP, Relation
 
 _WORD = 0xFFFFFFFF
@@ -64,9 +65,7 @@ def _parameters(f: float, bits: int, hashes: int) -> tuple[Parameter, ...]:
     return (
         Parameter("f", f, "probability", "that a bit of the filter is replaced by a coin", validate.open_probability),
         Parameter("bits", bits, "bits", "the length of the filter", partial(validate.whole, least=2)),
-        Parameter(
-            "hashes", hashes, "functions", "how many bits a value sets at most", partial(validate.whole, least=1)
-        ),
+        Parameter("hashes", hashes, "functions", "how many bits a value sets at most", at_least_one),
     )
 
 
@@ -172,7 +171,7 @@ Q = Parameter(
 P = Parameter(
     "p", 0.25, "probability", "that a bit is reported as 1 where the permanent one is 0", validate.probability
 )
-REPORTS = Parameter("reports", 4, "reports", "how often the same person reports", partial(validate.whole, least=1))
+REPORTS = Parameter("reports", 4, "reports", "how often the same person reports", at_least_one)
 
 
 def _rappor(data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int) -> Report:

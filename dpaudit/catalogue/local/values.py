@@ -12,7 +12,7 @@ from dpaudit import validate
 from dpaudit.arrays import Bits, Places
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure_if_local, unbounded
+from dpaudit.catalogue.promises import EPSILON, at_least_one, pure_if_local, unbounded
 from dpaudit.claims import PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.discrete import largest_log_ratio
@@ -128,7 +128,7 @@ k_randomised_response = in_room(
 
 # --- subset selection ---------------------------------------------------------------------------------------------
 
-SIZE = Parameter("size", 2, "values", "how many values a report holds, less than k", partial(validate.whole, least=1))
+SIZE = Parameter("size", 2, "values", "how many values a report holds, less than k", at_least_one)
 SIX = Parameter("k", 6, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
 
 

@@ -12,7 +12,7 @@ from dpaudit import validate
 from dpaudit.arrays import Integers, Masked, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred_each
-from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
+from dpaudit.catalogue.promises import EPSILON, at_least_one, pure_if_added_or_removed
 from dpaudit.catalogue.releases.fixed import exact, in_room
 from dpaudit.losses.counting import random_rounding_loss, rounded_noise_loss
 from dpaudit.losses.laplace import vector_loss
@@ -175,9 +175,7 @@ noisy_counts = in_room(
         reason="the counts shown are exact, and a count of 5 disappears when one person leaves",
         formula="every count of at least `least`; nothing for the others",
         code=exact(_small_cells_left_out, places=len(CELLS)),
-        parameters=(
-            Parameter("least", 5, "people", "the smallest count that is shown", partial(validate.whole, least=1)),
-        ),
+        parameters=(Parameter("least", 5, "people", "the smallest count that is shown", at_least_one),),
         default_pair=(_ALL, _people(3, 6, 4, 4, 1, 4)),
     ),
     small_groups_left_out=Twin(
@@ -185,7 +183,7 @@ noisy_counts = in_room(
         reason="a group of k people disappears when one of them leaves, and the groups shown are exact",
         formula="the exact counts of every area that has at least `least` people",
         code=exact(_small_groups_left_out, places=len(CELLS)),
-        parameters=(Parameter("least", 5, "people", "k, the smallest group", partial(validate.whole, least=1)),),
+        parameters=(Parameter("least", 5, "people", "k, the smallest group", at_least_one),),
         default_pair=(_ALL, _people(3, 6, 5, 4, 1, 3)),
     ),
     bounded_noise=Twin(
@@ -193,7 +191,7 @@ noisy_counts = in_room(
         reason="the noise ends: a fifth of the outputs of one dataset cannot come from the other",
         formula="every count plus a whole number drawn uniformly from -most, ..., most",
         code=Code(_bounded_noise, _bounded_noise_runs, _EXACT.loss),
-        parameters=(Parameter("most", 2, "people", "the largest noise", partial(validate.whole, least=1)),),
+        parameters=(Parameter("most", 2, "people", "the largest noise", at_least_one),),
     ),
     swapped=Twin(
         title="Counts after random swapping of records between areas",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each
-from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.promises import EPSILON, at_least_one
 from dpaudit.catalogue.releases.fixed import exact, in_room
 
 Bits = Sequence[int]
 
-QUERIES = Parameter("queries", 6, "queries", "how many subsets are counted", partial(validate.whole, least=1))
+QUERIES = Parameter("queries", 6, "queries", "how many subsets are counted", at_least_one)
 DINUR = "Dinur & Nissim 2003, Revealing information while preserving privacy"
 
 

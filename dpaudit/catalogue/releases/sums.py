@@ -12,7 +12,7 @@ from dpaudit import validate
 from dpaudit.arrays import Masked
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, centred, centred_each
-from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed
+from dpaudit.catalogue.promises import DMNS, EPSILON, at_least_one, pure_if_added_or_removed
 from dpaudit.catalogue.releases.fixed import exact, in_room
 
 Values = Sequence[float]
@@ -57,7 +57,7 @@ def _refused_noisy_loss(first: Values, second: Values, epsilon: float, cap: floa
 
 
 _SALARIES = [4, 6, 3, 7, 10]
-_LEAST = Parameter("least", 5, "people", "a query about fewer is refused", partial(validate.whole, least=1))
+_LEAST = Parameter("least", 5, "people", "a query about fewer is refused", at_least_one)
 
 noisy_sum = in_room(
     name="noisy_sum",

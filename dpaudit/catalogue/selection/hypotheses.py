@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.selection.races import by_law, chosen, compared, in_room, pick, with_values
+from dpaudit.catalogue.selection.races import by_law, in_room, pick, told_exactly
 from dpaudit.losses.selecting import exponential
 
 Records = list[int]
@@ -91,21 +91,6 @@ def _minimiser_loss(first: Records, second: Records, epsilon: float) -> float:
     return 0.0 if _best(first) == _best(second) else math.inf
 
 
-def _loss_released(data: Records, rng: Rng, epsilon: float) -> dict[int, float]:
-    winner = _learning(data, rng, epsilon)
-    return {winner: _average(data, winner)}
-
-
-def _loss_released_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Masked:
-    winner = chosen(_law(data, epsilon), runs, rng)
-    return with_values(winner, average_losses(data)[winner], 3)
-
-
-def _loss_released_loss(first: Records, second: Records, epsilon: float) -> float:
-    same = np.allclose(average_losses(first), average_losses(second), atol=1e-12)
-    return compared(_law)(first, second, epsilon=epsilon) if same else math.inf
-
-
 exponential_mechanism_learning = in_room(
     name="exponential_mechanism_learning",
     title="Learning by the exponential mechanism",
@@ -139,7 +124,7 @@ exponential_mechanism_learning = in_room(
         title="Learning by the exponential mechanism, with the training loss of the hypothesis",
         reason="the average loss is released without noise: where it moved, no output is common to both datasets",
         formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), and its average loss, -u(h)",
-        code=Code(_loss_released, _loss_released_runs, _loss_released_loss),
+        code=told_exactly(_learning, _law, average_losses),
     ),
     regularised=Harmless(
         title="Learning by the exponential mechanism with a penalty on hypotheses",

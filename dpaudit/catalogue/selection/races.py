@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,24 @@ def compared(law: Law) -> Loss:
 def by_law(program: Program, law: Law) -> Code:
     """A choice by its law: many are drawn from it, and the loss is that of its probabilities."""
     return Code(program, lambda data, runs, rng, **given: chosen(law(data, **given), runs, rng), compared(law))
+
+
+def told_exactly(pick_one: Program, law: Law, values: Callable[[Any], Reals]) -> Code:
+    """A choice by its law with the exact value of the winner: its loss has no end where the values differ."""
+
+    def program(data: Any, rng: Rng, **given: Any) -> dict[int, float]:
+        winner = pick_one(data, rng, **given)
+        return {winner: float(values(data)[winner])}
+
+    def sampler(data: Any, runs: int, rng: Rng, **given: Any) -> Masked:
+        winner = chosen(law(data, **given), runs, rng)
+        return with_values(winner, values(data)[winner], len(values(data)))
+
+    def loss(first: Any, second: Any, **given: Any) -> float:
+        same = np.allclose(values(first), values(second), rtol=0.0, atol=1e-12)
+        return compared(law)(first, second, **given) if same else math.inf
+
+    return Code(program, sampler, loss)
 
 
 def rate(units: float) -> Callable[..., float]:

@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.arrays import Masked, Reals
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
-from dpaudit.catalogue.selection.races import by_law, chosen, in_room, of_answers, pick, rate, with_values
+from dpaudit.catalogue.promises import EPSILON, at_least_one, pure_if_added_or_removed
+from dpaudit.catalogue.selection.races import by_law, in_room, of_answers, pick, rate, told_exactly
 from dpaudit.losses.selecting import exponential
 
 Utilities = list[float]
@@ -28,7 +28,7 @@ LIMIT = Parameter(
 )
 TOO_LOW = Parameter("too_low", 4.0, "units of utility", "the cost of each unit below the count", validate.positive)
 TOO_HIGH = Parameter("too_high", 1.0, "units of utility", "the cost of each unit above the count", validate.positive)
-TOP = Parameter("top", 10, "units of the count", "the largest candidate", partial(validate.whole, least=1))
+TOP = Parameter("top", 10, "units of the count", "the largest candidate", at_least_one)
 
 
 # --- the utilities are given --------------------------------------------------------------------------------------
@@ -43,20 +43,6 @@ _LAW = of_answers(exponential, rate(0.5))
 
 def _factor_two_missing(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
     return pick([epsilon * utility / sensitivity for utility in data], rng)
-
-
-def _utility_released(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
-    winner = _exponential(data, rng, epsilon, sensitivity)
-    return {winner: float(data[winner])}
-
-
-def _utility_released_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Masked:
-    winner = chosen(_LAW(data, epsilon=epsilon, sensitivity=sensitivity), runs, rng)
-    return with_values(winner, np.asarray(data, float)[winner], len(data))
-
-
-def _utility_released_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float) -> float:
-    return 0.0 if list(first) == list(second) else math.inf
 
 
 def _powers_of_two(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
@@ -87,7 +73,7 @@ exponential_mechanism = in_room(
         title="The exponential mechanism with the exact utility of the winner",
         reason="the utility is released without noise: where it moved, the two datasets have no output in common",
         formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), and u(r)",
-        code=Code(_utility_released, _utility_released_runs, _utility_released_loss),
+        code=told_exactly(_exponential, _LAW, lambda data: np.asarray(data, float)),
         default_pair=([0, 1, 2], [0, 1, 3]),
     ),
     powers_of_two=Harmless(
@@ -188,9 +174,7 @@ most_common = in_room(
 
 Records = list[int]
 
-LARGEST = Parameter(
-    "top", 9, "units of the records", "the largest value; the least is 0", partial(validate.whole, least=1)
-)
+LARGEST = Parameter("top", 9, "units of the records", "the largest value; the least is 0", at_least_one)
 
 
 def _imbalance(data: Records, value: int) -> int:
@@ -294,7 +278,7 @@ private_median = in_room(
         reason="after a few steps the law still depends on the start, and the start is the exact median",
         formula="`steps` Metropolis steps of +1 or -1 towards the private median, from the exact one",
         code=by_law(_unmixed_chain, _chain_law),
-        parameters=(Parameter("steps", 12, "steps", "how long the chain runs", partial(validate.whole, least=1)),),
+        parameters=(Parameter("steps", 12, "steps", "how long the chain runs", at_least_one),),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
     ),
 )

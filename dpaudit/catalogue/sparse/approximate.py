@@ -7,12 +7,12 @@ from functools import partial
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Harmless, Parameter, Source, Twin
-from dpaudit.catalogue.promises import approximate
+from dpaudit.catalogue.promises import approximate, at_least_one
 from dpaudit.catalogue.sparse.common import BASSI, BOOK, THRESHOLD, in_room
 from dpaudit.catalogue.sparse.losses import bits_loss_at, by_rule
 from dpaudit.catalogue.sparse.runs import Rule
 
-TOPS = Parameter("c", 3, "answers", "the tops after which a run halts", partial(validate.whole, least=1))
+TOPS = Parameter("c", 3, "answers", "the tops after which a run halts", at_least_one)
 DELTA = Parameter("delta", 1e-6, "probability", "the claim", validate.open_probability)
 
 
@@ -25,14 +25,9 @@ def noise_level(epsilon: float, c: int, delta: float) -> float:
     return 2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)) / epsilon
 
 
-def _noises(epsilon: float, c: int, delta: float) -> tuple[float, float]:
-    sigma = noise_level(epsilon, c, delta)
-    return sigma, 2.0 * sigma
-
-
-def _inverted_noises(epsilon: float, c: int, delta: float) -> tuple[float, float]:
-    sigma = 1.0 / noise_level(epsilon, c, delta)
-    return sigma, 2.0 * sigma
+def _noises(inverted: bool = False, **given: float) -> tuple[float, float]:
+    sigma = noise_level(**given)
+    return (1.0 / sigma, 2.0 / sigma) if inverted else (sigma, 2.0 * sigma)
 
 
 _by_rule = partial(by_rule, loss=bits_loss_at)
@@ -56,7 +51,7 @@ sparse_approximate = in_room(
         title="Sparse with the noise of advanced composition upside down",
         reason="the fraction is turned over: noise that shrinks as c grows and as epsilon shrinks hides nothing",
         formula="as this Sparse, with sigma = epsilon / (2 sqrt(2 c ln(1 / delta)))",
-        code=_by_rule(Rule(_inverted_noises)),
+        code=_by_rule(Rule(partial(_noises, inverted=True))),
     ),
     no_query_noise=Twin(
         title="Sparse with the noise of advanced composition on the threshold alone",

@@ -6,7 +6,7 @@ from functools import partial
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter
-from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.promises import EPSILON, at_least_one, pure
 
 TOP, BOTTOM = 1, 0
 
@@ -16,7 +16,7 @@ LYU = "Lyu, Su & Li 2017, Understanding the sparse vector technique for differen
 NEIGHBOURS = "vectors of answers that each move by at most 1, in any direction"
 
 THRESHOLD = Parameter("threshold", 0.0, "units of the answers", "what the answers are compared with", validate.real)
-TOPS = Parameter("c", 2, "answers", "the tops after which a run halts", partial(validate.whole, least=1))
+TOPS = Parameter("c", 2, "answers", "the tops after which a run halts", at_least_one)
 
 in_room = partial(
     Entry,

@@ -17,15 +17,10 @@ from dpaudit.catalogue.sparse.runs import Answers, Rule, Scales, compared_values
 from dpaudit.losses.released import one_threshold_values_loss
 
 
-def _allocated(epsilon: float, c: int) -> tuple[float, float]:
-    """The parts of epsilon for the threshold and for the tops, as 1 to (2 c)^(2/3)."""
-    for_threshold = epsilon / (1.0 + (2.0 * c) ** (2.0 / 3.0))
-    return for_threshold, epsilon - for_threshold
-
-
 def _allocated_noises(epsilon: float, c: int, *, per_top: float) -> Scales:
-    for_threshold, for_tops = _allocated(epsilon, c)
-    return 1.0 / for_threshold, per_top * c / for_tops
+    """Epsilon is divided between the threshold and the tops, as 1 to (2 c)^(2/3)."""
+    for_threshold = epsilon / (1.0 + (2.0 * c) ** (2.0 / 3.0))
+    return 1.0 / for_threshold, per_top * c / (epsilon - for_threshold)
 
 
 ONE = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 * c / epsilon), "once")

@@ -9,7 +9,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.promises import EPSILON, at_least_one
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, LYU, TOP, in_room
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.restarted import RIGHT
@@ -66,7 +66,7 @@ sparse_thresholds = in_room(
     parameters=(
         EPSILON,
         Parameter("thresholds", [0, 10] * 8, "units of the answers", "what each answer is compared with", _reals),
-        Parameter("c", 1, "answers", "the tops after which a run halts", partial(validate.whole, least=1)),
+        Parameter("c", 1, "answers", "the tops after which a run halts", at_least_one),
     ),
     default_pair=([1, 11] * 7 + [1, 9], [2, 12] * 7 + [2, 8]),
 ).with_twins(

@@ -16,7 +16,7 @@ from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.sgd import LAST, LEARNING_RATE, NOISE, NOTES, PENALTY, STEPS
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, coded, mean, planned, unclipped_total
 from dpaudit.catalogue.learning.output_noise import in_room
-from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.promises import EPSILON, at_least_one
 from dpaudit.claims import GaussianDP, Relation
 
 CLIP = Parameter("clip", 3.0, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive)
@@ -175,9 +175,7 @@ dp_gradient_descent_iterates = in_room(
         reason="a seed that is computed from the data gives one record more other noise: no output belongs to both",
         formula="the generator of the noise is seeded with the number of records and one of `seeds` numbers",
         code=coded(programs.seeded_by_the_data, many.seeded, losses.seeded_mu),
-        parameters=(
-            Parameter("seeds", 8, "seeds", "the experiments it is repeated for", partial(validate.whole, least=1)),
-        ),
+        parameters=(Parameter("seeds", 8, "seeds", "the experiments it is repeated for", at_least_one),),
     ),
     update_clipped=Twin(
         title="DP gradient descent that clips the step, learning rate included",

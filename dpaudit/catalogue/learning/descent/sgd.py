@@ -19,7 +19,7 @@ from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, coded, last
 from dpaudit.catalogue.learning.output_noise import in_room
-from dpaudit.catalogue.promises import also
+from dpaudit.catalogue.promises import also, at_least_one
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.distribution import (
     ALONE,
@@ -40,7 +40,7 @@ NOISE = Parameter(
 )
 LEARNING_RATE = Parameter("learning_rate", 0.5, "1", "how far a step goes", validate.positive)
 PENALTY = Parameter("penalty", 0.0, "1", "the weight of the regulariser |w|^2 / 2", validate.not_negative)
-STEPS = Parameter("steps", 4, "steps", "T, after which it ends", partial(validate.whole, least=1))
+STEPS = Parameter("steps", 4, "steps", "T, after which it ends", at_least_one)
 PARAMETERS = (
     replace(NOISE, default=1.0),
     Parameter("clip", 0.1, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive),
@@ -52,7 +52,7 @@ PARAMETERS = (
         2,
         "records",
         "what the sum is divided by: the expected size, public, whatever the data",
-        partial(validate.whole, least=1),
+        at_least_one,
     ),
     Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability),
 )
@@ -155,7 +155,7 @@ dp_sgd_iterates = in_room(
 
 
 _NOISE, _CLIP, _LEARNING_RATE, _STEPS, _, _BATCH, _DELTA = PARAMETERS
-RECORDS = Parameter("records", 6, "records", "n, which is public", partial(validate.whole, least=1))
+RECORDS = Parameter("records", 6, "records", "n, which is public", at_least_one)
 _DRAWN = (RECORDS, replace(_BATCH, default=3))
 ALIKE: Data = [[[1.0, 0.0], 0.0]] * 5
 

@@ -112,6 +112,29 @@ def scaled_each(centres: Of, scales: Of, loss: Loss | None = None) -> Code:
     return Code(run, sampler, loss or exact)
 
 
+def one_draw(centres: Of, scale: Of, *, normal: bool = False) -> Code:
+    """One draw of noise around all numbers of a vector: their differences are exact, which is the mistake.
+
+    It is Laplace noise of this scale, or normal noise with this sigma, and the loss then is mu.
+    """
+
+    def run(data: Any, rng: Rng, **given: Any) -> tuple[float, ...]:
+        noise = (rng.normal if normal else rng.laplace)(scale=scale(data, **given))
+        return tuple(float(centre) + noise for centre in centres(data, **given))
+
+    def sampler(data: Any, runs: int, rng: Rng, **given: Any) -> Reals:
+        width = scale(data, **given)
+        noise = rng.standard_normal(runs) * width if normal else laplace(rng, width, runs)
+        return np.asarray(noise[:, None] + np.asarray(centres(data, **given), float))
+
+    def exact(first: Any, second: Any, **given: Any) -> float:
+        """Only a move of all numbers together is hidden."""
+        moved = np.subtract(centres(first, **given), centres(second, **given))
+        return math.inf if np.ptp(moved) > SAME else float(abs(moved[0])) / scale(first, **given)
+
+    return Code(run, sampler, exact)
+
+
 def normal_each(centres: Of, sigma: Of, program: Program | None = None) -> Code:
     """Normal noise of one public sigma around each number of a vector.
 

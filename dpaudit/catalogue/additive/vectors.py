@@ -10,7 +10,7 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, centred_each, laplace
+from dpaudit.catalogue.noise import Rng, centred_each, laplace, one_draw
 from dpaudit.catalogue.promises import DMNS, EPSILON, at_least_one, pure_if_added_or_removed
 from dpaudit.losses.laplace import vector_loss
 
@@ -109,22 +109,6 @@ def _counts(data: Records, cells: int, **_: float) -> Reals:
     return np.array([data.count(cell) for cell in range(cells)], float)
 
 
-def _shared_noise(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
-    noise = rng.laplace(scale=1.0 / epsilon)
-    return tuple(data.count(cell) + noise for cell in range(cells))
-
-
-def _shared_noise_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Reals:
-    noise = laplace(rng, 1.0 / epsilon, runs)
-    return np.asarray(noise[:, None] + _counts(data, cells))
-
-
-def _shared_noise_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
-    """Differences of cells are exact: only a move of all cells together is hidden by the noise."""
-    moves = np.unique(_counts(first, cells) - _counts(second, cells))
-    return epsilon * abs(float(moves[0])) if len(moves) == 1 else math.inf
-
-
 histogram = in_room(
     name="histogram",
     title="Laplace noise on the counts of a histogram",
@@ -140,7 +124,7 @@ histogram = in_room(
         title="One draw of noise for all cells",
         reason="the noise cancels in the difference of two cells, which is then exact",
         formula="for each cell the number of records in it, plus the same draw of Lap(1 / epsilon)",
-        code=Code(_shared_noise, _shared_noise_runs, _shared_noise_loss),
+        code=one_draw(_counts, lambda data, epsilon, cells: 1.0 / epsilon),
     ),
     sensitivity_of_m=Harmless(
         title="Disjoint cells with the noise of m overlapping queries",

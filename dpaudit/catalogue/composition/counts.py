@@ -15,7 +15,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
-from dpaudit.catalogue.noise import Rng, around, laplace, normal_each, scaled_each
+from dpaudit.catalogue.noise import Rng, around, laplace, normal_each, one_draw, scaled_each
 from dpaudit.catalogue.promises import DMNS, also, approximate, at_least_one, pure
 from dpaudit.claims import GaussianDP
 from dpaudit.errors import InvalidSpec
@@ -41,21 +41,6 @@ def _as_they_are(data: list[float], **_: float) -> list[float]:
 # --- the budget divided by the number of counts ---------------------------------------------------------------
 
 
-def _noise_reused(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    noise = rng.laplace(scale=len(data) / epsilon)
-    return tuple(count + noise for count in data)
-
-
-def _noise_reused_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Reals:
-    noise = laplace(rng, len(data) / epsilon, runs)
-    return np.stack([noise + count for count in data]).T
-
-
-def _noise_reused_loss(first: Counts, second: Counts, epsilon: float) -> float:
-    moves = np.subtract(first, second)
-    return math.inf if np.ptp(moves) else epsilon * abs(float(moves[0])) / len(first)
-
-
 composed_counts = in_room(
     name="composed_counts",
     title="k noisy counts, the budget divided by k",
@@ -71,7 +56,7 @@ composed_counts = in_room(
         title="k noisy counts with one draw of noise",
         reason="the noise cancels in the difference of two counts, which so is published exactly",
         formula="one draw of Lap(k / epsilon), added to each of the k counts",
-        code=Code(_noise_reused, _noise_reused_runs, _noise_reused_loss),
+        code=one_draw(_as_they_are, lambda data, epsilon: len(data) / epsilon),
         default_pair=([10, 10], [10, 9]),
     ),
     uncoordinated=Twin(

@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, centred_each, normal_each
+from dpaudit.catalogue.noise import Rng, centred_each, normal_each, one_draw
 from dpaudit.catalogue.optimum import CMS, HUBER_HINGE, LOGISTIC, WEIGHT, classifier, in_unit_ball
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.claims import GaussianDP, Relation
@@ -177,19 +177,6 @@ def _sigma(data: Data, mu: float, weight: float) -> float:
     return 2.0 / (len(data) * weight * mu)
 
 
-def _one_draw(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
-    return tuple((_optimum(data, weight) + rng.normal(scale=_sigma(data, mu, weight))).tolist())
-
-
-def _one_draw_runs(data: Data, runs: int, rng: Rng, mu: float, weight: float) -> Reals:
-    return np.asarray((rng.standard_normal(runs) * _sigma(data, mu, weight))[:, None] + _optimum(data, weight))
-
-
-def _one_draw_loss(first: Data, second: Data, mu: float, weight: float) -> float:
-    moved = _optimum(first, weight) - _optimum(second, weight)
-    return math.inf if np.ptp(moved) > 1e-9 else abs(float(moved[0])) / _sigma(first, mu, weight)
-
-
 gaussian_output_perturbation = in_room(
     name="gaussian_output_perturbation",
     title="Output perturbation of logistic regression, normal noise",
@@ -220,6 +207,6 @@ gaussian_output_perturbation = in_room(
         title="Logistic regression with one draw for all coordinates",
         reason="the difference of two coordinates has no noise at all",
         formula="each coordinate of w* plus the same draw of N(0, sigma^2)",
-        code=Code(_one_draw, _one_draw_runs, _one_draw_loss),
+        code=one_draw(_optimum, _sigma, normal=True),
     ),
 )

@@ -19,7 +19,7 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import NOTES, Data, in_room
-from dpaudit.catalogue.noise import SAME, Rng, centred, laplace, scaled_each
+from dpaudit.catalogue.noise import Rng, centred, one_draw, scaled_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 
 SUMS = 5
@@ -70,20 +70,6 @@ def _scales_of_data(data: Data, epsilon: float) -> Reals:
     return SUMS * np.array([1.0, bound, bound, bound**2, bound**2]) / epsilon
 
 
-def _one_draw(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    noise = rng.laplace(scale=SUMS / epsilon)
-    return tuple(float(value) + noise for value in _clipped_sums(data))
-
-
-def _one_draw_runs(data: Data, runs: int, rng: Rng, epsilon: float) -> Reals:
-    return laplace(rng, SUMS / epsilon, runs)[:, None] + np.array(_clipped_sums(data))
-
-
-def _one_draw_loss(first: Data, second: Data, epsilon: float) -> float:
-    moved = np.subtract(_clipped_sums(first), _clipped_sums(second))
-    return math.inf if np.ptp(moved) > SAME else float(abs(moved[0]) / (SUMS / epsilon))
-
-
 regression_from_sums = in_room(
     name="regression_from_sums",
     title="Linear regression from noisy sufficient statistics",
@@ -118,7 +104,7 @@ regression_from_sums = in_room(
         title="Regression from sums, with one draw for all five",
         reason="the difference of two sums has no noise at all",
         formula="n, sum x, sum y, sum xy, sum x^2, all plus the same draw of Lap(5 / epsilon)",
-        code=Code(_one_draw, _one_draw_runs, _one_draw_loss),
+        code=one_draw(_clipped_sums, lambda data, epsilon: SUMS / epsilon),
         default_pair=([*_OTHERS, [0.5, 1.0]], [*_OTHERS]),
     ),
     budget_not_split=Twin(

@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Bits, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
-from dpaudit.catalogue.local.values import in_room
+from dpaudit.catalogue.local.values import in_room, told
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import at_least_one
 from dpaudit.claims import PureDP, Relation
@@ -103,16 +103,8 @@ def _rappor_one_time(data: int, rng: Rng, f: float, bits: int, hashes: int) -> R
     return tuple(_permanent(bit, rng, f) for bit in filter_of(data, bits, hashes))
 
 
-def _told(code: list[int], runs: int, rng: Rng, one: float, zero: float) -> Bits:
-    """Independent bits (bit, run): 1 with probability `one` where the code has a 1, `zero` where it has a 0."""
-    report = np.empty((len(code), runs), np.bool_)
-    for row, bit in zip(report, code, strict=True):
-        np.less(rng.random(runs), one if bit else zero, out=row)
-    return report.view(np.int8)
-
-
 def _rappor_one_time_runs(data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int) -> Bits:
-    return _told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).T
+    return told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).T
 
 
 def _rappor_one_time_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
@@ -129,7 +121,7 @@ def _only_set_bits(data: int, rng: Rng, f: float, bits: int, hashes: int) -> Rep
 
 
 def _only_set_bits_runs(data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int) -> Bits:
-    return _told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, 0.0).T
+    return told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, 0.0).T
 
 
 def _only_set_bits_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
@@ -183,8 +175,8 @@ def _rappor_runs(
     data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
 ) -> Bits:
     if reports == 1:  # of the two steps only what comes out counts
-        return _told(filter_of(data, bits, hashes), runs, rng, *_one_report(f, q, p)).T
-    memo = _told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).view(np.bool_)
+        return told(filter_of(data, bits, hashes), runs, rng, *_one_report(f, q, p)).T
+    memo = told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).view(np.bool_)
     report = np.empty((reports, bits, runs), np.bool_)
     for each in report:
         for row, bit in zip(each, memo, strict=True):
@@ -229,7 +221,7 @@ def _no_permanent_step(
 def _no_permanent_step_runs(
     data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
 ) -> Bits:
-    return _told(filter_of(data, bits, hashes) * reports, runs, rng, q, p).T
+    return told(filter_of(data, bits, hashes) * reports, runs, rng, q, p).T
 
 
 def _same_report_again(data: int, rng: Rng, reports: int, **given: Any) -> Report:
@@ -260,7 +252,7 @@ rappor = in_room(
         code=Code(
             _memo_lost,
             lambda data, runs, rng, f, bits, hashes, q, p, reports: (
-                _told(filter_of(data, bits, hashes) * reports, runs, rng, *_one_report(f, q, p)).T
+                told(filter_of(data, bits, hashes) * reports, runs, rng, *_one_report(f, q, p)).T
             ),
             lambda first, second, reports, **given: reports * _rappor_loss(first, second, reports=1, **given),
         ),

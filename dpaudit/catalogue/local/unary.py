@@ -11,7 +11,7 @@ import numpy as np
 
 from dpaudit.arrays import Bits, Bools, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Program, Source, Twin
-from dpaudit.catalogue.local.values import in_room
+from dpaudit.catalogue.local.values import in_room, told
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import doubled
 from dpaudit.losses.discrete import independent, largest_log_ratio, one_hot, patterns
@@ -26,10 +26,7 @@ WANG = "Wang, Blocki, Li & Jha 2017, Locally differentially private protocols fo
 
 
 def _independent_runs(data: int, runs: int, rng: Rng, k: int, one: float, zero: float) -> Bits:
-    report = np.empty((k, runs), np.int8)
-    for value in range(k):
-        np.less(rng.random(runs), one if value == data else zero, out=report[value].view(np.bool_))
-    return report.T
+    return told(one_hot(data, k).tolist(), runs, rng, one, zero).T
 
 
 def _law(data: int, k: int, one: float, zero: float) -> Reals:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,14 @@ in_room = partial(
     promise=pure_if_local,
     default_pair=(0, 3),
 )
+
+
+def told(code: Sequence[int], runs: int, rng: Rng, one: float, zero: float) -> Bits:
+    """Independent bits (bit, run): 1 with probability `one` where the code has a 1, `zero` where it has a 0."""
+    report = np.empty((len(code), runs), np.bool_)
+    for row, bit in zip(report, code, strict=True):
+        np.less(rng.random(runs), one if bit else zero, out=row)
+    return report.view(np.int8)
 
 
 # --- k-ary randomised response ------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ dp_gradient_descent = in_room(
         "downhill: sqrt(T) / noise_multiplier-GDP"
     ),
     neighbours="datasets of which one has one record more",
-    code=_descent(losses.of_the_last_mu, out=LAST),
+    code=_descent(partial(losses.gaussian_mu, own=True), out=LAST),
     parameters=PARAMETERS,
     promise=_gaussian,
     default_pair=([*OTHERS, CANARY], OTHERS),
@@ -113,7 +113,11 @@ dp_gradient_descent = in_room(
         title="DP gradient descent with the noise of one step on the last model",
         reason="the record has pulled T times by then, against one draw of noise: T / noise_multiplier, not sqrt(T)",
         formula="T exact steps with clipped gradients, then N(0, (learning_rate noise_multiplier C / size)^2)",
-        code=coded(programs.noise_at_the_end, many.noise_at_the_end, losses.noise_at_the_end_mu),
+        code=coded(
+            programs.noise_at_the_end,
+            many.noise_at_the_end,
+            lambda first, second, at: math.sqrt(at.steps) * losses.gaussian_mu(first, second, at, own=True),
+        ),
     ),
     replace_one=Twin(
         title="DP gradient descent, claimed for a record replaced",
@@ -149,13 +153,17 @@ dp_gradient_descent_iterates = in_room(
         title="DP gradient descent with noise that does not know the clip norm",
         reason="a record moves the sum by C, and the noise is for 1: C times the loss",
         formula="the noise on every coordinate of the sum is N(0, noise_multiplier^2), whatever C is",
-        code=_descent(losses.unscaled_mu, spread=(_of_one, _of_one)),
+        code=_descent(
+            lambda first, second, at: at.clip * losses.gaussian_mu(first, second, at), spread=(_of_one, _of_one)
+        ),
     ),
     noise_divided_twice=Twin(
         title="DP gradient descent with the noise averaged twice",
         reason="noise that is made for the average is divided by `size` once more: `size` times the loss",
         formula="the noise on every coordinate of the sum is N(0, (noise_multiplier C / size)^2)",
-        code=_descent(losses.divided_twice_mu, spread=(_of_a_share, _of_a_share)),
+        code=_descent(
+            lambda first, second, at: at.size * losses.gaussian_mu(first, second, at), spread=(_of_a_share, _of_a_share)
+        ),
     ),
     noise_in_the_first_step=Twin(
         title="DP gradient descent with noise in its first step only",
@@ -182,7 +190,9 @@ dp_gradient_descent_iterates = in_room(
         reason="a step of length C is a gradient of C / learning_rate, and the noise is for one of C",
         formula="learning_rate times the gradient is clipped to C; the noise is that of the parent",
         code=_descent(
-            losses.update_clipped_mu,
+            lambda first, second, at: (
+                losses.gaussian_mu(first, second, replace(at, clip=at.clip / at.learning_rate)) / at.learning_rate
+            ),
             total=(programs.clipped_updates, many.updates_clipped),
             spread=(_of_an_update, _of_an_update),
             step=(programs.of_the_updates, many.of_the_updates),

@@ -87,16 +87,6 @@ def gaussian_mu(record: Record, rest: Data, at: Descent, *, own: bool = False) -
     return math.sqrt(at.steps) / at.noise_multiplier
 
 
-def of_the_last_mu(first: Data, second: Data, at: Descent) -> float:
-    """The same where the last model alone is seen."""
-    return gaussian_mu(first, second, at, own=True)
-
-
-def noise_at_the_end_mu(first: Data, second: Data, at: Descent) -> float:
-    """T / noise multiplier: T steps of the record, one draw of noise."""
-    return math.sqrt(at.steps) * gaussian_mu(first, second, at, own=True)
-
-
 def averaged_mu(first: Data, second: Data, at: Descent) -> float:
     """The sum of a step's weights over the root of their squares, the weights T, T - 1, ..., 1."""
     weights = np.arange(1.0, at.steps + 1.0)
@@ -134,21 +124,6 @@ def per_coordinate_mu(first: Data, second: Data, at: Descent) -> float:
     need(len({abs(feature) for feature in record[0]}) == 1, "the record's features are of one size")
     wide = math.sqrt(len(record[0]))
     return wide * gaussian_mu(first, second, replace(at, clip=at.clip * wide))
-
-
-def unscaled_mu(first: Data, second: Data, at: Descent) -> float:
-    """The noise is for a clip norm of 1."""
-    return at.clip * gaussian_mu(first, second, at)
-
-
-def divided_twice_mu(first: Data, second: Data, at: Descent) -> float:
-    """The noise is for a share of one record in `size`."""
-    return at.size * gaussian_mu(first, second, at)
-
-
-def update_clipped_mu(first: Data, second: Data, at: Descent) -> float:
-    """A step of the clip norm is a gradient of clip / learning rate."""
-    return gaussian_mu(first, second, replace(at, clip=at.clip / at.learning_rate)) / at.learning_rate
 
 
 # --- something is told without noise: mostly infinite ---------------------------------------------------------------

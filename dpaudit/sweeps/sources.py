@@ -33,7 +33,7 @@ def sources_digest(module: str, file: Path, folder: str | None = None) -> str | 
     where = [each for each in (folder, *sys.path) if each is not None]
     files: set[Path] = set()
     installed: set[Path] = set()
-    package = _package(module, file)
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     waiting = [(package, file), *((package, beside) for beside in sorted(file.parent.glob("*.py")))]
     try:
         while waiting:
@@ -53,7 +53,7 @@ def sources_digest(module: str, file: Path, folder: str | None = None) -> str | 
                         files.add(found)
         if _may_be_old(files):
             return None
-        parts = [f"{path.name}:{_digest(path)}" for path in sorted(files)]
+        parts = [f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()}" for path in sorted(files)]
         parts += [each.name for site in sorted(installed) for each in sorted(site.glob("*.dist-info"))]
     except (OSError, SyntaxError, ValueError, _Unseen):
         return None
@@ -75,10 +75,6 @@ def memory_digest(function: FunctionType) -> str | None:
 
 class _Unseen(Exception):
     """Something that only running the code would show."""
-
-
-def _package(module: str, file: Path) -> str:
-    return module if file.name == "__init__.py" else module.rpartition(".")[0]
 
 
 def _imported(path: Path, package: str) -> Iterator[str]:
@@ -213,7 +209,3 @@ def _of_others(file: str | None) -> bool:
         return True
     path = Path(file).resolve()
     return any(each.name in INSTALLED for each in path.parents) or STANDARD in path.parents
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -64,7 +64,7 @@ def _grid(source: Path, table: SweepTable, wishes: Wishes) -> Grid:
     return Grid(
         mechanisms=_mechanisms(axis(table.mechanisms)),
         parameters=combinations(table.parameters),
-        claims=_claims(table, relation),
+        claims=tuple(None if each is None else _claim(each, relation) for each in axis(table.claims)),
         pairs=(None,) if table.pairs is None else pairs_of(axis(table.pairs), folder, relation),
         runs=axis(runs),
         certifiers=axis(table.certifiers),
@@ -100,10 +100,6 @@ def _entries(name: str) -> tuple[Any, ...]:
     except (ImportError, AttributeError):
         raise InvalidSpec(f"mechanisms: {name!r} is no part of the catalogue; `dpaudit catalogue` lists it") from None
     return entries
-
-
-def _claims(table: SweepTable, relation: Relation | None) -> tuple[Any, ...]:
-    return tuple(None if each is None else _claim(each, relation) for each in axis(table.claims))
 
 
 def _claim(keys: dict[str, Any], relation: Relation | None) -> Claim | Callable[[Mapping[str, Any]], Claim]:

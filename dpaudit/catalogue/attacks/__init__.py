@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpaudit.catalogue.attacks.attack import Achievement, Attack, achieves, allowed, attacked, identified, named
+from dpaudit.catalogue.attacks.attack import Achievement, Attack, achieves, allowed, attacked, identified
 from dpaudit.catalogue.attacks.on_aggregates import (
     averaging,
     colluding_students,
@@ -20,6 +20,7 @@ from dpaudit.catalogue.attacks.on_tables import (
     matched_ratings,
 )
 from dpaudit.catalogue.attacks.reconstruction import by_least_squares, by_linear_program
+from dpaudit.errors import InvalidSpec
 
 __all__ = ["ATTACKS", "Achievement", "Attack", "achieves", "allowed", "attacked", "find", "identified"]
 
@@ -49,4 +50,7 @@ def find(name: str) -> Attack:
     >>> find("homogeneity").without.name
     'noisy_table.four_anonymous'
     """
-    return named(name, ATTACKS)
+    known = {attack.name: attack for attack in ATTACKS}
+    if name not in known:
+        raise InvalidSpec(f"there is no attack {name!r}; there are: {', '.join(known)}")
+    return known[name]

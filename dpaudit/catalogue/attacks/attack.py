@@ -13,7 +13,6 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.arrays import Bools
 from dpaudit.catalogue.entry import Entry, Source
-from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Batched, batched
 from dpaudit.pairs import AdjacentPair
 
@@ -125,11 +124,3 @@ def attacked(attack: Attack, entry: Entry) -> Batched:
         return says(call(data, runs, rng))
 
     return batched(conclusion)
-
-
-def named(name: str, attacks: tuple[Attack, ...]) -> Attack:
-    """The attack of this name; raises `InvalidSpec` where there is none."""
-    known = {attack.name: attack for attack in attacks}
-    if name not in known:
-        raise InvalidSpec(f"there is no attack {name!r}; there are: {', '.join(known)}")
-    return known[name]

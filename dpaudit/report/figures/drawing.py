@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.report.figures.panel import LIGHT, STYLE, DrawnShape, Panel, Places, Words
+from dpaudit.report.figures.panel import LIGHT, STYLE, DrawnShape, Panel, Words
 from dpaudit.results.files import write_text
 from dpaudit.results.wording.quoting import clean
 
@@ -121,12 +121,9 @@ def _shape(shape: DrawnShape) -> str:
     if shape.dash:
         style += f";stroke-dasharray:{','.join(map(_short, shape.dash))}"
     clip = f' clip-path="url(#{FRAME})"' if shape.clipped else ""
-    way = "".join(_path(each) + "Z" * (shape.fill is not None) for each in shape.paths)
+    ways = ("L".join(f"{_short(x)} {_short(y)}" for x, y in each.tolist()) for each in shape.paths)
+    way = "".join(f"M{each}{'' if shape.fill is None else 'Z'}" for each in ways)
     return f'<path d="{way}"{clip} style="{style}"/>' if way else ""
-
-
-def _path(places: Places) -> str:
-    return "M" + "L".join(f"{_short(x)} {_short(y)}" for x, y in places.tolist())
 
 
 def _words(words: Words) -> str:

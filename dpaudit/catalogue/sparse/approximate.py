@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Harmless, Parameter, Source, Twin
@@ -25,7 +26,7 @@ def noise_level(epsilon: float, c: int, delta: float) -> float:
     return 2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)) / epsilon
 
 
-def _noises(inverted: bool = False, **given: float) -> tuple[float, float]:
+def _noises(inverted: bool = False, **given: Any) -> tuple[float, float]:
     sigma = noise_level(**given)
     return (1.0 / sigma, 2.0 / sigma) if inverted else (sigma, 2.0 * sigma)
 

@@ -162,9 +162,6 @@ def _noisy_value_loss(first: Sample, second: Sample, **given: Any) -> float:
     return float(np.abs(np.concatenate(before) - np.concatenate(after)).sum()) / scale
 
 
-# --- the programs ---------------------------------------------------------------------------------------------
-
-
 def _select_subsets(data: Sample, rng: Rng, **given: Any) -> tuple[int, ...]:
     groups, scale = _groups(data, **given)
     return tuple(largest(group, scale, rng) for group in groups)

@@ -23,9 +23,6 @@ def _clipped(values: Values, low: float, high: float) -> Values:
     return [min(max(value, low), high) for value in values]
 
 
-# --- the average of n values in [0, b] ------------------------------------------------------------------------
-
-
 def _average(data: Values, rng: Rng, epsilon: float, bound: float) -> float:
     average = sum(min(max(value, 0.0), bound) for value in data) / len(data)
     return average + rng.laplace(scale=bound / (len(data) * epsilon))
@@ -112,9 +109,6 @@ laplace_average = in_room(
         default_pair=([74.0, 84.0, 53.0, 94.0, 4.0], [74.0, 84.0, 53.0, 94.0, 100.0]),
     ),
 )
-
-
-# --- the sum of values in [-b, b] -----------------------------------------------------------------------------
 
 
 def _sum(data: Values, rng: Rng, epsilon: float, bound: float) -> float:

@@ -54,9 +54,6 @@ def normal(width: Width, program: Program | None = None, loss: Callable[..., flo
     return Code(program or run, partial(normal_runs, width=width), partial(loss, width=width))
 
 
-# --- the classic calibration --------------------------------------------------------------------------------------
-
-
 def classic_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     """Version 1 of the notes: sensitivity sqrt(2 ln(1.25 / delta)) / epsilon.
 
@@ -100,9 +97,6 @@ gaussian = in_room(
         promise=pure,
     ),
 )
-
-
-# --- the second calibration of the notes --------------------------------------------------------------------------
 
 
 def printed_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
@@ -196,9 +190,6 @@ gaussian_analytic = in_room(
 
 
 RHO = Parameter("rho", 1.0, "nats", "the claim: the Rényi divergence of order a is at most rho a", validate.positive)
-
-
-# --- zero-concentrated DP ---
 
 
 def _rho_loss(first: float, second: float, *, width: Width, **parameters: float) -> float:

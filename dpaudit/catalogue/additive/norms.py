@@ -198,9 +198,6 @@ k_norm_l2 = _tight("l2", ([0.0, 0.0], [0.6, 0.8])).with_twins(
 k_norm_linf = _tight("linf", ([0.0, 0.0], [1.0, 1.0]))
 
 
-# --- normal noise on each coordinate --------------------------------------------------------------------------------
-
-
 def _gaussian_vector(data: Vector, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> tuple[float, ...]:
     sigma = sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
     return tuple(answer + rng.normal(scale=sigma) for answer in data)

@@ -25,9 +25,6 @@ QUERIES = Parameter("queries", 2, "queries", "the yes-or-no questions of a recor
 CELLS = Parameter("cells", 2, "cells", "the values that a record can have", at_least_one)
 
 
-# --- any m answers --------------------------------------------------------------------------------------------
-
-
 def _laplace_vector(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
     return tuple(answer + rng.laplace(scale=sensitivity / epsilon) for answer in data)
 
@@ -66,9 +63,6 @@ laplace_vector = in_room(
 )
 
 
-# --- m counting queries ---------------------------------------------------------------------------------------
-
-
 def _counting_queries(data: Rows, rng: Rng, epsilon: float, queries: int) -> tuple[float, ...]:
     counts = [sum(row[j] for row in data) for j in range(queries)]
     return tuple(count + rng.laplace(scale=queries / epsilon) for count in counts)
@@ -96,9 +90,6 @@ counting_queries = in_room(
         code=centred_each(_counted, lambda data, epsilon, queries: math.sqrt(queries) / epsilon),
     ),
 )
-
-
-# --- a histogram: counts of which a record is in one --------------------------------------------------------------
 
 
 def _histogram(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:

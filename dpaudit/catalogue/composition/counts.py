@@ -38,9 +38,6 @@ def _as_they_are(data: list[float], **_: float) -> list[float]:
     return data
 
 
-# --- the budget divided by the number of counts ---------------------------------------------------------------
-
-
 composed_counts = in_room(
     name="composed_counts",
     title="k noisy counts, the budget divided by k",
@@ -160,9 +157,6 @@ halving_budget = in_room(
         default_pair=([10] * 8, [9] * 8),
     ),
 )
-
-
-# --- one count released k times, of which the mean is published ------------------------------------------------
 
 
 def _averaged_count(data: int, rng: Rng, epsilon: float, k: int, *, divided: bool = True) -> float:

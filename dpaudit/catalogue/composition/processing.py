@@ -18,9 +18,6 @@ SOURCE = Source("Bassi 2019, notes 001, 'Post-processing'", PAPER)
 NEIGHBOURS = "counts at most 1 apart"
 
 
-# --- a count that must not be negative ------------------------------------------------------------------------
-
-
 def _nonnegative_count(data: int, rng: Rng, epsilon: float) -> float:
     return max(0.0, data + rng.laplace(scale=1.0 / epsilon))
 
@@ -97,9 +94,6 @@ nonnegative_count = in_room(
         code=Code(_draws_counted, _draws_counted_runs, unbounded),
     ),
 )
-
-
-# --- a whole count, and small ones suppressed -----------------------------------------------------------------
 
 
 def _rounded_count(data: int, rng: Rng, epsilon: float, least: int) -> int:

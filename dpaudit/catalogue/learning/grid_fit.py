@@ -34,9 +34,6 @@ def _clip_features(data: Data) -> Data:
     return [[clipped(x), y] for x, y in data]
 
 
-# --- one run ----------------------------------------------------------------------------------------------------
-
-
 def _draw(slopes: list[float], exponents: list[float], rng: Rng) -> float:
     largest = max(exponents)
     weights = [math.exp(exponent - largest) for exponent in exponents]

@@ -166,9 +166,6 @@ output_perturbation = in_room(
 )
 
 
-# --- normal noise -----------------------------------------------------------------------------------------------
-
-
 def _optimum(data: Data, weight: float, **_: float) -> Reals:
     return classifier([in_unit_ball(record) for record in data], weight, LOGISTIC)
 

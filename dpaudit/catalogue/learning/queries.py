@@ -175,9 +175,6 @@ _RECORDS: Data = [[1, 0], [2, 0], [3, 0], [4, 0], [5, 1], [6, 1], [7, 1], [6, 1]
 _MIXED: Data = [[0, 1], [0, 1], [0, 1], [4, 0], [5, 1], [6, 1], [7, 1], [6, 1], [3, 0], [1, 0]] + [[7, 1]] * 9
 
 
-# --- one run ----------------------------------------------------------------------------------------------------
-
-
 def _hypothesis(
     data: Data, rng: Rng, epsilon: float, bits: int, tolerance: float, learner: str, margin: float = 0.0
 ) -> int:
@@ -252,9 +249,6 @@ def learner_law(
     return hypotheses, np.bincount(places, np.array(chances, float)).astype(np.float64)
 
 
-# --- many runs --------------------------------------------------------------------------------------------------
-
-
 def _hypothesis_runs(data: Data, runs: int, rng: Rng, **given: Any) -> Integers:
     """Drawn from the exact law: answers that may be asked for again have no fixed number."""
     hypotheses, chances = learner_law(data, **given)
@@ -269,9 +263,6 @@ def _error_runs(data: Data, runs: int, rng: Rng, bits: int, learner: str, **give
     return np.stack([drawn, errors[places]], axis=1)
 
 
-# --- exact losses -----------------------------------------------------------------------------------------------
-
-
 def _hypothesis_loss(first: Data, second: Data, **given: Any) -> float:
     return largest_log_ratio(*(learner_law(data, **given)[1] for data in (first, second)))
 
@@ -280,9 +271,6 @@ def _error_loss(first: Data, second: Data, bits: int, learner: str, **given: Any
     hypotheses, _ = learner_law(first, bits=bits, learner=learner, **given)
     errors = [[training_error(data, each, bits, learner) for each in hypotheses] for data in (first, second)]
     return _hypothesis_loss(first, second, bits=bits, learner=learner, **given) if errors[0] == errors[1] else math.inf
-
-
-# --- the entries ------------------------------------------------------------------------------------------------
 
 
 def _in_turn(data: Data, epsilon: float, bits: int, **_: float | str) -> dict[str, float | str]:

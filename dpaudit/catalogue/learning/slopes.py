@@ -32,9 +32,6 @@ def _clipped(value: float) -> float:
     return max(0.0, min(1.0, value))
 
 
-# --- one run ----------------------------------------------------------------------------------------------------
-
-
 def _moments(data: Data) -> tuple[float, float, float, float]:
     """Mean of x, mean of y, n times their covariance, n times the variance of x."""
     n, pairs = len(data), [(_clipped(x), _clipped(y)) for x, y in data]
@@ -55,9 +52,6 @@ def _noisy_stats(
     return {0: slope, 1: y - slope * x + rng.laplace(scale=PARTS * wide / (n * epsilon))}
 
 
-# --- many runs --------------------------------------------------------------------------------------------------
-
-
 def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, exact: bool = False, widened: bool = True) -> Masked:
     n, (x, y, covariance, variance) = len(data), _moments(data)
     scale = PARTS * (1.0 - 1.0 / n) / epsilon
@@ -76,9 +70,6 @@ def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, exact: bool = Fals
     intercept += y
     intercept -= slope * x
     return np.ma.MaskedArray(output.T, mask=np.repeat(none[:, None], 2, axis=1))
-
-
-# --- the law ----------------------------------------------------------------------------------------------------
 
 
 def _risen(z: Reals) -> Reals:

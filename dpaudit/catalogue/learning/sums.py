@@ -43,9 +43,6 @@ def clipped(value: float, bound: float = 1.0) -> float:
     return max(-bound, min(bound, value))
 
 
-# --- one run ----------------------------------------------------------------------------------------------------
-
-
 def _exact(records: Data) -> list[float]:
     return [
         float(len(records)),

@@ -64,9 +64,6 @@ def _optimised(epsilon: float) -> Chances:
     return 0.5, 1.0 / (1.0 + math.exp(epsilon))
 
 
-# --- symmetric unary encoding -------------------------------------------------------------------------------------
-
-
 def _symmetric_unary(data: int, rng: Rng, epsilon: float, k: int) -> Report:
     keep = math.exp(epsilon / 2.0) / (math.exp(epsilon / 2.0) + 1.0)
     code = [int(value == data) for value in range(k)]
@@ -183,9 +180,6 @@ symmetric_unary = in_room(
         code=_until(lambda report: report.sum(axis=1) == 1, _symmetric, _symmetric_unary),
     ),
 )
-
-
-# --- optimised unary encoding -------------------------------------------------------------------------------------
 
 
 def _optimised_unary(data: int, rng: Rng, epsilon: float, k: int) -> Report:

@@ -36,9 +36,6 @@ def told(code: Sequence[int], runs: int, rng: Rng, one: float, zero: float) -> B
     return report.view(np.int8)
 
 
-# --- k-ary randomised response ------------------------------------------------------------------------------------
-
-
 Keep = Callable[[float, int], float]
 
 
@@ -134,8 +131,6 @@ k_randomised_response = in_room(
 )
 
 
-# --- subset selection ---------------------------------------------------------------------------------------------
-
 SIZE = Parameter("size", 2, "values", "how many values a report holds, less than k", at_least_one)
 SIX = Parameter("k", 6, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
 
@@ -216,9 +211,6 @@ subset_selection = in_room(
         code=_holding(lambda epsilon, k, size: 1.0, _always_in),
     ),
 )
-
-
-# --- randomised response ------------------------------------------------------------------------------------------
 
 
 def _randomised_response(data: int, rng: Rng, keep: float) -> int:
@@ -319,9 +311,6 @@ randomised_response = in_room(
         code=Code(_one_sided, _one_sided_runs, unbounded),
     ),
 )
-
-
-# --- a number in [-1, 1], told as one bit -------------------------------------------------------------------------
 
 
 def _slope(epsilon: float) -> float:

@@ -16,9 +16,6 @@ from dpaudit.catalogue.releases.fixed import exact, in_room
 Values = Sequence[float]
 
 
-# --- how many took part, and their average --------------------------------------------------------------------
-
-
 def _count_and_average(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
     count = len(data) + rng.laplace(scale=2.0 / epsilon)
     total = sum(min(value, cap) for value in data) + rng.laplace(scale=2.0 * cap / epsilon)
@@ -97,9 +94,6 @@ noisy_count_and_average = in_room(
         code=Code(_exact_count, _exact_count_runs, _exact_count_loss),
     ),
 )
-
-
-# --- the average of a fixed number of people ------------------------------------------------------------------
 
 
 def _average(data: Values, rng: Rng, epsilon: float, cap: float) -> float:

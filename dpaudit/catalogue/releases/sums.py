@@ -21,9 +21,6 @@ CAP = Parameter("cap", 10.0, "units of the values", "larger values count as this
 CHEEMA = "Cheema & Huszár, notes 004, 'Why bother?' (query auditing)"
 
 
-# --- a sum ----------------------------------------------------------------------------------------------------
-
-
 def _sum(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
     return sum(min(value, cap) for value in data) + rng.laplace(scale=cap / epsilon)
 
@@ -99,9 +96,6 @@ noisy_sum = in_room(
         parameters=(Parameter("times", 4, "queries", "how often it is asked", partial(validate.whole, least=2)),),
     ),
 )
-
-
-# --- largest values, of all and of all but one ----------------------------------------------------------------
 
 
 def _largest(data: Values, cap: float, **_: float) -> tuple[float, float]:

@@ -21,9 +21,6 @@ from dpaudit.losses.selecting import (
 Answers = list[float]
 
 
-# --- exponential noise ------------------------------------------------------------------------------------------
-
-
 def _one_sided(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
     noisy = [answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data]
     return noisy.index(max(noisy))
@@ -86,9 +83,6 @@ report_noisy_max_exponential = in_room(
         default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     ),
 )
-
-
-# --- Gumbel noise -----------------------------------------------------------------------------------------------
 
 
 def _gumbel(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:

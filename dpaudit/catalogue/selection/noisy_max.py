@@ -19,9 +19,6 @@ from dpaudit.losses.selecting import releasing
 HEAD_START = Parameter("head_start", 1.0, "counts", "what the first count is given, known to all", validate.real)
 
 
-# --- as the notes have it ---------------------------------------------------------------------------------------
-
-
 def _report_noisy_max(data: list[float], rng: Rng, epsilon: float) -> int:
     noisy = [answer + rng.laplace(scale=1.0 / epsilon) for answer in data]
     return noisy.index(max(noisy))

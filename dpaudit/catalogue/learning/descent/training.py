@@ -98,9 +98,6 @@ clip_factor: a millionth in the clip factor
 """.splitlines()  # of each line that is changed: its name and title, why it breaks the claim or not, what is done
 
 
-# --- the training -------------------------------------------------------------------------------------------------
-
-
 def summed(batch: Data, at: Descent, width: int, mistake: str) -> Reals:
     """The clipped gradients of a batch, added up.
 
@@ -178,9 +175,6 @@ def trainings(data: Data, runs: int, rng: Rng, at: Descent, *, mistake: str = ""
 def batch_of(data: Data, number: int) -> Data:
     """The records whose bits are set."""
     return [record for place, record in enumerate(data) if number >> place & 1]
-
-
-# --- exact losses -------------------------------------------------------------------------------------------------
 
 
 def _laws(first: Data, second: Data, at: Descent, mistake: str) -> tuple[Mixture, Mixture]:
@@ -267,9 +261,6 @@ def exact_loss(first: Data, second: Data, at: Descent, *, mistake: str = "") -> 
 @lru_cache(maxsize=64)
 def _repeated(joined: Mixture, alone: Mixture, delta: float, steps: int) -> float:
     return repeated_epsilon(delta, step_losses(joined, alone, "above"), steps)
-
-
-# --- the entry ----------------------------------------------------------------------------------------------------
 
 
 def _coded(mistake: str = "") -> Code:

@@ -4,8 +4,6 @@ Who counts as one step (a person, a group, a record that is replaced) and what m
 belong here too: they are the rules by which claims are put together.
 """
 
-from __future__ import annotations
-
 from dpaudit.catalogue.composition.bisection import noisy_bisection
 from dpaudit.catalogue.composition.counts import (
     advanced_counts,
@@ -19,9 +17,8 @@ from dpaudit.catalogue.composition.processing import nonnegative_count, rounded_
 from dpaudit.catalogue.composition.responses import leaky_responses, repeated_response
 from dpaudit.catalogue.composition.sparse_runs import sparse_twice
 from dpaudit.catalogue.composition.subsamples import sampled_counts
-from dpaudit.catalogue.entry import Entry
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = (
     composed_counts,
     halving_budget,
     averaged_count,

@@ -1,7 +1,5 @@
 """Learning: models fitted to private data."""
 
-from __future__ import annotations
-
 from dpaudit.catalogue.learning.descent.full import (
     dp_gradient_descent,
     dp_gradient_descent_iterates,

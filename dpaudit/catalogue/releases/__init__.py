@@ -1,7 +1,5 @@
 """Releases of tables and aggregates, without differential privacy and with it."""
 
-from __future__ import annotations
-
 from dpaudit.catalogue.releases.averages import noisy_average, noisy_count_and_average
 from dpaudit.catalogue.releases.counts import noisy_counts
 from dpaudit.catalogue.releases.models import noisy_models

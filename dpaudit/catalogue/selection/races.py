@@ -231,6 +231,5 @@ report_noisy_max_general = in_room(
         formula="the index of the largest answer after each got a draw of Lap(2 sensitivity / epsilon), and that "
         "answer plus a fresh draw of Lap(sensitivity / epsilon)",
         code=Code(_unpaid_value, _unpaid_value_runs, _unpaid_value_loss),
-        default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
     ),
 )

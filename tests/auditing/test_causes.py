@@ -88,6 +88,14 @@ def _one_sided(rows: list[float], rng: np.random.Generator) -> float:
     return len(rows) + abs(float(rng.laplace()))
 
 
+def _words(value: int, rng: np.random.Generator) -> list[str]:
+    return [str(each) for each in rng.choice(["a", "b", "N"] if value else ["a", "b"], size=3)]
+
+
+def _whole(value: int, rng: np.random.Generator) -> int:
+    return int(2 * value + rng.integers(0, 6))
+
+
 def _typed(rows: list[float], rng: np.random.Generator) -> float | int:
     return _count(rows, rng) if len(rows) > 2 else round(_count(rows, rng))
 
@@ -134,6 +142,8 @@ def _laplaces(rows: Any, rng: np.random.Generator) -> list[float]:
         (_subset, _sorted, (0, 1), "the first entry, output[0], is "),
         (_texts, _sorted_texts, (0, 1), "position of the first 'c1' in output is 1 to 3 in "),
         (_somewhere, None, (0, 1), "position of the first 'mark' in output "),
+        (_words, None, (0, 1), "'N' is in output in "),
+        (_whole, None, (0, 1), "output at most 1 in "),
         (_one_sided, None, (THREE, TWO), "output at most "),
         (_typed, None, (THREE, TWO), "type of output is int in 100 % of the runs on the second dataset against 0 %"),
         (_member, None, (0, 1), "output is one of "),

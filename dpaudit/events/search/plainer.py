@@ -65,6 +65,8 @@ def plainer(counted: Counted, place: int, best: Proposal, rivals: Sequence[Propo
         if isinstance(feature, Coordinate) and not feature.centre:
             ends = [bins.bins + at for at, each in enumerate(bins.tokens) if tells(feature, each)]
             asked += [(99 - len(feature.path), j, np.array([cell])) for cell in ends]
+            if ABSENT in bins.tokens and tells(feature, ABSENT):  # a key that is there
+                asked.append((98 - len(feature.path), j, np.arange(bins.bins)))
         if not readable(best.event) and not isinstance(feature, Whole):
             first = [each for each in proposals(feature, bins, table, goal, closely=False)[:1] if each is not None]
             cells = [cells_inside(bins, each.event) for _, each in first if readable(each.event)]
@@ -186,6 +188,9 @@ def exact(event: Event, both: Outputs) -> Event:
     if not np.all((column.values == np.rint(column.values))[numbers] & (np.abs(column.values[numbers]) < WHOLE)):
         return event
     held = np.unique(column.values[numbers & event.among(column)])
+    if len(event.intervals) == 1 and len(held) > 1:
+        ends = np.floor(event.intervals[0]).tolist()
+        return replace(event, intervals=((ends[0], ends[1]),))
     if not 0 < len(held) <= (1 if len(event.intervals) == 1 else MANY_CELLS):
         return event
     below = np.nextafter(held, np.float32(-np.inf))

@@ -10,7 +10,7 @@ from dpaudit.certify import Binned
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
 from dpaudit.events.features.column import spell
-from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present
+from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present, taken_over
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
 from dpaudit.results.audited import Audited
@@ -99,6 +99,8 @@ def _words(event: Event | Partition, result: Audited) -> str:
     low, high = event.intervals[0]
     if isinstance(feature, Equal):
         return place[1:-1] if low >= 0.0 else place[1:-1].replace(" == ", " != ")
+    if isinstance(feature, FirstOf) and low == -math.inf and math.floor(high) == len(feature.paths) - 1:
+        return f"{clean(feature.label)} is in {taken_over(feature.paths)}"
     if isinstance(feature, FirstOf) and high >= len(feature.paths):
         if low >= len(feature.paths) - 1:
             return place.replace("position of the first ", "no ")

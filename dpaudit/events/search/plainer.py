@@ -58,16 +58,17 @@ def plainer(counted: Counted, place: int, best: Proposal, rivals: Sequence[Propo
     """The plainest event that is as good as the best one, of the table at `place`, but for `EASIER` of the bound.
 
     How a run ends and a missing key are plainer than all others; a threshold or a value is plainer than what nobody can
-    read. Judged by the counts alone; `rivals` by their own scores as well.
+    read. Judged by the counts alone; beside a learned score, which its runs did not choose, by the scores of `rivals`.
     """
     asked = [(0, place, cells_inside(counted[place][1], best.event))]  # how plain, the table, and the cells
+    own = readable(best.event) or isinstance(best.event.feature, LogRatio | Linear)
     for j, (feature, bins, table) in enumerate(counted):
         if isinstance(feature, Coordinate) and not feature.centre:
             ends = [bins.bins + at for at, each in enumerate(bins.tokens) if tells(feature, each)]
             asked += [(99 - len(feature.path), j, np.array([cell])) for cell in ends]
             if ABSENT in bins.tokens and tells(feature, ABSENT):  # a key that is there
                 asked.append((98 - len(feature.path), j, np.arange(bins.bins)))
-        if not readable(best.event) and not isinstance(feature, Whole):
+        if not (own or isinstance(feature, Whole)):
             first = [each for each in proposals(feature, bins, table, goal, closely=False)[:1] if each is not None]
             cells = [cells_inside(bins, each.event) for _, each in first if readable(each.event)]
             asked += [(_plain(feature, each), j, each) for each in cells]

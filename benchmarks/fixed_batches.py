@@ -6,11 +6,14 @@ fresh processes, which import the library, stand apart: so many seconds each aud
 not grow with the runs (search, its statistics) is told by an audit of `FEW` runs; the first audit of a process imports
 too, and stands apart. `once` is the part that would be left were each output copied and compared once, and no more.
 
+Both libraries have one thread: others wait by spinning, which would count as work of theirs.
+
 A library that is not installed gives no rows. In its environment: `PYTHONPATH=. python -m benchmarks fixed_batches`.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -29,6 +32,7 @@ Batch = Callable[[Any, int, Any], Any]
 
 def of_jax() -> Iterator[tuple[str, Batch]]:
     """A noisy number, and a noisy sum of clipped gradients: one coordinate, and all; jitted for one shape."""
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
     import jax
     import jax.numpy as jnp
 

@@ -34,6 +34,7 @@ PRINT.maxtuple = PRINT.maxlist = PRINT.maxarray = PRINT.maxdict = PRINT.maxset =
 OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(__file__)), each) for each in ("sampling", "mechanisms"))
 ELSEWHERE = ("<frozen", *OWN, *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")))
 RING_AGAIN_S = 0.5  # an alarm that comes just before a run blocks is not seen until it rings again
+IMPORTING = "<frozen importlib._bootstrap>"  # whose frames stand around a module that is being imported
 HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
 
 BEATS: list[memoryview[float]] = []  # of a process of ours: where its host reads when to end it, 0 for never
@@ -195,12 +196,6 @@ def telling_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _importing(frame: Any) -> bool:
-    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
-        frame = frame.f_back
-    return frame is not None
-
-
 @contextmanager
 def ended_at(until: float, *, imports: bool = True) -> Iterator[None]:
     """Ends what the main thread runs at a time of `time.monotonic()`, where Python runs it. Raises `OutOfTime`.
@@ -214,7 +209,7 @@ def ended_at(until: float, *, imports: bool = True) -> Iterator[None]:
     rung: list[bool] = []
 
     def alarm(number: int, frame: Any) -> None:
-        if imports or not _importing(frame):
+        if imports or not any(each.f_code.co_filename == IMPORTING for each, _ in traceback.walk_stack(frame)):
             rung.append(True)
             raise TimeOver
 

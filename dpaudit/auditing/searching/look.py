@@ -144,7 +144,8 @@ class Look:
             self._cross_fit(self.choose())
         while left > 0:
             some = left if left <= 2 * GROWTH * self.runs else GROWTH * self.runs
-            self._relearn()
+            now = self.choose(), self._counts, self._terms, self.goal, self.pilot
+            self.plan, self._counts = self.session.thinking(relearned, *now)
             self._count(some)
             left -= some
             if left >= LEARN_FROM:
@@ -200,10 +201,6 @@ class Look:
         judged = [(each.halves[0], each.bins, each.counts) for each in folds]
         lines = lines_judged(self.pilot) if chosen.terms else []
         return terms, folds, with_scores(chosen, self._counts, [*judged, *lines])
-
-    def _relearn(self) -> None:
-        now = self.choose(), self._counts, self._terms, self.goal, self.pilot
-        self.plan, self._counts = self.session.thinking(relearned, *now)
 
     def _narrow(self, keep: int) -> None:
         now = self.choose(), self._counts, self.goal

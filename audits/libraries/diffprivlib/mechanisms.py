@@ -54,6 +54,11 @@ def nansum(values: Numbers, *, epsilon: float, bounds: Bounds) -> float:
     return float(tools.nansum(_array(values), epsilon=epsilon, bounds=tuple(bounds)))
 
 
+def histogram(values: Numbers, *, epsilon: float, bins: int, ends: Bounds) -> list[int]:
+    """The counts of `tools.histogram`."""
+    return [int(count) for count in tools.histogram(_array(values), epsilon=epsilon, bins=bins, range=tuple(ends))[0]]
+
+
 def linear_regression(records: list[tuple[float, float]], *, epsilon: float, largest: float) -> float:
     """The slope of y on x, through the origin, for records (x, y) with both values in [0, largest]."""
     bounds = (0.0, largest)
@@ -90,6 +95,11 @@ def a_member_of_its_own() -> tuple[Numbers, Numbers]:
 def means_at_the_ends(output: Numbers) -> bool:
     """Class 0 counts 6, its mean is at the upper bound, 11, and the mean of class 1 is at the lower, 10."""
     return output == [6.0, 11.0, 10.0]
+
+
+def nine_and_none(output: list[int]) -> bool:
+    """The first bin counts nine or more, the last none."""
+    return output[0] >= 9 and output[2] == 0
 
 
 def centre_near_the_upper_end(output: Numbers) -> bool:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 
 DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
+# what a spec, or the command line before it, says beyond the usual; the rest is left to `AuditSpec`
+OPTIONS = ("stopping", "sequential_share", "certifier", "certify_pairs", "representation", "detect", "controls")
 NO_SETTINGS = Settings()
 T = TypeVar("T")
 
@@ -155,7 +157,9 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
     folder = str(source.resolve().parent)
     relation = Relation.of(table.relation)
     mechanism = _mechanism(table, folder)
-    known = _known(mechanism)  # its names and parameters are checked here and now
+    known = None  # the mechanism of ours that is named, whose names and parameters are checked here and now
+    if isinstance(mechanism, Imported) and mechanism.folder is None:
+        known = own(mechanism.reference, mechanism.parameters)
     claim = _claim(table, relation, known)
     settings = wishes.settings
     for module in table.requires:
@@ -168,6 +172,9 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         raise InvalidSpec('expect = "bits" needs representation = true: without it bits are not looked at')
     timed = table.max_time_s is not None and wishes.runs is None
     pairs = _pairs(table, folder, claim, known)
+    options = {key: value for key in OPTIONS if (value := getattr(table, key)) is not None}
+    if wishes.controls is not None:
+        options["controls"] = wishes.controls
     return Question(
         source=source,
         name=table.name,
@@ -184,19 +191,10 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         seed=_first(wishes.seed, table.seed, settings.seed, default=DEFAULT_SEED),
         search_share=table.search_share,
         requires=tuple(table.requires),
-        options=_options(table, wishes),
+        options=options,
         upper=None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs),
         isolation=table.isolation,
     )
-
-
-def _options(table: AuditTable, wishes: Wishes) -> dict[str, Any]:
-    """What a spec, or the command line before it, says beyond the usual; the rest is left to `AuditSpec`."""
-    keys = ("stopping", "sequential_share", "certifier", "certify_pairs", "representation", "detect", "controls")
-    given = {key: value for key in keys if (value := getattr(table, key)) is not None}
-    if wishes.controls is not None:
-        given["controls"] = wishes.controls
-    return given
 
 
 def _first(*values: T | None, default: T) -> T:
@@ -241,13 +239,6 @@ def _claim(table: AuditTable, relation: Relation | None, known: Known | None) ->
         return OwnClaim(relation)
     claim = known.claim()
     return claim if relation is None else claim.with_relation(relation)
-
-
-def _known(mechanism: Mechanism) -> Known | None:
-    """The mechanism of ours that is named; None where it is another's."""
-    if not isinstance(mechanism, Imported) or mechanism.folder is not None:
-        return None
-    return own(mechanism.reference, mechanism.parameters)
 
 
 def _pairs(

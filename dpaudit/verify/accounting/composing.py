@@ -55,11 +55,13 @@ def compose(parts: Iterable[Part], delta: float) -> UpperBound:
     delta = validate.probability("delta", delta)
     enclosed, method, arithmetic = _epsilon(listed, delta)
     pair_only = any(isinstance(part, FinitePair) and not part.dominating for part in listed)
+    relation = next((found for found in map(_relation, listed) if found), None)
+    inputs = f"all inputs, {Relation.word(relation)}" if relation else "all inputs that the parts are declared for"
     return UpperBound(
         enclosed.upper,
         delta,
         Label.EXACT_PAIR if pair_only else Label.NUMERIC_UPPER,
-        f"{_words(listed)}: {'this pair of datasets' if pair_only else _inputs(listed)}",
+        f"{_words(listed)}: {'this pair of datasets' if pair_only else inputs}",
         arithmetic,
         method,
         enclosed.lower if pair_only and arithmetic is Arithmetic.BALLS else None,
@@ -223,11 +225,6 @@ def _words(parts: Sequence[Part]) -> str:
     shown = [f"{times} x {part}" if times > 1 else str(part) for part, times in list(counted.items())[:3]]
     more = len(counted) - len(shown)
     return " and ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _inputs(parts: Sequence[Part]) -> str:
-    relation = next((found for found in map(_relation, parts) if found), None)
-    return f"all inputs, {Relation.word(relation)}" if relation else "all inputs that the parts are declared for"
 
 
 def _different(losses: FiniteLosses) -> list[FinitePair]:

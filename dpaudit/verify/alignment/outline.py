@@ -66,7 +66,9 @@ def outline(program: nodes.Program, parameters: Parameters) -> TakenApart:
         return _finished(program, parameters, follower)
     before = follower.paths("before", program.before, {})
     live_after = live(program.after, reads(*program.result), frozenset())
-    live_head = _live_head(program.loop, live_after)
+    live_head = live_after
+    while (more := live_after | live(program.loop, live_head, live_after)) != live_head:
+        live_head = more
     publics, whole = public_variables(program)
     start = _head_environment(program, before, live_head | live_after, publics)
     loop = [_seen(path, program) for path in follower.paths("loop", program.loop, start)]
@@ -88,8 +90,11 @@ def outline(program: nodes.Program, parameters: Parameters) -> TakenApart:
         held,
         start,
     )
-    possible = {part: tuple(p for p in ways if _taken(found, p)) for part, ways in (("loop", loop), ("after", after))}
-    return replace(found, loop=possible["loop"], after=possible["after"])
+    loop, after = (
+        [p for p in ways if terms.possible([*found.assumed(p.part), *map(terms.formula, p.taken)])]
+        for ways in (loop, after)
+    )
+    return replace(found, loop=tuple(loop), after=tuple(after))
 
 
 # --- which variables matter, and which are public -------------------------------------------------------------
@@ -107,13 +112,6 @@ def live(block: nodes.Block, out: frozenset[str], stopped: frozenset[str]) -> fr
                 out = stopped
         out |= reads(*used(statement))
     return out
-
-
-def _live_head(loop: nodes.Block, after: frozenset[str]) -> frozenset[str]:
-    found = after
-    while (more := after | live(loop, found, after)) != found:
-        found = more
-    return found
 
 
 def public_variables(program: nodes.Program) -> tuple[frozenset[str], frozenset[str]]:
@@ -209,11 +207,6 @@ def _assumed(terms: SolverTerms, parameters: Parameters, held: tuple[Formula, ..
     if in_loop:
         found.append(terms.atom(INDEX) < terms.atom(LENGTH))
     return found
-
-
-def _taken(found: TakenApart, path: PairedPath) -> bool:
-    terms = found.terms
-    return terms.possible([*found.assumed(path.part), *(terms.formula(part) for part in path.taken)])
 
 
 # --- counters and their bounds ----------------------------------------------------------------------------------

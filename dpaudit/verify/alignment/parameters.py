@@ -91,7 +91,7 @@ class Parameters:
             return size >= 0
         key = (smaller, larger)
         if key not in self._known:
-            self._known[key] = self._never_negative(gap)
+            self._known[key] = self._spread(gap) > 0 or (gap.at(self.reference) >= 0 and self._never(gap, strict=True))
         return self._known[key]
 
     def largest(self, costs: Iterable[Rational]) -> Rational | None:
@@ -108,11 +108,6 @@ class Parameters:
         return best if all(self.at_most(cost, best) for cost in rest) else None
 
     # --- signs --------------------------------------------------------------------------------------------------
-
-    def _never_negative(self, gap: Rational) -> bool:
-        if self._spread(gap) > 0:
-            return True
-        return gap.at(self.reference) >= 0 and self._never(gap, strict=True)
 
     def _positive(self, scale: Rational) -> bool:
         size = scale.constant

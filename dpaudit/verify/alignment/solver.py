@@ -44,13 +44,10 @@ class SolverTerms:
         """A linear form."""
         key = frozenset(form.items())
         if key not in self._forms:
-            self._forms[key] = self._summed(form)
+            terms = [_number(form.get(ONE, Fraction(0)))]
+            terms += [self.atom(atom) * _number(value) for atom, value in form.items() if atom != ONE]
+            self._forms[key] = self._z3.Sum(terms) if len(terms) > 1 else terms[0]
         return self._forms[key]
-
-    def _summed(self, form: Form) -> Any:
-        terms = [_number(form.get(ONE, Fraction(0)))]
-        terms += [self.atom(atom) * _number(value) for atom, value in form.items() if atom != ONE]
-        return self._z3.Sum(terms) if len(terms) > 1 else terms[0]
 
     def formula(self, formula: logic.Formula) -> Any:
         """A condition of the first run."""
@@ -95,9 +92,7 @@ class SolverTerms:
         for atom, term in self._atoms.items():
             value = model[term]
             if value is not None and (self._z3.is_int_value(value) or self._z3.is_rational_value(value)):
-                values[atom] = (
-                    Fraction(value.as_fraction()) if not self._z3.is_int_value(value) else Fraction(value.as_long())
-                )
+                values[atom] = Fraction(value.as_string())
         unknown = {name: self._z3.is_true(model[term]) for name, term in self._unknown.items()}
         return Counterexample(values, unknown)
 

@@ -76,9 +76,10 @@ def check(proof: Proof) -> Checked:
             what = f"the cost {proof.cost} is at least that of case {number + 1}, {case.cost}"
             scope.facts.must(compared("<=", scope.ratio(case.cost, "the cost of a case"), cost), what, done)
         keeps = None if proof.claim is None else _keeps(scope, cost, proof.claim)
+        way = "" if proof.adjacency in SYMMETRIC else " (one way: from the first dataset to the second)"
         return Checked(
             function=proof.function,
-            statement=_statement(proof),
+            statement=f"the privacy loss of {proof.function} is at most {proof.cost}{way}",
             scope=_given(scope),
             assumptions=_assumptions(scope),
             obligations=tuple(dict.fromkeys(done)),
@@ -246,11 +247,6 @@ def _doubting() -> Iterator[None]:
 
 
 # --- words and numbers -----------------------------------------------------------------------------------------
-
-
-def _statement(proof: Proof) -> str:
-    way = "" if proof.adjacency in SYMMETRIC else " (one way: from the first dataset to the second)"
-    return f"the privacy loss of {proof.function} is at most {proof.cost}{way}"
 
 
 def _given(scope: Scope) -> str:

@@ -79,7 +79,10 @@ def _run(part: nodes.Part, walk: Walk, start: State, public: Public) -> Path:
             case nodes.Assign(target, value, _):
                 variables[target] = value_of(value, state, public)
             case nodes.Draw(target, law, scale, line):
-                draws.append(_drawn(part, target, law, number(scale, state, public), line))
+                wide = number(scale, state, public)
+                if not is_public(wide):
+                    raise ProofRejected(f"the scale of {target} (line {line}) depends on the data or on noise")
+                draws.append(Drawn(target, Unknown("draw", f"{part}:{target}"), law, wide, line))
                 variables[target] = Ratio.of(draws[-1].symbol)
             case nodes.Emit(value, key, line):
                 place = None if key is None else value_of(key, state, public)
@@ -97,12 +100,6 @@ def _run(part: nodes.Part, walk: Walk, start: State, public: Public) -> Path:
     if stops and part != "loop":
         raise ProofRejected(f"{name} stops a loop that it is not in")
     return Path(name, tuple(facts), tuple(draws), tuple(outputs), variables, stops)
-
-
-def _drawn(part: nodes.Part, target: str, law: nodes.Law, scale: Ratio, line: int) -> Drawn:
-    if not is_public(scale):
-        raise ProofRejected(f"the scale of {target} (line {line}) depends on the data or on noise")
-    return Drawn(target, Unknown("draw", f"{part}:{target}"), law, scale, line)
 
 
 # --- which variables are public, whole, numbers -----------------------------------------------------------------

@@ -109,20 +109,17 @@ def _multiplied(factors: list[tuple[Sum, int]]) -> tuple[int, int, dict[int, Any
     length = sum(max(factor) // stride * power for factor, power in longer)
     if length > DENSE:
         return low, 1, _sparse(longer, weight)
-    polynomials = [flint_.arb_poly(_coefficients(factor, stride)) ** power for factor, power in longer]
+    places = [range(0, max(factor) + 1, stride) for factor, _ in longer]
+    polynomials = [
+        flint_.arb_poly([factor.get(place, 0) for place in each]) ** power
+        for each, (factor, power) in zip(places, longer, strict=True)
+    ]
     while len(polynomials) > 1:  # in pairs: factors of one length multiply fastest
         last = polynomials[-1:] if len(polynomials) % 2 else []
         polynomials = [a * b for a, b in zip(polynomials[::2], polynomials[1::2], strict=False)] + last
     if not polynomials:
         return low, stride, {0: weight}
     return low, stride, {place: weight * value for place, value in enumerate(polynomials[0].coeffs())}
-
-
-def _coefficients(factor: Sum, stride: int) -> list[Any]:
-    values = [0] * (max(factor) // stride + 1)
-    for place, value in factor.items():
-        values[place // stride] = value
-    return values
 
 
 def _sparse(factors: list[tuple[Sum, int]], weight: Any) -> Sum:

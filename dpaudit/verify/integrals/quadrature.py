@@ -40,7 +40,8 @@ def _followed(cut: Parts, reach: int) -> tuple[Any, Any]:
     """The integral over the range outside of which the outer draw weighs about 2^-reach, and a bound on the rest."""
     arb, fmpq = flint().arb, flint().fmpq
     assert cut.law is not None
-    end = _end(cut, reach)
+    # how far from 0 the outer draw is followed, in multiples of 1 / unit
+    end = cut.scale * ceil(sqrt(2 * 0.7 * reach) if cut.law == "normal" else 0.7 * reach)
     total = arb(0)
     for part in cut.parts:
         left = -end if part.left is None else max(-end, part.left)
@@ -72,12 +73,6 @@ def value(cut: Parts) -> Any:
         at_0 = (_of_factor(factor, part, cut.unit)(flint().arb(0)) ** power for factor, power in part.factors)
         total += prod(at_0, start=flint().arb(1))
     return total
-
-
-def _end(cut: Parts, reach: int) -> int:
-    """How far from 0 the outer draw is followed, in multiples of 1 / unit."""
-    deviations = sqrt(2 * 0.7 * reach) if cut.law == "normal" else 0.7 * reach
-    return cut.scale * ceil(deviations)
 
 
 def _integrand(cut: Parts, part: Part) -> Function:

@@ -123,10 +123,10 @@ def _truths(function: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
     for node in ast.walk(function):
         for name, value in _settings(node):
             kinds.setdefault(name, set()).add(_kind(value))
-    return (
-        frozenset(name for name, found in kinds.items() if found == {"constant"}),
-        frozenset(name for name, found in kinds.items() if found == {"comparison"}),
+    constants, comparisons = (
+        frozenset(name for name, found in kinds.items() if found == {kind}) for kind in ("constant", "comparison")
     )
+    return constants, comparisons
 
 
 def _settings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:

@@ -66,7 +66,11 @@ def outline_of(function: ast.FunctionDef, signature: Signature) -> Outline:
     if not places:
         return Outline(tuple(asserts), tuple(body[:-1]), None, (), body[-1])
     place = places[0]
-    lengths = [name for name in _set_to_length(body[:place], signature.data) if assigned(function)[name] == 1]
+    lengths = []
+    for part in body[:place]:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if is_length(value, signature.data):
+                lengths += [name] * (assigned(function)[name] == 1)
     loop = _loop(body[place], lengths, function.name, signature.data)
     return Outline(tuple(asserts), tuple(body[:place]), loop, tuple(body[place + 1 : -1]), body[-1])
 
@@ -85,14 +89,6 @@ def assigned(*nodes: ast.AST) -> Counter[str]:
     """How often each name is given a value in the text of a function, or of some statements."""
     parts = (part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name))
     return Counter(part.id for part in parts if not isinstance(part.ctx, ast.Load))
-
-
-def _set_to_length(before: Sequence[ast.stmt], data: str) -> list[str]:
-    return [
-        part.targets[0].id
-        for part in before
-        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name) and is_length(part.value, data)
-    ]
 
 
 def _loop(statement: ast.stmt, lengths: Sequence[str], function: str, data: str) -> Loop:

@@ -30,6 +30,7 @@ FAR_SCALES = 32
 TAILS = ("laplace", "exponential")  # laws whose tails are worth following so far: their log ratios become constant
 LEARNED, MOST_ALIKE = 3, 64  # answers from which outputs are learned; ways to give them out
 MIXED = 4  # noisy numbers of which every one is far below or far above, in all ways
+INFINITE = Enclosure(math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,8 @@ def loss_between(ours: Outcomes, theirs: Outcomes, outputs: Iterable[Iterable[ob
     forward = _one_way(probabilities, exact and translated is None)
     backward = _one_way([(event, q, p) for event, p, q in probabilities], exact and translated is None)
     if translated is not None:
-        forward, backward = (_told(way, told) for way, told in zip((forward, backward), translated, strict=True))
+        told = (INFINITE if isinstance(loss, float) else of_ball(ball(loss)) for loss in translated)
+        forward, backward = (replace(way, loss=loss) for way, loss in zip((forward, backward), told, strict=True))
     pair = ours.answers, theirs.answers
     return PairLoss(ours.program.name, *pair, ours.parameters, forward, backward, over, exact)
 
@@ -287,9 +289,3 @@ def _one_way(probabilities: Sequence[tuple[OutputEvent, Any, Any]], every: bool)
     at_event, event, p, q = max(found, key=lambda each: each[0].lower)
     upper = max(ratio.upper for ratio, *_ in found) if every else math.inf
     return OneWay(Enclosure(max(0.0, at_event.lower), max(0.0, upper)), event, at_event, of_ball(p), of_ball(q))
-
-
-def _told(way: OneWay, exact: Fraction | float) -> OneWay:
-    """The loss as it is known exactly, with the event that was found."""
-    loss = Enclosure(math.inf, math.inf) if isinstance(exact, float) else of_ball(ball(exact))
-    return OneWay(loss, way.event, way.at_event, way.likelier, way.rarer)

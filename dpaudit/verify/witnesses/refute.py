@@ -204,10 +204,10 @@ class _Search:
                 break
             events = self.events(shape)
             for event, p, q in zip(events, self.chances(ours, shape), self.chances(theirs, shape), strict=True):
-                if p is not None and q is not None and not _hopeless(p[1], q[1], float(self.claim)):
-                    found = _refutation(ours, theirs, event, self.adjacency, self.claim)
-                    if found is not None:
-                        return found
+                if p is None or q is None or _hopeless(p[1], q[1], float(self.claim)):
+                    continue
+                if found := _refutation(ours, theirs, event, self.adjacency, self.claim):
+                    return found
         return None
 
     def events(self, shape: OutputEvent) -> tuple[OutputEvent, ...]:

@@ -3,7 +3,7 @@
 `conversion` and `composition` are a small calculus of claims: what one implies, and what several imply together.
 """
 
-from dpaudit.claims.claim import POINTS, Claim, frozen_delta, key
+from dpaudit.claims.claim import POINTS, Claim, HalfPlane, frozen_delta, key
 from dpaudit.claims.composition import (
     compose_advanced,
     compose_basic,
@@ -18,7 +18,6 @@ from dpaudit.claims.forms import FORMS, check_claim, claim_from_dict, claim_of, 
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.profile import PrivacyProfile
 from dpaudit.claims.pure import ApproximateDP, PureDP
-from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.renyi import RenyiDP
 from dpaudit.claims.tradeoff import TradeOffDP

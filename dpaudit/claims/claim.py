@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.words import exact
 from dpaudit.errors import InvalidSpec
@@ -27,6 +26,26 @@ def key(
     limits as stored: `ge`, `gt`, `le`, as msgspec has them.
     """
     return {"said": said, "check": check, "kind": kind, "name": name, "limits": limits}
+
+
+@dataclass(frozen=True, slots=True)
+class HalfPlane:
+    """The points (q, p) = (Q(S), P(S)) with p <= ratio * q + offset: the one shape that certification tests.
+
+    Every claim form is a convex region p <= G(q) (Dong, Roth & Su 2022, section 2); its tangent at the point that
+    search found contains it, so that refuting the half-plane refutes the claim. With an infinite ratio it says
+    something only where q is 0.
+
+    >>> HalfPlane(ratio=2.0, offset=0.1).holds(p=0.5, q=0.2)
+    True
+    """
+
+    ratio: float
+    offset: float
+
+    def holds(self, p: float, q: float) -> bool:
+        """Whether the point (q, p) lies in the half-plane."""
+        return p <= (self.offset if q == 0.0 else self.ratio * q + self.offset)
 
 
 @dataclass(frozen=True, slots=True)

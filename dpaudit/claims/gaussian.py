@@ -11,9 +11,8 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.claims.claim import Claim, key
+from dpaudit.claims.claim import Claim, HalfPlane, key
 from dpaudit.claims.crossing import crossing
-from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import UNIT, up
 from dpaudit.claims.words import exact

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpaudit.arrays import Reals
+from dpaudit.claims.claim import HalfPlane
 from dpaudit.claims.pure import line_delta_at, line_epsilon_at
-from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.rounding import ratio, up
 
 Line = tuple[float, float]  # epsilon and delta of the half-plane p <= e^epsilon q + delta

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.claims.claim import POINTS, Claim, key
+from dpaudit.claims.claim import POINTS, Claim, HalfPlane, key
 from dpaudit.claims.lines import Lines, iterated
-from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.claims.claim import Claim, key
-from dpaudit.claims.region import HalfPlane
+from dpaudit.claims.claim import Claim, HalfPlane, key
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import down, ratio, up
 from dpaudit.claims.words import exact, times

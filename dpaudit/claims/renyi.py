@@ -12,10 +12,9 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.claims import renyi_curve as curve
-from dpaudit.claims.claim import Claim, key
+from dpaudit.claims.claim import Claim, HalfPlane, key
 from dpaudit.claims.lines import Lines, iterated
 from dpaudit.claims.profile import THINNED, PrivacyProfile
-from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import ratio, up
 from dpaudit.claims.words import exact

@@ -13,8 +13,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.claims import renyi_curve as curve
-from dpaudit.claims.claim import Claim, key
-from dpaudit.claims.region import HalfPlane
+from dpaudit.claims.claim import Claim, HalfPlane, key
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.renyi import at_the_edge, boundary, intercept, lower_level, plane
 from dpaudit.claims.rounding import down, up

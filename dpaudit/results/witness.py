@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dpaudit.certify.certificate import plain
-from dpaudit.claims.region import HalfPlane
+from dpaudit.claims.claim import HalfPlane
 from dpaudit.events import Event, Partition, event_from_dict, partition_from_dict
 
 Side = Literal["first", "second"]

@@ -14,11 +14,10 @@ from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker.counting import check_class_cost, classes, exits_of
-from dpaudit.verify.checker.formulas import ProofRejected, compared, decided, put
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown, compared, decided, put
 from dpaudit.verify.checker.lockstep import Coupled, check_names
 from dpaudit.verify.checker.paths import Start, all_paths, starts_of
 from dpaudit.verify.checker.potential import check_costs
-from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.scope import Scope, fixed_values, scope_of
 from dpaudit.verify.checker.values import LENGTH, Public, State, condition
 from dpaudit.verify.checker.winner import check_race, race_of

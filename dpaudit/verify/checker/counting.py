@@ -19,10 +19,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from dpaudit.verify.checker.formulas import ProofRejected, Sign, compared, decided, put
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown, compared, decided, put
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.paths import Exit, Path, Start
-from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.scope import MOVED, Scope, division_facts
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, divided, is_public

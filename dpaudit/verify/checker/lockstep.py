@@ -21,9 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dpaudit.verify.checker.formulas import ProofRejected, compared, put
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown, compared, put
 from dpaudit.verify.checker.paths import Drawn, Exit, Path, Start, all_paths
-from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.scope import MOVED, USED, USED_NEXT, Scope, division_facts, moves, used_facts
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, OutputSymbol, State, Value, value_of

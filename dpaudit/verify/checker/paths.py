@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from dpaudit.verify.checker.formulas import ProofRejected
-from dpaudit.verify.checker.ratios import Ratio, Unknown
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown
 from dpaudit.verify.checker.values import ANSWER, INDEX, Public, State, Value, condition, is_public, number, value_of
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import Walk, bindings, inside, is_whole, largest, walks

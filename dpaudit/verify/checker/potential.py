@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dpaudit.verify.checker.formulas import ProofRejected, compared
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown, compared
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.paths import Exit, Path
-from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.scope import USED, USED_NEXT
 from dpaudit.verify.checker.values import Value, is_public
 from dpaudit.verify.language.logic import Both, Either, Formula

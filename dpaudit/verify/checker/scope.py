@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.checker.formulas import ProofRejected, Sign, compared
-from dpaudit.verify.checker.ratios import Ratio, Unknown
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown, compared
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, State, condition, number
 from dpaudit.verify.language import expression, nodes, text

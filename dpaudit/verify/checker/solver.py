@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.verify.checker.formulas import ProofRejected, Sign, symbols
-from dpaudit.verify.checker.ratios import Ratio, Unknown
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown, symbols
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Formula, Truth, term
 from dpaudit.verify.language.polynomials import Polynomial, common

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpaudit.verify.checker.formulas import ProofRejected, compared
-from dpaudit.verify.checker.ratios import Ratio, Unknown
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown, compared
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.logic import Both, Either, Formula, Opposite, Truth
 

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpaudit.verify.checker.formulas import ProofRejected, compared, put
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown, compared, put
 from dpaudit.verify.checker.lockstep import ONE, ZERO, check_draw
 from dpaudit.verify.checker.paths import Path, assigned, numbers, paths_of
 from dpaudit.verify.checker.potential import Sizes, path_cost
-from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.scope import MOVED, Scope
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, State

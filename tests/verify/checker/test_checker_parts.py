@@ -12,10 +12,9 @@ from fractions import Fraction
 import pytest
 
 from dpaudit.verify.checker.counting import classes
-from dpaudit.verify.checker.formulas import ProofRejected, Sign, compared, decided, put
+from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown, compared, decided, put
 from dpaudit.verify.checker.paths import all_paths, starts_of
 from dpaudit.verify.checker.potential import Sizes
-from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.scope import scope_of
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import Public

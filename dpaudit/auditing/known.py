@@ -60,7 +60,5 @@ def known_upper(mechanism: Mechanism, pair: AdjacentPair | SealedPair, delta: fl
     if claim.parameter == "epsilon":
         loss = max(0.0, loss)
         return UpperBound(loss, claim.delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source, loss)
-    if loss == math.inf:
-        return UpperBound(math.inf, delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source)
-    member = claim.with_value(max(0.0, loss))
-    return UpperBound(member.epsilon_at(delta), delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source)
+    epsilon = math.inf if loss == math.inf else claim.with_value(max(0.0, loss)).epsilon_at(delta)
+    return UpperBound(epsilon, delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source)

@@ -26,6 +26,11 @@ FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
 MOST_RUNS = 10**15  # a million a second for thirty years; exact tails of more are slow
 STOPPING = ("fixed", "anytime")
 SELECTOR = "penalised"  # what proposes events: one way, whose name results keep
+STORED = (  # in this order
+    *("name", "claim", "mechanism", "pairs", "runs", "confidence", "seed", "stopping", "selector", "certifier"),
+    *("sequential_share", "certify_pairs", "representation", "detect", "controls", "search_share", "shard_runs"),
+    "run_timeout_s",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,26 +169,15 @@ class AuditSpec:
     def to_dict(self) -> dict[str, Any]:
         """The question as plain values, as results store and hash it."""
         spec = self.resolved()
-        return {
-            "name": spec.name,
+        told = {
             "claim": spec.claim.to_dict(),
             "mechanism": spec.description.to_dict(),
             "pairs": [pair.record() for pair in spec.pairs],
-            "runs": spec.runs,
-            "confidence": spec.confidence,
-            "seed": spec.seed,
-            "stopping": spec.stopping,
             "selector": SELECTOR,
             "certifier": spec.certifier.name,
-            "sequential_share": spec.sequential_share,
-            "certify_pairs": spec.certify_pairs,
-            "representation": spec.representation,
             "detect": None if spec.detect is None else spec.detect.to_dict(),
-            "controls": spec.controls,
-            "search_share": spec.search_share,
-            "shard_runs": spec.shard_runs,
-            "run_timeout_s": spec.run_timeout_s,
         }
+        return {key: told[key] if key in told else getattr(spec, key) for key in STORED}
 
     @property
     def hash(self) -> str:

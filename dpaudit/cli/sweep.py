@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,24 +120,17 @@ def _run(
             raise KeyboardInterrupt(f"{done:,} of {question.grid.size:,} points done{goes_on}") from None
 
 
-@contextlib.contextmanager
-def _ledger(given: str | None, setting: str | None, refused: bool) -> Iterator[Any]:
+def _ledger(given: str | None, setting: str | None, refused: bool) -> contextlib.AbstractContextManager[Any]:
     """The ledger that results go to; None where none is wanted, or the default one cannot be written."""
-    if refused:
-        yield None
-        return
     from dpaudit.errors import DpAuditError
     from dpaudit.ledger.database import default_ledger
     from dpaudit.ledger.results import Ledger
 
     named = given if given is not None else setting
     try:
-        ledger = Ledger(default_ledger() if named is None else named)
+        return contextlib.nullcontext() if refused else Ledger(default_ledger() if named is None else named)
     except DpAuditError as error:
         if named is not None:
             raise
         say(f"note: nothing is recorded: {error}")
-        yield None
-        return
-    with ledger:
-        yield ledger
+        return contextlib.nullcontext()

@@ -68,10 +68,7 @@ class LedgerShards:
 
     def sources(self) -> dict[str, str]:
         """The digests of the source files that the first runs of the audit loaded."""
-        found: dict[str, str] = {}
-        for each in self.fetch(SOURCES):
-            found.update(json.loads(each.content))
-        return found
+        return {key: value for each in self.fetch(SOURCES) for key, value in json.loads(each.content).items()}
 
     def drop(self) -> None:
         """Deletes the shards of the audit: its result is recorded."""

@@ -203,7 +203,7 @@ def add_exact_loss(
     target: Target, pair: AdjacentPair | None, adjacency: str | None, answers: int | None, found: Found
 ) -> AdjacentPair | None:
     """Adds the exact loss of the pair; where none is given, of the worst that a search finds. Returns the pair."""
-    made: list[AdjacentPair] = []
+    looked_at = pair
 
     def compute() -> None:
         assert pair is not None
@@ -216,8 +216,9 @@ def add_exact_loss(
             found.attempt("exact loss at delta", lambda: _add_at_delta(first, second, bound, found))
 
     def look() -> None:
+        nonlocal looked_at
         assert adjacency is not None
-        made.append(_searched(adjacency, answers, found))
+        looked_at = _searched(adjacency, answers, found)
 
     if found.program is not None and pair is not None:
         found.attempt("exact loss", compute)
@@ -227,7 +228,7 @@ def add_exact_loss(
     if pair is not None and all(each.epsilon_upper == math.inf != each.epsilon_lower for each in computed):
         known = known_upper(target.mechanism, pair, 0.0 if found.claim is None else found.claim.delta)
         found.uppers += [known] if known is not None else []
-    return made[0] if made else pair
+    return looked_at
 
 
 def _add_at_delta(first: tuple[Fraction, ...], second: tuple[Fraction, ...], pure: UpperBound, found: Found) -> None:

@@ -149,9 +149,9 @@ def _basic(parts: Sequence[Part], delta: float) -> float:
     for part in parts:
         match part:
             case PureDP() | ApproximateDP():
-                promises.append(part)
+                promises.append(part.with_relation(None))
             case Laplace(epsilon=own):
-                promises.append(PureDP(own, None))
+                promises.append(PureDP(own))
             case FinitePair():
                 atoms = part.atoms()
                 if None in atoms or Fraction(0) in atoms:
@@ -159,11 +159,7 @@ def _basic(parts: Sequence[Part], delta: float) -> float:
                 promises.append(PureDP(math.nextafter(part.largest_loss() * (1.0 + 1e-14), math.inf)))
             case GaussianDP() | SubsampledGaussian():
                 return math.inf
-    bare = [
-        ApproximateDP(each.epsilon, each.delta) if isinstance(each, ApproximateDP) else PureDP(each.epsilon)
-        for each in promises
-    ]
-    composed = compose_basic(bare)
+    composed = compose_basic(promises)
     return composed.epsilon if composed.delta <= delta else math.inf
 
 

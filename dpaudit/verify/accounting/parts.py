@@ -95,10 +95,8 @@ def discretised(part: Part, width: float) -> tuple[Losses, Losses]:
     (True, 1.0)
     """
     match part:
-        case PureDP(epsilon=epsilon):
-            return _responses(epsilon, 0.0, width)
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return _responses(epsilon, delta, width)
+        case PureDP() | ApproximateDP():
+            return _responses(part.epsilon, part.delta, width)
         case Laplace(epsilon=epsilon):
             return _laplace(epsilon, width)
         case GaussianDP(mu=mu):

@@ -63,9 +63,9 @@ class LockStep:
                 else:
                     found = paid(self._found, turns)
                     compared &= found is not None
-                    rate = None if found is None else found.rate
-                    if rate is not None and (growing is None or cheaper(rate, growing[0], self._found.parameters)):
-                        growing = (rate, None if found is None else found.line)
+                    rate = found and found.rate
+                    if found and rate and (growing is None or cheaper(rate, growing[0], self._found.parameters)):
+                        growing = (rate, found.line)
                     shown = None
                     if found is not None and found.cost is not None and found.potential is not None:
                         alignment = self._alignment(turns, keeping, found.potential)

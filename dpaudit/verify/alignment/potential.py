@@ -6,7 +6,7 @@ held[v] * |v' - v|. With linear costs, each condition is one at corners, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -49,9 +49,12 @@ class Turns:
 def paid(found: TakenApart, turns: Turns) -> Paid | None:
     """The cheapest potential for an alignment; None where costs cannot be compared for all parameters."""
     parameters = found.parameters
+    return _best((_with_held(found, turns, held) for held in _held(turns)), parameters)
+
+
+def _best(ways: Iterable[Paid | None], parameters: Parameters) -> Paid | None:
     best: Paid | None = None
-    for held in _held(turns):
-        here = _with_held(found, turns, held)
+    for here in ways:
         if here is not None and (best is None or _better(here, best, parameters)):
             best = here
     return best
@@ -102,16 +105,11 @@ def _with_held(found: TakenApart, turns: Turns, held: Mapping[str, Rational]) ->
         payable = {path for counter in counters.values() for path, added in counter.added.items() if added > 0}
         rates = [need for name, need in needs.items() if name not in payable and not need.zero]
         rate = parameters.largest(rates or list(needs.values()))
-        worst = next(
-            (choice.path for choice in turning if rate is not None and needs[choice.path.name].same(rate)), None
-        )
-        return None if rate is None else Paid(None, None, rate, None if worst is None else worst.line)
-    best: Paid | None = None
-    for prices in priced:
-        shown = _shown(found, turns, held, prices, counters)
-        if shown is not None and (best is None or _better(shown, best, parameters)):
-            best = shown
-    return best
+        if rate is None:
+            return None
+        lines = (choice.path.line for choice in turning if needs[choice.path.name].same(rate))
+        return Paid(None, None, rate, next(lines, None))
+    return _best((_shown(found, turns, held, prices, counters) for prices in priced), parameters)
 
 
 def _step(choice: Choice, scope: Corners, held: Mapping[str, Rational], *, now: bool) -> list[Rational]:

@@ -89,23 +89,15 @@ def _race(found: TakenApart, adjacency: Adjacency) -> Contest | None:
     carried = [name for name, value in others.items() if head(name) in value.form]
     if len(carried) != 1 or len(others) != len(found.start) - 1:
         return None
-    taking = tuple(path for path in found.loop if _takes(path, winner))
-    leaving = tuple(path for path in found.loop if _leaves(path, winner))
+    forms_of = [(path, _form_after(path, winner)) for path in found.loop]
+    taking = tuple(path for path, form in forms_of if form == one(INDEX))
+    kept = one(head(winner))
+    leaving = tuple(path for path, form in forms_of if form == kept or isinstance(path.after.get(winner), Mark))
     if not taking or len(taking) + len(leaving) != len(found.loop):
         return None
     race = Contest(found, winner, carried[0], draws[0], adjacency, taking, leaving)
     first = [Leaf("==", one(INDEX), {})]  # the first answer is always taken, so that the index of one is returned
     return race if all(_shown(race, [*first, *path.taken], Truth(False)) for path in leaving) else None
-
-
-def _takes(path: PairedPath, winner: str) -> bool:
-    value = path.after.get(winner)
-    return isinstance(value, Quantity) and value.form == one(INDEX)
-
-
-def _leaves(path: PairedPath, winner: str) -> bool:
-    value = path.after.get(winner)
-    return isinstance(value, Quantity) and value.form == one(head(winner)) or isinstance(value, Mark)
 
 
 # --- the two runs ---------------------------------------------------------------------------------------------
@@ -125,10 +117,15 @@ def _put(formula: Formula, values: dict[Atom, Form]) -> Formula:
     return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, forms.substituted(leaf.value, values), {}))
 
 
+def _form_after(path: PairedPath, name: str) -> Form | None:
+    value = path.after.get(name)
+    return value.form if isinstance(value, Quantity) else None
+
+
 def _best_after(race: Contest, path: PairedPath) -> Form:
-    value = path.after[race.best]
-    assert isinstance(value, Quantity)
-    return value.form
+    form = _form_after(path, race.best)
+    assert form is not None
+    return form
 
 
 def _ahead(first: Form, second: Form, step: Fraction, order: Order) -> Formula:

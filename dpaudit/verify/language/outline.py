@@ -49,13 +49,9 @@ def outline_of(function: ast.FunctionDef, signature: Signature) -> Outline:
     body = list(function.body)
     if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
-    asserts: list[ast.Assert] = []
-    for statement in body:
-        if not isinstance(statement, ast.Assert):
-            break
-        asserts.append(statement)
-    body = body[len(asserts) :]
-    body = [part for statement in body for part in _unfolded(statement)]
+    first = next((place for place, each in enumerate(body) if not isinstance(each, ast.Assert)), len(body))
+    asserts = [each for each in body[:first] if isinstance(each, ast.Assert)]
+    body = [part for statement in body[first:] for part in _unfolded(statement)]
     if not body or not isinstance(body[-1], ast.Return) or body[-1].value is None:
         line = body[-1].lineno if body else function.lineno
         raise OutsideLanguage(function.name, line, "an end without a result", "end the function with `return output`")

@@ -69,9 +69,7 @@ def canonical(output: Any) -> Hashable:
     False
     """
     kind = type(output)
-    if kind in PLAIN:
-        return output  # type: ignore[no-any-return]
-    if kind is tuple and PLAIN.issuperset(map(type, output)):
+    if kind in PLAIN or kind is tuple and PLAIN.issuperset(map(type, output)):
         return output  # type: ignore[no-any-return]
     return _guarded(lambda: _form(output, 0))
 

@@ -41,10 +41,8 @@ class Maximum:
 
 def maximum(program: nodes.Program) -> Maximum | None:
     """The running maximum of a program; None where it has none that can be read as one."""
-    found = [each for each in (_read(statement) for statement in program.loop or ()) if each is not None]
-    if len(found) != 1 or not _alone(found[0], program):
-        return None
-    return found[0]
+    found = [each for each in map(_read, program.loop or ()) if each is not None]
+    return found[0] if len(found) == 1 and _alone(found[0], program) else None
 
 
 def _read(statement: nodes.Statement) -> Maximum | None:
@@ -60,19 +58,11 @@ def _read(statement: nodes.Statement) -> Maximum | None:
     if len(assigned) != len(statement.then):
         return None
     for value, best, sign in ((compared.left, compared.right, 1), (compared.right, compared.left, -1)):
-        if not isinstance(best, nodes.Variable) or assigned.get(best.name) != value:
+        if not isinstance(best, nodes.Variable) or assigned.get(best.name) != value or set(assigned) & reads(value):
             continue
-        if set(assigned) & reads(value):
-            continue
-        return Maximum(
-            statement,
-            best.name,
-            value,
-            sign if compared.order in (">", ">=") else -sign,
-            compared.order in ("<", ">"),
-            tuple(opening),
-            frozenset(assigned),
-        )
+        upwards, strict = compared.order in (">", ">="), compared.order in ("<", ">")
+        side = sign if upwards else -sign
+        return Maximum(statement, best.name, value, side, strict, tuple(opening), frozenset(assigned))
     return None
 
 

@@ -65,7 +65,7 @@ def translation(first: Sequence[ConcretePath], second: Sequence[ConcretePath]) -
     """
     if len(first) != 1 or len(second) != 1 or first[0].constraints or second[0].constraints:
         return None
-    if first[0].draws != second[0].draws:
+    if (draws := first[0].draws) != second[0].draws:
         return None
     ours, theirs = list(_flat(first[0].outputs)), list(_flat(second[0].outputs))
     if len(ours) != len(theirs):
@@ -84,7 +84,6 @@ def translation(first: Sequence[ConcretePath], second: Sequence[ConcretePath]) -
     shifts = _solved(rows)
     if apart or shifts is None:
         return Translation((), apart=True) if apart else None
-    draws = first[0].draws
     return Translation(tuple((draws[draw].law, move / draws[draw].scale) for draw, move in shifts.items() if move))
 
 

@@ -58,12 +58,9 @@ class FinitePair:
         >>> FinitePair.of_laws({"a": 1}, {"b": 1}).first
         (Fraction(1, 1), Fraction(0, 1))
         """
-        outputs = list(dict.fromkeys([*first, *second]))
-        return cls(
-            tuple(first.get(output, 0) for output in outputs),
-            tuple(second.get(output, 0) for output in outputs),
-            dominating,
-        )
+        outputs = dict.fromkeys([*first, *second])
+        p, q = (tuple(law.get(output, 0) for output in outputs) for law in (first, second))
+        return cls(p, q, dominating)
 
     def __str__(self) -> str:
         return f"a pair of laws on {len(self.first)} outputs"

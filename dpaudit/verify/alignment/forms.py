@@ -95,11 +95,7 @@ def substituted(form: Form, values: Mapping[Atom, Form]) -> Form:
 
 def at(form: Form, values: Mapping[Atom, Fraction]) -> Fraction:
     """The value of a form; atoms that are not named are 0, `ONE` is 1."""
-    result = form.get(ONE, Fraction(0))
-    for atom, value in form.items():
-        if atom in values:
-            result += value * values[atom]
-    return result
+    return form.get(ONE, Fraction(0)) + sum(value * values[atom] for atom, value in form.items() if atom in values)
 
 
 # --- conditions over linear forms, in the first run and, moved, in the second ---------------------------------

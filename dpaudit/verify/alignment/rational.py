@@ -171,13 +171,8 @@ def _order(*polynomials: Polynomial) -> Callable[[tuple[Monomial, Fraction]], tu
 
 
 def _value(polynomial: Polynomial, values: Mapping[str, Fraction]) -> Fraction:
-    return sum(
-        (
-            factor * math.prod(values[name] ** power for name, power in monomial)
-            for monomial, factor in polynomial.terms
-        ),
-        Fraction(0),
-    )
+    terms = (c * math.prod(values[name] ** power for name, power in monomial) for monomial, c in polynomial.terms)
+    return sum(terms, Fraction(0))
 
 
 def _text(polynomial: Polynomial) -> str:

@@ -188,23 +188,18 @@ class PathSearch:
 
     def _follows(self, shifts: Mapping[str, Form]) -> bool:
         values: dict[Atom, Form] = {shift_of(name): form for name, form in shifts.items()}
-        goals = []
         for goal in self._goals:
-            if goal.same is None:
+            if goal.same is None or self._plain(moved := forms.with_moves(goal.same, values), goal.truth):
                 continue
-            moved = forms.with_moves(goal.same, values)
-            if not self._plain(moved, goal.truth):
-                later = self._terms.formula(forms.second(moved))
-                wanted = self._terms.formula(goal.same) if goal.truth is None else goal.truth
-                goals.append(later == wanted)
-        for goal_term in goals:
+            later = self._terms.formula(forms.second(moved))
+            wanted = self._terms.formula(goal.same) if goal.truth is None else goal.truth
             if self._solver is None:
                 taken = map(self._terms.formula, self._path.taken)
                 self._solver = self._terms.solver([*self._assumed(), *self._scope.assumed(self._terms), *taken])
             self._questions += 1
             if self._questions > MOST_QUESTIONS:
                 raise NoProof(f"more than {MOST_QUESTIONS} questions about one path", self._path.line)
-            answer = self._terms.follows(self._solver, goal_term)
+            answer = self._terms.follows(self._solver, later == wanted)
             if answer is not True:
                 if isinstance(answer, Counterexample):
                     self._states.append(answer)

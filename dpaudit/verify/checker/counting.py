@@ -25,7 +25,7 @@ from dpaudit.verify.checker.paths import Exit, Path, Start
 from dpaudit.verify.checker.scope import MOVED, Scope, division_facts
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, divided, is_public
-from dpaudit.verify.language.logic import Truth
+from dpaudit.verify.language.logic import Opposite, Truth
 from dpaudit.verify.proof import REACH
 
 Counts = tuple[tuple[str, int], ...]  # paths and how often each is taken, sorted, none of them 0
@@ -92,8 +92,7 @@ class _Turns:
             return None
         if self.facts.follows(sign):
             return True
-        opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}[sign.order]
-        return False if self.facts.follows(Sign(opposite, sign.ratio)) else None  # type: ignore[arg-type]
+        return False if self.facts.follows(Opposite(sign)) else None
 
     def _after(self, path: Path, values: Mapping[Unknown, Ratio]) -> Reached:
         found = []

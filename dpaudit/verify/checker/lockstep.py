@@ -73,14 +73,9 @@ class Coupled:
         """The draws of a path in the second run."""
         return {drawn.symbol: Ratio.of(drawn.symbol) + self.shift(path, drawn, differences) for drawn in path.draws}
 
-    def difference(self, value: Value, second: Mapping[Unknown, Ratio]) -> Ratio | None:
-        """How far a value is, in the second run, from the first; None where it is no number."""
-        return value.put(second) - value if isinstance(value, Ratio) else None
-
     def differences(self, state: Mapping[str, Value], second: Mapping[Unknown, Ratio]) -> dict[str, Ratio]:
-        """How far each variable is, in the second run, from the first."""
-        found = {name: self.difference(value, second) for name, value in state.items()}
-        return {name: difference for name, difference in found.items() if difference is not None}
+        """How far each variable that is a number is, in the second run, from the first."""
+        return {name: value.put(second) - value for name, value in state.items() if isinstance(value, Ratio)}
 
     def turn(self, path: Path) -> dict[Unknown, Ratio]:
         """The second run's numbers in a turn of the loop along a path."""

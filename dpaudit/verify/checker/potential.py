@@ -46,12 +46,8 @@ class Sizes:
 
 def path_cost(path: Path, second: Mapping[Unknown, Ratio], sizes: Sizes) -> Ratio:
     """The sum of |shift| / scale over the draws of a path."""
-    total = ZERO
-    for drawn in path.draws:
-        shift = second[drawn.symbol] - Ratio.of(drawn.symbol)
-        if shift != ZERO:
-            total = total + sizes.of(shift) / drawn.scale
-    return total
+    shifts = [(drawn, second[drawn.symbol] - Ratio.of(drawn.symbol)) for drawn in path.draws]
+    return sum((sizes.of(shift) / drawn.scale for drawn, shift in shifts if shift != ZERO), start=ZERO)
 
 
 def check_costs(both: Coupled, potential: Potential | None, cost: Ratio) -> None:

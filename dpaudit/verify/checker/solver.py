@@ -6,6 +6,7 @@ Denominators are cleared here, and only where each factor is shown to be positiv
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,11 +104,8 @@ class Facts:
 def _term(polynomial: Polynomial) -> Any:
     """The polynomial in z3: over the integers where every symbol is whole, otherwise over the reals."""
     whole = all(symbol.whole for symbol in polynomial.symbols)
-    if whole:
-        cleared = 1
-        for _, coefficient in polynomial.terms:
-            cleared *= coefficient.denominator  # a positive factor: the sign stays
-        polynomial = polynomial.times(cleared)
+    if whole:  # times a positive factor: the sign stays
+        polynomial = polynomial.times(math.prod(coefficient.denominator for _, coefficient in polynomial.terms))
     total: Any = z3().IntVal(0) if whole else z3().RealVal(0)
     for monomial, coefficient in polynomial.terms:
         value = f"{coefficient.numerator}/{coefficient.denominator}"

@@ -12,7 +12,7 @@ from dpaudit.cli.options import check_writable, say, writing
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
-    from dpaudit.auditing.bracketing import Joined, Target
+    from dpaudit.auditing.bracketing import Joined
 
 OPEN = 3
 LONGEST = 2_000  # characters of a line
@@ -54,7 +54,8 @@ def command(
     that is known of one pair alone is open.
     """
     from dpaudit import validate
-    from dpaudit.auditing.bracketing import Wanted, run_bracket
+    from dpaudit.auditing.bracketing import Wanted, run_bracket, target_named, target_of
+    from dpaudit.cli.catalogue import named
     from dpaudit.pairs import AdjacentPair
     from dpaudit.results.bounds import BracketVerdict
     from dpaudit.results.wording.quoting import clean
@@ -72,19 +73,14 @@ def command(
         seed=validate.whole("--seed", seed, least=0),
     )
     with Engine(jobs, supervised=True) as engine:
-        joined = run_bracket(_target(target, _parameters(params)), wanted, engine)
+        given = _parameters(params)
+        found = target_named(target, given, os.getcwd()) if ":" in target else target_of(named(target), given)
+        joined = run_bracket(found, wanted, engine)
     lines = (clean(line, LONGEST) for line in str(joined.bracket).splitlines())
     click.echo(json.dumps(joined.bracket.to_dict(), indent=1) if as_json else "\n".join(lines))
     if save is not None:
         _save(joined, save)
     return {BracketVerdict.REFUTED: 1, BracketVerdict.OPEN: OPEN}.get(joined.bracket.verdict, 0)
-
-
-def _target(name: str, parameters: dict[str, Any]) -> Target:
-    from dpaudit.auditing.bracketing import target_named, target_of
-    from dpaudit.cli.catalogue import named
-
-    return target_named(name, parameters, os.getcwd()) if ":" in name else target_of(named(name), parameters)
 
 
 def _claim(claim: str | None, delta: float) -> Any:

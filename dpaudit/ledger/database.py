@@ -214,7 +214,9 @@ class Database:
         if self.path.stat().st_size <= CHECKED:
             wrong = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(1)")]
             if wrong != ["ok"]:
-                raise told(_corrupt(wrong[0]), self.path)
+                error = sqlite3.DatabaseError(wrong[0])
+                error.sqlite_errorname = "SQLITE_CORRUPT"
+                raise told(error, self.path)
         if found < VERSION and not self.read_only:
             self._renew()
 
@@ -268,9 +270,3 @@ class Database:
 
 def _inside(connection: sqlite3.Connection) -> bool:
     return connection.in_transaction
-
-
-def _corrupt(what: str) -> sqlite3.DatabaseError:
-    error = sqlite3.DatabaseError(what)
-    error.sqlite_errorname = "SQLITE_CORRUPT"
-    return error

@@ -208,23 +208,19 @@ def _mechanism(table: AuditTable, folder: str) -> Mechanism:
     if not isinstance(table.mechanism, str):
         if table.parameters:
             raise InvalidSpec("parameters are for functions; put those of a command on its line")
-        return _command(table.mechanism.command, folder, table.run_timeout_s)
+        argv = table.mechanism.command
+        if not argv or not argv[0]:
+            raise InvalidSpec("mechanism.command must name a program, got an empty list")
+        beside = os.path.join(folder, argv[0])  # as a shell in the folder would find it, that folder itself included
+        if os.sep not in argv[0] and os.path.isfile(beside) and os.access(beside, os.X_OK):
+            argv = [os.path.join(os.curdir, argv[0]), *argv[1:]]
+        return Command(tuple(argv), folder, table.run_timeout_s)
     module, colon, attribute = table.mechanism.partition(":")
     if not (module and colon and attribute):
         raise InvalidSpec(f"mechanism must read module:attribute, got {table.mechanism!r}")
     for key, value in table.parameters.items():
         _check_plain(f"parameters.{key}", value)
     return Imported(table.mechanism, dict(table.parameters), None if is_own(table.mechanism) else folder)
-
-
-def _command(argv: list[str], folder: str, timeout_s: float | None) -> Command:
-    """The program as a shell in the folder of the spec would find it, that folder itself included."""
-    if not argv or not argv[0]:
-        raise InvalidSpec("mechanism.command must name a program, got an empty list")
-    beside = os.path.join(folder, argv[0])
-    if os.sep not in argv[0] and os.path.isfile(beside) and os.access(beside, os.X_OK):
-        argv = [os.path.join(os.curdir, argv[0]), *argv[1:]]
-    return Command(tuple(argv), folder, timeout_s)
 
 
 def _claim(table: AuditTable, relation: Relation | None, known: Known | None) -> Claim | OwnClaim:

@@ -36,10 +36,11 @@ def _slices(path: ConcretePath) -> tuple[Slice, ...] | None:
     for group in _groups(path.constraints):
         draws = {draw for each in group for draw, _ in each.terms}
         if len(draws) == 1:
-            factor = _alone(path.draws[draws.pop()], group)
-            if factor is None:
+            (draw,) = draws
+            between, limits = _between(path.draws[draw], [_sides(each, draw, None) for each in group])
+            if limits is None:
                 return None
-            alone.append(factor)
+            alone.append(((between,),))
             continue
         found = _around(_outer(path.draws, draws, group), path.draws, group)
         if found is None:
@@ -105,13 +106,6 @@ def _sides(constraint: NoisySum, draw: int, outer: int | None) -> _Side:
     if own != 1:
         shared, at = shared / own, at / own
     return _Side(own > 0, shared, at)
-
-
-def _alone(draw: Noise, group: Sequence[NoisySum]) -> Factor | None:
-    number = group[0].terms[0][0]
-    sides = [_sides(each, number, None) for each in group]
-    between, limits = _between(draw, sides)
-    return None if limits is None else ((between,),)
 
 
 def _around(outer: int, draws: Sequence[Noise], group: Sequence[NoisySum]) -> Slice | None:

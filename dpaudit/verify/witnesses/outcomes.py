@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -90,16 +91,12 @@ class Outcomes:
         if event not in self._known:
             if "paths" in self.__dict__:  # they were followed
                 among = self.by_shape.get(event, []) if is_plain(event) else self.paths
-                found = [_within(path, event) for path in among]
-                self._known[event] = self.balls(event_of(path for path in found if path is not None))
+                needs = [(path, required(path.outputs, event)) for path in among]
+                found = (replace(p, constraints=p.constraints + tuple(need)) for p, need in needs if need is not None)
+                self._known[event] = self.balls(event_of(found))
             else:
                 self._known[event] = self.balls(event_of(paths(self.program, self.answers, self.parameters, event)))
         return self._known[event]
-
-
-def _within(path: ConcretePath, event: OutputEvent) -> ConcretePath | None:
-    wanted = required(path.outputs, event)
-    return None if wanted is None else ConcretePath(path.draws, path.constraints + tuple(wanted), path.outputs)
 
 
 def event(program: Program, answers: Numbers, parameters: Parameters, outputs: Iterable[object]) -> Event:

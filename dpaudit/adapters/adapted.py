@@ -85,9 +85,7 @@ def settled(claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]) -
     return offered(claim, found, pairs) if asked else (claim, pairs)
 
 
-def offered(
-    claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]
-) -> tuple[Claim, tuple[AdjacentPair, ...]]:
+def offered(claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]) -> tuple[Claim, Any]:
     """Claim and pairs of an audit: of an adapted mechanism its own where none are given, the pairs checked.
 
     Raises `InvalidSpec` where there is no claim (`OwnClaim`), and for a pair that is none under claim or mechanism.

@@ -95,10 +95,7 @@ class Engine:
     def describe(
         self, mechanism: Mechanism, pairs: tuple[Any, ...], settle: Callable[..., Any] | None = None
     ) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
-        """The mechanism's description and the pairs, references resolved where mechanisms may run.
-
-        `settle(mechanism, pairs)` gives a claim, which the description then tells, and the pairs that were checked.
-        """
+        """A mechanism described, and its pairs, resolved where mechanisms may run; `settle` says the claim."""
         if not self.supervised:
             return tasks.describe(mechanism, pairs, settle, seal=False)
         ended = f"{mechanism.name}: the process ended twice while the module was imported; there is no verdict"

@@ -29,8 +29,12 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.")
 
+    from dpaudit.adapters.adapted import OwnClaim
+
     def told(path: Path, found: Sequence[Question]) -> None:
-        click.echo(f"{path}: {len(found)} audit{'' if len(found) == 1 else 's'}")
+        asked = sum(isinstance(question.claim, OwnClaim) for question in found)
+        left = f"; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks" if asked else ""
+        click.echo(f"{path}: {len(found)} audit{'' if len(found) == 1 else 's'}{left}")
 
     if not read_all(paths, wishes(), told):
         raise nothing_to_audit(paths, (), 0)

@@ -112,6 +112,8 @@ def test_an_adapted_mechanism_brings_claim_and_pairs_into_a_spec(dpaudit: Run, w
     )
     planned = dpaudit("plan", path)
     assert planned.code == 0, planned.err
+    left = "the claim of 2 is left to the mechanism, which `dpaudit plan` asks"
+    assert dpaudit("validate", path).out == f"spec.toml: 2 audits; {left}\n"
     for told in ("1-DP, local;", "'a' and 'b', 'a' and 'c', 'b' and 'c'", "0.5-DP, no relation stated;"):
         assert told in planned.out
     refused = {

@@ -132,7 +132,7 @@ def together(best: Proposal, features: Sequence[Feature], pilot: Pilot, goal: Go
             hits = np.array([np.count_nonzero(each) for each in new], np.float64)
             # by a deviation of luck in what only one of the two events holds: of the same runs, that is how they differ
             luck = np.sqrt([np.count_nonzero(a != b) for a, b in zip(new, held, strict=True)])
-            lowered = np.maximum(hits + np.where(np.arange(2) == p, -luck, luck), 0.0)
+            lowered = np.clip(hits + np.where(np.arange(2) == p, -luck, luck), 0.0, judging)
             found.append((kind, float(_scores(lowered[None], judging, p, goal)[0]), p, event, hits))
     found = [each for each in found if each[1] >= (1.0 - EASIER) * mine > 0.0]
     if not found:

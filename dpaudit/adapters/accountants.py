@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,21 +19,32 @@ def dp_accounting(event: Any, relation: str | None = "add_or_remove_one", *, acc
     """The claim of a `DpEvent` of dp-accounting, or of a `PrivacyLossDistribution`: its delta at a grid of epsilons.
 
     An event is composed by a `PLDAccountant`, whose deltas are pessimistic, for neighbours of this relation; another
-    `accountant`, made for it, may be given. Raises `InvalidSpec` for an event that the accountant does not know.
+    `accountant`, made for it, may be given, and stays as it is. Raises `InvalidSpec` for an event that the accountant
+    does not know, an accountant for other neighbours, and a `PrivacyLossDistribution` whose deltas are optimistic.
 
         claim = dpaudit.adapters.dp_accounting(GaussianDpEvent(2.0))
     """
     word = Relation.of(relation)
     if hasattr(event, "get_delta_for_epsilon"):
+        parts = [getattr(event, name, None) for name in ("_pmf_remove", "_pmf_add")]
+        if not all(getattr(part, "_pessimistic_estimate", True) for part in parts):
+            told = (
+                "made with pessimistic_estimate=False promises nothing, for its deltas are too small; make it with True"
+            )
+            raise InvalidSpec(f"a PrivacyLossDistribution {told}")
         return _curve(event.get_delta_for_epsilon, word)
+    neighbours = (word or Relation.ADD_OR_REMOVE_ONE).name
     if accountant is None:
         from dp_accounting import NeighboringRelation
         from dp_accounting.pld import PLDAccountant
 
-        accountant = PLDAccountant(NeighboringRelation[(word or Relation.ADD_OR_REMOVE_ONE).name])
+        accountant = PLDAccountant(NeighboringRelation[neighbours])
+    if accountant.neighboring_relation.name != neighbours:
+        told = f"{type(accountant).__name__} is made for {accountant.neighboring_relation.name}, not for {neighbours}"
+        raise InvalidSpec(f"{told}; make it for these neighbours, or give relation=")
     if not accountant.supports(event):
         raise InvalidSpec(f"{type(accountant).__name__} does not know {event!r}; give accountant=...")
-    return _curve(accountant.compose(event).get_delta, word)
+    return _curve(copy.deepcopy(accountant).compose(event).get_delta, word)
 
 
 def autodp(mechanism: Any, relation: str | None = None) -> Claim:

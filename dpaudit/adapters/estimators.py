@@ -90,9 +90,14 @@ class Diffprivlib(Estimator):
 
     @property
     def claim(self) -> Claim | None:
-        """Its keyword `epsilon`, or that keyword's default, with `delta`."""
+        """Its keyword `epsilon`, or that keyword's default, with `delta`.
+
+        None where bounds are left to be taken from the data: diffprivlib warns that it does not keep its epsilon then.
+        """
         own = inspect.signature(self.make).parameters.items()
         stated = {name: self.parameters.get(name, each.default) for name, each in own}
+        if any(stated.get(name, ()) is None for name in ("bounds", "bounds_X", "bounds_y", "data_norm", "range")):
+            return None
         epsilon, delta = stated.get("epsilon"), stated.get("delta", 0.0)
         return claim_of(float(epsilon), float(delta)) if isinstance(epsilon, Real) and isinstance(delta, Real) else None
 

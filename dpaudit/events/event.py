@@ -185,17 +185,18 @@ def _spelled(name: str, low: float, high: float) -> str:
     if low == -math.inf and high == math.inf:
         return f"{name} is a number"
     if high == math.inf:
-        return f"{name} > {_short(low)}"
+        return f"{name} > {short(low)}"
     if low == -math.inf:
-        return f"{name} <= {_short(high)}"
+        return f"{name} <= {short(high)}"
     if np.nextafter(np.float32(low), np.float32(np.inf)) == np.float32(high):
-        return f"{name} == {_short(high)}"
-    return f"{_short(low)} < {name} <= {_short(high)}"
+        return f"{name} == {short(high)}"
+    return f"{short(low)} < {name} <= {short(high)}"
 
 
 def _missing(name: str) -> str:
     return "output is a plain number, or no value" if name == "type(output)" else f"there is no {name}"
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
+    """An end of an interval in the fewest digits that tell it from other numbers of single precision."""
     return f"{np.float32(number)!s}".removesuffix(".0") if abs(number) < 1e16 else f"{number:g}"

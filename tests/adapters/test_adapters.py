@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -211,6 +212,23 @@ def test_an_accountant_is_never_made_stronger() -> None:
     claim: Any = adapters.dp_accounting(Distribution())
     assert claim.relation is dpaudit.Relation.ADD_OR_REMOVE_ONE
     assert all(delta > max(0.0, 0.9 - epsilon) for epsilon, delta in claim.curve)
+
+    optimistic: Any = Distribution()
+    optimistic._pmf_remove = SimpleNamespace(_pessimistic_estimate=False)
+    accountant = SimpleNamespace(neighboring_relation=SimpleNamespace(name="REPLACE_ONE"), composed=[])
+    accountant.supports = lambda event: True
+    with pytest.raises(dpaudit.InvalidSpec, match="promises nothing"):
+        adapters.dp_accounting(optimistic)
+    with pytest.raises(dpaudit.InvalidSpec, match="made for REPLACE_ONE, not for ADD_OR_REMOVE_ONE"):
+        adapters.dp_accounting("an event", accountant=accountant)
+
+
+def test_diffprivlib_promises_nothing_of_bounds_that_it_takes_from_the_data() -> None:
+    def mean(data: Any, epsilon: float = 1.0, bounds: Any = None, random_state: Any = None) -> float:
+        return float(np.mean(data))
+
+    assert adapters.diffprivlib(mean).claim is None
+    assert adapters.diffprivlib(mean, bounds=(0, 1)).claim == dpaudit.PureDP(1.0)
 
 
 def test_each_target_of_the_page_takes_five_lines_at_most() -> None:

@@ -211,9 +211,10 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
     for look, proposal in found:
         explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(found) > 1 else ""))
         if isinstance(proposal, Proposal) and proposal.part is not None and len(found) == 1:
-            part, alone, of = proposal.part
+            part, alone, of, side = proposal.part
             much = "mostly" if 2.0 * alone >= of else "in part"
             told = f"{much}, alone promised {alone:.3g} of {of:.3g} on search runs"
+            told += "" if side == proposal.p_side else f", likelier on the {side} dataset"
             explored = (*explored, Explored(PART, str(part), told, round(alone, 6)))
     return FoundWitness(
         tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in found),

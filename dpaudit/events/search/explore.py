@@ -232,7 +232,8 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
         parts = [each for each in plain if readable(each.event) and not isinstance(each.event.feature, Whole)]
         if not parts or readable(made.event) or isinstance(made.event.feature, Coordinate):  # some values of a place
             return made
-        return replace(made, part=(parts[0].event, parts[0].score, proposal.score))
+        part = next((each for each in parts if each.p_side == made.p_side), parts[0])
+        return replace(made, part=(part.event, part.score, proposal.score, part.p_side))
     return None
 
 

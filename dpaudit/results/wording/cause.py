@@ -9,6 +9,7 @@ import numpy as np
 from dpaudit.certify import Binned
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
+from dpaudit.events.event import short
 from dpaudit.events.features.column import spell
 from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present, taken_over
 from dpaudit.events.features.plain import Coordinate
@@ -48,7 +49,7 @@ def _mostly(result: Audited) -> str:
     part = next((each for each in result.explored if each.what == PART), None)
     if part is None or result.blocks or result.witness.selector.startswith(FIRST_CALLS):
         return ""
-    share, _, alone = clean(part.status).partition(", ")
+    share, _, alone = clean(part.status, LONGEST_DATA).partition(", ")
     return f"; {share}: {clean(part.name, LONGEST_DATA)}, which {alone}"
 
 
@@ -78,7 +79,8 @@ def _words(event: Event | Partition, result: Audited) -> str:
         return f"{_words(event.feature.one, result)} and {_words(event.feature.other, result)}"
     feature, place = event.feature, clean(event.feature, LONGEST_DATA)
     path = feature.path if isinstance(feature, Coordinate) else None
-    if path is not None and path[-1:] == (LENGTH,):
+    length = path is not None and path[-1:] == (LENGTH,) and not getattr(feature, "centre", 0.0)
+    if length and path is not None:
         place = f"length of {clean(spell(path[:-1]), LONGEST_DATA)}"
     if path is not None and len(event.tokens) == 1 and not event.intervals:
         return _of_token(path, event.tokens[0].label, result)
@@ -87,7 +89,7 @@ def _words(event: Event | Partition, result: Audited) -> str:
     if isinstance(feature, TrailingZeros) and not event.intervals and (grid := feature.off(event.tokens)) is not None:
         (power, known), kinds, number = grid, len(event.tokens), clean(spell(feature.path), LONGEST_DATA)
         if known == kinds:
-            return f"{number} is not a multiple of 2^{power}, and of {kinds} kinds by its size and last bits,"
+            return f"{number} is not a multiple of 2^{power} ({kinds} kinds of size and last bits)"
         return f"{number} is of {kinds} kinds by its size and last bits, {known} of them not a multiple of 2^{power},"
     alone = [low for low, high in event.intervals if _next(low) == high]
     if path is not None and alone and len(alone) == len(event.intervals) and not event.tokens:
@@ -105,13 +107,15 @@ def _words(event: Event | Partition, result: Audited) -> str:
         if low >= len(feature.paths) - 1:
             return place.replace("position of the first ", "no ")
         return f"{place} at least {math.floor(low) + 1}, or nowhere"
-    if isinstance(feature, COUNTS) or (path is not None and path[-1:] == (LENGTH,)):
+    if isinstance(feature, COUNTS) or length:
         return f"{place} {_whole(low, high)}"
     return clean(event, LONGEST_DATA) if low > -math.inf and high < math.inf else _beyond(place, low, high)
 
 
 def _whole(low: float, high: float) -> str:
     """A range of whole numbers."""
+    if low == -math.inf and high == math.inf:
+        return "is a number"
     least, most = (None if math.isinf(each) else math.floor(each) for each in (low, high))
     if least is None or most is None:
         return f"at most {most}" if least is None else f"at least {least + 1}"
@@ -120,8 +124,8 @@ def _whole(low: float, high: float) -> str:
 
 def _beyond(place: str, low: float, high: float) -> str:
     if low == -math.inf:
-        return f"{place} is a number" if high == math.inf else f"{place} at most {high:.6g}"
-    return f"{place} above {low:.6g}"
+        return f"{place} is a number" if high == math.inf else f"{place} at most {short(high)}"
+    return f"{place} above {short(low)}"
 
 
 def _next(low: float) -> float:

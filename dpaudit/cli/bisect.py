@@ -34,14 +34,14 @@ def command(spec: str, span: str, name: str | None, report: str, environments: s
     rows, left_out = read_rows([spec], Path(environments))
     if left_out:
         raise InvalidSpec(f"{left_out[0]} names no [environment], so there is no library to exchange")
-    chosen = choose(rows, only=[name] if name else ())
+    chosen = choose(rows, only=[name] if name else (), option="--audit")
     if len(chosen) != 1:
         names = ", ".join(repr(row.question.name) for row in chosen)
         raise InvalidSpec(f"{spec} has {len(chosen)} audits; choose one by --audit: {names}")
     row, children = chosen[0], Children()
-    observer = Observer(report_folder(report), None, True, children)
+    observer = Observer(report_folder(report), None, True, children, say)
     try:
-        row.environment.make(children)
+        row.environment.make(children, say)
         known = versions(row.environment.package, span, row.environment.own, children)
 
         def ask(version: str) -> VersionOutcome:

@@ -64,11 +64,12 @@ def command(
         say(f"[{len(finished)}/{len(chosen)}] {one_line(line(seen))}")
 
     with suppress(KeyboardInterrupt):
-        Observer(folder, ledger, resume, Children()).observe(chosen, jobs or os.cpu_count() or 1, tell)
+        Observer(folder, ledger, resume, Children(), say).observe(chosen, jobs or os.cpu_count() or 1, tell)
     observation = Observation(
         tuple(finished[row.question.name] for row in chosen if row.question.name in finished),
         tuple(row for row in rows if row not in chosen),
         tuple(row for row in chosen if row.question.name not in finished),
+        ("--environments", environments, *(() if confidence is None else ("--confidence", repr(confidence)))),
     )
     page = observation.write(folder)
     for seen in observation.seen:

@@ -73,4 +73,4 @@ def count(source: str, name: str, number: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(count(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
+    print("\n" + json.dumps(count(sys.argv[1], sys.argv[2], int(sys.argv[3]))))

@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -74,8 +74,8 @@ class Environment:
         own = _dpaudit() if self.table.dpaudit else []
         return {"requirements": list(self.table.requirements), "python": python, "dpaudit": own}
 
-    def make(self, children: Children) -> None:
-        """Makes it unless it is there; processes that want the same one wait for each other.
+    def make(self, children: Children, say: Callable[[str], None]) -> None:
+        """Makes it unless it is there, which `say` is told; processes that want the same one wait for each other.
 
         A folder with an empty `.ready` was made by hand: what is missing there is installed. Raises
         `MissingRequirement`, with the last line of pip, where it cannot be made.
@@ -87,6 +87,7 @@ class Environment:
             before = ready.read_text() if ready.exists() else None
             if before == asked:
                 return
+            say(f"{self.name}: its environment is being made")
             if before != "":
                 maker = [_interpreter(self.table.python, children), "-m", "venv", "--clear", str(self.folder)]
                 self._run(children, maker, os.environ)

@@ -14,6 +14,7 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cause import cause
 from dpaudit.results.wording.numerals import bound
 from dpaudit.results.wording.statements import at_delta
+from dpaudit.results.wording.suites import expected_text
 
 CONFIDENCE = 0.999  # of a plain count
 
@@ -104,19 +105,31 @@ class Observed:
     @property
     def missing(self) -> tuple[str, ...]:
         """Words that the sentence on the cause must hold, by the record, and does not."""
+        if self.entry.result is None:
+            return ()
         said = self.cause.casefold()
         return tuple(word for word in self.row.record.cause if word.casefold() not in said)
 
     @property
-    def disagrees(self) -> bool:
-        """Whether something was found that the plain count, which was made, does not show."""
+    def expected(self) -> str:
+        """What the author of the row knows and was not seen; empty where all was."""
+        told = [] if self.entry.as_expected else [expected_text(self.entry)]
+        return ", ".join([*told, *(f"a cause that says {word!r}" for word in self.missing)])
+
+    @property
+    def disagreement(self) -> str:
+        """What the plain count has against what was found; empty where it agrees or none was made."""
         result = self.entry.result
         if self.plain is None or result is None:
-            return False
+            return ""
+        if self.plain.error:
+            return "could not be made"
         found = decisive(result)
-        return found.certificate.refuted and (bool(self.plain.error) or not self.plain.breaks(found.claim))
+        if (shown := self.plain.breaks(found.claim)) == found.certificate.refuted:
+            return ""
+        return "showed more than the audit found" if shown else "did not show what the audit found"
 
     @property
     def odd(self) -> bool:
         """Whether it is to be looked at first."""
-        return not self.as_expected or self.disagrees
+        return not self.as_expected or bool(self.disagreement)

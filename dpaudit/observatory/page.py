@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from dpaudit.results.files import write_text
 from dpaudit.results.strict_json import text_of
 from dpaudit.results.suite import SuiteResult
 from dpaudit.results.wording.numerals import confidence_text, counted
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text, visible
 from dpaudit.results.wording.statements import NOT_PRIVATE, certified_bound, limits, promised, said, stamp
 from dpaudit.results.wording.suites import joint_confidence, suite_line
 from dpaudit.results.wording.tables import Table
@@ -27,7 +28,14 @@ from dpaudit.version import __version__
 SCHEMA = "dpaudit.observatory/1"
 RECORD = "observatory.json"
 INTERRUPTED = 130  # the exit code that a shell expects
-HEAD = ("library", "version", "mechanism", "verdict", "claimed", "certified", "plain count", "CPU s")
+HEAD = ("library", "verdict", "version", "mechanism", "claimed", "certified", "plain count", "CPU s")
+
+
+def look(seen: Observed) -> str:
+    """Why a row is to be looked at, beside its name; an error whole."""
+    if seen.entry.result is None:
+        return f"no verdict: {visible(seen.entry.error or '')}"
+    return line(seen).replace(f"  {clean(seen.entry.name)}:", ":", 1)
 
 
 def line(seen: Observed) -> str:
@@ -36,7 +44,7 @@ def line(seen: Observed) -> str:
     if seen.missing:
         told = f"UNEXPECTED   {told.partition('  ')[2].strip()}" if seen.entry.as_expected else told
         told += f"; the cause does not say {', '.join(map(repr, seen.missing))}"
-    return f"{told}; plain count: {seen.counts}" if seen.disagrees else told
+    return f"{told}; the plain count {seen.disagreement}: {seen.counts}" if seen.disagreement else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +54,13 @@ class Observation:
     seen: tuple[Observed, ...]
     left_out: tuple[LibraryAudit, ...] = ()
     unfinished: tuple[LibraryAudit, ...] = ()
+    given: tuple[str, ...] = ()  # options of the command that decide its answers
 
     @property
     def suite(self) -> SuiteResult:
-        """The rows as a suite; one whose cause is not the known one has exit code 1."""
-        entries = (replace(each.entry, exit_code=1) if each.missing else each.entry for each in self.seen)
+        """The rows as a suite; one with another cause or plain count than known has exit code 1."""
+        wrong = (each.missing or each.disagreement for each in self.seen)
+        entries = (replace(o.entry, exit_code=1) if bad else o.entry for o, bad in zip(self.seen, wrong, strict=True))
         return SuiteResult(tuple(entries), joint_confidence([r.entry.result for r in self.seen if r.entry.result]))
 
     @property
@@ -68,16 +78,13 @@ class Observation:
         odd = sum(not each.as_expected for each in self.seen if each.entry.result is not None)
         silent = len(self.seen) - len(done)
         parts = [f"{refuted} refuted", f"{bits} by bits alone", f"{silent} without verdict"]
-        told = (
-            f"{counted(odd, 'row')} not as expected"
-            if odd
-            else f"every {'other ' if silent else ''}verdict as expected"
-        )
-        unlike = sum(each.disagrees for each in self.seen)
-        told += f"; {counted(unlike, 'plain count does', 'plain counts do')} not show what was found" if unlike else ""
+        known = f"; every {'other ' if silent else ''}verdict as expected" if done else ""
+        told = f"; {counted(odd, 'row')} not as expected" if odd else known
+        unlike = Counter(each.disagreement for each in self.seen if each.disagreement)
+        told += "".join(f"; {counted(number, 'plain count')} {words}" for words, number in unlike.items())
         rows = f"{counted(len(self.seen), 'audit')} of {counted(libraries, 'library', 'libraries')}"
         told += f"; interrupted before {counted(len(self.unfinished), 'row')}" if self.unfinished else ""
-        return f"{rows}: {', '.join(parts)}; {told}; exit code {self.exit_code}"
+        return f"{rows}: {', '.join(parts)}{told}; exit code {self.exit_code}"
 
     @property
     def pairs(self) -> dict[str, list[Observed]]:
@@ -96,7 +103,7 @@ class Observation:
         for name, text in made:
             if name != OVERVIEW:
                 write_text(folder / name, text())
-        rows = [view(each, name) for each, name in zip(self.seen, names, strict=True)]
+        rows = [view(each, name, self.given) for each, name in zip(self.seen, names, strict=True)]
         record = {"schema": SCHEMA, "version": __version__, "headline": self.headline, "exit_code": self.exit_code}
         write_text(folder / RECORD, text_of({**record, "rows": rows, **self._left}))
         return write_text(folder / OVERVIEW, self._html(rows))
@@ -118,7 +125,7 @@ class Observation:
         return render(
             "observatory.html",
             title=self.headline,
-            odd=[(by_name[each.entry.name], line(each)) for each in self.seen if each.odd],
+            odd=[(by_name[each.entry.name], look(each)) for each in self.seen if each.odd],
             left_out=self._left,
             table=Table("All rows", HEAD, tuple(cells(each) for each in rows), frozenset({4, 7})),
             marks=[(each["tone"], f"#{each['anchor']}") for each in rows],
@@ -131,10 +138,11 @@ class Observation:
         )
 
 
-def view(seen: Observed, record: str | None) -> dict[str, Any]:
+def view(seen: Observed, record: str | None, given: Sequence[str]) -> dict[str, Any]:
     """A row as plain values: what the page shows and `observatory.json` holds; `record` is the file of its result."""
     row, result, known = seen.row, seen.entry.result, seen.row.record
     name, found = seen.entry.name, None if result is None else decisive(result)
+    again = [str(row.question.source), *given, "--only", name, "--report", "reports/repeat"]
     return {
         "name": name,
         "anchor": report.slug(name),
@@ -144,6 +152,7 @@ def view(seen: Observed, record: str | None) -> dict[str, Any]:
         "tone": tone(result, seen.entry),
         "verdict": "no verdict" if result is None else stamp(result),
         "as_expected": seen.as_expected,
+        "expected": seen.expected,
         "error": seen.entry.error or "",
         "claim": row.question.claim.short,
         "source": known.source or "",
@@ -154,7 +163,8 @@ def view(seen: Observed, record: str | None) -> dict[str, Any]:
         "cause": seen.cause,
         "pair": [] if result is None or found is None else pair(result.spec["pairs"][found.witness.pair]),
         "plain": None if seen.plain is None else {"event": seen.plain.event, "counts": seen.counts},
-        "plain_agrees": not seen.disagrees,
+        "plain_agrees": not seen.disagreement,
+        "disagreement": seen.disagreement,
         "finding": known.finding or "",
         "reported": known.reported or "",
         "compare": known.compare or "",
@@ -162,7 +172,7 @@ def view(seen: Observed, record: str | None) -> dict[str, Any]:
         "cpu_s": None if result is None else result.provenance.get("cpu_s"),
         "requirements": list(row.environment.table.requirements),
         "python": "" if result is None else result.provenance.get("python", ""),
-        "repeat": shlex.join(["dpaudit", "observe", str(row.question.source), "--only", name]),
+        "repeat": shlex.join(["dpaudit", "observe", *again]),
         "record": record,
         "page": None if record is None else f"{record.removesuffix('.json')}.html",
     }
@@ -178,5 +188,6 @@ def cells(row: dict[str, Any]) -> tuple[str, ...]:
     """A row of the table."""
     plain = "" if row["plain"] is None else row["plain"]["counts"]
     cpu = "" if row["cpu_s"] is None else f"{row['cpu_s']:.1f}"
-    texts = ("library", "version", "mechanism", "verdict", "claimed", "certified")
-    return (*(row[key] for key in texts), plain, cpu)
+    verdict = row["verdict"] + (f", expected {row['expected']}" if row["expected"] else "")
+    texts = ("version", "mechanism", "claimed", "certified")
+    return (row["library"], verdict, *(row[key] for key in texts), plain, cpu)

@@ -16,7 +16,7 @@ from dpaudit.sampling.canonical import digest_of
 from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.questions import Question, Wishes, read_spec
 from dpaudit.spec_file.suite import shared
-from dpaudit.spec_file.tables import EnvironmentTable, RecordTable, convert, read_audits
+from dpaudit.spec_file.tables import EnvironmentTable, RecordTable, convert, meant, read_audits
 
 SLOW = "slow"  # the tag of a row with less than a thousand runs a second
 NO_RECORD = RecordTable()
@@ -95,6 +95,7 @@ def choose(
     tags: Collection[str] = (),
     skipped: Collection[str] = (),
     only: Collection[str] = (),
+    option: str = "--only",
 ) -> tuple[LibraryAudit, ...]:
     """The rows of these names that carry one of the tags and none of those to skip; nothing given: all of them.
 
@@ -103,7 +104,8 @@ def choose(
     names = [row.question.name for row in rows]
     for name in only:
         if name not in names:
-            raise InvalidSpec(f"--only: no row has the name {name!r}; there are {', '.join(names[:5])}, ...")
+            some = f"; there are {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}"
+            raise InvalidSpec(f"{option}: no audit has the name {name!r}{meant(name, names) or some}")
     return tuple(
         row
         for row in rows

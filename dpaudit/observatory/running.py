@@ -16,6 +16,7 @@ from dpaudit.observatory.rows import LibraryAudit
 from dpaudit.results.files import write_text
 from dpaudit.results.stored import load_suite
 from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 KEPT = ".rows"  # of a report's folder: what is known of each row, by what it asked
 PLAIN = "plain.json"
@@ -29,6 +30,7 @@ class Observer:
     ledger: str | None
     resume: bool
     children: Children
+    say: Callable[[str], None] = lambda message: None
 
     def observe(self, rows: Sequence[LibraryAudit], jobs: int, tell: Callable[[Observed], None]) -> None:
         """Asks the rows; `tell` hears what was seen of each when it is finished."""
@@ -59,7 +61,8 @@ class Observer:
         """The row's entry of the suite that the child wrote. Raises `MissingRequirement` where it wrote none."""
         written = kept / "suite.json"
         if not written.exists() or load_suite(written).entries[0].result is None:
-            row.environment.make(self.children)
+            row.environment.make(self.children, self.say)
+            self.say(f"{row.question.name}: begins")
             argv = [*row.command("-m dpaudit run"), "--jobs", "1", "--no-progress", "--format", "json"]
             argv += ["--report", str(kept), *(("--ledger", self.ledger) if self.ledger else ())]
             ended = self._run(row, [*argv, "--resume"]) if self.resume else None
@@ -78,9 +81,13 @@ class Observer:
             pair = str(decisive(entry.result).witness.pair)
             program = ["-m", "dpaudit.observatory.counting", str(row.question.source), row.question.name, pair]
             ended = self._run(row, program)
-            if ended.code:
-                return Plain(error=f"the plain count failed: {ended.last_line}")
-            write_text(file, ended.out.splitlines()[-1])
+            try:
+                counts = json.loads("" if ended.code else ended.out.splitlines()[-1])
+                found = Plain(counts["event"], tuple(counts["first"]), tuple(counts["second"]))
+            except (IndexError, KeyError, TypeError, ValueError):  # what a library prints may stand there
+                return Plain(error=clean(ended.last_line, LONGEST_DATA))
+            write_text(file, json.dumps(counts))
+            return found
         counts = json.loads(file.read_text())
         return Plain(counts["event"], tuple(counts["first"]), tuple(counts["second"]))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -350,15 +350,16 @@ def _sentence(what: str, key: str, value: Any, keys: tuple[str, ...], known: tup
     if what.startswith("Expected `str` of length >= 1"):
         return f"{key} must not be empty"
     if what.startswith("Invalid enum value"):
-        return f"{key} must be one of {', '.join(known)}, got {_short(value)}{_meant(str(value), known)}"
+        return f"{key} must be one of {', '.join(known)}, got {_short(value)}{meant(str(value), known)}"
     return f"{key or 'it'}: {what[:1].lower()}{what[1:]}"
 
 
 def _nearest(word: str, known: tuple[str, ...]) -> str:
-    return _meant(word, known) or f"; known here: {', '.join(known)}"
+    return meant(word, known) or f"; known here: {', '.join(known)}"
 
 
-def _meant(word: str, known: tuple[str, ...]) -> str:
+def meant(word: str, known: Sequence[str]) -> str:
+    """The known word that this one is near, as the end of a message; empty where none is."""
     near = difflib.get_close_matches(word[:100], known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

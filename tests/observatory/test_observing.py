@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from scipy.stats import binom
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec
+from dpaudit.observatory.children import Ended
 from dpaudit.observatory.observed import CONFIDENCE, Observed, Plain, least, most
 from dpaudit.observatory.page import Observation, line
 from dpaudit.observatory.rows import choose, read_rows
+from dpaudit.observatory.running import Observer
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
 from tests.observatory.conftest import Shelf, audit
@@ -91,8 +94,10 @@ def test_rows_are_chosen_and_what_cannot_be_a_row_is_said(shelf: Shelf) -> None:
     rows, left_out = read_rows([str(shelf.folder)], shelf.environments)
     assert [path.name for path in left_out] == ["plain.toml"]
     assert [row.question.name for row in choose(rows, skipped=["slow"])] == ["b"]
-    with pytest.raises(InvalidSpec, match="no row has the name 'z'"):
+    with pytest.raises(InvalidSpec, match=r"--only: no audit has the name 'z'; there are 'a', 'b'$"):
         choose(rows, only=["z"])
+    with pytest.raises(InvalidSpec, match="--audit: no audit has the name 'late1'; did you mean 'late2'"):
+        choose([replace(rows[0], question=replace(rows[0].question, name="late2"))], only=["late1"], option="--audit")
     shelf.spec("1.0", audit("d"), requirements="numpy", file="other")
     with pytest.raises(InvalidSpec, match="keep to one list"):
         read_rows([str(shelf.folder)], shelf.environments)
@@ -112,11 +117,11 @@ def test_a_page_says_what_was_found_what_is_odd_and_what_was_not_run(shelf: Shel
     never = Plain("nothing", (0, 50), (0, 50))
     seen = (Observed(row, refuted_entry, never), Observed(failed, error))
     assert "the cause does not say 'a key is missing'" in line(seen[0])
-    assert "plain count: 0 of 50 against 0 of 50" in line(seen[0])
+    assert "the plain count did not show what the audit found: 0 of 50 against 0 of 50" in line(seen[0])
     found = Observation(seen, left_out=(late,))
     assert found.exit_code == 1  # known to be refuted, with another cause: worse than no verdict
     page = found.write(shelf.folder / "report").read_text()
-    for words in ("pip says no", "REFUTED", "late", "&lt;b&gt;tells&lt;/b&gt;", "1 plain count does not show"):
+    for words in ("pip says no", "REFUTED", "late", "&lt;b&gt;tells&lt;/b&gt;", "1 plain count did not show"):
         assert words in page
     assert "<script>leaks" not in page
     record = json.loads((shelf.folder / "report" / "observatory.json").read_text())
@@ -128,6 +133,54 @@ def test_a_page_says_what_was_found_what_is_odd_and_what_was_not_run(shelf: Shel
     broken_off = Observation((), unfinished=(row, failed))
     assert broken_off.exit_code == 130
     assert "interrupted before 2 rows" in broken_off.write(shelf.folder / "report").read_text()
+
+
+def test_no_verdict_says_all_of_its_error_and_asks_no_cause(shelf: Shelf) -> None:
+    shelf.spec("1.0", audit("fake 1.0, <i>", more='expect = "refuted"\n[audit.record]\ncause = ["a key"]\n'))
+    (row,) = rows_of(shelf).values()
+    error = "pip says " + "no " * 99
+    none = Observed(row, SuiteEntry(row.question.name, Verdict.REFUTED, error=error, exit_code=3))
+    found = Observation((none,), given=("--confidence", "0.9"))
+    assert (none.missing, found.exit_code) == ((), 3)
+    assert "as expected" not in found.headline
+    assert "as expected" not in Observation((), unfinished=(row,)).headline
+    page = found.write(shelf.folder / "report").read_text()
+    assert page.count(error.strip()) == 2
+    assert "no verdict, expected REFUTED" in page
+    repeat = json.loads((shelf.folder / "report" / "observatory.json").read_text())["rows"][0]["repeat"]
+    assert repeat.endswith(".toml' --confidence 0.9 --only 'fake 1.0, <i>' --report reports/repeat")
+
+
+def test_a_plain_count_that_is_at_odds_or_failed_ends_with_1(shelf: Shelf, refuted_entry: SuiteEntry) -> None:
+    shelf.spec("1.0", audit(refuted_entry.name, more='expect = "refuted"\n' + PLAIN.format("never")))
+    (row,) = rows_of(shelf).values()
+    assert refuted_entry.result is not None
+    certificate = replace(refuted_entry.result.certificate, p_value=1.0)
+    quiet = replace(refuted_entry.result, certificate=certificate, representation=None)
+    sound = replace(refuted_entry, expect=Verdict.NOT_REFUTED, result=quiet)
+    for entry, plain, said in (
+        (refuted_entry, Plain("", (50, 50), (0, 50)), ""),
+        (refuted_entry, Plain("", (0, 50), (0, 50)), "did not show what the audit found"),
+        (sound, Plain("", (50, 50), (0, 50)), "showed more than the audit found"),
+        (sound, Plain("", (0, 50), (0, 50)), ""),
+        (sound, Plain(error="KeyError"), "could not be made"),
+    ):
+        seen = Observed(row, entry, plain)
+        assert (seen.disagreement, seen.as_expected) == (said, True)
+        assert Observation((seen,)).exit_code == (1 if said else 0)
+        assert (f"; 1 plain count {said}; exit code 1" in Observation((seen,)).headline) == bool(said)
+
+
+@pytest.mark.parametrize("out", ["", "hello", "7", '{"event": 1}', 'hello{"event": "", "first": [1, 2]}'])
+def test_what_a_library_prints_is_no_plain_count(shelf: Shelf, refuted_entry: SuiteEntry, out: str) -> None:
+    shelf.spec("1.0", audit(refuted_entry.name, more=PLAIN.format("never")))
+    (row,) = rows_of(shelf).values()
+    children: Any = SimpleNamespace(run=lambda argv, variables: Ended(0, out, ""))
+    kept = shelf.folder / "kept"
+    plain = Observer(shelf.folder, None, True, children)._plain(row, refuted_entry, kept)
+    assert plain is not None
+    assert plain.error
+    assert not kept.exists()
 
 
 def replace_record(record: Any, **given: Any) -> Any:

@@ -28,7 +28,7 @@ from dpaudit.version import __version__
 SCHEMA = "dpaudit.observatory/1"
 RECORD = "observatory.json"
 INTERRUPTED = 130  # the exit code that a shell expects
-HEAD = ("library", "verdict", "version", "mechanism", "claimed", "certified", "plain count", "CPU s")
+HEAD = ("audit", "verdict", "claimed", "certified", "plain count", "CPU s")
 
 
 def look(seen: Observed) -> str:
@@ -127,7 +127,7 @@ class Observation:
             title=self.headline,
             odd=[(by_name[each.entry.name], look(each)) for each in self.seen if each.odd],
             left_out=self._left,
-            table=Table("All rows", HEAD, tuple(cells(each) for each in rows), frozenset({4, 7})),
+            table=Table("All rows", HEAD, tuple(cells(each) for each in rows), frozenset({2, 5})),
             marks=[(each["tone"], f"#{each['anchor']}") for each in rows],
             pairs={word: [by_name[each.entry.name] for each in found] for word, found in self.pairs.items()},
             libraries=libraries,
@@ -189,5 +189,4 @@ def cells(row: dict[str, Any]) -> tuple[str, ...]:
     plain = "" if row["plain"] is None else row["plain"]["counts"]
     cpu = "" if row["cpu_s"] is None else f"{row['cpu_s']:.1f}"
     verdict = row["verdict"] + (f", expected {row['expected']}" if row["expected"] else "")
-    texts = ("version", "mechanism", "claimed", "certified")
-    return (row["library"], verdict, *(row[key] for key in texts), plain, cpu)
+    return row["name"], verdict, row["claimed"], row["certified"], plain, cpu

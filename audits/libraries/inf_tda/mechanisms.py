@@ -23,5 +23,5 @@ def counts(
 
 
 def most_from_a_to_a(output: tuple[int, ...]) -> bool:
-    """The first count is far above the last, the middle ones being weighed by a third."""
-    return 3 * output[0] + output[1] - output[2] - 3 * output[3] >= 550
+    """The first count is above the last, the middle ones being weighed by a third."""
+    return 3 * output[0] + output[1] - output[2] - 3 * output[3] >= 0

@@ -7,7 +7,7 @@ which JSON has not, is the text "nan".
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -18,7 +18,7 @@ Entry = tuple[str, dict[str, float]]  # a partition, its metrics
 
 
 def metrics(
-    records: Sequence[Record],
+    records: Iterable[Record],
     *,
     epsilon: float,
     names: Sequence[str],
@@ -50,6 +50,11 @@ def metrics(
 def metrics_by_name(records: Sequence[Record], **asked: Any) -> list[Entry]:
     """The same, in the order of the partitions' names."""
     return sorted(metrics(records, **asked), key=itemgetter(0))
+
+
+def metrics_of_an_iterator(records: Sequence[Record], **asked: Any) -> list[Entry]:
+    """The same of an iterator, which is true even where it has no record to give."""
+    return metrics(iter(records), **asked)
 
 
 def moments(records: Sequence[Record], *, epsilon: float, bounds: tuple[float, float]) -> tuple[float, float, float]:

@@ -124,7 +124,7 @@ def internal_error(error: Exception, caller: Caller) -> int:
 
 def main() -> None:
     """The console script. SIGTERM and SIGHUP are interrupts: what is finished is told, and how to go on."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # Windows has one of them
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
             signal.signal(number, _terminated)
     try:

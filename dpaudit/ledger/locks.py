@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 
 from dpaudit.ledger.problems import LedgerError
+from dpaudit.results.files import lock
 from dpaudit.results.wording.quoting import clean
 
 _HELD: set[int] = set()
@@ -23,15 +23,17 @@ class RunLock:
     def take(self) -> bool:
         """Whether the run is ours now: not where another process holds it."""
         try:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise LedgerError(
                 f"{clean(self.path, 200)}: the lock of the run cannot be made ({why}); make the folder writable"
             ) from None
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = lock(file, wait=False)
         except OSError:
+            ours = False
+        if not ours:
             os.close(file)
             return False
         if not self._is(file):  # whoever held it has let go since it was opened, and taken the file away
@@ -64,7 +66,8 @@ def _let_go_in_children() -> None:
     _HELD.clear()
 
 
-os.register_at_fork(after_in_child=_let_go_in_children)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_children)
 
 
 class LedgerLost(LedgerError):

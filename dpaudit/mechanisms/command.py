@@ -34,6 +34,12 @@ def end_groups() -> None:
         GROUPS[place] = 0
 
 
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends the group of a program, which it leads; on Windows, the program alone."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """A program in any language, started once for each batch of runs, in `folder` when given.
@@ -123,8 +129,7 @@ class Command:
             except subprocess.TimeoutExpired:
                 raise UnsoundAudit(f"{self.name}: no answer to a request for {runs} runs within {limit:g} s") from None
             finally:
-                with suppress(OSError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                end_group(process)
                 process.wait()
                 GROUPS[place] = 0
             return code, _whole(out), _whole(err)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO
+
+from dpaudit.mechanisms.command import end_group
 
 PATIENCE_S = 20.0  # for a child to say what it has, once it is told to end
 
@@ -56,8 +55,7 @@ class Children:
             try:
                 code = process.wait()
             finally:
-                with suppress(OSError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                end_group(process)
                 self._running.discard(process)
             return Ended(code, _text(out), _text(err))
 

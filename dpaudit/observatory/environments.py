@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.observatory.children import Children
+from dpaudit.results.files import lock
 from dpaudit.spec_file.tables import EnvironmentTable
 from dpaudit.version import __version__
 
@@ -82,8 +82,8 @@ class Environment:
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         ready, asked = self.folder / READY, json.dumps(self.asked())
-        with open(self.folder.with_name(f".{self.folder.name}.lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with open(self.folder.with_name(f".{self.folder.name}.lock"), "w") as held:
+            lock(held.fileno(), wait=True)
             before = ready.read_text() if ready.exists() else None
             if before == asked:
                 return

@@ -9,7 +9,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, MissingRequirement
 
 FILE, FOLDER, OTHER = "file", "folder", "other"  # of what stands at a path; a pipe or a device may never end
 
@@ -54,7 +54,23 @@ def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))  # not on Windows
+
+
+def lock(file: int, *, wait: bool) -> bool:
+    """Whether an open file is ours alone from here on, until it is closed; without `wait`, not where it is another's.
+
+    Raises `MissingRequirement` where the system has no such locks.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        raise MissingRequirement("this needs the file locks of Linux and macOS, not of Windows; use WSL") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
@@ -80,7 +96,8 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    for left in target.parent.glob(f".{glob.escape(target.name)}.dpaudit-*-*"):
+    there = target.parent.glob(f".{glob.escape(target.name)}.dpaudit-*-*")
+    for left in there if os.name == "posix" else ():  # elsewhere signal 0 is no question
         with suppress(ValueError, PermissionError):  # of another user
             try:
                 os.kill(int(left.name.split("-")[-2]), 0)

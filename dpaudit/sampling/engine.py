@@ -18,13 +18,15 @@ from typing import Any, TypeVar
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
-from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import pools, tasks
 from dpaudit.sampling.codec import BatchFailure, KeptShard
+from dpaudit.sampling.host import NO_FORKS
 from dpaudit.sampling.limit import Limit, in_time, thought
+from dpaudit.sampling.pipes import FORKS
 from dpaudit.sampling.pools import InProcess, LostWorker, Pool, tried
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled, run_fresh
@@ -67,7 +69,9 @@ class Engine:
             raise InvalidSpec(f"n_jobs must be a whole number other than 0 (-1 for all processors), got {n_jobs!r}")
         self.backend = None if backend is None else pools.check_backend(backend)
         self.isolated = pools.isolates(isolation, backend, usual=supervised)
-        self.n_jobs = max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else n_jobs
+        if not FORKS and (supervised or self.isolated):
+            raise MissingRequirement(NO_FORKS)
+        self.n_jobs = 1 if not FORKS else max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else n_jobs
         self.supervised = supervised
         self.task_runs = None if task_runs is None else validate.whole("task_runs", task_runs, least=1)
         self.progress = progress
@@ -365,7 +369,7 @@ class Session:
     @property
     def _sendable(self) -> bool:
         """Whether a limit wants runs made where they can be ended, and the mechanism can be sent there."""
-        if self._here or self.engine.limit is None or not self.engine.limit.outside:
+        if not FORKS or self._here or self.engine.limit is None or not self.engine.limit.outside:
             return False
         try:
             self._sent_job()

@@ -37,6 +37,7 @@ RING_AGAIN_S = 0.5  # an alarm that comes just before a run blocks is not seen u
 IMPORTING = "<frozen importlib._bootstrap>"  # whose frames stand around a module that is being imported
 HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
 
+ALARMS = hasattr(signal, "setitimer")  # not on Windows
 BEATS: list[memoryview[float]] = []  # of a process of ours: where its host reads when to end it, 0 for never
 
 
@@ -150,7 +151,8 @@ def end_strays(code: Any) -> None:
         if event in ("return", "c_return", "c_exception") and caller is not None and caller.f_code is code:
             os._exit(1)
 
-    os.register_at_fork(after_in_child=after_fork)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=after_fork)
 
 
 _LIMITED: list[bool] = []  # not empty while a run with a time limit is on
@@ -162,6 +164,8 @@ def alarms(wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
+    if not ALARMS:
+        raise InvalidSpec("run_timeout_s needs the alarms of Linux and macOS, which Windows has not; leave it out")
     if threading.current_thread() is not threading.main_thread():
         raise InvalidSpec("run_timeout_s needs a process of its own: leave backend out, or call from the main thread")
 
@@ -200,9 +204,9 @@ def telling_interrupts() -> Iterator[None]:
 def ended_at(until: float, *, imports: bool = True) -> Iterator[None]:
     """Ends what the main thread runs at a time of `time.monotonic()`, where Python runs it. Raises `OutOfTime`.
 
-    Without `imports`, never in the midst of one.
+    Without `imports`, never in the midst of one; where there are no alarms, not at all.
     """
-    if until == math.inf or threading.current_thread() is not threading.main_thread():
+    if until == math.inf or not ALARMS or threading.current_thread() is not threading.main_thread():
         yield
         return
 

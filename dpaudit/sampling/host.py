@@ -22,7 +22,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dpaudit.sampling.pipes import BEGIN, MOST_STOPS, NONCE, REST, framed, pipe, roused, stat, write
+from dpaudit.errors import InvalidSpec
+from dpaudit.sampling.pipes import BEGIN, FORKS, MOST_STOPS, NONCE, REST, framed, pipe, roused, stat, write
 
 MARK = "DPAUDIT_STARTED_BY"  # words: a driver's namespace, number and start, and the number of its host
 LATER_S = 2.0  # a host whose driver was killed is given this long to end what it has started by itself
@@ -47,7 +48,7 @@ def new_mark() -> str:
     return f"{os.environ.get(MARK, '')} {mine}".strip()
 
 
-def end_marked(which: Callable[[str], bool], how: int = signal.SIGKILL) -> int:
+def end_marked(which: Callable[[str], bool], how: int = getattr(signal, "SIGKILL", 9)) -> int:
     """Sends a signal to every process with such a mark, and says to how many."""
     found = 0
     for file in Path("/proc").glob("[0-9]*/environ"):
@@ -80,6 +81,7 @@ def _started(process: int | str) -> str:
     return "" if told[0] == "Z" else told[19]
 
 
+NO_FORKS = "processes of mechanisms need fork: Linux, macOS or WSL; dpaudit.audit(..., n_jobs=1) runs without any"
 PATIENCE_S = 5.0  # for a host that was asked to end
 START = "import sys; sys.path[:] = {path!r}; from dpaudit.sampling.serving import serve; serve{pipes!r}"
 CHANGING = "PYTEST_CURRENT_TEST"  # the one variable that no library reads at its start, and that is new for every test
@@ -94,7 +96,12 @@ class Lost(Exception):
 
 
 def ready(*, silent: bool, environment: Mapping[str, str]) -> Host:
-    """A host that rests, or a new one: what a mechanism does must not depend on which."""
+    """A host that rests, or a new one: what a mechanism does must not depend on which.
+
+    Raises `InvalidSpec` where processes cannot fork.
+    """
+    if not FORKS:
+        raise InvalidSpec(NO_FORKS)
     made_for = _made_for(silent, environment)
     with _LOCK:
         for host in [each for each in reversed(_RESTING) if each.made_for == made_for]:

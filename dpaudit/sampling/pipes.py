@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import signal
@@ -17,6 +16,7 @@ from typing import Any
 NONCE, LENGTH = 16, 8  # bytes: a secret of the request, then how long the answer is
 LARGEST = 1 << 32  # bytes of an answer; more is no pilot
 AT_ONCE = 1 << 9  # bytes of an answer that go with its head
+FORKS = hasattr(os, "fork")  # not on Windows: no processes of ours there
 TICK_S = 0.1  # how soon it is noticed that a process has ended without a word
 MOST_STOPS = 20  # of a child at one request: it goes on after each, and is given up after that
 KEPT, COUNT = b"k", b"c"  # run it in the process that is there; and count here what that sends
@@ -59,6 +59,8 @@ def stat(process: int | str) -> list[str]:
 
 def pipe() -> tuple[int, int]:
     """A pipe away from the standard streams: where these are closed, a new one would stand in their place."""
+    import fcntl
+
     ends = os.pipe()
     source, target = (end if end > 2 else fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
     for end in {*ends} - {source, target}:

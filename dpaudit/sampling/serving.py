@@ -13,7 +13,6 @@ import mmap
 import os
 import pickle
 import random
-import resource
 import signal
 import sys
 import time
@@ -27,6 +26,7 @@ from dpaudit.sampling.pipes import (
     ANEW,
     BEGIN,
     COUNT,
+    FORKS,
     HOLD,
     LENGTH,
     MOST_STOPS,
@@ -54,6 +54,8 @@ _HERE: list[Any] = []  # of a host: folder, import path and environment of the d
 
 def serve(asked: int, told: int, driver: int) -> None:
     """What a host does: reads requests, has its process answer them, and hands the answers on."""
+    import resource
+
     process: list[_Process] = []
 
     def end(*_: Any) -> NoReturn:
@@ -311,4 +313,5 @@ def _hang_up() -> None:
     _LINE.clear()
 
 
-os.register_at_fork(after_in_child=_hang_up)
+if FORKS:
+    os.register_at_fork(after_in_child=_hang_up)

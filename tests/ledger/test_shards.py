@@ -191,14 +191,14 @@ def test_a_lock_that_was_let_go_while_it_was_opened_is_taken_anew(
     """Else one would hold a file without a name, and the next a new one: two drivers of one run."""
     first, second = (RunLock(tmp_path / "ledger", "run") for _ in range(2))
     assert first.take()
-    flock = locks.fcntl.flock
+    lock = locks.lock
 
-    def late(file: int, how: int) -> None:
+    def late(file: int, *, wait: bool) -> bool:
         first.free()
-        flock(file, how)
+        return lock(file, wait=wait)
 
     with monkeypatch.context() as patch:
-        patch.setattr(locks.fcntl, "flock", late)
+        patch.setattr(locks, "lock", late)
         assert second.take()
     assert not RunLock(tmp_path / "ledger", "run").take()
     second.free()

@@ -26,6 +26,7 @@ TABLES = (
     "pages",
     "compare",
     "plugin",
+    "tasks",
     "kills",
     "tampered",
     "fuzz",

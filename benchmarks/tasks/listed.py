@@ -265,9 +265,9 @@ TASKS = (
         "a page",
         ASK.format(made=HALF, asked=f"count, {PAIR}, epsilon=1", runs=20_000)
         .replace("print(", "print(dpaudit.write_report(")
-        .replace("runs=20000))", "runs=20000), 'report'))"),
+        .replace("runs=20000))", "runs=20000), 'report.html'))"),
         r"^report",
-        shown="write_report(result, 'report')",
+        shown="write_report(result, 'report.html')",
     ),
     Task(
         "50 ms a run, Ctrl-C, and on",

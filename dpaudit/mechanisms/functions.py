@@ -5,13 +5,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.protocol import Description, Opened
+
+GENERATORS = ("gen", "generator")
+NUMPYS = ("numpy.random._generator", "Generator")  # known without importing it
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,45 +93,69 @@ def name_of(function: Callable[..., Any]) -> str:
 def _bind(
     function: Callable[..., Any], parameters: dict[str, Any], *, leading: int, form: str
 ) -> tuple[Callable[..., Any], bool]:
-    """The function as `call(data[, runs], rng)`, and whether it wants the rng: a parameter of that name decides."""
+    """The function as `call(data[, runs], rng)`, and whether it wants the rng, which `_generator_of` tells."""
+    bound = functools.partial(function, **parameters) if parameters else function
     try:
         arguments = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin without a signature owns its randomness
-        return _without_rng(function, parameters), False
+        return (lambda *given: bound(*given[:-1])), False
     positional = [a.name for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD)]
     named = {a.name for a in arguments if a.kind in (a.POSITIONAL_OR_KEYWORD, a.KEYWORD_ONLY)}
-    takes_rng = "rng" in named or "rng" in positional
-    any_keyword = any(a.kind is a.VAR_KEYWORD for a in arguments)
-    any_position = any(a.kind is a.VAR_POSITIONAL for a in arguments)
-    if len(positional) < leading and not any_position or "rng" in positional[:leading]:
+    kinds = {a.kind for a in arguments}
+    rng = _generator_of(function, [a for a in arguments if a.kind not in VARIADIC and a.name not in parameters])
+    if len(positional) < leading and inspect.Parameter.VAR_POSITIONAL not in kinds or rng in positional[:leading]:
         raise InvalidSpec(
             f"{name_of(function)} must be callable as {form}, got {name_of(function)}{inspect.signature(function)}"
         )
-    unknown = [name for name in parameters if name not in named and not any_keyword]
-    if unknown:
-        known = ", ".join(sorted(named - {"rng"} - set(positional[:leading]))) or "none"
+    if inspect.Parameter.VAR_KEYWORD not in kinds and (unknown := [name for name in parameters if name not in named]):
+        known = ", ".join(sorted(named - {rng} - set(positional[:leading]))) or "none"
         raise InvalidSpec(f"{name_of(function)} has no parameter {unknown[0]!r}; it has: {known}")
-    open_ = [
-        a.name
-        for a in arguments
-        if a.default is a.empty
-        and a.kind not in (a.VAR_POSITIONAL, a.VAR_KEYWORD)
-        and a.name not in parameters
-        and a.name != "rng"
-        and a.name not in positional[:leading]
-    ]
-    if open_:
-        raise InvalidSpec(f"{name_of(function)} needs a value for {open_[0]!r}; give it in parameters")
-    if not takes_rng:
-        return _without_rng(function, parameters), False
-    if len(positional) > leading and positional[leading] == "rng":
-        return (functools.partial(function, **parameters) if parameters else function), True
-    return (lambda *given: function(*given[:-1], rng=given[-1], **parameters)), True
+    filled = {rng, *parameters, *positional[:leading]}
+    for each in arguments:
+        if each.default is each.empty and each.kind not in VARIADIC and each.name not in filled:
+            cure = "give it in parameters; a generator is given to rng, gen, generator or what is annotated as one"
+            raise InvalidSpec(f"{name_of(function)} needs a value for {each.name!r}; {cure}")
+    if not rng:
+        return (lambda *given: bound(*given[:-1])), False
+    if positional[leading : leading + 1] == [rng]:
+        return bound, True
+    return (lambda *given: bound(*given[:-1], **{rng: given[-1]})), True
 
 
-def _without_rng(function: Callable[..., Any], parameters: dict[str, Any]) -> Callable[..., Any]:
-    bound = functools.partial(function, **parameters) if parameters else function
-    return lambda *given: bound(*given[:-1])
+def _generator_of(function: Callable[..., Any], arguments: list[inspect.Parameter]) -> str:
+    """The parameter that is to get the generator, or none: called rng, annotated as one, or called as in `GENERATORS`.
+
+    Of the last only one that nothing else is known of: without annotation, and without a default but None.
+    """
+    if any(each.name == "rng" for each in arguments):
+        return "rng"
+    for each in arguments:
+        if _is_generator(each.annotation, function):
+            return each.name
+    for each in arguments[1:]:
+        if (
+            each.name in GENERATORS
+            and each.annotation is each.empty
+            and (each.default is None or each.default is each.empty)
+        ):
+            return each.name
+    return ""
+
+
+def _is_generator(annotation: Any, function: Callable[..., Any]) -> bool:
+    """Whether an annotation says `np.random.Generator`, alone or with None; a text is read where it stands."""
+    if isinstance(annotation, str):
+        if "Generator" not in annotation:
+            return False
+        inner: Any = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
+        try:
+            annotation = eval(annotation, getattr(inner, "__globals__", {}))  # as `typing.get_type_hints` does
+        except Exception:  # what is imported for type checkers alone
+            return bool(re.fullmatch(r"(np|numpy)\.random\.Generator( \| None)?", annotation))
+    return any(
+        (getattr(each, "__module__", ""), getattr(each, "__qualname__", "")) == NUMPYS
+        for each in (annotation, *get_args(annotation))
+    )
 
 
 def describe(function: Callable[..., Any], kind: str, parameters: dict[str, Any], takes_rng: bool) -> Description:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import abc
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
 
 from dpaudit import batched
+
+if TYPE_CHECKING:
+    import numpy
 
 
 def plain(data: Any) -> Any:
@@ -33,6 +40,54 @@ def without_data() -> int:
 
 def rng_first(rng: Any, data: Any) -> Any:
     return data
+
+
+def named_gen(data: Any, gen) -> Any:  # type: ignore[no-untyped-def]
+    return data, gen
+
+
+def named_generator(data: Any, scale: float = 1.0, generator=None) -> Any:  # type: ignore[no-untyped-def]
+    return data, generator
+
+
+def annotated(data: Any, *, source: np.random.Generator) -> Any:
+    return data, source
+
+
+def annotated_or_none(data: Any, source: Generator | None = None) -> Any:
+    return data, source
+
+
+def annotated_for_checkers(data: Any, source: numpy.random.Generator) -> Any:
+    return data, source
+
+
+def many_gen(data: Any, runs: int, gen) -> Any:  # type: ignore[no-untyped-def]
+    return data, gen
+
+
+def of_another_kind(data: Any, generator: str = "sobol") -> Any:
+    return data, generator
+
+
+def known_otherwise(data: Any, gen: int | None = None) -> Any:
+    return data, gen
+
+
+def that_yields(data: Any, more: abc.Generator[int] | None = None) -> Any:
+    return data, more
+
+
+def generator_is_data(generator: Any) -> Any:
+    return generator
+
+
+def generator_first(source: Generator, data: Any) -> Any:
+    return data
+
+
+WITH_GENERATOR = (named_gen, named_generator, annotated, annotated_or_none, annotated_for_checkers)
+WITHOUT_GENERATOR = (of_another_kind, known_otherwise, that_yields, generator_is_data)
 
 
 def needs_more(data: Any, epsilon: float, rng: Any) -> Any:

@@ -121,6 +121,23 @@ def test_wrong_functions_and_names_are_refused_in_one_line(value: Any, parameter
     assert "\n" not in str(caught.value)
 
 
+def test_a_generator_goes_to_what_is_called_or_annotated_as_one() -> None:
+    """By name only where nothing else is known of the parameter: no annotation, no default."""
+    for function in shapes.WITH_GENERATOR:
+        opened = wrap(function).open()
+        assert opened.takes_rng, function
+        assert opened.call(1, "the generator") == (1, "the generator"), function
+    assert batched(shapes.many_gen).open().call(1, 2, "the generator") == (1, "the generator")
+    assert not wrap(shapes.named_gen, {"gen": 3}).open().takes_rng
+    assert wrap(shapes.named_gen, {"gen": 3}).open().call(1, "the generator") == (1, 3)
+    for function in shapes.WITHOUT_GENERATOR:
+        opened = wrap(function).open()
+        assert not opened.takes_rng, function
+        assert opened.call(1, "the generator") != (1, "the generator"), function
+    with pytest.raises(InvalidSpec, match=r"generator_first must be callable as f\(data, rng\)"):
+        wrap(shapes.generator_first).open()
+
+
 @pytest.mark.parametrize("wrapper", [batched, built_by])
 def test_wrappers_take_functions(wrapper: Any) -> None:
     with pytest.raises(InvalidSpec, match=f"dpaudit.{wrapper.__name__} takes a function, got int"):

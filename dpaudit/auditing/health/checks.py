@@ -254,6 +254,7 @@ LATER = {  # objects that hold no answer before somebody asks for it, and who ma
     "generator": "give a function that reads it: lambda data, rng: list(f(data, rng))",
     "async_generator": "give a function that reads it with async for, and run that by asyncio.run",
 }
+PLAIN = "return the plain values that are released, such as model.coef_.tolist(), or a dict of them"
 
 
 def check_compared(
@@ -275,12 +276,13 @@ def check_compared(
             f"not ({ascii(places)[1:-1]}): nothing was compared, so there is no verdict; return plain values, or fewer"
         )
     if pilot is not None and pilot.unseen and not _told(evidence):
-        for label in sorted(pilot.first.labels.values()):
-            if label.startswith("object ") and (kind := label.removeprefix("object ")) in LATER:
-                raise UnsoundAudit(
-                    f"runs on the pair {pair!a} gave a {kind}, which holds no answer yet: nothing was compared, so "
-                    f"there is no verdict; {LATER[kind]}"
-                )
+        objects = [each for each in sorted(pilot.first.labels.values()) if each.startswith("object ")]
+        for kind in sorted((each.removeprefix("object ") for each in objects), key=lambda kind: kind not in LATER)[:1]:
+            held = "holds no answer yet" if kind in LATER else "no event looks into"
+            raise UnsoundAudit(
+                f"runs on the pair {pair!a} gave an object of the type {ascii(kind)[1:-1]}, which {held}: nothing was "
+                f"compared, so there is no verdict; {LATER.get(kind, PLAIN)}"
+            )
         raise UnsoundAudit(
             f"every run on the pair {pair!a} gave the same in the part of its output that was looked at (entries that "
             f"were not: {pilot.unseen:,}): nothing was compared, so there is no verdict; return fewer entries, or a "
@@ -294,7 +296,7 @@ def check_compared(
             told += f", the first time {note.encode('ascii', 'backslashreplace').decode()}"
         raise UnsoundAudit(
             f"every run on the pair {pair!a} {told}: nothing was compared, so there is no verdict; "
-            "call the mechanism once on these datasets, and mend what it gives"
+            + (PLAIN if kind == "object" else "call the mechanism once on these datasets, and mend what it gives")
         )
 
 

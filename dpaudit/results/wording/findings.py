@@ -15,6 +15,10 @@ from dpaudit.results.wording.statements import bits_looked_at, certified_bound
 
 DOES = {VALUE: "gives a value", "None": "gives None", "nan": "gives NaN", "timed out": "exceeds run_timeout_s"}
 LONGEST_NOTE = 240
+IN_OBJECT = "vars(output)"
+OF_OBJECT = (
+    "the output is an object, and all that it holds counts: return what is released, such as model.coef_.tolist()"
+)
 APART = "that is a bound for neighbours, and these datasets are {} steps apart: the two are not joined"
 WHY_BITS = (
     "a sum of an answer and noise is rounded to the floats near the sum, the noise was rounded to the floats near the "
@@ -127,11 +131,11 @@ def meaning(result: Audited) -> str:
 
 def ending_lines(result: Audited) -> tuple[str, ...]:
     """How often search runs gave no value, with the first message and line of each exception; none where all did."""
+    lines = [OF_OBJECT] if str(result.witness.event).startswith(IN_OBJECT) and result.certificate.refuted else []
     if not result.endings:
-        return ()
+        return tuple(lines)
     total = [sum(each.runs[side] for each in result.endings) for side in (0, 1)]
     said = result.provenance.get("exceptions", {})
-    lines = []
     for each in result.endings[1:]:
         note = f": {clean(said[each.what], LONGEST_NOTE)}" if each.what in said else ""
         first, second = (f"{runs:,} of {of:,}" for runs, of in zip(each.runs, total, strict=True))

@@ -49,9 +49,9 @@ def command(mechanism: str, ledger: str | None, figure: str | None, form: str) -
         say(f"note: ledger {clean(opened.path, 200)}: {chain.told}; restore it from a copy")
     click.echo({"table": as_table, "csv": as_csv, "json": as_json}[form](points))
     if figure is not None:
-        from dpaudit.report.figures import history_drawing, save
+        from dpaudit.report.figures import history_drawing
 
         with writing("--figure", figure):
-            save(history_drawing([point.to_dict() for point in points]), figure)
+            history_drawing([point.to_dict() for point in points]).save(figure)
         say(f"figure: {figure}")
     return 0

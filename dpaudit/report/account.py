@@ -13,7 +13,7 @@ from typing import Any
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim, claim_of
-from dpaudit.report.figures import Drawing, attack, save
+from dpaudit.report.figures import Drawing, attack
 from dpaudit.results.beside import Histogram
 from dpaudit.results.files import write_text
 from dpaudit.results.strict_json import text_of
@@ -72,7 +72,7 @@ def write(account: Account, folder: str | os.PathLike[str]) -> list[Path]:
     where, stem = Path(folder), account.stem
     where.mkdir(parents=True, exist_ok=True)
     paths = [write_text(where / f"{stem}.json", text_of(account.record))]
-    paths += [save(each, where / f"{stem}-{each.name}.svg") for each in account.drawings]
+    paths += [each.save(where / f"{stem}-{each.name}.svg") for each in account.drawings]
     paths.append(write_text(where / f"{stem}.md", markdown(account)))
     return [*paths, write_text(where / f"{stem}.html", html(account))]
 

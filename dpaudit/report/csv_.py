@@ -67,6 +67,12 @@ COLUMNS = {
     "unpaired": "entries of one output that were looked at alone and in sums only, at the most",
 }
 
+REALS = (  # columns of numbers that may be missing
+    *("claimed", "claimed_delta", "distance", "lower", "epsilon_lower", "delta", "confidence", "p_value"),
+    *("p_value_holm", "epsilon_upper", "hits_likelier", "runs_likelier", "hits_other", "runs_other", "runs_asked"),
+    *("runs_used", "unseen", "unpaired"),
+)
+
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A row for each audit, those without a verdict too."""

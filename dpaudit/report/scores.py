@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.account import Account, pictures, short, write
-from dpaudit.report.figures import save
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.sections import Section
 from dpaudit.scores.estimate import CERTIFIED
@@ -32,7 +31,7 @@ def write_picture(result: ScoresResult, path: str | os.PathLike[str]) -> Path:
     drawn = {each.name: each for each in account_of(result).drawings}
     if "roc" not in drawn:
         raise InvalidSpec("counts alone have no curve to plot; give the scores")
-    return save(drawn["roc"], path)
+    return drawn["roc"].save(path)
 
 
 def account_of(result: ScoresResult) -> Account:

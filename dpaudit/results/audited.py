@@ -131,7 +131,17 @@ class Audited:
     @property
     def verdict(self) -> Verdict:
         """REFUTED where the p-value is at most 1 - confidence, otherwise NOT_REFUTED."""
-        return Verdict.REFUTED if self.certificate.refuted else Verdict.NOT_REFUTED
+        return Verdict.REFUTED if self.refuted else Verdict.NOT_REFUTED
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the verdict is REFUTED; what the bits of floats say is `representation_refuted`."""
+        return self.certificate.refuted
+
+    @property
+    def p_value(self) -> float:
+        """At most this is the probability of such counts where the claim holds."""
+        return self.certificate.p_value
 
     @property
     def epsilon_lower(self) -> float | None:

@@ -89,16 +89,21 @@ class Bounds:
     @property
     def verdict(self) -> BracketVerdict:
         """The first of REFUTED, PROVED and PINNED that applies, otherwise OPEN."""
-        if self.refuting:
+        if self.refuted:
             return BracketVerdict.REFUTED
         if self.proving is not None:
             return BracketVerdict.PROVED
         return BracketVerdict.PINNED if self.pinned else BracketVerdict.OPEN
 
     @property
+    def refuted(self) -> bool:
+        """Whether the claim is refuted."""
+        return bool(self.refuting)
+
+    @property
     def settled(self) -> bool:
         """Whether the claim is refuted or proved."""
-        return bool(self.refuting) or self.proving is not None
+        return self.refuted or self.proving is not None
 
     @property
     def of_epsilon(self) -> bool:

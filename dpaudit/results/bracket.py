@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpaudit.results.bounds import Bounds
+from dpaudit.results.display import Displayed
 from dpaudit.results.wording.bracketed import account
 
 
-@dataclass(frozen=True, slots=True)
-class Bracket(Bounds):
+@dataclass(frozen=True, slots=True, repr=False)
+class Bracket(Displayed, Bounds):
     """What is known of a mechanism's loss; its fields and all that follows from them are those of `Bounds`."""
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from dpaudit.certify.certificate import holm
+from dpaudit.results.display import Displayed
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
 
@@ -82,8 +83,8 @@ class SuiteEntry:
         return refuted and self.expect is Verdict.NOT_REFUTED and self.accepted is not None
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class SuiteResult(Displayed):
     """Several audits at one suite confidence c: each of m runs at 1 - (1 - c) / m.
 
     `reviewed` are all accepted findings of the baseline file that was used, those that expired or match nothing too.

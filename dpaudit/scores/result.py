@@ -12,6 +12,7 @@ from typing import Any
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.results.beside import Histogram
+from dpaudit.results.display import Displayed
 from dpaudit.results.strict_json import by_fields
 from dpaudit.scores import wording
 from dpaudit.scores.counts import AttackCounts
@@ -21,8 +22,8 @@ SCHEMA = "dpaudit.scores/1"
 INTERVALS = ("lower", "upper", "two-sided")
 
 
-@dataclass(frozen=True, slots=True)
-class ScoresResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoresResult(Displayed):
     """The answer of `audit_scores`: every method's estimate, and the verdict of the first certified one.
 
     `counts` are those of the scores that were judged; `roc` holds the corners (fpr, fnr) of the empirical trade-off,
@@ -59,6 +60,11 @@ class ScoresResult:
     def delta(self) -> float | None:
         """The delta that the certified bound is for."""
         return None if self.deciding is None else self.deciding.delta
+
+    @property
+    def p_value(self) -> float | None:
+        """The p-value of the claim, of the deciding method."""
+        return None if self.deciding is None else self.deciding.p_value
 
     @property
     def refuted(self) -> bool | None:

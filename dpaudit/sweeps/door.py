@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpaudit.errors import InvalidSpec, MissingRequirement
+from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
+from dpaudit.report.display import Display, View, parts
+from dpaudit.results.display import Displayed
 from dpaudit.results.files import write_text
 from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.sections import Section
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.sweeps import page
 from dpaudit.sweeps.grid import Grid, Point
 from dpaudit.sweeps.page import KINDS
 from dpaudit.sweeps.rows import REALS, columns
 from dpaudit.sweeps.running import Row, run_points
-from dpaudit.sweeps.sentences import sweep_lines
+from dpaudit.sweeps.sentences import NOT_SHOWN, READING, sweep_headline, sweep_lines
 from dpaudit.sweeps.spec import axis, combinations
+from dpaudit.sweeps.summaries import mechanisms_table
 
 Fields = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+@dataclass(frozen=True, slots=True, repr=False)
+class Sweep(Displayed):
     """The table of a sweep: a row a point of the grid, in its order, each with all columns.
 
     `dpaudit.sweeps.COLUMNS` says what each column means. Every bound holds with the confidence of its row,
@@ -62,23 +65,12 @@ class Sweep:
         """Writes the table, cells that no spreadsheet takes for a formula; returns the path."""
         return write_text(path, page.csv_text(self.rows))
 
-    def to_pandas(self) -> Any:
-        """The table as a pandas DataFrame, numbers that are not known as NaN.
-
-        Raises `MissingRequirement` where pandas is not installed.
-        """
-        try:
-            pandas: Any = importlib.import_module("pandas")
-        except ImportError:
-            raise MissingRequirement("to_pandas needs pandas, which is not installed here; install pandas") from None
-        return pandas.DataFrame(list(self.rows), columns=list(self.columns)).astype(dict.fromkeys(REALS, "float64"))
-
-    def figure(self, kind: str = page.KINDS[0], path: str | os.PathLike[str] | None = None) -> Any:
-        """A figure of the table, one of `dpaudit.sweeps.KINDS`; also written to `path` (.svg or .png) where given.
+    def plot(self, kind: str | None = None) -> Any:
+        """A figure of the table, one of `dpaudit.sweeps.KINDS`: a notebook shows it, `save(path)` keeps it.
 
         Raises `InvalidSpec` for another kind, and where the table has nothing to draw.
         """
-        return page.figure(self.rows, kind, path)
+        return page.figure(self.rows, page.KINDS[0] if kind is None else kind)
 
     def write(
         self, folder: str | os.PathLike[str], *, title: str | None = None, about: Iterable[str] = ()
@@ -91,6 +83,17 @@ class Sweep:
 
     def __str__(self) -> str:
         return "\n".join(sweep_lines(self.rows))
+
+
+@parts.register
+def _parts(table: Sweep) -> Display:
+    def shown() -> View:
+        first = [Section("points", sweep_lines(table.rows)[1:])]
+        drawn = [drawing for _, drawing in page.drawings(table.rows)]
+        more = Section("how to read it", READING), Section("not shown", NOT_SHOWN)
+        return View(first, drawn, more, mechanisms_table(table.rows))
+
+    return Display(sweep_headline(table.rows), shown, lambda: table.rows, table.columns, REALS)
 
 
 class SweepInterrupted(KeyboardInterrupt):

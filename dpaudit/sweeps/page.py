@@ -39,30 +39,24 @@ def _csv(*lines: Iterable[Any]) -> str:
     return table(*lines, longest=LONGEST_CELL)
 
 
-def figure(rows: Rows, kind: str, path: str | os.PathLike[str] | None = None) -> Any:
-    """A figure of the table, one of `KINDS`; also written to `path` (.svg or .png) where one is given.
+def figure(rows: Rows, kind: str) -> Any:
+    """A figure of the table, one of `KINDS`.
 
     Raises `InvalidSpec` for another kind, and where the table has nothing to draw.
     """
-    from dpaudit.report.figures import save, study
+    from dpaudit.report.figures import study
 
-    validate.one_of("kind", kind, KINDS)
-    drawn = study.KINDS[kind](rows)
-    if path is not None:
-        save(drawn, path)
-    return drawn
+    return study.KINDS[validate.one_of("kind", kind, KINDS)](rows)
 
 
 def write_page(rows: Rows, folder: Path, title: str, about: Sequence[str]) -> list[Path]:
     """Writes sweep.csv, figures as SVG and PNG, sweep.md and sweep.html; returns their paths, the page's last."""
-    from dpaudit.report.figures import save
-
     folder.mkdir(parents=True, exist_ok=True)
     paths = [write_text(folder / TABLE, csv_text(rows))]
     (folder / GROWING).unlink(missing_ok=True)
-    drawn = _drawings(rows)
+    drawn = drawings(rows)
     for kind, drawing in drawn:
-        paths += [save(drawing, folder / f"{_file(kind)}{suffix}") for suffix in (".svg", ".png")]
+        paths += [drawing.save(folder / f"{_file(kind)}{suffix}") for suffix in (".svg", ".png")]
     told = tuple(clean(paragraph, len(paragraph)) for paragraph in about)
     paths.append(write_text(folder / MARKDOWN, markdown(rows, drawn, title, told)))
     return [*paths, write_text(folder / HTML, html(rows, drawn, title, told))]
@@ -156,7 +150,7 @@ def _told(path: Path) -> Any:
         raise InvalidSpec(f"--report: {path} cannot be written ({why}); name another folder") from None
 
 
-def _drawings(rows: Rows) -> list[tuple[str, Any]]:
+def drawings(rows: Rows) -> list[tuple[str, Any]]:
     """The figures that the table has something for."""
     found: list[tuple[str, Any]] = []
     for kind in KINDS:

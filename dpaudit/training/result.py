@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.mechanisms.importing import in_a_line
+from dpaudit.report.display import Display, account_parts, parts
+from dpaudit.results.display import Displayed
 from dpaudit.results.files import write_text
 from dpaudit.results.strict_json import by_fields, read, text_of
 from dpaudit.training.trained import Trained
-from dpaudit.training.wording import text
+from dpaudit.training.wording import headline, text
 
 SCHEMA = "dpaudit.training/1"
 CURE = "restore the file, or audit again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingResult(Trained):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TrainingResult(Displayed, Trained):
     """The answer of `audit_training`: every estimate on its line, the verdict, and what was not tested."""
 
     def raise_if_refuted(self) -> Self:
@@ -46,6 +49,13 @@ class TrainingResult(Trained):
 
     def __str__(self) -> str:
         return text(self)
+
+
+@parts.register
+def _parts(result: TrainingResult) -> Display:
+    from dpaudit.training.page import account_of
+
+    return account_parts(headline(result), partial(account_of, result, {}), result.lines)
 
 
 def _numbers(detail: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,8 +56,12 @@ class Trained:
     @property
     def refuted(self) -> bool:
         """Whether the claim is refuted at `confidence`."""
-        p = None if self.deciding is None else self.deciding.p_value
-        return p is not None and p <= error_probability(self.confidence)
+        return self.p_value is not None and self.p_value <= error_probability(self.confidence)
+
+    @property
+    def p_value(self) -> float | None:
+        """The p-value of the claim, of the deciding estimate."""
+        return None if self.deciding is None else self.deciding.p_value
 
     @property
     def verdict(self) -> Verdict:

@@ -70,7 +70,7 @@ def test_claims_that_differ_by_rounding_stand_beside_each_other_in_the_figure() 
         for claimed in (1.0, 1.0000000000000002, 1.004, 8.0, 8.000000000000002)
         for proved in (8.0, None, None)
     ]
-    svg = Sweep(tuple(rows)).figure().svg
+    svg = Sweep(tuple(rows)).plot().svg
     across = sorted(x for x, _ in marks(svg, "first")[1:])  # after the key
     assert len(across) == len(rows)
     assert min(right - left for left, right in itertools.pairwise(across)) > 4.0

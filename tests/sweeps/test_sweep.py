@@ -373,10 +373,10 @@ def test_the_table_comes_back_from_csv_as_it_was(catalogue_sweep: Sweep, tmp_pat
     for read, row in zip(found, catalogue_sweep.rows, strict=True):
         for name in ("lower", "p_value", "true_epsilon", "proved", "time_s"):
             assert (read[name] == "" and row[name] is None) or float(read[name]) == row[name]
-    frame = catalogue_sweep.to_pandas()
+    frame = catalogue_sweep.to_frame()
     assert list(frame.columns) == list(catalogue_sweep.columns)
     assert frame["epsilon_lower"].notna().sum() == 4
-    frame = Sweep(catalogue_sweep.without_verdict).to_pandas()
+    frame = Sweep(catalogue_sweep.without_verdict).to_frame()
     assert {str(frame[name].dtype) for name in REALS} == {"float64"}  # also where no number is known
 
 

@@ -78,6 +78,9 @@ class PairSearch:
             "runs_used": self.runs_used,
         }
 
+    def __repr__(self) -> str:
+        return f"<PairSearch {len(self.tried)} pairs tried; the best: {self.result!r}>"
+
     def __str__(self) -> str:
         ranked = sorted(self.tried, key=_rank)[:SHOWN]
         lines = [f"{len(self.tried)} pairs tried; {self.runs_used:,} runs in all. Uncertified scores, the best first:"]

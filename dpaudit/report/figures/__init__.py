@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpaudit.report.figures.distributions import distributions
-from dpaudit.report.figures.drawing import Drawing, save
+from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.growth import growth
 from dpaudit.report.figures.history import history_drawing
 from dpaudit.report.figures.overview import suite_drawing
@@ -15,7 +15,7 @@ from dpaudit.report.figures.profile import profile
 from dpaudit.report.figures.tradeoff import tradeoff
 from dpaudit.results.result import AuditResult
 
-__all__ = ["DARK", "LIGHT", "STYLE", "Drawing", "drawings", "history_drawing", "save", "suite_drawing"]
+__all__ = ["DARK", "LIGHT", "STYLE", "Drawing", "drawings", "history_drawing", "suite_drawing"]
 
 KINDS: tuple[Callable[[AuditResult], Drawing | None], ...] = (distributions, tradeoff, profile, growth, power)
 

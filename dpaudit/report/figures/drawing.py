@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.report.figures.panel import LIGHT, STYLE, DrawnShape, Panel, Words
+from dpaudit.report.figures.panel import LIGHT, NOTEBOOK, STYLE, DrawnShape, Panel, Words
 from dpaudit.results.files import write_text
 from dpaudit.results.wording.quoting import clean
 
@@ -31,9 +31,9 @@ class Drawing:
     name: str
     title: str
     description: str
-    svg: str
+    svg: str = field(repr=False)
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str, ...], ...] = field(repr=False)
     panel: Panel = field(repr=False, compare=False)
 
     @classmethod
@@ -51,29 +51,32 @@ class Drawing:
         table = tuple(tuple(clean(cell) for cell in row) for row in rows)
         return cls(name, *told, inline(panel, name, *told), tuple(columns), table, panel)
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the drawing as an SVG or PNG file, whole or not at all, and returns the path.
 
-def save(drawing: Drawing, path: str | os.PathLike[str]) -> Path:
-    """Writes the drawing as an SVG or PNG file, whole or not at all, and returns the path.
+        An SVG file carries its colours with it, light and dark, and a ground to be seen on; a PNG is light. Raises
+        `InvalidSpec` for another suffix.
+        """
+        target = Path(path)
+        suffix = target.suffix.lower()
+        if suffix not in SUFFIXES:
+            raise InvalidSpec(f"{target.name}: a figure ends in {' or '.join(SUFFIXES)}, got {suffix or 'no suffix'!r}")
+        if suffix == ".svg":
+            head, _, body = self.svg.partition(">")
+            style = f"<style>{STYLE} svg{{background:var(--dp-paper)}}</style>"
+            return write_text(target, f'<?xml version="1.0" encoding="utf-8"?>\n{head}>{style}{body}\n')
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            write_png(self.panel, beside)
+            os.replace(beside, target)
+        finally:
+            beside.unlink(missing_ok=True)
+        return target
 
-    An SVG file carries its colours with it, light and dark, and a ground to be seen on; a PNG is light. Raises
-    `InvalidSpec` for another suffix.
-    """
-    target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise InvalidSpec(f"{target.name}: a figure ends in {' or '.join(SUFFIXES)}, got {suffix or 'no suffix'!r}")
-    if suffix == ".svg":
-        head, _, body = drawing.svg.partition(">")
-        style = f"<style>{STYLE} svg{{background:var(--dp-paper)}}</style>"
-        return write_text(target, f'<?xml version="1.0" encoding="utf-8"?>\n{head}>{style}{body}\n')
-    target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        write_png(drawing.panel, beside)
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
-    return target
+    def _repr_html_(self) -> str:
+        """The figure with its colours, for a notebook, light or dark as that is."""
+        return f'<div class="dpaudit-shown"><style>{NOTEBOOK}</style>{escape(self.title)}{self.svg}</div>'
 
 
 # a panel as one `<svg>` element that can stand in any page: no script, style sheet, date or address elsewhere

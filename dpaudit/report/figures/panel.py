@@ -141,6 +141,26 @@ def _variables(values: dict[str, str]) -> str:
 STYLE = f":root{{{_variables(LIGHT)}}} @media (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}"
 PRINTED = f"@media print{{:root{{{_variables(LIGHT)}}}}}"
 
+NOTEBOOKS = (  # how a page that shows notebooks says that it is light, or dark: Jupyter, VS Code, Colab, Material
+    '[data-jp-theme-light="true"],.vscode-light,.vscode-high-contrast-light,html[theme=light],[data-md-color-scheme=default]',
+    '[data-jp-theme-light="false"],.vscode-dark,.vscode-high-contrast:not(.vscode-high-contrast-light),html[theme=dark],'
+    "[data-md-color-scheme=slate]",
+)
+
+
+def _notebook() -> str:
+    """The same colours for what stands in a notebook, and for nothing beside it: the notebook's own theme first."""
+    kinds = zip(("light", "dark"), map(_variables, (LIGHT, DARK)), NOTEBOOKS, strict=True)
+    light, dark = ((f".dpaudit-shown{{color-scheme:{k};{v}}}", f":is({where}) ") for k, v, where in kinds)
+    ground = (
+        ".dpaudit-shown{background:var(--dp-paper);color:var(--dp-ink)} .dpaudit-shown svg{max-width:100%;height:auto}"
+    )
+    system = f"@media (prefers-color-scheme:dark){{{dark[0]}}}"
+    return " ".join((light[0], system, *(where + rule for rule, where in (light, dark)), ground))
+
+
+NOTEBOOK = _notebook()
+
 
 WIDTH = 480.0
 LEFT, RIGHT, BELOW = 58.0, 24.0, 40.0  # room for tick labels and the names of the axes

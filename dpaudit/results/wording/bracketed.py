@@ -42,6 +42,11 @@ def headline(bracket: Bounds) -> str:
 
 def columns(bracket: Bounds) -> list[str]:
     """The lines below the headline, titles in a left column."""
+    return [f"{title:<{WIDTH + 1}}{line}" for title, line in facts(bracket)]
+
+
+def facts(bracket: Bounds) -> list[tuple[str, str]]:
+    """What there is to say of a bracket, each with its title."""
     parts = [("meaning", meaning(bracket))]
     if bracket.lower is not None:
         parts.append(("lower", lower_text(bracket.lower)))
@@ -49,7 +54,7 @@ def columns(bracket: Bounds) -> list[str]:
     parts += [("nothing from", reason) for reason in bracket.reasons]
     if bracket.contradictory:
         parts.append(("beware", contradiction(bracket)))
-    return [f"{title:<{WIDTH + 1}}{visible(line)}" for title, line in parts]
+    return [(title, visible(line)) for title, line in parts]
 
 
 def sentences(bracket: Bounds) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.outputs import Token
-from dpaudit.report.figures import LIGHT, Drawing, drawings, save
+from dpaudit.report.figures import LIGHT, Drawing, drawings
 from dpaudit.results.result import AuditResult
 from dpaudit.results.witness import Witness
 from tests.golden import example
@@ -269,11 +269,11 @@ def test_a_rare_event_beyond_the_edges_is_said_to_be_further_out() -> None:
 
 def test_an_svg_file_carries_its_colours_and_any_drawing_may_become_a_png(tmp_path: Path) -> None:
     drawing = drawn("refuted")["power"]
-    text = save(drawing, tmp_path / "new" / "power.svg").read_text()
+    text = drawing.save(tmp_path / "new" / "power.svg").read_text()
     assert tree(text).tag == f"{SVG}svg"
     assert "prefers-color-scheme:dark" in text
     assert "--dp-paper:#ffffff" in text
-    assert save(drawing, tmp_path / "power.png").read_bytes().startswith(b"\x89PNG")
+    assert drawing.save(tmp_path / "power.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InvalidSpec, match=r"ends in \.svg or \.png"):
-        save(drawing, tmp_path / "power.pdf")
+        drawing.save(tmp_path / "power.pdf")
     assert not (tmp_path / "power.pdf").exists()

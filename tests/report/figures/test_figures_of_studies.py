@@ -11,7 +11,7 @@ import matplotlib
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.report.figures import history_drawing, save, study
+from dpaudit.report.figures import history_drawing, study
 from dpaudit.report.figures.series import grouped
 from tests.report.figures.reading import lines, marks
 
@@ -123,9 +123,9 @@ def test_a_table_without_numbers_is_not_drawn(draw: Any) -> None:
 def test_files_are_the_same_every_time(tmp_path: Path) -> None:
     rows = [row(runs=runs, epsilon_lower=runs / 2_000.0) for runs in (100, 1_000)]
     for suffix, head in ((".png", b"\x89PNG\r\n"), (".svg", b"<?xml")):
-        one = save(study.bound_against_runs(rows), tmp_path / f"one{suffix}").read_bytes()
+        one = study.bound_against_runs(rows).save(tmp_path / f"one{suffix}").read_bytes()
         with matplotlib.rc_context({"lines.linewidth": 7.0, "savefig.dpi": 10.0}):
-            other = save(study.bound_against_runs(rows), tmp_path / "deep" / f"other{suffix}").read_bytes()
+            other = study.bound_against_runs(rows).save(tmp_path / "deep" / f"other{suffix}").read_bytes()
         assert one == other
         assert one.startswith(head)
         assert b"matplotlib" not in one.lower()

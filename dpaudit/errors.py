@@ -14,9 +14,15 @@ class DpAuditError(Exception):
 
 
 class InvalidSpec(DpAuditError, ValueError):
-    """The question itself is wrong: a bad value, an unknown key, equal datasets. Cure: change the spec."""
+    """The question itself is wrong: a bad value, an unknown key, equal datasets. Cure: change the spec.
+
+    Of a file, `args` hold a message for each thing that is wrong.
+    """
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class UnsoundAudit(DpAuditError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import click
 
-from dpaudit.cli.options import one_line, say
+from dpaudit.cli.options import one_line, say, say_error
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.version import __version__
 
@@ -98,7 +98,7 @@ def exit_code(arguments: list[str]) -> int:
         say(f"interrupted: {one_line(told[0])}" if told else "interrupted")
         return INTERRUPTED
     except DpAuditError as error:
-        say(f"error: {one_line(error)}")
+        say_error(error)
         return error.exit_code
     except OSError as error:  # what a command does not say itself: a full disk under its output, a folder that is gone
         if caller.debug:

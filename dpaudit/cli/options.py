@@ -27,6 +27,12 @@ def say(message: str) -> None:
     click.echo(message, err=True)
 
 
+def say_error(error: Exception) -> None:
+    """What is wrong, on standard error: a line each."""
+    for each in error.args or (error,):
+        say(f"error: {one_line(each)}")
+
+
 def one_line(message: object) -> str:
     """A message on one line, without control characters.
 
@@ -180,7 +186,7 @@ def read_all(
         try:
             found = read_spec(path, wished)
         except InvalidSpec as error:
-            say(f"error: {one_line(error)}")
+            say_error(error)
             wrong = True
             continue
         each(path, found)

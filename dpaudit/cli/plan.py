@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import duration, nothing_to_audit, tagged, wishes
+from dpaudit.cli.options import duration, nothing_to_audit, read_all, tagged, wishes
 
 if TYPE_CHECKING:
     from dpaudit.auditing.spec import ResolvedSpec
@@ -40,12 +40,10 @@ def command(
     look at outputs with --look: also where the runs are too few to refute the claim.
     """
     from dpaudit.results.wording.numerals import confidence_text
-    from dpaudit.spec_file.files import find_specs
-    from dpaudit.spec_file.questions import read_spec
     from dpaudit.spec_file.suite import shared
 
     wished = wishes(runs=runs, confidence=confidence, controls=controls, look=look)
-    questions = [question for path in find_specs(paths) for question in read_spec(path, wished)]
+    questions = read_all(paths, wished)
     chosen, together = shared(tagged(questions, tags))
     if not chosen:
         raise nothing_to_audit(paths, tags, len(questions))

@@ -17,7 +17,7 @@ from dpaudit.mechanisms.protocol import Opened
 from dpaudit.pairs import AdjacentPair
 from dpaudit.results.strict_toml import read_toml
 from dpaudit.spec_file.questions import read_spec
-from dpaudit.spec_file.tables import read_audits
+from dpaudit.spec_file.reading import read_audits
 
 OWN_SEED = 0x706C61696E  # "plain": no run of an audit has it
 BATCH = 10_000

@@ -14,9 +14,11 @@ from dpaudit.observatory.environments import Environment
 from dpaudit.results.strict_toml import read_toml
 from dpaudit.sampling.canonical import digest_of
 from dpaudit.spec_file.files import find_specs
+from dpaudit.spec_file.places import SpecPlace
 from dpaudit.spec_file.questions import Question, Wishes, read_spec
+from dpaudit.spec_file.reading import convert, meant, read_audits
 from dpaudit.spec_file.suite import shared
-from dpaudit.spec_file.tables import EnvironmentTable, RecordTable, convert, meant, read_audits
+from dpaudit.spec_file.tables import EnvironmentTable, RecordTable
 
 SLOW = "slow"  # the tag of a row with less than a thousand runs a second
 NO_RECORD = RecordTable()
@@ -63,7 +65,7 @@ def read_rows(
             left_out.append(path)
             continue
         tables = {table.name: table for table in read_audits(raw, str(path))}
-        table = convert(raw["environment"], EnvironmentTable, f"{path}: environment")
+        table = convert(raw["environment"], EnvironmentTable, SpecPlace(str(path), ("environment",), "environment"))
         environment = Environment.of(table, environments, str(path))
         if made.setdefault(environment.folder, table) != table:
             told = f"{environment.name} is asked for with other requirements in another file"

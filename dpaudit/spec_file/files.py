@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
@@ -15,24 +15,25 @@ def find_specs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
     """The spec files under the given files and folders, each once, in the order of their names within a folder.
 
     In a folder, a TOML file with neither `schema` nor `audit` is somebody else's and is left out; so are hidden
-    folders, pyproject.toml and sweeps, which have a command of their own. Raises `InvalidSpec` where a path does not
-    exist or a file is not valid TOML.
+    folders, pyproject.toml and sweeps, which have a command of their own. One that is not valid TOML is left to who
+    reads it. Raises `InvalidSpec` naming every path that does not exist.
     """
+    there = {given: found_at(given) for given in map(Path, paths)}
+    if missing := [given for given, found in there.items() if found is None]:
+        raise InvalidSpec(*(f"{given}: there is no such file or folder" for given in missing))
     seen: dict[Path, Path] = {}
-    for given in map(Path, paths):
-        there = found_at(given)
-        if there is None:
-            raise InvalidSpec(f"{given}: there is no such file or folder")
-        found = [given]
-        if there == FOLDER:
-            found = [file for file in _toml_files(given) if _of_audits(read_toml(file).keys())]
-        for file in found:
+    for given, found in there.items():
+        for file in filter(_of_audits, _toml_files(given)) if found == FOLDER else (given,):
             seen.setdefault(file.resolve(), file)
     return tuple(seen.values())
 
 
-def _of_audits(keys: Collection[str]) -> bool:
-    return bool({"schema", "audit"} & set(keys)) and ("sweep" not in keys or "audit" in keys)
+def _of_audits(file: Path) -> bool:
+    try:
+        keys = read_toml(file).keys()
+    except InvalidSpec:
+        return True
+    return not keys.isdisjoint({"schema", "audit"}) and ("sweep" not in keys or "audit" in keys)
 
 
 def _toml_files(folder: Path) -> Iterator[Path]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,12 +31,21 @@ from dpaudit.spec_file.pairs import ImportedPair, pairs_of
 from dpaudit.spec_file.settings import Settings
 
 if TYPE_CHECKING:
+    from dpaudit.spec_file.places import SpecPlace
+    from dpaudit.spec_file.reading import Fault
     from dpaudit.spec_file.tables import AuditTable, UpperTable
 
 
 DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
 # what a spec, or the command line before it, says beyond the usual; the rest is left to `AuditSpec`
 OPTIONS = ("stopping", "sequential_share", "certifier", "certify_pairs", "representation", "detect", "controls")
+PAIRS = {"pair", "pairs", "pattern", "pattern_parameters"}
+INSTEAD = {  # of keys that are wrong, so that what stands beside them can be checked
+    "name": "audit",
+    "mechanism": "stand_in:mechanism",
+    "claim": {"epsilon": 1.0},
+    "pair": {"first": 0, "second": 1},
+}
 NO_SETTINGS = Settings()
 T = TypeVar("T")
 
@@ -123,25 +134,22 @@ class Question:
 
 
 def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tuple[Question, ...]:
-    """The questions of a spec file. Raises `InvalidSpec` that names file, audit and key."""
-    from dpaudit.spec_file.tables import read_audits
+    """The questions of a spec file. Raises `InvalidSpec` that names file, line, audit and key of all that is wrong."""
+    from dpaudit.spec_file.reading import audits_of
 
     source = Path(path)
-    questions: list[Question] = []
-    for table in read_audits(read_toml(source), str(source)):
-        place = f"{source}: audit {table.name!r}"
-        if any(question.name == table.name for question in questions):
-            raise InvalidSpec(f"{place}: a name may stand only once in a file; rename one of the two")
-        with at(place):
-            question = _question(source, table, wishes or Wishes())
-            if wishes is not None and wishes.look:
-                nothing = PureDP(0.0, question.claim.relation)
-                question = replace(
-                    question, claim=nothing, confidence=DEFAULT_CONFIDENCE, search_share=None, options={}
-                )
-            question.check()
-        questions.append(question)
-    return tuple(questions)
+    questions: dict[str, Question | None] = {}
+    audits, wrong = audits_of(read_toml(source), str(source))
+    for raw, place in audits:
+        question, found = _asked(source, raw, place, wishes or Wishes())
+        name = raw.get("name") if isinstance(raw, dict) else None
+        if isinstance(name, str) and name in questions:
+            found = [*found, (("name",), "a name may stand only once in a file; rename one of the two")]
+        questions[str(name)] = question
+        wrong += [place.says(what, *keys) for keys, what in found]
+    if wrong:
+        raise InvalidSpec(*wrong)
+    return tuple(question for question in questions.values() if question is not None)
 
 
 @contextmanager
@@ -150,32 +158,89 @@ def at(place: str) -> Iterator[None]:
     try:
         yield
     except DpAuditError as error:
-        raise type(error)(f"{place}: {error}") from None
+        raise type(error)(*(f"{place}: {each}" for each in error.args)) from None
+
+
+class _Wrong(InvalidSpec):
+    """What is wrong with one key of an audit, which is named first."""
+
+
+@contextmanager
+def _about(key: str) -> Iterator[None]:
+    try:
+        yield
+    except InvalidSpec as error:
+        raise _Wrong(key, *error.args) from None
+
+
+def _asked(source: Path, raw: Any, place: SpecPlace, wishes: Wishes) -> tuple[Question | None, list[Fault]]:
+    """The question of a table, and all that is wrong: each wrong key gives way to a right one, to see what else is."""
+    from msgspec import convert
+
+    from dpaudit.spec_file.reading import example, faults
+    from dpaudit.spec_file.tables import AuditTable
+
+    told = list(faults(raw, AuditTable))
+    if not isinstance(raw, dict):
+        return None, told
+    wrong = {str(keys[0]) for keys, _ in told}
+    wrong.update(key for each in [*wrong] for key in get_close_matches(each[:100], AuditTable.__struct_fields__, n=1))
+    while True:
+        wrong |= PAIRS if wrong & PAIRS else wrong
+        given = {key: value for key, value in raw.items() if key not in wrong}
+        right = {key: INSTEAD[key] for key in wrong if key in INSTEAD}
+        try:
+            question = _question(source, convert({**given, **right}, AuditTable), wishes)
+            with _about("runs"):
+                question.check()
+            return question, told
+        except _Wrong as error:
+            key, *messages = error.args
+            said = re.match(r"[a-z_.]*", messages[0])[0].split(".")  # type: ignore[index]
+            keys = said if said[0] in AuditTable.__struct_fields__ else [key]
+            key = keys[0]
+            if key in wrong:  # what is said of a key that is no longer there
+                return None, told
+            told += [
+                (tuple(keys), f"{each}{'' if ';' in each or key == 'claim' else example(*keys)}") for each in messages
+            ]
+            wrong.add(key)
+        except DpAuditError as error:
+            raise type(error)(*(place.says(each) for each in error.args)) from None
 
 
 def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
     folder = str(source.resolve().parent)
-    relation = Relation.of(table.relation)
-    mechanism = _mechanism(table, folder)
+    with _about("relation"):
+        relation = Relation.of(table.relation)
     known = None  # the mechanism of ours that is named, whose names and parameters are checked here and now
-    if isinstance(mechanism, Imported) and mechanism.folder is None:
-        known = own(mechanism.reference, mechanism.parameters)
-    claim = _claim(table, relation, known)
+    with _about("mechanism"):
+        mechanism = _mechanism(table, folder)
+        if isinstance(mechanism, Imported) and mechanism.folder is None:
+            known = own(mechanism.reference, mechanism.parameters)
+    with _about("claim"):
+        claim = _claim(table, relation, known)
     settings = wishes.settings
-    for module in table.requires:
-        if not all(part.isidentifier() for part in module.split(".")):
-            raise InvalidSpec(f"requires must name modules as an import does, got {module!r}")
-    if table.max_time_s is not None:
-        validate.positive("max_time_s", table.max_time_s)
+    with _about("requires"):
+        for module in table.requires:
+            if not all(part.isidentifier() for part in module.split(".")):
+                raise InvalidSpec(f"requires must name modules as an import does, got {module!r}")
+    with _about("max_time_s"):
+        if table.max_time_s is not None:
+            validate.positive("max_time_s", table.max_time_s)
     bits = table.expect == "bits"
-    if bits and not table.representation:
-        raise InvalidSpec('expect = "bits" needs representation = true: without it bits are not looked at')
+    with _about("expect"):
+        if bits and not table.representation:
+            raise InvalidSpec('expect = "bits" needs representation = true: without it bits are not looked at')
     timed = table.max_time_s is not None and wishes.runs is None
-    pairs = _pairs(table, folder, claim, known)
+    with _about("pair"):
+        pairs = _pairs(table, folder, claim, known)
+    with _about("upper"):
+        upper = None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs)
     options = {key: value for key in OPTIONS if (value := getattr(table, key)) is not None}
     if wishes.controls is not None:
         options["controls"] = wishes.controls
-    return Question(
+    question = Question(
         source=source,
         name=table.name,
         tags=tuple(table.tags),
@@ -192,9 +257,13 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         search_share=table.search_share,
         requires=tuple(table.requires),
         options=options,
-        upper=None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs),
+        upper=upper,
         isolation=table.isolation,
     )
+    if wishes.look:
+        nothing = PureDP(0.0, claim.relation)
+        return replace(question, claim=nothing, confidence=DEFAULT_CONFIDENCE, search_share=None, options={})
+    return question
 
 
 def _first(*values: T | None, default: T) -> T:

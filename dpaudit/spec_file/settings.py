@@ -43,7 +43,8 @@ def read_settings(folder: Path) -> Settings:
     from msgspec.structs import asdict
 
     from dpaudit.results.strict_toml import read_toml
-    from dpaudit.spec_file.tables import convert
+    from dpaudit.spec_file.places import SpecPlace
+    from dpaudit.spec_file.reading import convert
 
     tool = read_toml(path, largest=LARGEST, dates=True).get("tool", {})
     table = tool.get("dpaudit", {}) if isinstance(tool, dict) else {}
@@ -51,7 +52,8 @@ def read_settings(folder: Path) -> Settings:
         raise InvalidSpec(f"{path}: tool.dpaudit must be a table, got {table!r}")
     place = f"{path}: tool.dpaudit"
     keys = [(key, kind, None) for key, kind in get_type_hints(Settings).items()]
-    found = Settings(**asdict(convert(table, defstruct("SettingsTable", keys, forbid_unknown_fields=True), place)))
+    kind = defstruct("SettingsTable", keys, forbid_unknown_fields=True)
+    found = Settings(**asdict(convert(table, kind, SpecPlace(str(path), ("tool", "dpaudit"), "tool.dpaudit"))))
     if found.runs is not None:
         validate.whole(f"{place}.runs", found.runs, least=1)
     if found.confidence is not None:

@@ -1,22 +1,18 @@
-"""The keys of a spec, strictly: what is unknown or of the wrong kind is refused with its place and a cure.
+"""The keys of a spec; `reading` refuses what is unknown or of the wrong kind.
 
 Contract: this module is the schema `dpaudit.audit/1`. A key may be added; none is renamed and none changes its meaning.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from dpaudit.certify import certifier_names
-from dpaudit.claims import FORMS, POINTS, Claim
-from dpaudit.errors import InvalidSpec
+from dpaudit.claims import FORMS, Claim, Relation
 
 SCHEMA = "dpaudit.audit/1"
 
@@ -38,11 +34,9 @@ class PairTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 PairEntry = PairTable | str
 RelationKey = Annotated[
-    Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
+    Annotated[str, Meta(extra_json_schema={"enum": Relation.words()})] | None,
     Meta(description="how the datasets differ; left out: none stated, none checked"),
 ]
-
-
 Words = Annotated[str, Meta(min_length=1)]
 
 
@@ -238,132 +232,8 @@ def _said(kind: Any, about: str) -> Any:
     return Annotated[kind | None, Meta(description=about)]
 
 
-Table = TypeVar("Table", bound=Struct)
-
-
-def read_audits(raw: dict[str, Any], place: str) -> list[AuditTable]:
-    """The audits of a spec file. Raises `InvalidSpec` naming place, audit and key."""
-    if "sweep" in raw:
-        also = "; keep the audits in a file of their own" if "audit" in raw else ""
-        raise InvalidSpec(f"{place}: it holds a [sweep], which `dpaudit sweep {place}` runs{also}")
-    audits = raw.get("audit", [])
-    convert({**raw, "audit": []} if isinstance(audits, list) else raw, Document, place)
-    places = (f"{place}: audit {_called(each, number)}" for number, each in enumerate(audits, start=1))
-    return [convert(each, AuditTable, where) for each, where in zip(audits, places, strict=True)]
-
-
-def read_sweeps(raw: dict[str, Any], place: str) -> list[SweepTable]:
-    """The sweeps of a spec file, in its order. Raises `InvalidSpec` naming place, sweep and key."""
-    if "sweep" not in raw:
-        runs = f"; `dpaudit run {place}` runs its audits" if "audit" in raw else ""
-        raise InvalidSpec(f"{place}: it holds no [sweep]{runs}")
-    if "audit" in raw:
-        raise InvalidSpec(f"{place}: it holds both [[audit]] and [sweep]; keep each in a file of its own")
-    convert({**raw, "sweep": []}, Document, place)
-    given = raw["sweep"] if isinstance(raw["sweep"], list) else [raw["sweep"]]
-    several = len(given) > 1
-    places = (
-        f"{place}: sweep {_called(each, number)}" if several else f"{place}: sweep"
-        for number, each in enumerate(given, 1)
-    )
-    return [convert(each, SweepTable, where) for each, where in zip(given, places, strict=True)]
-
-
-def convert(raw: Any, into: type[Table], place: str) -> Table:
-    """A table as typed values. Raises `InvalidSpec` naming place and key."""
-    try:
-        table = msgspec.convert(raw, into, strict=True)
-        for (name, key), kind in parts().items():
-            if name == into.__name__ and key in raw:
-                msgspec.convert({key: raw[key]}, msgspec.defstruct("Part", [(key, *kind)]), strict=True)
-        return table
-    except msgspec.ValidationError as error:
-        raise InvalidSpec(f"{place}: {_in_words(str(error), raw, into)}") from None
-
-
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a spec file, for editors and for other programs."""
     from dpaudit.results.stored.models import schema_of
 
     return schema_of(Document, {"title": f"spec file, {SCHEMA}"}, parts())
-
-
-# --- from the words of msgspec to ours ---------------------------------------------------------------------------
-
-_ERROR = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
-_KINDS = {
-    "float": "a number",
-    "int": "a whole number",
-    "str": "text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-}
-
-
-def _in_words(message: str, raw: Any, into: type[Struct]) -> str:
-    found = _ERROR.fullmatch(message)
-    what, path = (found["what"], found["path"] or "$") if found else (message, "$")
-    names: list[str] = []
-    value, table = raw, into
-    kinds: list[Any] = []  # that the last key may have
-    for key, index in _STEP.findall(path):
-        if index and POINTS in kinds:
-            break
-        if index:
-            value = value[int(index)] if index.isdigit() and isinstance(value, list) else None
-            continue
-        value = value.get(key) if isinstance(value, dict) else None
-        names.append(key)
-        kinds = [*_within(parts().get((table.__name__, key), get_type_hints(table).get(key)))]
-        table = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Struct)), table)
-    if POINTS in kinds and value is not None:
-        return f"{'.'.join(names)} must be a list of points, each of two numbers, got {_short(value)}"
-    known = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
-    return _sentence(what, ".".join(names), value, table.__struct_fields__, known)
-
-
-def _within(kind: Any) -> Iterator[Any]:
-    """A kind and all that it is made of."""
-    yield kind
-    for part in kind if isinstance(kind, tuple) else get_args(kind):
-        yield from _within(part)
-
-
-def _called(value: Any, number: int) -> str:
-    name = value.get("name") if isinstance(value, dict) else None
-    return repr(name) if isinstance(name, str) and name else f"number {number}"
-
-
-def _sentence(what: str, key: str, value: Any, keys: tuple[str, ...], known: tuple[str, ...]) -> str:
-    inside = f"{key}: " if key else ""
-    if found := re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL):
-        return f"{inside}unknown key {found[1]!r}{_nearest(found[1], keys)}"
-    if found := re.fullmatch(r"Object missing required field `(.*)`", what):
-        return f"{inside}the key {found[1]!r} is missing"
-    if found := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
-        kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ") if kind != "null"]
-        if "a number" in kinds and "a whole number" in kinds:
-            kinds.remove("a whole number")
-        return f"{key or 'it'} must be {' or '.join(kinds)}, got {_KINDS.get(found[2], found[2])} {_short(value)}"
-    if what.startswith("Expected `str` of length >= 1"):
-        return f"{key} must not be empty"
-    if what.startswith("Invalid enum value"):
-        return f"{key} must be one of {', '.join(known)}, got {_short(value)}{meant(str(value), known)}"
-    return f"{key or 'it'}: {what[:1].lower()}{what[1:]}"
-
-
-def _nearest(word: str, known: tuple[str, ...]) -> str:
-    return meant(word, known) or f"; known here: {', '.join(known)}"
-
-
-def meant(word: str, known: Sequence[str]) -> str:
-    """The known word that this one is near, as the end of a message; empty where none is."""
-    near = difflib.get_close_matches(word[:100], known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -36,7 +36,7 @@ class SweepQuestion:
 
 def read_sweep_file(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tuple[SweepQuestion, ...]:
     """The sweeps of a spec file. Raises `InvalidSpec` that names file, sweep and key."""
-    from dpaudit.spec_file.tables import read_sweeps
+    from dpaudit.spec_file.reading import read_sweeps
 
     source = Path(path)
     found: list[SweepQuestion] = []

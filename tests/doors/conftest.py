@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -72,6 +73,11 @@ def spec(**keys: str | None) -> str:
         **keys,
     }
     return "\n".join(["[[audit]]", *(f"{key} = {value}" for key, value in table.items() if value is not None)]) + "\n"
+
+
+def unnumbered(text: str) -> str:
+    """What was said, without the lines of a spec file."""
+    return re.sub(r": line \d+: ", ": ", text)
 
 
 def document(*audits: str) -> str:

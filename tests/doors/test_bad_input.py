@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.cases import for_each
-from tests.doors.conftest import Outcome, document, spec
+from tests.doors.conftest import Outcome, document, spec, unnumbered
 
 Run = Callable[..., Outcome]
 Write = Callable[..., str]
@@ -155,7 +155,7 @@ def test_refused_before_anything_runs(dpaudit: Run, write: Write, case: str) -> 
     text, message = REFUSED_ON_READING[case]
     name = write(text)
     checked = dpaudit("validate", name)
-    assert checked.err.startswith(message)
+    assert unnumbered(checked.err).startswith(message)
     assert checked.err.count("\n") == 1
     assert (checked.code, checked.out) == (2, "")
 
@@ -193,7 +193,7 @@ def test_hostile_files_are_refused_cheaply(dpaudit: Run, folder: Path, text: str
     (folder / "spec.toml").write_text(text)
     ended = dpaudit("validate", "spec.toml")
     assert ended.code == 2
-    assert ended.err.startswith(message)
+    assert ended.err.startswith(message) or unnumbered(ended.err).startswith(message)
     assert ended.err.count("\n") == 1
     assert len(ended.err) < 300
 

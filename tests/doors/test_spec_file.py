@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from dpaudit.claims import ApproximateDP, PureDP, Relation
+from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.pairs import AdjacentPair
 from dpaudit.results.verdict import Verdict
@@ -93,8 +94,11 @@ def test_settings_of_the_project_are_as_strict_as_a_spec(dpaudit: Run, write: Wr
     (folder / "pyproject.toml").write_text("[tool.dpaudit]\nsede = 3\n")
     ended = dpaudit("validate", write(spec()))
     assert ended.code == 2
-    assert ended.err == "error: pyproject.toml: tool.dpaudit: unknown key 'sede'; did you mean 'seed'?\n".replace(
-        "pyproject", str(folder / "pyproject")
+    assert (
+        ended.err
+        == "error: pyproject.toml: line 2: tool.dpaudit: unknown key 'sede'; did you mean 'seed'?\n".replace(
+            "pyproject", str(folder / "pyproject")
+        )
     )
     (folder / "pyproject.toml").write_text("[tool.dpaudit]\nconfidence = 2\n")
     assert "pyproject.toml: tool.dpaudit.confidence must lie strictly between" in dpaudit("plan", "spec.toml").err
@@ -110,7 +114,88 @@ def test_folders_are_searched_and_other_files_left_alone(dpaudit: Run, write: Wr
     (folder / "pyproject.toml").write_text("this is not TOML")
     assert [str(path) for path in find_specs([".", "a/one.toml"])] == ["a/one.toml", "b/two.toml"]
     (folder / "a/typo.toml").write_text("shema = 1\naudit = []\n")
-    assert dpaudit("validate", "a").err.startswith("error: a/typo.toml: unknown key 'shema'; did you mean 'schema'?")
+    assert dpaudit("validate", "a").err.startswith("error: a/typo.toml: line 1: unknown key 'shema'; did you mean")
+
+
+WRONG = """\
+schema = "dpaudit.audit/1"
+
+[[audit]]
+name = "one"
+mechanism = "dpaudit.catalogue.additive:laplase"
+relation = "add-remove-one"
+claim = { epsilon = "1", dleta = 0.0 }
+pairs = [
+    { first = [1, 2], second = [1] },
+    { first = [1, 2], secnd = [1] },
+]
+runs = 10
+confidence = 1
+
+[[audit]]
+nmae = "two"
+mechanism = "mechs:leak"
+expect = "not_refuted"
+[audit.claim]
+delta = 0.1
+
+[[audit]]
+name = "three"
+mechanism = { command = ["cat"] }
+pair = { first = 1, second = 2 }
+"""
+TOLD = """\
+spec.toml: line 7: audit 'one': claim: unknown key 'dleta'; did you mean 'delta'?
+spec.toml: line 7: audit 'one': claim.epsilon must be a number, got text '1'; for example claim = { epsilon = 1.0 }
+spec.toml: line 8: audit 'one': pairs: unknown key 'secnd'; did you mean 'second'?
+spec.toml: line 6: audit 'one': relation must be one of add_or_remove_one, replace_one, replace_special, local, \
+got 'add-remove-one'; did you mean 'add_or_remove_one'?
+spec.toml: line 5: audit 'one': 'dpaudit.catalogue.additive:laplase': 'dpaudit.catalogue.additive' has no 'laplase'; \
+for example mechanism = "my_module:my_function"
+spec.toml: line 12: audit 'one': runs must be at least 200, got 10; for example runs = 1_000_000
+spec.toml: line 13: audit 'one': confidence must lie strictly between 0 and 1, got 1.0; for example confidence = 0.999
+spec.toml: line 16: audit number 2: unknown key 'nmae'; did you mean 'name'?
+spec.toml: line 18: audit number 2: expect must be one of refuted, not-refuted, bits, got 'not_refuted'; \
+did you mean 'not-refuted'?
+spec.toml: line 19: audit number 2: claim: its keys choose the form, one of: epsilon; epsilon, delta; mu; order, \
+epsilon; rho, [xi]; profile; trade_off; got delta
+spec.toml: line 15: audit number 2: give pair = { first = ..., second = ... } or pairs = [...], one of the two; \
+for example pair = { first = [1, 2, 3], second = [1, 2] }
+spec.toml: line 22: audit 'three': the key 'claim' is missing: claim = { epsilon = 1.0 }
+"""
+
+
+@for_each("line_end", ["\n", "\r\n"])
+def test_all_that_is_wrong_is_told_at_once_each_with_its_line(dpaudit: Run, folder: Path, line_end: str) -> None:
+    (folder / "spec.toml").write_bytes(b"\xef\xbb\xbf" + WRONG.replace("\n", line_end).encode())
+    ended = dpaudit("validate", "spec.toml")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.replace("error: ", "") == TOLD
+    with pytest.raises(InvalidSpec) as caught:
+        read_spec("spec.toml")
+    assert len(caught.value.args) == len(TOLD.splitlines())
+
+
+def test_every_file_of_a_folder_is_checked_before_one_is_refused(dpaudit: Run, write: Write, folder: Path) -> None:
+    (folder / "a.toml").write_text("schema = dpaudit\n")
+    (folder / "b.toml").write_bytes(b"\xff\xfes\x00")
+    write(spec(seed="-1"), name="c.toml")
+    write(spec(), name="d.toml")
+    for asked in ("validate", "plan", "run"):
+        ended = dpaudit(asked, ".")
+        assert ended.code == 2
+        assert [line.split(":")[1] for line in ended.err.splitlines()] == [" a.toml", " b.toml", " c.toml"]
+    assert 'quotes: name = "noisy count"' in ended.err
+    assert dpaudit("validate", "no.toml", "d.toml", "nor.toml").err.count("no such file") == 2
+
+
+@for_each(
+    ("word", "stored"),
+    [("bounded", "replace_one"), ("unbounded", "add_or_remove_one"), ("add-or-remove-one", "add_or_remove_one")],
+)
+def test_relations_have_second_names(write: Write, word: str, stored: str) -> None:
+    (question,) = read_spec(write(spec(relation=f'"{word}"', pair="{ first = 1, second = 2 }")))
+    assert Relation.word(question.claim.relation) == stored
 
 
 def test_a_suite_divides_the_error_probability(write: Write) -> None:

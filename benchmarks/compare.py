@@ -259,7 +259,7 @@ def tally(pairs: list[tuple[Any, Any, Any]], start: float) -> Count:
 
     The third of each is the new mechanism, on which the old event is run again.
     """
-    from dpaudit.api import recheck
+    from dpaudit.existing import recheck
     from dpaudit.ledger.comparison import change_of
     from dpaudit.ledger.noise import noise
     from dpaudit.results.change import Half, Kind

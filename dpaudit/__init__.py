@@ -12,7 +12,7 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from dpaudit import adapters
-    from dpaudit.api import audit, bracket, load, load_suite, recheck, write_report
+    from dpaudit.api import audit, bracket
     from dpaudit.auditing import AuditSpec
     from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
     from dpaudit.claims import (
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         NotAttested,
         UnsoundAudit,
     )
+    from dpaudit.existing import load, load_suite, recheck, write_report
     from dpaudit.looking import look
     from dpaudit.mechanisms import batched, built_by
     from dpaudit.mechanisms.command import command
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
     from dpaudit.training import TrainingResult, audit_training
 
 _HOMES = {
-    "dpaudit.api": ("audit", "bracket", "load", "load_suite", "recheck", "write_report"),
+    "dpaudit.api": ("audit", "bracket"),
+    "dpaudit.existing": ("load", "load_suite", "recheck", "write_report"),
     "dpaudit.auditing": ("AuditSpec",),
     "dpaudit.results.result": ("AuditResult",),
     "dpaudit.results.suite": ("SuiteResult",),

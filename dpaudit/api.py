@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import numbers
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from dpaudit import validate
 from dpaudit.adapters.adapted import Adapted, OwnClaim, offered
-from dpaudit.auditing import AuditSpec, repeat_witness, run_audit
+from dpaudit.auditing import AuditSpec, run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import FEWEST_RUNS
-from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_from_dict, claim_of
+from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_of
 from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
 from dpaudit.pairs import AdjacentPair
-from dpaudit.pairs.data import restored
 from dpaudit.pairs.strategies import drawn_pairs, is_strategy
 from dpaudit.results.bracket import Bracket
-from dpaudit.results.rechecking import recompute, repeated, went_alone
+from dpaudit.results.provenance import recorded
 from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import SuiteResult
 from dpaudit.results.upper import UpperBound
 from dpaudit.sampling import Engine, Probe
-from dpaudit.scores.result import ScoresResult
 
 DEFAULT_RUNS = 1_000_000
 PLANNING_S = 0.05  # seconds of work that a planning probe looks for
@@ -58,6 +53,7 @@ def audit(
     detect: Mapping[str, float] | None = None,
     controls: int = 0,
     upper: UpperBound | None = None,
+    record: Mapping[str, str | int] | None = None,
     n_jobs: int = -1,
     backend: str | None = None,
     isolation: str | None = None,
@@ -85,6 +81,8 @@ def audit(
     (`AuditResult.power_reached`). `controls` repeats spiked controls so many times: the same audit of the mechanism
     with a known leak put into it, in each place that its outputs have. `upper` (a `dpaudit.UpperBound`) is known from
     elsewhere; the verdict stays the audit's own. A mechanism of `dpaudit.adapters` brings claim and pairs of its own.
+    `record` is what only people know, for reports: owner, source (of the claim), unit (of privacy), releases (how
+    many), data (their origin), reviewer; each may be left out.
 
     Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
 
@@ -106,6 +104,7 @@ def audit(
         name=name,
         max_time_s=max_time_s,
         upper=upper,
+        record=record,
         runs=runs,
         run_timeout_s=run_timeout_s,
         confidence=confidence,
@@ -134,6 +133,7 @@ class PosedQuestion:
     pairs: tuple[AdjacentPair, ...]
     max_time_s: float | None
     upper: UpperBound | None
+    record: dict[str, str]
     options: dict[str, Any]
 
     def answer(self, engine: Engine, *, name: str = "", description: Description | None = None) -> AuditResult:
@@ -163,7 +163,8 @@ class PosedQuestion:
         )
         result = run_audit(spec, engine, clock=clock)
         result = result if self.upper is None else replace(result, upper=self.upper)
-        return replace(result, provenance={**result.provenance, "max_time_s": self.max_time_s})
+        told = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
+        return replace(result, provenance={**result.provenance, **told})
 
 
 def pose(
@@ -178,6 +179,7 @@ def pose(
     parameters: Mapping[str, Any] | None,
     max_time_s: float | None,
     upper: UpperBound | None,
+    record: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> PosedQuestion:
     """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, every one of them."""
@@ -187,7 +189,7 @@ def pose(
     wrapped = wrap(mechanism, parameters)
     own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
     stated, adjacent = offered(asked, wrapped, own or _pairs(pair, pairs, options["seed"]))
-    return PosedQuestion(wrapped, stated, adjacent, max_time_s, upper, options)
+    return PosedQuestion(wrapped, stated, adjacent, max_time_s, upper, recorded(record), options)
 
 
 def _described(mechanism: Mechanism, engine: Engine) -> Description | None:
@@ -259,70 +261,6 @@ def bracket(
     )
     with Engine(n_jobs, backend) as engine:
         return run_bracket(target_of(mechanism, parameters), wanted, engine).bracket
-
-
-def load(path: str | os.PathLike[str]) -> AuditResult:
-    """The result stored in a JSON file; raises `InvalidSpec` where it is no result or contradicts its counts."""
-    from dpaudit.results.stored import load as load_stored
-
-    return load_stored(path)
-
-
-def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
-    """The suite stored in a suite.json; raises `InvalidSpec` where it is none or contradicts its own results."""
-    from dpaudit.results.stored import load_suite as load_stored
-
-    return load_stored(path)
-
-
-def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> AuditResult:
-    """The result with its certificate computed again from the stored counts.
-
-    With `fresh`, the frozen witness is run again, on `mechanism`, with a stream that no run of the result
-    used; the certificate is then that of the new runs. Needs the datasets by value in the result.
-    """
-    if not fresh:
-        return replace(result, certificate=recompute(result))
-    if mechanism is None:
-        raise InvalidSpec("recheck with fresh=True needs the mechanism to run: recheck(result, mechanism, fresh=True)")
-    spec = respecified(result, mechanism)
-    with Engine() as engine:
-        frozen, alone = replace(result.witness, pair=0), went_alone(result)
-        evidence, health = repeat_witness(frozen, spec, engine, seed=spec.seed, alone=alone)
-    return repeated(result, evidence, health, seed=spec.seed)
-
-
-def respecified(result: AuditResult, mechanism: Any, description: Description | None = None) -> AuditSpec:
-    """The spec that repeats a stored result's witness: its pair alone, and a seed of its own."""
-    stored = result.spec["pairs"][result.witness.pair]
-    first, second = (restored(stored[side]["value"], stored[side]["digest"]) for side in ("first", "second"))
-    return AuditSpec(
-        claim=claim_from_dict(result.spec["claim"]),
-        mechanism=wrap(mechanism),
-        pairs=(AdjacentPair(first, second, stored["name"], stored["distance"], stored.get("sensitivity")),),
-        runs=result.spec["runs"],
-        confidence=result.spec["confidence"],
-        seed=result.spec["seed"] + 1,
-        certifier=result.spec["certifier"],
-        name=result.spec["name"],
-        run_timeout_s=result.spec["run_timeout_s"],
-        description=description,
-    )
-
-
-def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | os.PathLike[str]) -> Path:
-    """Writes a report, whole or not at all; the suffix chooses the format.
-
-    They are .json, .md, .html, .xml (JUnit), .sarif, .csv and .txt; for scores `path` is a folder, which gets a page,
-    its figures and its JSON. Returns the path, of a folder that of the page. Raises `InvalidSpec` for another suffix.
-    """
-    if isinstance(result, ScoresResult):
-        from dpaudit.report.scores import write_page
-
-        return write_page(result, path)[-1]
-    from dpaudit.report import write
-
-    return write(result, path)
 
 
 def planned_runs(

@@ -40,6 +40,7 @@ FLOW = {
     "catalogue": "mechanisms from the literature",
     "report": "one format, one file",
     "ledger": "the record of results",
+    "existing": "results that exist already, read, checked and written",
     "api": "the Python door",
     "spec_file": "the TOML door",
     "looking": "what a few runs see, without a verdict",

@@ -107,6 +107,7 @@ def run_stages(
             "max_time_s": None,
             "file": short_path(spec.description.file),
             "line": spec.description.line,
+            **({"excerpt": list(spec.description.excerpt)} if spec.description.excerpt else {}),
             "command": None,
             "source": None,
         },

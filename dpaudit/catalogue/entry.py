@@ -206,6 +206,7 @@ class Entry:
     def describe(self) -> Description:
         """Names and places: those of the program; the digest is that of the room and of what all rooms share."""
         program = written(self.program)
+        source, line = inspect.getsourcelines(program)
         return Description(
             name=self.name,
             kind="batched",
@@ -213,8 +214,9 @@ class Entry:
             parameters=self.values(),
             takes_rng=True,
             file=inspect.getsourcefile(program),
-            line=inspect.getsourcelines(program)[1],
+            line=line,
             digest=_digest(self.module),
+            excerpt=tuple(source),
         )
 
     def _twin(self, name: str, twin: Twin) -> Entry:

@@ -69,7 +69,7 @@ def command(
 
 def _chain(path: str, head: str | None, file: str | None) -> str:
     """What the chain of a ledger says; raises `LedgerError` where it does not hold, or has no such result."""
-    from dpaudit.api import load
+    from dpaudit.existing import load
     from dpaudit.ledger.problems import LedgerError
     from dpaudit.ledger.results import Ledger, digest
 
@@ -89,7 +89,7 @@ def _chain(path: str, head: str | None, file: str | None) -> str:
 
 def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool, key: str | None) -> int:
     """A result again, and the exit code."""
-    from dpaudit.api import load
+    from dpaudit.existing import load
     from dpaudit.results.attesting.attestation import beside, verify_attestation
     from dpaudit.results.wording.sections import evidence_lines
     from dpaudit.results.wording.statements import headline
@@ -118,9 +118,9 @@ def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress:
 def fresh_result(stored: AuditResult, path: str, seed: int | None, jobs: int, *, silent: bool) -> AuditResult:
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit import validate
-    from dpaudit.api import respecified
     from dpaudit.auditing import repeat_witness
     from dpaudit.cli.progress import watching
+    from dpaudit.existing import respecified
     from dpaudit.mechanisms import Description
     from dpaudit.results.rechecking import repeated, went_alone
     from dpaudit.sampling import Engine

@@ -155,7 +155,7 @@ def _run(database: Database, questions: Sequence[Question], options: dict[str, A
 def _asked(question: Question) -> dict[str, Any]:
     """All of a question that decides its answer, as far as it is known before a mechanism is imported."""
     found = {field.name: getattr(question, field.name) for field in dataclasses.fields(question)}
-    for key in ("source", "name", "tags"):
+    for key in ("source", "name", "tags", "record"):
         del found[key]
     mechanism = question.mechanism
     found["claim"] = question.claim.to_dict()

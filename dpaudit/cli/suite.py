@@ -162,6 +162,8 @@ class Suite:
         chosen = spec.runs if self.runs_given or limit is not None else None
         repeat = command(question, self.questions, self.tags, only=self.only, runs=chosen, controls=self.controls)
         known: dict[str, Any] = {"source": str(question.source), "command": repeat, "max_time_s": limit}
+        if question.record:
+            known["record"] = question.record
         commit = commit_of(question.source.parent)
         if commit is not None:
             known["commit"] = commit

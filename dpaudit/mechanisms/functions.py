@@ -172,4 +172,5 @@ def describe(function: Callable[..., Any], kind: str, parameters: dict[str, Any]
     reference = f"{module}:{name_of(function)}" if module not in (None, "__main__", "builtins") else None
     if reference is not None and ("<" in reference or "." in name_of(function)):
         reference = None  # a function made inside another cannot be imported again
-    return Description(name_of(function), kind, reference, dict(parameters), takes_rng, file, line, digest)
+    told = dict(parameters), takes_rng, file, line, digest, tuple(source)
+    return Description(name_of(function), kind, reference, *told)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dpaudit.pairs.pair import AdjacentPair
 
 
+MOST_LINES, LONGEST_LINE = 40, 160  # of an excerpt
 ADAPTED = "dpaudit.adapters."  # before the name of an adapter: the kind of a mechanism that is called run by run
 
 
@@ -43,14 +44,17 @@ class Description:
     file: str | None = None
     line: int | None = None
     digest: str | None = None
+    excerpt: tuple[str, ...] = ()  # the source, of which the first lines are kept
     claim: dict[str, Any] | None = None  # that it is to keep, in its stored form, where it was asked for
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", {str(name): _told(value) for name, value in self.parameters.items()})
+        lines = [str(line).rstrip()[:LONGEST_LINE] for line in self.excerpt[: MOST_LINES + 1]]
+        object.__setattr__(self, "excerpt", (*lines[:MOST_LINES], *["..." for _ in lines[MOST_LINES:]]))
 
     def to_dict(self) -> dict[str, Any]:
-        """The description as plain values, as results store it; file and line live in the provenance."""
-        return {key: value for key, value in asdict(self).items() if key not in ("file", "line", "claim")}
+        """The description as plain values, as results store it; file, line, excerpt live in the provenance."""
+        return {key: value for key, value in asdict(self).items() if key not in ("file", "line", "excerpt", "claim")}
 
 
 def _told(value: Any) -> Any:

@@ -10,9 +10,36 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from dpaudit.errors import InvalidSpec
 
 GIT_S = 10.0  # seconds that git may take; a result without a commit is better than none
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+RECORD = {  # what only people know of an audit: the keys that they fill, and what reports call them
+    "owner": "owner",
+    "source": "source of the claim",
+    "unit": "unit of privacy",
+    "releases": "number of releases",
+    "data": "origin of the data",
+    "reviewer": "reviewer",
+}
+
+
+def recorded(given: Mapping[str, Any] | None) -> dict[str, str]:
+    """What people fill in of the record of an audit, as text, in the order of `RECORD`; it decides nothing.
+
+    Raises `InvalidSpec` for another key, and for a value that is neither text nor a whole number.
+
+    >>> recorded({"releases": 12, "owner": "statistics team"})
+    {'owner': 'statistics team', 'releases': '12'}
+    """
+    for key, value in (given or {}).items():
+        if key not in RECORD:
+            raise InvalidSpec(f"record has no {key!r}; it has: {', '.join(RECORD)}")
+        if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+            raise InvalidSpec(f"record: {key} must be text, got {value!r}")
+    return {key: str(given[key]) for key in RECORD if given and key in given}
 
 
 def short_path(file: str | None) -> str | None:

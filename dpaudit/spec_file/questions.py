@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from dpaudit.mechanisms.importing import is_own
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.mechanisms.resolve import own
 from dpaudit.pairs import AdjacentPair, stock_pairs
+from dpaudit.results.provenance import RECORD, recorded
 from dpaudit.results.strict_toml import read_toml
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.verdict import Verdict
@@ -88,6 +89,7 @@ class Question:
     options: dict[str, Any]
     upper: UpperBound | None = None
     isolation: str | None = None
+    record: dict[str, str] = field(default_factory=dict)  # what people filled in
 
     @property
     def place(self) -> str:
@@ -139,7 +141,8 @@ def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tup
 
     source = Path(path)
     questions: dict[str, Question | None] = {}
-    audits, wrong = audits_of(read_toml(source), str(source))
+    document = read_toml(source)
+    audits, wrong = audits_of(document, str(source))
     for raw, place in audits:
         question, found = _asked(source, raw, place, wishes or Wishes())
         name = raw.get("name") if isinstance(raw, dict) else None
@@ -149,7 +152,9 @@ def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tup
         wrong += [place.says(what, *keys) for keys, what in found]
     if wrong:
         raise InvalidSpec(*wrong)
-    return tuple(question for question in questions.values() if question is not None)
+    shared = document.get("suite", {}).get("record", {})
+    asked = (question for question in questions.values() if question is not None)
+    return tuple(replace(question, record=recorded({**shared, **question.record})) for question in asked)
 
 
 @contextmanager
@@ -259,6 +264,7 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         options=options,
         upper=upper,
         isolation=table.isolation,
+        record=recorded({key: said for key in RECORD if (said := getattr(table.record, key, None)) is not None}),
     )
     if wishes.look:
         nothing = PureDP(0.0, claim.relation)

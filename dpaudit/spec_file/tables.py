@@ -63,10 +63,20 @@ class UpperTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "floats"
 
 
-class RecordTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of an audit of somebody's library; `dpaudit observe` shows it beside what was found."""
+class FilledTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What only people know of an audit; reports show it, and it decides nothing."""
 
+    owner: Annotated[Words | None, Meta(description="who answers for the mechanism")] = None
     source: Annotated[Words | None, Meta(description="where the claim is made, quoted, with its version")] = None
+    unit: Annotated[Words | None, Meta(description="whom one entry of the data stands for: a person, a visit")] = None
+    releases: Annotated[int | Words | None, Meta(description="how many releases the claim covers")] = None
+    data: Annotated[Words | None, Meta(description="where the audited datasets come from: made up, a sample")] = None
+    reviewer: Annotated[Words | None, Meta(description="who reviews what is found")] = None
+
+
+class RecordTable(FilledTable, frozen=True, forbid_unknown_fields=True):
+    """The record of one audit; `dpaudit observe` shows the rest beside what was found in somebody's library."""
+
     finding: Annotated[
         Words | None, Meta(description="what is wrong, in a maintainer's words, and under which reading of the claim")
     ] = None
@@ -90,6 +100,12 @@ class EnvironmentTable(Struct, frozen=True, forbid_unknown_fields=True):
     dpaudit: Annotated[
         bool, Meta(description="false: dpaudit stays outside, and `python` of a command is the environment's")
     ] = True
+
+
+class SuiteTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What all audits of the file share."""
+
+    record: Annotated[FilledTable | None, Meta(description="for every audit that does not say it otherwise")] = None
 
 
 class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -176,6 +192,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
 
     schema: Literal["dpaudit.audit/1"]
     environment: Annotated[EnvironmentTable | None, Meta(description="where `dpaudit observe` runs it")] = None
+    suite: SuiteTable | None = None
     audit: list[AuditTable] = []
     sweep: Annotated[
         SweepTable | list[SweepTable], Meta(description="in a file of its own; `dpaudit sweep` runs it")

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, InvalidSpec, UnsoundAudit, Verdict
-from dpaudit.api import audit, load, recheck, write_report
+from dpaudit.api import audit
+from dpaudit.existing import load, recheck, write_report
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import Engine
 from tests.api import mechanisms

@@ -130,7 +130,7 @@ REFUSED_ON_READING = {
     "empty name": (spec(name='""'), "error: spec.toml: audit number 1: name must not be empty"),
     "unknown key of the file": (
         "tags = []\n" + spec(),
-        "error: spec.toml: unknown key 'tags'; known here: schema, environment, audit, sweep",
+        "error: spec.toml: unknown key 'tags'; known here: schema, environment, suite, audit, sweep",
     ),
     "audit as one table": (
         spec().replace("[[audit]]", "[audit]"),

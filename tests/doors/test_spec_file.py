@@ -60,6 +60,20 @@ def test_every_key_arrives(write: Write, folder: Path) -> None:
     asked.check_requirements()
 
 
+def test_the_record_of_a_suite_is_that_of_its_audits_and_reaches_the_result(
+    dpaudit: Run, write: Write, folder: Path
+) -> None:
+    shared = '[suite.record]\nowner = "statistics team"\nreleases = 12\nunit = "a household"\n'
+    path = write(shared + spec(runs="3_000") + spec(name='"own"', runs="3_000", record='{ unit = "a visit" }'))
+    first, second = read_spec(path)
+    assert first.record == {"owner": "statistics team", "unit": "a household", "releases": "12"}
+    assert second.record == first.record | {"unit": "a visit"}
+    assert "unit of privacy: a household" not in dpaudit("run", path, "--report", "reports").err
+    (stored,) = (json.loads(file.read_text()) for file in (folder / "reports").glob("own-*.json"))
+    assert stored["provenance"]["record"] == second.record
+    assert stored["provenance"]["excerpt"][0].startswith("def ")
+
+
 def test_the_keys_of_a_claim_choose_its_form(write: Write) -> None:
     pure, approximate = read_spec(write(spec(name='"a"'), spec(name='"b"', claim="{ epsilon = 1, delta = 0 }")))
     assert pure.claim == PureDP(1.0)

@@ -18,7 +18,9 @@ import dpaudit
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import Claim, Relation, claim_from_dict
 from dpaudit.results.audited import Finding
+from dpaudit.results.provenance import RECORD, recorded
 from dpaudit.results.result import AuditResult
+from dpaudit.results.stored import loads
 from dpaudit.results.suite import Acceptance, SuiteEntry
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording import officer, review, tables
@@ -65,7 +67,7 @@ def test_no_form_and_no_relation_is_without_words() -> None:
 def test_the_unit_follows_from_the_relation_and_what_is_unknown_is_said(relation: Relation | None) -> None:
     word = None if relation is None else relation.value
     told = officer.unit(claiming({"form": "PureDP", "epsilon": 1.0, "relation": word}))
-    assert ("Not recorded" in told[0]) == (relation is None)
+    assert ("states no relation" in told[0]) == (relation is None)
     assert told[-1] == (officer.WHOSE_RECORD if relation is Relation.LOCAL else officer.WHOSE)
     trust = review.review(claiming({"form": "PureDP", "epsilon": 1.0, "relation": word}))
     release = next(part.lines for part in trust if part.title == review.RELEASE)
@@ -190,7 +192,7 @@ def test_the_record_has_the_digest_of_the_file_that_save_writes(tmp_path: Path) 
     [
         ("4f0c2d9b1e7a", "The commit is 4f0c2d9b1e7a, with nothing uncommitted beside it."),
         ("4f0c2d9b1e7a-dirty", "The commit is 4f0c2d9b1e7a, with changes that were not committed."),
-        (None, "The commit is not recorded."),
+        (None, f"Not recorded: {', '.join(RECORD.values())}, commit."),
     ],
 )
 def test_the_commit_is_told_with_what_was_not_committed(commit: str | None, told: str) -> None:
@@ -210,12 +212,28 @@ def test_interruptions(count: int | None, told: str) -> None:
 def test_what_was_not_recorded_is_said_of_a_result_that_knows_nothing() -> None:
     told = "\n".join(line for part in (*officer.page_one(bare()), *review.review(bare())) for line in part.lines)
     for words in (
-        "The commit is not recorded",
+        "reviewer, commit.",
         "its source file not recorded",
         "interrupted is not recorded",
         "Not recorded: processor",
     ):
         assert words in told
+
+
+def test_what_people_fill_in_is_told_everywhere_and_what_they_leave_out_once() -> None:
+    filled = recorded({"owner": "statistics team", "unit": "a household", "releases": 12, "data": "made up"})
+    made = replace(example.result(), provenance={**example.PROVENANCE, "record": filled})
+    told = lines(made, officer.RECORD)
+    assert told[:2] == ("Owner: statistics team.", "Unit of privacy: a household.")
+    assert told[4] == "Not recorded: source of the claim, reviewer."
+    assert all(each in str(made) for each in told[:5])
+    assert "One entry stands for: a household." in lines(made, officer.UNIT)
+    assert "Number of releases: 12." in lines(made, review.RELEASE)
+    assert "Origin of the data: made up." in lines(made, review.DATASETS)
+    assert loads(made.to_json(), "").provenance["record"] == filled
+    for wrong in ({"owners": "x"}, {"owner": ""}, {"releases": True}):
+        with pytest.raises(dpaudit.InvalidSpec, match="record"):
+            recorded(wrong)
 
 
 def bare() -> AuditResult:

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, AuditSpec, InvalidSpec, PureDP, UnsoundAudit, Verdict, batched
-from dpaudit.api import audit, recheck
+from dpaudit.api import audit
 from dpaudit.auditing import run_audit
+from dpaudit.existing import recheck
 from dpaudit.mechanisms import Imported, wrap
 from dpaudit.sampling import Engine, Session, Stage, apart, guard
 from dpaudit.sampling.worker import run_each

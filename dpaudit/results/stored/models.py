@@ -43,7 +43,8 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("line", Count | None),
     ("command source commit", str | None),
     ("interruptions", Count),
-    ("exceptions reasons", dict[str, str]),
+    ("exceptions reasons record", dict[str, str]),
+    ("excerpt", list[str]),
     ("digest", str),
 )
 LIMITS = {  # of fields, by their names

@@ -32,6 +32,7 @@ from dpaudit.results.wording.statements import (
     confidence,
     delta_text,
     limits,
+    record_lines,
     unseen,
 )
 from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line, expected_text
@@ -45,7 +46,6 @@ BEYOND = (
     "looked at.",
     "No run can tell whether the datasets that count as neighbours are the right ones for the people in the data.",
 )
-NOBODY = "Not recorded: who ordered the audit, who ran it, who made the claim and where it was published."
 
 
 def page_one(result: AuditResult, entry: SuiteEntry | None = None) -> tuple[Section, ...]:
@@ -216,15 +216,14 @@ def _too_rare(result: AuditResult) -> tuple[str, ...]:
 def _record(result: AuditResult) -> tuple[str, ...]:
     made = result.provenance
     stored = result.spec["mechanism"]
-    lines = [f"The mechanism is {clean(stored['reference'] or stored['name'], LONGEST_DATA)}{_source(result)}."]
+    called = clean(stored["reference"] or stored["name"], LONGEST_DATA)
+    lines = [*record_lines(result), f"The mechanism is {called}{_source(result)}."]
     commit = made.get("commit")
     if commit:
         dirty = str(commit).endswith("-dirty")
         shown = clean(str(commit).removesuffix("-dirty"))
         more = ", with changes that were not committed" if dirty else ", with nothing uncommitted beside it"
         lines.append(f"The commit is {shown}{more}.")
-    else:
-        lines.append("The commit is not recorded.")
     if made.get("started"):
         lines.append(
             f"Started {clean(made['started'])}, by dpaudit {clean(made.get('version', 'of no known version'))}."
@@ -233,7 +232,7 @@ def _record(result: AuditResult) -> tuple[str, ...]:
         f"The question has the hash {spec_hash(result.spec)}, the finding the fingerprint {fingerprint(result)}."
     )
     lines.append(f"The record, the JSON file that this version writes, has the SHA-256 digest {record_digest(result)}.")
-    return (*lines, "A digest shows a change only to somebody who keeps it elsewhere.", NOBODY)
+    return (*lines, "A digest shows a change only to somebody who keeps it elsewhere.")
 
 
 def _source(result: AuditResult) -> str:
@@ -272,14 +271,9 @@ UNITS: Mapping[str, tuple[str, ...]] = {
         "Nobody who collects the records is trusted with them (the local model).",
     ),
 }
-NO_UNIT = "Not recorded: the claim states no relation, so neighbours are the two datasets of each pair that was run."
-WHOSE = (
-    "Whether an entry is a person, a household, a device or an event is not recorded; where one person has several "
-    "entries, the promise for one entry does not cover that person."
-)
-WHOSE_RECORD = (
-    "How many records a person hands over is not recorded; the promise for one record does not cover several of them."
-)
+NO_UNIT = "The claim states no relation, so neighbours are the two datasets of each pair that was run."
+WHOSE = "Where one person has several entries, the promise for one entry does not cover that person."
+WHOSE_RECORD = "Where a person hands over several records, the promise for one record does not cover them all."
 
 
 def promise(result: AuditResult) -> str:
@@ -303,6 +297,8 @@ def unit(result: AuditResult) -> tuple[str, ...]:
     """Whom or what the claim protects, by its relation; what it does not say is said to be unknown."""
     relation = result.spec["claim"]["relation"]
     lines = [*UNITS[relation]] if relation else [NO_UNIT]
+    if given := result.provenance.get("record", {}).get("unit"):
+        lines.append(f"One entry stands for: {clean(given, LONGEST_DATA)}.")
     if result.distance > 1:
         lines.append(f"The bound is about datasets {result.distance:,} steps apart: a group of so many entries.")
     return (*lines, WHOSE_RECORD if relation == Relation.LOCAL.value else WHOSE)

@@ -14,12 +14,13 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.claims import Relation
 from dpaudit.results.beside import by_place, smallest_seen
+from dpaudit.results.provenance import RECORD
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, level_text
 from dpaudit.results.wording.quoting import clean, data_text
 from dpaudit.results.wording.sections import Section
-from dpaudit.results.wording.statements import bits_looked_at, confidence
+from dpaudit.results.wording.statements import bits_looked_at, confidence, record_lines
 
 RULE, OUTPUT, DATASETS, TRIED = "Rule of decision", "What counts as the output", "Datasets", "How much was tried"
 BESIDE = "Certified beside the bound"
@@ -195,7 +196,12 @@ def _datasets(result: AuditResult) -> tuple[str, ...]:
         lines.append("No relation is stated: it is enough that a record was added, removed or replaced.")
     elif relation == Relation.REPLACE_SPECIAL.value:
         lines.append("That an entry was replaced by the neutral one is taken on trust.")
-    return (*lines, "Whether the datasets are made up or taken from people, and who chose them, is not recorded.")
+    return (*lines, *_filled(result, "data"))
+
+
+def _filled(result: AuditResult, key: str) -> tuple[str, ...]:
+    """A line of the record, where somebody filled it in."""
+    return tuple(line for line in record_lines(result) if line.startswith(f"{RECORD[key].capitalize()}: "))
 
 
 def _tried(result: AuditResult) -> tuple[str, ...]:
@@ -279,7 +285,8 @@ def _release(result: AuditResult) -> tuple[str, ...]:
     else:
         trust = "The trust model is not recorded."
     return (
-        "One run is one release. How many releases the claim covers, and over what time, is not recorded.",
+        "One run is one release.",
+        *_filled(result, "releases"),
         trust,
     )
 

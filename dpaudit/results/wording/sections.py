@@ -34,6 +34,7 @@ from dpaudit.results.wording.statements import (
     confidence,
     implied,
     limits,
+    record_lines,
     said,
     stamp,
     statement,
@@ -92,6 +93,7 @@ def sections(result: Audited) -> list[Section]:
         Section("search", _search(result)),
         Section("health", health_lines(result)),
         Section("made with", _made_with(result)),
+        Section("record", record_lines(result)),
         Section("repeat", _reproducible(result), repeat(result)),
     ]
     return [part for part in parts if part.lines or part.code]

@@ -6,9 +6,10 @@ from dpaudit.certify import Certificate
 from dpaudit.claims import Claim
 from dpaudit.results.audited import Audited
 from dpaudit.results.beside import FIRST_CALLS, PROCESSES
+from dpaudit.results.provenance import RECORD
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, decimals, down, exact, up
-from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 LONGEST_DELTA = 8  # characters of a delta that is told as it is
 
@@ -104,6 +105,15 @@ def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
         return ()
     lower = bound(certificate.epsilon_lower, digits=6)
     return (f"whatever the mechanism is: epsilon >= {lower}{at_delta(certificate.delta)}",)
+
+
+def record_lines(result: Audited) -> tuple[str, ...]:
+    """What people filled in of the record, and, once and short, what nobody did."""
+    given = result.provenance.get("record", {})
+    told = [f"{RECORD[key].capitalize()}: {clean(said, LONGEST_DATA)}." for key, said in given.items()]
+    left = [words for key, words in RECORD.items() if key not in given]
+    left += [] if result.provenance.get("commit") else ["commit"]
+    return (*told, *([f"Not recorded: {', '.join(left)}."] if left else []))
 
 
 def statement(result: Audited, *, digits: int = 3) -> str:

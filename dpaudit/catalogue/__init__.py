@@ -1,7 +1,5 @@
 """Mechanisms from the literature, each with its claim, its exact loss where known, and its broken twins."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 

@@ -1,7 +1,5 @@
 """Laplace noise in bulk, at half the cost of `Generator.laplace`, and mechanisms that add noise to what they have."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

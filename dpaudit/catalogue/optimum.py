@@ -3,8 +3,6 @@
 A record is its features and, last, its label of -1 or +1; the margin of a record at w is label * <w, features>.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What many entries share: their promise and its parameter, a loss without bound, and checks of parameters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from functools import partial

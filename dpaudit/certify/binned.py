@@ -16,8 +16,6 @@ held to the order that says most, and nothing is paid for the choice.
 No epsilon at a delta follows without a model, so these certificates have none.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

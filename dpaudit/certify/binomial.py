@@ -5,8 +5,6 @@ inverse the Clopper-Pearson limit (Clopper & Pearson 1934). Each is moved `SLACK
 the functions' own error.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

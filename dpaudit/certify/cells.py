@@ -12,8 +12,6 @@ Its error is of the first order in h, but in units of the deviation of x / n - R
 tells far more about q than y does, cells of this kind are fewer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

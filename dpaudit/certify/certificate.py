@@ -1,7 +1,5 @@
 """A certified statement: a deterministic function of evidence, claim and confidence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The certifiers by name: one is chosen before the first run and makes every certificate of an audit."""
 
-from __future__ import annotations
-
 from dpaudit.certify.binned import BinnedCertifier
 from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.certifier import Certifier

@@ -1,7 +1,5 @@
 """The independent cross-check: the older rule, two Clopper-Pearson intervals, computed by statsmodels."""
 
-from __future__ import annotations
-
 import math
 
 from dpaudit.certify.certificate import error_probability

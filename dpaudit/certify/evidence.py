@@ -4,8 +4,6 @@ Contract: counts only ever enter as integers and are added, never divided, befor
 shards merge in any order. Stored results hold these numbers, so they must stay checkable for ever.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ at them (a half of the shard, those that follow a hit) are hypergeometric (Fishe
 hits; nothing is approximated, however far in the tail. Several tables share the level by Bonferroni's inequality.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

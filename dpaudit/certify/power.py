@@ -1,7 +1,5 @@
 """What an audit of a given size could have seen, for an event that is known beforehand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

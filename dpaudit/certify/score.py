@@ -10,8 +10,6 @@ The edge of such a set needs no search for the maximum: by the stationarity of t
     x / n = p0 + z p0 (1 - p0) / (n sqrt(V)),    y / m = q0 - z R q0 (1 - q0) / (m sqrt(V)),    q0 rising.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Each mechanism may be chosen after seeing the outputs of those before it. Claims
 relation. Group privacy is `claim.at_distance(k)`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@ Post-processing needs no function: what a claim says of a mechanism's outputs it
 without another look at the data (Dwork & Roth 2014, proposition 2.1). `implies` compares two claims.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Where a monotone function of one number crosses zero: a bracket whose two ends were evaluated, never a guess."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

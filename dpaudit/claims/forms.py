@@ -1,7 +1,5 @@
 """All claim forms, and the ways to state a claim: of a form's keys, of its stored form, of an epsilon alone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from typing import Any

@@ -5,8 +5,6 @@ that minimises kl(p, p0) + kl(q, q0): the reverse information projection (Grünw
 theorem 1; for two Bernoulli streams Turner & Grünwald 2023). On a half-plane it is the root of one equation.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpaudit.arrays import Reals

@@ -1,7 +1,5 @@
 """Rényi differential privacy at one order."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ sets are convex (van Erven & Harremoës 2014, theorem 13), hence every tangent o
 so does the tangent of any larger level: the level is rounded up.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

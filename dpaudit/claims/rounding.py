@@ -1,7 +1,5 @@
 """Rounding outwards: a region may grow by some units in the last place, a stated bound may shrink by them."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

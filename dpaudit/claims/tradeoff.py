@@ -1,7 +1,5 @@
 """f-DP: a trade-off function between the two errors of telling the datasets apart, as a function or as a table."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Numbers in the words of a claim."""
 
-from __future__ import annotations
-
 import math
 
 LARGEST_LOSS = 700.0  # e to a larger power is no float

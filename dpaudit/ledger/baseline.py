@@ -4,8 +4,6 @@ A finding is matched by its fingerprint, so neither seed nor runs nor digits mat
 covers nothing; it is reported, and makes a suite fail until somebody looks at it again.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Whoever can write the file can make the chain anew from any row on. What that ch
 link: a head that was written down or signed elsewhere holds every row up to its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 `dpaudit.ledger.noise` says when a bound rose beyond noise, why, and what that can miss.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Write-ahead log, every commit synced: what a `transaction` has left is on the di
 it has not left never was. Only a file that is empty or says that it is a ledger is written to.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """The certified bound of a mechanism over time: one point for each recorded result, as a table, CSV or JSON."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What SQLite and the disk say, as one line that names the file and the cure."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 

@@ -4,8 +4,6 @@ A run that is taken up must be the same run: same audits, same options, same sou
 finished is taken from the ledger, what was under way goes on from its stored shards, the rest begins.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import uuid

@@ -3,8 +3,6 @@
 They live as long as their audit has no result: then the result is the record, and they are deleted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

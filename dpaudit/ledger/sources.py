@@ -1,7 +1,5 @@
 """What a person names as OLD or NEW: a result, a suite, a folder of a report, a ledger, or a commit in a ledger."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress

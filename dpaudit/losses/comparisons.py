@@ -5,8 +5,6 @@ Laplace tails. The product is smooth between the query answers: Gauss-Legendre p
 it to about ten digits, for the query answers and scales of an audit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -4,8 +4,6 @@ The k responses here are the extremal ones: nothing that is (epsilon, delta)-DP 
 more (Kairouz, Oh & Viswanath 2015, The composition theorem for differential privacy, theorem 3.3).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

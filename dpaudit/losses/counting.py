@@ -1,7 +1,5 @@
 """Exact laws of noisy counts that are drawn with whole numbers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 `first` and `second` are the laws in both datasets: float64[outcomes] each, in the same order. Losses are in nats.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpaudit.arrays import Bits, Reals

@@ -6,8 +6,6 @@ distributions convolve. On a grid every distribution is kept twice: once as it c
 be undercut, and what is true lies between the two.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

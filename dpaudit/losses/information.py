@@ -4,8 +4,6 @@ The joint probabilities are a table (x, y). Source: Dwork, Feldman, Hardt, Pitas
 Generalization in adaptive data analysis and holdout reuse, section 3.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

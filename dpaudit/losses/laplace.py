@@ -1,7 +1,5 @@
 """Exact losses of Laplace noise whose centre, and perhaps scale, depends on the data."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

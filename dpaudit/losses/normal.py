@@ -1,7 +1,5 @@
 """Exact losses of normal noise (Balle & Wang 2018, Improving the Gaussian mechanism)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

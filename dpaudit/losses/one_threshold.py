@@ -4,8 +4,6 @@ Given the threshold the comparisons are independent, and answers that move alike
 an output depends only on how many answers of each kind were tops and how many were bottoms.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -5,8 +5,6 @@ constant far from them, so that gives eight digits. `p` and `q` are the answers 
 in the unit of threshold and scales; losses are in nats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 The race of Laplace noises itself is `winning` in `comparisons`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

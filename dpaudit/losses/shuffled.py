@@ -4,8 +4,6 @@ With noise of standard deviation 1 the likelihood ratio of an epoch is 1 - c + c
 of a batch that holds the record, and c the chance that it is in a batch at all.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

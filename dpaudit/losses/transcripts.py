@@ -5,8 +5,6 @@ shift; rate and shift are functions of the past. The last step has a closed form
 a grid: the trapezoid rule, which for such integrands gains digits exponentially with the nodes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

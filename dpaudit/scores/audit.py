@@ -1,7 +1,5 @@
 """`audit_scores`: the methods by name, which of them a design allows, and the whole answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Efron 1987 (JASA 82): percentile, bias-corrected (BC), and bias-corrected with acceleration (BCa, by the jackknife).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ and no fifth: `Given` (known before the scores were), `Split` (chosen on one par
 `Every` (all thresholds at once, the error probability divided between the ranks).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

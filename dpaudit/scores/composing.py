@@ -1,7 +1,5 @@
 """A run of steps that leak alike, composed by arithmetic, which nothing here measures."""
 
-from __future__ import annotations
-
 import math
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, ZeroConcentratedDP

@@ -5,8 +5,6 @@ at random if no canary knows of another. Two tests, each at half the error proba
 and the spread of the sums over blocks of neighbours (one-way layout of normal scores: McSweeney & Penfield 1969).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

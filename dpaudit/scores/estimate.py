@@ -1,7 +1,5 @@
 """One method's answer, with the label that says what kind of statement it is and the line that it stands on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Scores from files: CSV, NPY, NPZ and JSON. Every refusal names the file, the place and the cure."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -5,8 +5,6 @@ that step says that the mechanism's own curve is Gaussian. Nasr et al. 2023, sec
 equation 6 and corollary 1.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import Any

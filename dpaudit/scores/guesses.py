@@ -12,8 +12,6 @@ any bounds beta(v) >= Pr(V >= v): those of `one_run_f`, which hold however canar
 ..., where the claim's own bound is at most 1/2, 1/4, 1/8, ...: where a leak is strong, that says more than `nats`.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

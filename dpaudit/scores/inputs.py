@@ -1,7 +1,5 @@
 """Scores as they come: checked once, so that no method meets a NaN, an empty side or a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpaudit.errors import InvalidSpec

@@ -8,8 +8,6 @@ the lower Clopper-Pearson limit of k hits is exactly the alpha quantile of that 
 alpha / (2 n_out) the limits of all ranks hold together, and with them those of every threshold between.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -7,8 +7,6 @@ docs/statistics/training.md). So ln M, where it is at least -b, makes (ln M + b)
 a canary that is in joins a row with probability `rate`, alone, its laws are the pair's second and a mixture of both.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

@@ -11,8 +11,6 @@ the maximum over the w that v can leave. Where r is random and delta > 0, the tw
 `DELTA_SHARE` of alpha for the second, so that the sum holds whatever r does.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -12,8 +12,6 @@ before the run. It may be another one for every claim: `made_for` takes the one 
 Gaussian leak, so nothing is paid for the choice, and a bound on a parameter asks its values in turn, from the least.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

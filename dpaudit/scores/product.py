@@ -6,8 +6,6 @@ the part beyond z is Beta(r + 1, m - r) distributed (the proof: docs/statistics/
 mechanisms that answer all canaries, or none, are put above their claim (`benchmarks one_run`).
 """
 
-from __future__ import annotations
-
 from dpaudit.certify.binomial import SLACK
 from dpaudit.scores.gaussian import wrong_beyond
 from dpaudit.scores.one_run import Guesses

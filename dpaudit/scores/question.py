@@ -1,7 +1,5 @@
 """One question about scores, checked and split: what every method gets."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property

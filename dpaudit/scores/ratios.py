@@ -4,8 +4,6 @@ All four rest on large counts and miss their level where the counts are small; t
 other tools. Names as in Aho & Bowyer 2015 (Methods in Ecology and Evolution 6), whose rules for zero counts are kept.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

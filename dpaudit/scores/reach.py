@@ -1,7 +1,5 @@
 """What so many canaries could show, had the scores told every coin: said before anything is trained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache

@@ -5,8 +5,6 @@ fnr >= e^-epsilon (1 - delta - fpr), and the same for the attack that says the o
 2015, theorem 2.1; Dong, Roth & Su 2022, equation 5).
 """
 
-from __future__ import annotations
-
 import math
 
 

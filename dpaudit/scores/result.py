@@ -1,7 +1,5 @@
 """What an audit of scores says: estimates with their labels and assumptions, and a verdict only of certified ones."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A threshold lies between two distinct scores, so equal scores are never told apa
 least the threshold.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a result keeps of scores so that they can be looked at: a histogram of both groups, the corners of the ROC."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpaudit.results.beside import BINS, Histogram, counts_on, grid

@@ -1,7 +1,5 @@
 """The methods without a guarantee: model-based, Bayesian, approximate, and plain estimates. None decides a verdict."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -12,8 +12,6 @@ for which the weakest Gaussian leak is refuted. `STEPS` of epsilon share one; wi
 epsilon and the second term is taken at its start.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -3,8 +3,6 @@
 Lower ends are rounded down, upper ends up.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Sequence

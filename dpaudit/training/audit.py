@@ -1,7 +1,5 @@
 """`audit_training`: trainings with canaries in them by coins of ours, their scores, and what these certify."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -6,8 +6,6 @@ al. 2023, arXiv:2302.07956; many in one training: Steinke, Nasr & Jagielski 2023
 for them at the rate that the training states: its loader is tested by input canaries alone, which are examples.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Whose coins they are: ours, drawn for every training by a seed of its own; and what `train` gives back for them."""
 
-from __future__ import annotations
-
 import random
 import sys
 import traceback

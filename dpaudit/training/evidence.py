@@ -1,7 +1,5 @@
 """What the trainings of an audit have shown so far: their coins and scores, and the statements that these allow."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ a privatizer, which adds the noise. Both get one leaf more, with a coordinate fo
 the other as a `WithCanaries`, so nothing else of a training changes, and it may be compiled or not.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple

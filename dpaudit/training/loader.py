@@ -8,8 +8,6 @@ A run is an epoch, drawn by the loader. What is looked at of its sums is how muc
 than without it: any function of what is released may be looked at, and a bad one only costs power.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice

@@ -3,8 +3,6 @@
 Nothing of torch or opacus is imported: the optimizer that the user has made brings all that is needed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

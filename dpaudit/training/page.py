@@ -1,7 +1,5 @@
 """The page of a result of `audit_training`: HTML, Markdown, figures and JSON beside one another."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The whole question of an audit of training, checked before anything is trained; what a call of `train` is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The result of `audit_training`: printed, stored, read back, and raised where it refutes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace

@@ -1,7 +1,5 @@
 """What an audit of private training found: the estimates on their lines, and the verdict that follows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

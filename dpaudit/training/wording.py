@@ -1,7 +1,5 @@
 """What an audit of training is told in: the verdict, three lines, what was done and what was not. Pure functions."""
 
-from __future__ import annotations
-
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores import wording

@@ -1,7 +1,5 @@
 """Enclosures: two floats with a real number between them, rounded outwards from a ball."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

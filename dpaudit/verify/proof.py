@@ -8,8 +8,6 @@ Expressions are text in the language's own words: parameters, counters and varia
 `index` (the loop's, from 0), `n` (the number of answers), and a primed name, `best'`, for the second run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

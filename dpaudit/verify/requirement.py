@@ -1,7 +1,5 @@
 """The two libraries of the extra [verify], loaded on first use, with a clear message where one is missing."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from types import ModuleType
 

@@ -4,8 +4,6 @@ Reading a proof does not check it; `checker.check` does. Contract: a key may be 
 its meaning.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Analysts who choose each query by the answers to the ones before, and never see the data."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The Laplace mechanism for queries that an analyst chooses one by one, by the noisy answers so far."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace

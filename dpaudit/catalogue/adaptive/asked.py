@@ -4,8 +4,6 @@ Runs with the same readings so far are asked the same query. Up to its next top 
 new threshold after each top makes these epochs independent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The whole of the unrealistic example: subsets are chosen, and then the average over the chosen ones is released."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

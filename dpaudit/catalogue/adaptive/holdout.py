@@ -5,8 +5,6 @@ is fixed: its records, or one number, where every query has the same average on 
 holdout set by the place of their query; all other queries are answered with the average of the training set.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

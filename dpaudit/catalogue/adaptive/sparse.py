@@ -1,7 +1,5 @@
 """Sparse on counts that an analyst chooses one by one, by the tops and bottoms so far."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -4,8 +4,6 @@ A sample is cut into subsets of `size` values, and the subsets into groups. From
 largest mean is taken: an adaptive choice, since what is asked next depends on what the data answered.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

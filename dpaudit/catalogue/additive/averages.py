@@ -1,7 +1,5 @@
 """Laplace noise on the average and on the sum of values that are clipped to known bounds."""
 
-from __future__ import annotations
-
 import math
 
 from dpaudit import validate

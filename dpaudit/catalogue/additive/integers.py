@@ -1,7 +1,5 @@
 """Geometric noise on an integer: Laplace noise for counts, whose outputs are counts again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

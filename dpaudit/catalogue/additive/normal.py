@@ -3,8 +3,6 @@
 Those that describe it exactly are zero-concentrated DP and Gaussian DP.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Noise on vectors that fits a norm: the norm mechanism of the notes, the same without its 2, and normal noise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

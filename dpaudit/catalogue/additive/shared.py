@@ -1,7 +1,5 @@
 """What the entries of this room share: their room, a parameter and the sources."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from dpaudit import validate

@@ -1,7 +1,5 @@
 """Laplace noise on one number, the mistakes that break it, and two that do not."""
 
-from __future__ import annotations
-
 import functools
 import math
 

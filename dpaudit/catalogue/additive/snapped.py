@@ -1,7 +1,5 @@
 """The snapping mechanism: Laplace noise whose floats tell nothing that the rounded answer does not."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Laplace noise on several answers: any m of them, m counting queries, and the counts of a histogram."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

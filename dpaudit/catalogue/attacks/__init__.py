@@ -1,7 +1,5 @@
 """Attacks on releases without DP: what each concludes there, and what is left of it where the release has DP."""
 
-from __future__ import annotations
-
 from dpaudit.catalogue.attacks.attack import Achievement, Attack, achieves, allowed, attacked, identified
 from dpaudit.catalogue.attacks.on_aggregates import (
     averaging,

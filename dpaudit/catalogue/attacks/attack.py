@@ -1,7 +1,5 @@
 """An attack: an event 'the attacker says the first world', on a release without DP and on the same one with DP."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

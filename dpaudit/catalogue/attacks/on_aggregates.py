@@ -1,7 +1,5 @@
 """Attacks on averages, sums and answers: subtract what is known, average what is repeated, read what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ At the optimum the gradients of all records and the regulariser cancel. A record
 label * features, and is longer the worse it fits: with a 1 for the first feature it gives the whole record away.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpaudit.arrays import Reals

@@ -1,7 +1,5 @@
 """Attacks on tables without names: what an attacker knows of a person leads to that person's row or group."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

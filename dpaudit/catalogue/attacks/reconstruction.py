@@ -1,7 +1,5 @@
 """Reconstruction: secret bits from many counts over public subsets, by least squares and by a linear program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Adaptive composition: a median by bisection, in which each question depends on the answers before it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import partial

@@ -3,8 +3,6 @@
 Normal noise composes exactly: k releases are one release along the line between the two vectors of answers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

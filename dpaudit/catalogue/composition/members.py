@@ -1,7 +1,5 @@
 """Mechanisms on records, for who counts as one step: a member of disjoint parts, a household, a replaced record."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

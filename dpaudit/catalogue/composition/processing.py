@@ -1,7 +1,5 @@
 """Post-processing: what is done to a noisy count costs nothing, unless it looks at the data again."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

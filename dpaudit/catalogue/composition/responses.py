@@ -1,7 +1,5 @@
 """k randomised responses to one bit as one transcript: the mechanism that composition theorems are exact for."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

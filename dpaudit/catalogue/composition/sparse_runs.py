@@ -1,7 +1,5 @@
 """Two runs of Sparse on the same answers, as one transcript."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpaudit import validate

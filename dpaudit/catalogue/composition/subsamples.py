@@ -1,7 +1,5 @@
 """Counts of random samples: a secret sample lowers the loss of one release, and each release needs its own."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The exponential mechanism as a fit: draw the slope from a grid, the likelier the smaller its loss on the data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

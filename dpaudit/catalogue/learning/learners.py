@@ -9,8 +9,6 @@ Sources: Kearns 1998, Efficient noise-tolerant learning from statistical queries
 after Rivest 1987); the halfspaces are learned as any finite class is, by the error of one hypothesis after the other.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator

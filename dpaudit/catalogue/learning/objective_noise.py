@@ -4,8 +4,6 @@ The noise b is a function of the optimum w, so the density of w is that of b(w) 
 the Hessian: a record that bends the objective changes the law in all directions at once.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

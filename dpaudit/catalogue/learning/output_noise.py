@@ -4,8 +4,6 @@ Strong convexity bounds that move: with a loss whose slope lies in [-1, 0] and f
 one of n records moves the optimum by at most 2 / (n lambda).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

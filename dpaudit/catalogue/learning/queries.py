@@ -6,8 +6,6 @@ those of `learners`; a query costs epsilon / K of the K that its learner may ask
 on its exact law; all its answers, told, are an analyst's of the adaptive room.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Data lie in [0, 1], and n is public. A run in which the noisy variance is not positive gives no line.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import partial

@@ -8,8 +8,6 @@ the optimum is at most W = B / (2 sqrt(lambda)), so a record's gradient there is
 and the optimum moves by at most 2 B (1 + 1 / (2 sqrt(lambda))) / (n lambda).
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

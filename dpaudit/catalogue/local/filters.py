@@ -1,7 +1,5 @@
 """RAPPOR: the Bloom filter of a value, randomised once for all (permanent) and once more for each report."""
 
-from __future__ import annotations
-
 import math
 import struct
 from functools import partial

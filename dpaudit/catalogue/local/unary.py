@@ -1,7 +1,5 @@
 """Unary encodings: one of k values as k bits, each of them randomised."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """One of k values, or one bit or number, of one person: told, hidden among others, or as a randomised bit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

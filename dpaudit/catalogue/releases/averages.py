@@ -1,7 +1,5 @@
 """Averages: of a fixed number of people, and together with how many they are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

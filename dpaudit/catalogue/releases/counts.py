@@ -1,7 +1,5 @@
 """Counts of a table of areas, with Laplace noise and with what statistics offices did before."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Releases that draw nothing: every run publishes the same, so two datasets either agree or are told apart."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Models as releases: a classifier of the same people before the last of them joined, and after."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

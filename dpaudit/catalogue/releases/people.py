@@ -1,7 +1,5 @@
 """Rows about people, made up, in the shape of three that were published: with names left out, hashed, or as ratings."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """Many counts over public subsets of the people, of whom each holds one secret bit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Sums and largest values as answers to queries, and refusals to answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

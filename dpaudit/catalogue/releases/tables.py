@@ -5,8 +5,6 @@ notes 003, 'Examples' (after Ganta, Kasiviswanathan & Smith 2008, figure 1). The
 the notes write both ">" and "≥" in one group, "≥" is meant.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any

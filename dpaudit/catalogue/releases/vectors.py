@@ -1,7 +1,5 @@
 """The average of many attributes at once, as of gene variants over the patients of a study."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

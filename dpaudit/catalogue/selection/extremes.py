@@ -1,7 +1,5 @@
 """Report Noisy Max with exponential noise (permute-and-flip) and with Gumbel noise (the exponential mechanism)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

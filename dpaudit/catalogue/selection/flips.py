@@ -1,7 +1,5 @@
 """Permute-and-flip: the candidates in random order, a coin for each, until one shows heads."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from functools import partial

@@ -1,7 +1,5 @@
 """Learning by selection: a hypothesis with probability that falls with its average loss on the records."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Report Noisy Max over counts: which of several counts is the largest, without saying how large any of them is."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Many choices at once: a race of noisy answers, and draws from probabilities that can be listed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The exponential mechanism: a candidate with probability proportional to the exponential of its utility."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import partial

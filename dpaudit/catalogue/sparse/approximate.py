@@ -1,7 +1,5 @@
 """Sparse as approximate DP: the same algorithm, with the noise of advanced composition over c epochs."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

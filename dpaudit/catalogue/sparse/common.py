@@ -1,7 +1,5 @@
 """The words that all entries of the sparse vector technique share."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from dpaudit import validate

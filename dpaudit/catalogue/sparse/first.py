@@ -1,7 +1,5 @@
 """AboveThreshold: the place of the first answer above a noisy threshold."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact losses of the sparse vector family, from its rules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache, partial

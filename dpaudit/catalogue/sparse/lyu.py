@@ -3,8 +3,6 @@
 And Sparse for counts: answers that all rise, or all fall, need half the noise on the answers.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sparse as the notes write it: AboveThreshold started again, with a new noisy threshold, after each top."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from dpaudit.arrays import Reals

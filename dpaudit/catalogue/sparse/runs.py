@@ -1,7 +1,5 @@
 """Many runs of the sparse vector family at once, answer by answer: runs that have halted cost nothing more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Sparse where each answer has a threshold of its own: answers less their thresholds meet one noisy 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Sparse with numbers: tops that give away how far above the threshold they are, or a value with fresh noise."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Features: what an event looks at."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpaudit.events.features import joint

@@ -4,8 +4,6 @@ Rounding comes before any threshold: unrounded doubles of f(x) + noise part two 
 which is a finding about floating point and not about the calibration of the noise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """Features of several coordinates together: ranks, sums, differences, counts and positions."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Features of one coordinate, and of the output as one token: whole, or as to its shape."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

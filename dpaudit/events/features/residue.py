@@ -4,8 +4,6 @@ Both look at the double before it is rounded, never finer than a millionth of a 
 where that is far more than the spacing of doubles: the last bits of doubles are a finding of another kind.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ delta)-promises (optimal composition), one Laplace release (in balls), finite pa
 few). Everything else goes to a grid of privacy losses. All bounds are about what is declared, not about code.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

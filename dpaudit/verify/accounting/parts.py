@@ -7,8 +7,6 @@ for releases chosen one after another (Zhu, Dong & Wang 2022, Optimal accounting
 characteristic function).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

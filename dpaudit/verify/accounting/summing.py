@@ -7,8 +7,6 @@ The transform is of a window only: what lies above it is bounded by Chernoff and
 lies below it comes out too high and does no harm.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ For each way to keep the differences, the cheapest shifts of every path are foun
 then bounds the cost for any number of answers, or the counts of a class of runs give it as a plain sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The program as the search sees it: its public variables, its paths, its counters and their bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What is known of the public parameters, and which of two costs is never the larger one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction

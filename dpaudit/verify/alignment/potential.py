@@ -4,8 +4,6 @@ The cost so far is at most  start + sum of counters[c] * c + used * (1 once the 
 held[v] * |v' - v|. With linear costs, each condition is one at corners, and the least coefficients are largest ratios.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Which inputs: how far answers move, and how far apart the two runs may be at the head of the loop."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The door of the prover: a program, how neighbours differ, and perhaps a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction

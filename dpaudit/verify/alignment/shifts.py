@@ -1,7 +1,5 @@
 """The shifts of the draws of one path that keep it: all cheapest ones, by complete enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Questions to z3 about linear forms over the reals and the whole numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What the search says when it finds no proof: why, where, and what grows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

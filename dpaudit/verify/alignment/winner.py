@@ -4,8 +4,6 @@ Before the winner both runs may branch differently, on the same draws; a fact ab
 At the winner both must take it. After it the first run takes no other, and then neither may the second.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product

@@ -5,8 +5,6 @@ of the first, which classes of runs there are. Of the proof only its data is use
 With the search it shares the reader of the language, exact arithmetic and logic (`language`), and no judgement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

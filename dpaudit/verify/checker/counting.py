@@ -10,8 +10,6 @@ path costs at most the largest sum of |shift| / scale over how far the answer an
 absolute values are convex, so the largest is at a corner of that box.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import operator

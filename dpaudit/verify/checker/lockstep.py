@@ -16,8 +16,6 @@ The facts used at the head of the loop (kept differences, bounds of counters, `u
 the end of each path that returns there, from the facts at its start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ A path is named by the decisions of the branches it meets. On one path every var
 start; the second run, which the proof says takes the same path, has the same ratios in its own numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -6,8 +6,6 @@ holds at every head, and where the loop ends, Phi + the cost of what follows <= 
 inequality between rational functions of the parameters, counters and sizes |shift|, |v' - v| at one state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

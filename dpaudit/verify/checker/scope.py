@@ -4,8 +4,6 @@ Taken for granted: a parameter in the scale of a noise is positive (a whole one 
 and that there is at least one answer. Everything that a proof assumes beyond the fixed values must follow from these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Every product has at most one factor that is not public, and no divisor is priva
 function of what is private, with coefficients that both runs share on the same path.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

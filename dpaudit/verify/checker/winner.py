@@ -12,8 +12,6 @@ lock-step the shift of a draw costs |shift| / scale: P(w) <= e^cost P'(w), for e
 Datasets where one answer differs are among those where every answer may.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

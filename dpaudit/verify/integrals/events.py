@@ -8,8 +8,6 @@ normal. A draw of law None is no draw: it is the number 0, for comparisons that 
 All numbers are exact. Limits are open; that matters only where no noise is at all (law None at both places).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

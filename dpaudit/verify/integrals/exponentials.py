@@ -5,8 +5,6 @@ multiple of all scales, and it is integrated term by term: no quadrature, and no
 from the part's own end, so that nothing grows huge and then cancels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import reduce

@@ -4,8 +4,6 @@ All are centred at 0 with scale 1 (normal: standard deviation 1). Between two nu
 the fewest digits; every form is entire, so that it may be integrated along a line.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpaudit.verify.language.nodes import Law

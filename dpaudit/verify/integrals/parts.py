@@ -4,8 +4,6 @@ On one part the larger of two lines stays the larger, and every line stays on on
 there, and what cannot happen is known for certain: a part where some factor is impossible is left out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The probability of an event, with as many bits as it takes to be precise; and the loss and delta of a pair."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

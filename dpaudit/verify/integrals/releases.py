@@ -4,8 +4,6 @@ Each compares the release of a number with that of the number plus `shift`. Para
 they are; a ball (`flint.arb`) may stand wherever a parameter is irrational, such as a scale with a root in it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

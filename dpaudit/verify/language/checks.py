@@ -1,7 +1,5 @@
 """What must hold of a plain form before anybody reasons about it: values before uses, whole numbers, plain outputs."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -5,8 +5,6 @@ on. A decision with noise in it is one of real numbers by the assumption of ever
 then rounding alone decides. What a variable may hold is followed on all paths, through the loop until nothing is new.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

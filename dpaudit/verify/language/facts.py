@@ -4,8 +4,6 @@ None is a judgement: what is private, which paths agree and what a shift costs, 
 own lines. A fact that is wrong here is wrong for both, so this module is among those that must be right for PROVED.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Search and checker state facts in their own terms. Logic judges nothing, but wha
 this module is among those that must be right for PROVED.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar

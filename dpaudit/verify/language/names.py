@@ -1,7 +1,5 @@
 """What a name of a mechanism stands for while its source is read from top to bottom."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

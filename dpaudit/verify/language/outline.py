@@ -3,8 +3,6 @@
 Comprehensions over the answers become the loop they abbreviate, so that those who read on meet loops only.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Sequence

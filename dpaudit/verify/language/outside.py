@@ -1,7 +1,5 @@
 """The one error of the reader: something in a mechanism that the language does not hold."""
 
-from __future__ import annotations
-
 import ast
 from keyword import iskeyword
 

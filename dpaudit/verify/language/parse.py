@@ -7,8 +7,6 @@ variables; one list or dictionary of outputs; one return, last. Whatever else st
 name, and so is everything whose meaning would have to be guessed.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a mechanism returns: expressions, the list of outputs, the largest of them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from dataclasses import replace

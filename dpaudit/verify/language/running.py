@@ -1,7 +1,5 @@
 """Whether a module's function runs as it reads: it is imported in a process of its own and compared with its source."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import json

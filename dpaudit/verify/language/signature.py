@@ -1,7 +1,5 @@
 """The signature of a mechanism: its data, its source of randomness, its public parameters."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Mapping

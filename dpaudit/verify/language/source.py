@@ -1,6 +1,5 @@
 """The source of a mechanism: one plain function, and the constants of its module that it uses."""
 
-from __future__ import annotations
 import __future__
 
 import ast

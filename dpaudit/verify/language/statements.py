@@ -1,7 +1,5 @@
 """Statements of a mechanism: assignments, outputs, branches."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Expressions of a mechanism: numbers, draws, comparisons."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from fractions import Fraction

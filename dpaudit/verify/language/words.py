@@ -6,8 +6,6 @@ exact: 0.1 is one tenth here, and in a source the double that Python reads. Symb
 in quotes.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ or a set, the message of an exception, and what an instance of a class carries b
 memory, tracebacks and which parts are one object do not count. What may hold more than can be read is refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import enum

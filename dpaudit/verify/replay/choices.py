@@ -1,7 +1,5 @@
 """Stand-ins for a random generator: one that walks every choice, and one that makes the choices of a past run again."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

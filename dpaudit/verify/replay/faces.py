@@ -4,8 +4,6 @@ It is an instance of a true subclass of numpy's Generator, or of random.Random, 
 Draws go to the stand-in behind it; whatever would tell the two apart, or copy it, is refused.
 """
 
-from __future__ import annotations
-
 import builtins
 import random
 import types

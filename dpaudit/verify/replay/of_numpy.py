@@ -1,7 +1,5 @@
 """The finite draws of `numpy.random.Generator`, with its names, its arguments and the types of its results."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable

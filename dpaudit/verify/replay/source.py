@@ -1,7 +1,5 @@
 """What every stand-in for a random generator shares: one finite draw, and the refusal of all others."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 

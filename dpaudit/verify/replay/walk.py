@@ -1,7 +1,5 @@
 """The exact law of a mechanism on one dataset: a run for every path of its choices, and a check that they hold."""
 
-from __future__ import annotations
-
 import copy
 import math
 from builtins import type  # the real one: while mechanisms run there is another in its place

@@ -1,7 +1,5 @@
 """Weights of the outcomes of one draw, as whole numbers: exact, and divided by what they have in common."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from bisect import bisect_right

@@ -9,8 +9,6 @@ What the outer draw itself can be is computed exactly, from every lower and uppe
 nothing, the path has probability exactly 0, and it is left out. Otherwise it holds an open set of positive probability.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

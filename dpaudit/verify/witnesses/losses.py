@@ -1,7 +1,5 @@
 """The loss of a pair of answers: exact where outputs are symbols or the program only adds noise, else from below."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The running maximum of a loop, recognised: `if index == 0 or y > best: best = y`, perhaps with `winner = index`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

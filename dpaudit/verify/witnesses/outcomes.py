@@ -4,8 +4,6 @@ Outputs are not tagged: the probability of an event is that of all paths that gi
 them. A value without noise is an atom, and is compared exactly.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace

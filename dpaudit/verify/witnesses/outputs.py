@@ -1,7 +1,5 @@
 """Events of outputs: per output a symbol, a number, an interval of values, or anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

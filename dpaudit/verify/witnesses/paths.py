@@ -10,8 +10,6 @@ more. These cases exclude one another as well, and between the first value and t
 maximum was, so it is unknown there; a program that uses it in between is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Numbers as they come in and go out: exact rationals of Python's and numpy's, in short words; and one error."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Refutations: a rational pair of answers and an event of outputs whose two enclosures contradict the claim."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping

@@ -6,8 +6,6 @@ at the worst place, exactly: |s| / b for a Laplace draw of scale b. Numbers with
 output tells the datasets apart.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

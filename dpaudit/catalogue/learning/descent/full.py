@@ -1,7 +1,5 @@
 """DP gradient descent on a linear model: the last model or all of them, and what goes wrong."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 In units of the clip norm such a record moves every sum that it joins by one, whatever the model is by then.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

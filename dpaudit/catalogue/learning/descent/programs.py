@@ -3,8 +3,6 @@
 A mistake is a part of the descent that is another: the sum, its noise, the step, the batches or what is released.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any

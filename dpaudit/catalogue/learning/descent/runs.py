@@ -1,7 +1,5 @@
 """Samplers of gradient descent: many runs at once, with the same parts as the programs of one run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

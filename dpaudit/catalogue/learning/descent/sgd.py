@@ -3,8 +3,6 @@
 With n and B public a record is replaced, not added: a batch is full, so who joins it takes the place of another one.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

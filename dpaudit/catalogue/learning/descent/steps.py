@@ -5,8 +5,6 @@ clipping its l2 norm is clipping that number. Outputs are paths: all values of t
 then those of the next one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

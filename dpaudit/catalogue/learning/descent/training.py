@@ -5,8 +5,6 @@ those of a canary are that an auditor makes (Nasr et al. 2021, Adversary instant
 around one of finitely many vectors, and every loss below is exact. A mistake is a name: it changes one line.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -232,9 +232,6 @@ def offsets(claim: Claim) -> tuple[tuple[float, float], ...]:
     return tuple((epsilon, delta) for delta, epsilon in sorted(found.items()))
 
 
-# --- the ladder --------------------------------------------------------------------------------------------------
-
-
 def _path(blocks: Sequence[Block], epsilons: Reals) -> Reals:
     """The log wealth at the end of each block, along the last axis; `epsilons` has those of one or many claims."""
     bets = np.array([(block.p, block.q, block.delta) for block in blocks])

@@ -44,9 +44,6 @@ def _two_sided(
     return Code(program, sampler, loss)
 
 
-# --- on all integers ------------------------------------------------------------------------------------------
-
-
 def _at_once(epsilon: float, sensitivity: float) -> float:
     return min(1.0, epsilon / sensitivity)
 
@@ -109,9 +106,6 @@ geometric = in_room(
         parameters=(WIDTH,),
     ),
 )
-
-
-# --- kept inside the range of a count -------------------------------------------------------------------------
 
 
 def _clamped_loss(first: int, second: int, epsilon: float, largest: int) -> float:

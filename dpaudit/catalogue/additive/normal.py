@@ -146,9 +146,6 @@ gaussian_version_2_corrected = in_room(
 )
 
 
-# --- the least noise there is ---------------------------------------------------------------------------------
-
-
 def analytic_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     """The least sigma that is (epsilon, delta)-DP.
 

@@ -27,9 +27,6 @@ NORM = Parameter(
 )
 
 
-# --- one run: a radius times a uniform point of the unit ball ------------------------------------------------------
-
-
 def _in_l1_ball(dimensions: int, rng: Rng) -> list[float]:
     parts = rng.exponential(size=dimensions + 1)
     return [rng.choice([-1.0, 1.0]) * part / parts.sum() for part in parts[:dimensions]]
@@ -64,9 +61,6 @@ def _code(norm: Norm, factor: float) -> Code:
         partial(_runs, noise=NOISES[norm], factor=factor),
         partial(_loss, norm=norm, factor=factor),
     )
-
-
-# --- many runs, by other ways to the same law -----------------------------------------------------------------------
 
 
 def _l1_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
@@ -143,9 +137,6 @@ def _tight(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
         parameters=(EPSILON, NORM),
         default_pair=pair,
     )
-
-
-# --- radii that are not those of the norm ----------------------------------------------------------------------
 
 
 def _outwards(data: Vector, rng: Rng, radius: float) -> tuple[float, ...]:

@@ -34,9 +34,6 @@ def _laplace_loss(first: float, second: float, epsilon: float, sensitivity: floa
     return epsilon * abs(first - second) / sensitivity
 
 
-# --- the scale ------------------------------------------------------------------------------------------------
-
-
 def _half_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
     return data + rng.laplace(scale=sensitivity / (2.0 * epsilon))
 
@@ -52,9 +49,6 @@ def _relative_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensi
 def _relative_noise_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
     scale = sensitivity / epsilon
     return centred_loss(first, abs(first) * scale, second, abs(second) * scale)
-
-
-# --- noise of another shape -----------------------------------------------------------------------------------
 
 
 def _uniform(data: float, rng: Rng, epsilon: float, sensitivity: float, width: float) -> float:
@@ -95,9 +89,6 @@ def _first_draws() -> Reals:
 def _few_seeds_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     outputs = data + sensitivity / epsilon * _first_draws()
     return np.asarray(outputs[rng.integers(SEEDS, size=runs)])
-
-
-# --- rounding -------------------------------------------------------------------------------------------------
 
 
 def _rounded_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:

@@ -100,9 +100,6 @@ refusal = Attack(
 )
 
 
-# --- membership inference: was this person's record used, judged from an average of many attributes -----------
-
-
 SARKAR = "Sarkar, notes 003"
 PEOPLE, ATTRIBUTES = 40, 400
 

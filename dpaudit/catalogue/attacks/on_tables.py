@@ -55,9 +55,6 @@ def only(held: Bools, condition: str, ruled_out: Sequence[str] = ()) -> Bools:
     return np.asarray(left[:, CONDITIONS.index(condition)] & (left.sum(axis=1) == 1))
 
 
-# --- one table ------------------------------------------------------------------------------------------------
-
-
 homogeneity = Attack(
     name="homogeneity",
     title="Homogeneity: everybody of the group has the same condition",
@@ -88,9 +85,6 @@ background = Attack(
     guess=lambda rows: only(present(rows, "130** | <30 | *"), "Viral Infection", ruled_out=("AIDS", "Heart Disease")),
     guess_private=lambda counts: counts[:, cell("<30", "Viral Infection")] - counts[:, cell("<30", "Cancer")] > 1.0,
 )
-
-
-# --- two tables -----------------------------------------------------------------------------------------------
 
 
 def _more_aids_in_both(counts: Reals) -> Bools:

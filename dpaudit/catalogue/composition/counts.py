@@ -65,9 +65,6 @@ composed_counts = in_room(
 )
 
 
-# --- the same with a delta: the budget divided by about the root of k -----------------------------------------
-
-
 def _each(k: int, epsilon: float, delta: float, logarithm: bool) -> float:
     return epsilon / math.sqrt(2.0 * k * math.log(1.0 / delta) if logarithm else k)
 
@@ -124,13 +121,6 @@ advanced_counts = in_room(
 )
 
 
-# --- shares of different size, for releases whose number is not known beforehand -------------------------------
-
-
-def _halves(release: int) -> float:
-    return 0.5 ** (release + 1)
-
-
 def _shared(share: Shares) -> Code:
     def scales(data: Counts, epsilon: float) -> list[float]:
         return [1.0 / (epsilon * share(i)) for i in range(len(data))]
@@ -143,7 +133,7 @@ halving_budget = in_room(
     title="Noisy counts without end, each with half of what is left",
     source=Source("Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS),
     formula="count i = 1, 2, ... plus a draw of Lap(2^i / epsilon)",
-    code=_shared(_halves),
+    code=_shared(lambda release: 0.5 ** (release + 1)),
     parameters=(EPSILON,),
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(

@@ -17,9 +17,6 @@ SARKAR = "Sarkar, notes 003"
 BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
 
 
-# --- parallel composition: one release for each part ----------------------------------------------------------
-
-
 def _parallel_counts(data: Members, rng: Rng, epsilon: float, parts: int) -> tuple[float, ...]:
     counts = [0] * parts
     for belongs in data:
@@ -98,9 +95,6 @@ parallel_counts = in_room(
 )
 
 
-# --- group privacy: a household is one step of the claim -------------------------------------------------------
-
-
 def _people(data: list[int], size: int, enforced: bool, **_: float) -> float:
     return float(sum(min(household, size) if enforced else household for household in data))
 
@@ -139,9 +133,6 @@ group_count = in_room(
         default_pair=([2, 1, 7], [2, 1]),
     ),
 )
-
-
-# --- replace-one against remove-one ---------------------------------------------------------------------------
 
 
 def _histogram(data: list[int], bins: int, **_: float) -> Reals:

@@ -19,9 +19,6 @@ KOV = "Kairouz, Oh & Viswanath 2015, The composition theorem for differential pr
 BOUNDS = ("basic", "advanced", "sharper", "optimal")
 
 
-# --- pure responses, and the bound is a choice ----------------------------------------------------------------
-
-
 def _repeated_response(data: int, rng: Rng, epsilon: float, k: int, delta: float, bound: str) -> tuple[int, ...]:
     keep = 1.0 / (1.0 + math.exp(-epsilon))
     return tuple(data if rng.random() < keep else 1 - data for _ in range(k))
@@ -85,9 +82,6 @@ repeated_response = in_room(
         promise=lambda epsilon, k, delta, bound: PureDP(advanced_sharper(k, epsilon, delta), Relation.LOCAL),
     ),
 )
-
-
-# --- approximate responses: now and then one gives the bit away -----------------------------------------------
 
 
 def _leaky_responses(

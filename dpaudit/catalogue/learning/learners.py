@@ -67,9 +67,6 @@ def following(asking: Asking, answers: Iterable[float]) -> Query | int:
     return query
 
 
-# --- thresholds: h_t(x) = [x >= t] ------------------------------------------------------------------------------
-
-
 def _one_below(t: int, x: Any, y: Any) -> Any:
     return (y == 1) & (x < t)
 
@@ -100,15 +97,11 @@ def _holds(literal: int, x: Any) -> Any:
     return (x >> literal // 2) & 1 == literal % 2
 
 
-def _one_without(literal: int, x: Any, y: Any) -> Any:
-    return (y == 1) & (_holds(literal, x) == 0)
-
-
 def _conjunction(bits: int, tau: float) -> Asking:
     """Keeps the literals that are never false where the label is 1; those of the target are among them."""
     kept = 0
     for literal in range(2 * bits):
-        kept += ((yield partial(_one_without, literal)) <= tau) << literal
+        kept += ((yield partial(lambda literal, x, y: (y == 1) & (_holds(literal, x) == 0), literal)) <= tau) << literal
     return kept
 
 

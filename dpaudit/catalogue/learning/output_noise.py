@@ -54,9 +54,6 @@ def _fit(data: Data, weight: float) -> Reals:
     return classifier([in_unit_ball(record) for record in data], weight, HUBER_HINGE)
 
 
-# --- noise with a density that falls with its length ------------------------------------------------------------
-
-
 def _direction(dimensions: int, rng: Rng) -> Reals:
     z = rng.standard_normal(dimensions)
     return np.asarray(z / np.linalg.norm(z))

@@ -59,9 +59,6 @@ def share(data: Data, below: int) -> float:
     return sum(y == 1 and x < below for x, y in data) / len(data)
 
 
-# --- all queries of the class, asked at once --------------------------------------------------------------------
-
-
 def _thresholds(bits: int) -> range:
     return range(1, 2**bits)
 

@@ -87,9 +87,6 @@ def _report_claim(f: float, hashes: int, q: float, p: float, reports: int, **_: 
     return PureDP(hashes * abs(math.log(one / zero) + math.log((1.0 - zero) / (1.0 - one))), Relation.LOCAL)
 
 
-# --- the permanent step alone -------------------------------------------------------------------------------------
-
-
 def _permanent(bit: int, rng: Rng, f: float) -> int:
     draw = rng.random()
     if draw < f / 2.0:
@@ -152,8 +149,6 @@ rappor_one_time = in_room(
     ),
 )
 
-
-# --- both steps, several reports ----------------------------------------------------------------------------------
 
 Q = Parameter(
     "q", 0.75, "probability", "that a bit is reported as 1 where the permanent one is 1", validate.probability

@@ -20,9 +20,6 @@ Chances = tuple[float, float]  # that a 1 is reported: where the code has a 1, w
 WANG = "Wang, Blocki, Li & Jha 2017, Locally differentially private protocols for frequency estimation"
 
 
-# --- the bits by themselves ---------------------------------------------------------------------------------------
-
-
 def _independent_runs(data: int, runs: int, rng: Rng, k: int, one: float, zero: float) -> Bits:
     return told(one_hot(data, k).tolist(), runs, rng, one, zero).T
 

@@ -27,9 +27,6 @@ def _counts(data: Records, **_: float) -> list[int]:
     return [seen[cell] for cell in CELLS]
 
 
-# --- noise in every cell --------------------------------------------------------------------------------------
-
-
 def _noisy(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
     return around_each(np.array(_counts(data), float), 1.0 / epsilon, runs, rng)
 
@@ -62,9 +59,6 @@ def _empty_left_out_loss(first: Records, second: Records, epsilon: float) -> flo
     empty = [[count == 0 for count in _counts(data)] for data in (first, second)]
     one, other = (np.array(_counts(data), float) for data in (first, second))
     return vector_loss(one, other, 1.0 / epsilon) if empty[0] == empty[1] else float("inf")
-
-
-# --- without noise, or with too little of it ------------------------------------------------------------------
 
 
 def _small_cells_left_out(data: Records, least: int, **_: float) -> dict[int, float]:

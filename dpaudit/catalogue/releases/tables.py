@@ -112,9 +112,6 @@ SARKAR = "Sarkar, notes 003"
 GANTA = "Ganta, Kasiviswanathan & Smith 2008, Composition attacks and auxiliary information in data privacy"
 
 
-# --- one table ------------------------------------------------------------------------------------------------
-
-
 def _pseudonymised(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
     rows = [""] * len(data)
     for identity, record in zip(rng.permutation(len(data)), data, strict=True):
@@ -180,9 +177,6 @@ noisy_table = in_room(
         ),
     ),
 )
-
-
-# --- two tables, by two hospitals that share patients ---------------------------------------------------------
 
 
 def _both(data: Records, **_: float) -> list[int]:

@@ -35,18 +35,12 @@ def _average(data: Records, hypothesis: int) -> float:
     return sum(LOSSES[kind][hypothesis] for kind in data) / len(data)
 
 
-# --- as the notes mean it: u is minus the average loss ------------------------------------------------------------
-
-
 def _learning(data: Records, rng: Rng, epsilon: float) -> int:
     return pick([-epsilon * len(data) * _average(data, h) / 2.0 for h in HYPOTHESES], rng)
 
 
 def _law(data: Records, epsilon: float) -> Reals:
     return exponential(-average_losses(data), epsilon * len(data) / 2.0)
-
-
-# --- the exponent is wrong ----------------------------------------------------------------------------------------
 
 
 def _sum_for_average(data: Records, rng: Rng, epsilon: float) -> int:
@@ -64,9 +58,6 @@ def _regularised(data: Records, rng: Rng, epsilon: float, penalty: float) -> int
 
 def _regularised_law(data: Records, epsilon: float, penalty: float) -> Reals:
     return exponential(-average_losses(data) - penalty * np.arange(3.0), epsilon * len(data) / 2.0)
-
-
-# --- the draw is not one from that law ----------------------------------------------------------------------------
 
 
 def _minimiser(data: Records, rng: Rng, epsilon: float) -> int:

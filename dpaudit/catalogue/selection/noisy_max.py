@@ -29,9 +29,6 @@ def _scale(epsilon: float) -> float:
 _INDEX = raced(laplace, _scale)
 
 
-# --- noise of the wrong size, or in the wrong place ---------------------------------------------------------------
-
-
 def _half_noise(data: list[float], rng: Rng, epsilon: float) -> int:
     noisy = [answer + rng.laplace(scale=1.0 / (2.0 * epsilon)) for answer in data]
     return noisy.index(max(noisy))
@@ -84,15 +81,9 @@ def _noise_on_the_leader_law(data: list[float], epsilon: float) -> Reals:
     return chances
 
 
-# --- more than the index ------------------------------------------------------------------------------------------
-
-
 def _value_released(data: list[float], rng: Rng, epsilon: float) -> dict[int, float]:
     noisy = [answer + rng.laplace(scale=1.0 / epsilon) for answer in data]
     return {noisy.index(max(noisy)): max(noisy)}
-
-
-# --- mistakes that are none ---------------------------------------------------------------------------------------
 
 
 def _grouped(data: list[float], rng: Rng, epsilon: float) -> int:

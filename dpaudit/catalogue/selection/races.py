@@ -50,8 +50,6 @@ def with_values(winner: Places, values: Reals, candidates: int) -> Masked:
     return np.ma.MaskedArray(filled, mask=hidden)
 
 
-# --- programs, samplers and losses made of fewer things ---------------------------------------------------------------
-
 Law = Callable[..., Reals]  # the probabilities of the outcomes 0, 1, ..., from a dataset and the parameters
 
 
@@ -119,9 +117,6 @@ def raced(noise: Callable[[Rng, float, int], Reals], width: Callable[..., float]
         return winner if out == "index" else best
 
     return sampler
-
-
-# --- report Noisy Max for any queries of bounded sensitivity: with Laplace noise ------------------------------------
 
 
 Answers = list[float]

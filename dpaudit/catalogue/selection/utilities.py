@@ -29,9 +29,6 @@ TOO_HIGH = Parameter("too_high", 1.0, "units of utility", "the cost of each unit
 TOP = Parameter("top", 10, "units of the count", "the largest candidate", at_least_one)
 
 
-# --- the utilities are given --------------------------------------------------------------------------------------
-
-
 def _exponential(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
     return pick([epsilon * utility / (2.0 * sensitivity) for utility in data], rng)
 
@@ -114,8 +111,6 @@ exponential_mechanism = in_room(
 )
 
 
-# --- the most common value: all utilities move one way ------------------------------------------------------------
-
 VALUES = Parameter("candidates", 4, "values", "how many values there are: 0, 1, ...", partial(validate.whole, least=2))
 Votes = list[int]
 
@@ -165,9 +160,6 @@ most_common = in_room(
         neighbours="lists of records, each a value and how often it counts, one record more or less",
     ),
 )
-
-
-# --- a median: a value is the better, the more evenly it divides the records ----------------------------------------
 
 
 Records = list[int]

@@ -201,9 +201,6 @@ numeric_sparse = in_room(
 )
 
 
-# --- the same with a number for every answer compared -----------------------------------------------------------
-
-
 def _numerical(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[float, ...]:
     noisy_threshold = threshold + rng.laplace(scale=3.0 / epsilon)
     output, count = [], 0

@@ -232,9 +232,6 @@ def _shift(choice: Choice, path: str, draw: str) -> Shift:
     return Shift(path, draw, form.get(ONE, Fraction(0)), form.get("@d", Fraction(0)), differences)
 
 
-# --- for a stated number of answers: how often each path of the loop can be taken ----------------------------------
-
-
 MOST_CLASSES = 20_000
 
 Known = frozenset[tuple[str, Fraction]]  # public variables whose value at the head is known

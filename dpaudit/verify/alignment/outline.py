@@ -95,9 +95,6 @@ def outline(program: nodes.Program, parameters: Parameters) -> TakenApart:
     return replace(found, loop=tuple(loop), after=tuple(after))
 
 
-# --- which variables matter, and which are public -------------------------------------------------------------
-
-
 def live(block: nodes.Block, out: frozenset[str], stopped: frozenset[str]) -> frozenset[str]:
     """The variables whose value before the block matters, given those that matter after it and after a stop."""
     for statement in reversed(block):
@@ -126,9 +123,6 @@ def _is_public(value: nodes.Expression | None, publics: frozenset[str]) -> bool:
         case nodes.Variable(name):
             return name in publics
     return all(_is_public(part, publics) for part in inside(value))
-
-
-# --- paths ----------------------------------------------------------------------------------------------------
 
 
 def _head_environment(
@@ -205,9 +199,6 @@ def _assumed(terms: SolverTerms, parameters: Parameters, held: tuple[Formula, ..
     if in_loop:
         found.append(terms.atom(INDEX) < terms.atom(LENGTH))
     return found
-
-
-# --- counters and their bounds ----------------------------------------------------------------------------------
 
 
 def _counted(

@@ -98,9 +98,6 @@ def _race(found: TakenApart, adjacency: Adjacency) -> Contest | None:
     return race if all(_shown(race, [*first, *path.taken], Truth(False)) for path in leaving) else None
 
 
-# --- the two runs ---------------------------------------------------------------------------------------------
-
-
 def _other(race: Contest, shift: Form) -> dict[Atom, Form]:
     """The atoms of the second run in those of the first, and its own."""
     return {

@@ -109,9 +109,6 @@ def epsilon(proof: Proof, parameters: Mapping[str, Fraction | int]) -> Fraction:
     return found.constant
 
 
-# --- the parts -------------------------------------------------------------------------------------------------
-
-
 def _scope(proof: Proof) -> tuple[Scope, tuple[Start, ...]]:
     try:
         program = read(proof.source, name=proof.function)
@@ -241,9 +238,6 @@ def _doubting() -> Iterator[None]:
         if isinstance(error, InvalidSpec):
             raise
         raise ProofRejected("the program or the proof has numbers that are too long") from None
-
-
-# --- words and numbers -----------------------------------------------------------------------------------------
 
 
 def _given(scope: Scope) -> str:

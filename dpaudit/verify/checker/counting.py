@@ -106,9 +106,6 @@ def _entry(start: Start, symbol: Unknown) -> Ratio:
     return value if isinstance(value, Ratio) else Ratio.of(symbol)  # no value yet: whatever it is
 
 
-# --- the cost of a class ---------------------------------------------------------------------------------------
-
-
 def check_class_cost(both: Coupled, counts: Mapping[str, int], cost: Ratio) -> None:
     """Raises `ProofRejected` unless every run with these counts costs at most `cost`."""
     start = both.start

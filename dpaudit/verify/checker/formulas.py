@@ -179,9 +179,6 @@ def _symbol(factor: Polynomial) -> Unknown | None:
     return monomial[0][0] if coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1 else None
 
 
-# --- facts: comparisons with 0 ---------------------------------------------------------------------------------
-
-
 class ProofRejected(DpAuditError):
     """A stored proof does not show what it says: the message names the obligation, and a state that breaks it.
 

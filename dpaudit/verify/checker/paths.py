@@ -99,9 +99,6 @@ def _run(part: nodes.Part, walk: Walk, start: State, public: Public) -> Path:
     return Path(name, tuple(facts), tuple(draws), tuple(outputs), variables, stops)
 
 
-# --- which variables are public, whole, numbers -----------------------------------------------------------------
-
-
 def assigned(block: nodes.Block) -> frozenset[str]:
     """Every name that a block gives a value, by assignment or by a draw."""
     return frozenset(name for name, _ in bindings(block))

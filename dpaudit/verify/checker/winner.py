@@ -100,9 +100,6 @@ def check_race(race: Race, cost: Ratio) -> None:
     _check_cost(race, shifts, cost)
 
 
-# --- the obligations -------------------------------------------------------------------------------------------
-
-
 def _check_first(race: Race) -> None:
     """Whatever the data: the first answer becomes the winner."""
     facts = _inside(race).assuming(compared("==", Ratio.of(INDEX), ZERO))
@@ -163,9 +160,6 @@ def _check_cost(race: Race, shifts: Mapping[str, Ratio], cost: Ratio) -> None:
         facts.assuming(*sizes.facts()).must(compared("<=", spent, cost), what, race.done)
 
 
-# --- the two runs of a turn ------------------------------------------------------------------------------------
-
-
 def _pair(
     race: Race, first: Path, second: Path, shifts: Mapping[str, Ratio]
 ) -> tuple[Facts, dict[str, Ratio], dict[str, Ratio]]:
@@ -203,9 +197,6 @@ def _gives(path: Path, race: Race) -> bool:
 
 def _shift(shift: Shift) -> Ratio:
     return Ratio.number(shift.constant) + Ratio.number(shift.answer) * Ratio.of(MOVED)
-
-
-# --- the form of the program and of the proof ------------------------------------------------------------------
 
 
 def _check_loop(block: nodes.Block, winner: str, inside: bool = False) -> None:

@@ -126,9 +126,6 @@ def _bracketed(words: str, needed: bool) -> str:
     return f"({words})" if needed else words
 
 
-# --- from text ------------------------------------------------------------------------------------------------
-
-
 def _error(words: str, reason: str) -> InvalidSpec:
     return InvalidSpec(f"the text {words!r} says no expression: {reason}")
 

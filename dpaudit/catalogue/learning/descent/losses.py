@@ -67,9 +67,6 @@ def need(kept: bool, what: str) -> None:
         raise InvalidSpec(f"the exact loss is known for pairs where {what}")
 
 
-# --- a linear model, all records in every step: mu --------------------------------------------------------------
-
-
 def drift(at: Descent, records: float) -> float:
     """How far the model may get before the last step: `records` pull all the way, and the noise helps."""
     past = at.steps - 1
@@ -212,9 +209,6 @@ def regularised_mu(first: Data, second: Data, at: Descent) -> float:
     """The same; the regulariser shrinks the model, unless it overshoots."""
     furthest = at.learning_rate * max(1.0, abs(1.0 - at.learning_rate * at.penalty)) ** (at.steps - 1)
     return gaussian_mu(first, second, replace(at, learning_rate=furthest))
-
-
-# --- a logistic model, Poisson batches: epsilon at delta --------------------------------------------------------
 
 
 def _need_canary(record: Record, rest: Data, at: Descent, *, silent: bool = False) -> None:

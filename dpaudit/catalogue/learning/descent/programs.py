@@ -53,9 +53,6 @@ def whole(gradient: Reals, clip: float) -> Reals:
     return gradient
 
 
-# --- what is released -------------------------------------------------------------------------------------------
-
-
 def flattened(models: list[Reals]) -> Path:
     """The models of a run as one tuple: all steps of the first coordinate, then those of the next.
 
@@ -73,9 +70,6 @@ def last(models: list[Reals]) -> Path:
 def mean(models: list[Reals]) -> Path:
     """The mean of the models of all steps."""
     return tuple(np.mean(models, axis=0).tolist())
-
-
-# --- a linear model, all records in every step --------------------------------------------------------------------
 
 
 def clipped_sum(model: Reals, data: Data, at: Descent) -> Reals:
@@ -212,9 +206,6 @@ def stopping(data: Data, rng: Rng, at: Descent) -> dict[int, float]:
         if sum(errors) / len(data) < at.tolerance:
             break
     return dict(sorted(output.items()))
-
-
-# --- a logistic model, a batch a step -----------------------------------------------------------------------------
 
 
 def poisson(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:

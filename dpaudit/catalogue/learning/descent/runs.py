@@ -32,9 +32,6 @@ Step = Callable[[Model, Model, Model], Model]
 Batches = Callable[[Rng, int, int, Descent], Callable[[int], Bools]]
 
 
-# --- a linear model, all records in every step --------------------------------------------------------------------
-
-
 def fresh(rng: Rng, width: int, runs: int, spread: float) -> Callable[[int], Model]:
     """Noise for each coordinate in every step."""
     return lambda step: [rng.standard_normal(runs) * spread for _ in range(width)]
@@ -163,9 +160,6 @@ def stopping(data: Data, runs: int, rng: Rng, at: Descent) -> Masked:
     done = np.cumsum(np.asarray(loss) < at.tolerance, axis=0)
     hidden = np.concatenate([np.zeros((1, runs), bool), done[:-1] > 0])
     return np.ma.MaskedArray(path, mask=np.tile(hidden, (width, 1)).T)
-
-
-# --- a logistic model, a batch a step -----------------------------------------------------------------------------
 
 
 def poisson(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Bools]:

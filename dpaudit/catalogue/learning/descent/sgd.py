@@ -149,9 +149,6 @@ dp_sgd_iterates = in_room(
 )
 
 
-# --- a fresh batch of exactly B records in each step, as the notes draw it ------------------------------------------
-
-
 _NOISE, _CLIP, _LEARNING_RATE, _STEPS, _, _BATCH, _DELTA = PARAMETERS
 RECORDS = Parameter("records", 6, "records", "n, which is public", at_least_one)
 _DRAWN = (RECORDS, replace(_BATCH, default=3))

@@ -23,7 +23,7 @@ from dpaudit.auditing.probing import kept_back, looked_again
 from dpaudit.auditing.searching.firsts import SELECTOR, Firsts, first_calls
 from dpaudit.auditing.searching.representation import find_representation
 from dpaudit.auditing.searching.search import find_witness
-from dpaudit.auditing.shown import endings, histogram, notes
+from dpaudit.auditing.shown import endings, histogram, notes, typical
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.certify.certificate import divided
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
@@ -305,6 +305,7 @@ def _result(
         part = outcome.counted[0].part
         certificate = certificate_of(witness, evidence, claim, spec.confidence, spec.certifier, part=part)
         bits = Finding(claim, witness, evidence, certificate)
+    told_by = main.witness if main.certificate.refuted else bits.witness if bits and bits.certificate.refuted else None
     return AuditResult(
         spec=spec.to_dict(),
         claim=main.claim,
@@ -323,6 +324,7 @@ def _result(
         trail=outcome.counted[first].trail,
         milestones=outcome.milestones,
         endings=ends,
+        typical=typical(shown, told_by) if told_by is not None else None,
         adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),
         unseen=0 if outcome.pilot is None else outcome.pilot.unseen,
         unread="" if outcome.pilot is None else outcome.pilot.unread,

@@ -1,20 +1,39 @@
-"""What a result shows of outputs that search held, never evidence: where they fell, and how their runs ended."""
+"""What a result shows of outputs that search held, never evidence: where they fell, how runs ended, some of them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Reals
-from dpaudit.events import Event
-from dpaudit.events.search.labels import labels_of
-from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, Outputs, Pilot, concatenate
-from dpaudit.results.beside import BINS, VALUE, Ending, Histogram, counts_on, grid
+from dpaudit.arrays import Bools, Places, Reals
+from dpaudit.events import Event, Partition
+from dpaudit.events.features.column import spell
+from dpaudit.events.features.plain import Whole
+from dpaudit.events.search.entries import coordinates_of, varies
+from dpaudit.events.search.labels import labels_of, written
+from dpaudit.outputs import (
+    ABSENT,
+    MESSAGE,
+    NONE,
+    NOT_A_NUMBER,
+    TIMED_OUT,
+    Column,
+    Outputs,
+    Path,
+    Pilot,
+    concatenate,
+    derived,
+)
+from dpaudit.results.beside import BINS, LEVELS, VALUE, Ending, Histogram, PlaceValues, Typical, counts_on, grid
+from dpaudit.results.fingerprint import BITS
 from dpaudit.results.witness import Witness
 
 MOST_TOKENS = 12
 OTHERS = "others"
 KNOWN = (ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT)  # tokens that outputs may hold without naming them
 MOST_ENDINGS = 8  # kinds of endings that are told
+EXAMPLES, LONGEST = 8, 120  # typical outputs of a side, and their characters
+FEWEST_ALIKE = 10  # runs of a side, for one output of all of them to be told
+LOOKED_AT, PLACES = 64, 4  # places of outputs, and those of them that are told
 PLAIN = {each.code: each.label for each in (NONE, NOT_A_NUMBER, TIMED_OUT)}
 
 
@@ -75,6 +94,69 @@ def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:
         runs_first=pilot.first.runs,
         runs_second=pilot.second.runs,
     )
+
+
+def typical(pilot: Pilot | None, witness: Witness) -> Typical | None:
+    """Typical outputs inside the event of a witness, and what the places hold that it reads; None of no outputs."""
+    if pilot is None or not (pilot.first.runs and pilot.second.runs and pilot.first.complete):
+        return None
+    event = witness.event.bins[0] if isinstance(witness.event, Partition) else witness.event
+    sides, both = (pilot.first, pilot.second), concatenate([pilot.first, pilot.second])
+    inside = [np.flatnonzero(event.contains(each)) for each in sides]
+    paths = coordinates_of(both) or [()]
+    examples = [
+        tuple(_output(each, row, paths, event) for row in _spread(event, each, rows))
+        for each, rows in zip(sides, inside, strict=True)
+    ]
+    alike = [each.runs >= FEWEST_ALIKE and not varies(Whole().column(each)) for each in sides]
+    constant = [_output(each, 0, paths, event) if same else None for each, same in zip(sides, alike, strict=True)]
+    named = [path for path in paths if path in event.wanted] if event.wanted is not None else []
+    rest = [path for path in paths[:LOOKED_AT] if path not in named]
+    found = [_place(path, path in named, sides) for path in [*named[:LOOKED_AT], *rest]]
+    found.sort(key=lambda each: -_apart(each))
+    return Typical(
+        (examples[0], examples[1]),
+        (len(inside[0]), len(inside[1])),
+        (pilot.first.runs, pilot.second.runs),
+        (constant[0], constant[1]),
+        tuple(found[:PLACES]),
+    )
+
+
+def _output(outputs: Outputs, row: int, paths: list[Path], event: Event) -> str:
+    """One output as people write it, to the last digit for an event on bits; of an exception, its message too."""
+    exact = getattr(event.feature, "kind", "") in BITS
+    text = written(outputs, row, [path for path in paths if not derived(path)][:LOOKED_AT], digits="" if exact else "g")
+    message = outputs.labels.get(int(outputs.column((MESSAGE,)).tokens[row]))
+    return (f"{text}: {message.removeprefix('text ')}" if message and text.startswith("raised ") else text)[:LONGEST]
+
+
+def _spread(event: Event, outputs: Outputs, rows: Places) -> list[int]:
+    """Some of these runs, evenly spread over what the event looks at."""
+    column, many = event.feature.column(outputs), min(EXAMPLES, len(rows))
+    order = rows[np.lexsort((column.values[rows], column.tokens[rows]))]
+    return [int(order[(2 * k + 1) * len(rows) // (2 * many)]) for k in range(many)]
+
+
+def _place(path: Path, named: bool, sides: tuple[Outputs, Outputs]) -> PlaceValues:
+    columns = [each.column(path) for each in sides]
+    numbers = [each.values[each.tokens == 0].astype(np.float64) for each in columns]
+    numbers = [each[np.isfinite(each)] for each in numbers]
+    levels = [tuple(np.quantile(each, LEVELS).tolist()) if len(each) else () for each in numbers]
+    different = [len(np.unique(each)) for each in numbers]
+    return PlaceValues(
+        spell(path), named, (len(numbers[0]), len(numbers[1])), (different[0], different[1]), (levels[0], levels[1])
+    )
+
+
+def _apart(place: PlaceValues) -> float:
+    """How far the datasets differ there: places that the event reads first, then by the shift of the middle."""
+    first, second = place.levels
+    if not (first and second):
+        return 2e9 * place.named
+    width = max(first[4] - first[2], second[4] - second[2])
+    moved = abs(first[3] - second[3])
+    return 1e9 * place.named + min(1e8, moved / width if width > 0.0 else 1e8 * (moved > 0.0))
 
 
 def _grid(numbers: Reals, witness: Witness) -> tuple[tuple[float, ...], tuple[float, ...]]:

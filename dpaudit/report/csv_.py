@@ -65,6 +65,7 @@ COLUMNS = {
     "adjacency": "records, rows, entries, answers or any two: what shows that the datasets are neighbours; or on trust",
     "unseen": "entries of one output that were not looked at, at the most",
     "unpaired": "entries of one output that were looked at alone and in sums only, at the most",
+    "diagnosis": "the kind of mistake that the evidence of a refutation fits; empty where none does",
 }
 
 REALS = (  # columns of numbers that may be missing
@@ -149,4 +150,5 @@ def _told_of(result: AuditResult) -> dict[str, object]:
         "adjacency": "on trust" if result.on_trust else result.adjacency[witness.pair],
         "unseen": result.unseen,
         "unpaired": result.unpaired,
+        "diagnosis": None if result.diagnosis is None else result.diagnosis.kind,
     }

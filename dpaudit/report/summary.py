@@ -101,7 +101,11 @@ def _witness(result: AuditResult) -> list[str]:
     """A refutation that nobody expected: what tells the datasets apart, the counts, and how to repeat it."""
     parts = {part.title: part for part in sections(result)}
     event, *_ = parts["witness"].lines
-    lines = [event, *evidence_lines(result)[:2]]
+    lines = [
+        event,
+        *evidence_lines(result)[:2],
+        *(["; ".join(parts["diagnosis"].lines)] if "diagnosis" in parts else []),
+    ]
     command = result.provenance.get("command")
     if command:
         lines.append(f"repeat: {clean(command, LONGEST_COMMAND)}")

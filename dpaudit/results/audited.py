@@ -18,7 +18,7 @@ from dpaudit.certify.cross_check import two_interval_epsilon
 from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, p_value
 from dpaudit.claims import Claim, GaussianDP
-from dpaudit.results.beside import Control, Ending, Explored, Histogram
+from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
 from dpaudit.results.bounds import LowerBound
 from dpaudit.results.bracket import Bracket
 from dpaudit.results.certification import AuditEvidence, rest
@@ -37,7 +37,8 @@ CROSS_CHECK = "two-interval Clopper-Pearson"
 KEYS = (  # of a stored result, in their order
     *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
     *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
-    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "provenance"),
+    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
+    *("diagnosis", "provenance"),
 )
 
 
@@ -80,7 +81,8 @@ class Audited:
     `unread` names the parts in which outputs differ and that no event was looked for in; it is empty where none do.
     `endings` says how search runs ended where some gave no value; it is empty where all did. `milestones` are those of
     an audit with `max_time_s`: which numbers of certifying runs a deadline could have left, and at what part of the
-    error probability; None where there was no deadline.
+    error probability; None where there was no deadline. `typical` holds outputs of search runs where a claim is
+    refuted.
     """
 
     spec: dict[str, Any]
@@ -106,6 +108,7 @@ class Audited:
     unread: str = ""
     endings: tuple[Ending, ...] = ()
     milestones: Milestones | None = None
+    typical: Typical | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -323,10 +326,16 @@ class Audited:
             "spec": {**self.spec, "hash": spec_hash(self.spec)},
             "verdict": self.verdict.value,
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
+            **self._told(),
         }
-        there = [key for key in KEYS if key not in ("unread", "milestones") or getattr(self, key)]  # as before
+        later = ("unread", "milestones", "typical", "diagnosis")  # where there is none, as before there were any
+        there = [key for key in KEYS if key not in later or derived.get(key) or getattr(self, key, None)]
         whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in there}
         return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}
+
+    def _told(self) -> dict[str, Any]:
+        """What is told of it in words, as results store it."""
+        return {}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON, whole or not at all, and returns the path."""

@@ -11,6 +11,7 @@ from typing import Any
 
 BINS, MOST_VALUES = 48, 40  # of a histogram; up to so many different values each has a count of its own
 TAIL = 0.002  # of all numbers that lie outside the bins at either end
+LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # of the quantiles of a place
 VALUE = "a value"  # how a run ended that gave one
 PART = "part"  # of what was explored: of an event that nobody can read, what people can
 PROCESSES, FIRST_CALLS = "processes", "first calls"  # what was explored in fresh processes; with runs where it was
@@ -66,6 +67,36 @@ class Histogram:
     tokens_second: tuple[int, ...]
     runs_first: int
     runs_second: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceValues:
+    """One place of outputs in search runs, the first dataset before the second: to look at, never evidence.
+
+    `numbers` of the runs have a number there, `different` ones; `levels` are their quantiles at `LEVELS`, empty where
+    there is none. `named`: whether the event of the witness reads it.
+    """
+
+    name: str
+    named: bool
+    numbers: tuple[int, int]
+    different: tuple[int, int]
+    levels: tuple[tuple[float, ...], tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """Typical outputs of search runs, as text, the first dataset before the second: to look at, never evidence.
+
+    `inside` the event, which holds `hits` of `runs`; `constant` is the one output of all runs, or None; `places` are
+    those that the event reads, and those in which the datasets differ most.
+    """
+
+    inside: tuple[tuple[str, ...], tuple[str, ...]]
+    hits: tuple[int, int]
+    runs: tuple[int, int]
+    constant: tuple[str | None, str | None]
+    places: tuple[PlaceValues, ...] = ()
 
 
 def grid(numbers: Any, bins: int = BINS) -> tuple[tuple[float, ...], tuple[float, ...]]:

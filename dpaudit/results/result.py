@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from dpaudit.errors import ClaimRefuted
 from dpaudit.results.audited import Audited
 from dpaudit.results.display import Displayed
+from dpaudit.results.strict_json import stored
+from dpaudit.results.wording.diagnosis import Diagnosis, diagnosis
 from dpaudit.results.wording.sections import full_text
 
 
@@ -15,11 +17,19 @@ from dpaudit.results.wording.sections import full_text
 class AuditResult(Displayed, Audited):
     """What an audit was asked and what it found; its fields and all that follows from them are those of `Audited`."""
 
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """What kind of mistake a refutation fits, where to look, what usually mends it; None where no kind fits."""
+        return diagnosis(self)
+
     def raise_if_refuted(self) -> Self:
         """Raises `ClaimRefuted` (an AssertionError) with the whole finding; otherwise returns the result."""
         if self.refuted:
             raise ClaimRefuted(str(self))
         return self
+
+    def _told(self) -> dict[str, Any]:
+        return {"diagnosis": stored(self.diagnosis)}
 
     def __str__(self) -> str:
         return full_text(self)

@@ -102,7 +102,7 @@ def test_an_event_on_numbers_says_where_it_is_about_a_value_at_all() -> None:
     said = (some[0], replace(ends[1], runs=(9, 4), hits=(9, 0)))  # by what the exception says, not that there is one
     assert "gives a value at all" not in str(replace(result, endings=said))
     message = assertion.refuted_lines(replace(result, witness=replace(result.witness, event=numbers), endings=some))
-    assert any("fail, or answer, alike" in line for line in message)
+    assert any("let both datasets end alike" in line for line in message)
     assert not any("noise is too small" in line for line in message)
 
 

@@ -10,7 +10,7 @@ from dpaudit.certify import Certificate, CoinFlip
 from dpaudit.certify.coin_flip import METHOD
 from dpaudit.claims import HalfPlane, PureDP
 from dpaudit.events import event_from_dict
-from dpaudit.results.beside import Explored, Histogram
+from dpaudit.results.beside import Explored, Histogram, PlaceValues, Typical
 from dpaudit.results.health import Check, Health
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
@@ -115,6 +115,21 @@ def result(**changes: Any) -> AuditResult:
             tokens_second=(),
             runs_first=8050,
             runs_second=8052,
+        ),
+        typical=Typical(
+            inside=(("9.51", "9.62", "9.84", "10.4"), ("9.53", "9.98")),
+            hits=(1469, 197),
+            runs=(8050, 8052),
+            constant=(None, None),
+            places=(
+                PlaceValues(
+                    name="output",
+                    named=True,
+                    numbers=(8050, 8052),
+                    different=(8050, 8052),
+                    levels=((4.7, 7.85, 8.65, 9.0, 9.35, 10.15, 13.9), (3.6, 6.84, 7.66, 8.0, 8.34, 9.16, 12.2)),
+                ),
+            ),
         ),
         adjacency=("records",),
         trail=(

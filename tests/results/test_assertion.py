@@ -33,9 +33,12 @@ def test_a_refutation() -> None:
         "  second  11,206 of 450,267 runs in the event (0.02489)",
         "a mechanism that keeps its claim is refuted with probability at most 0.001",
         "what to do:",
-        "  the noise is too small for the claim, or the datasets differ by more than was thought:",
-        "  compare the scale of the noise with the sensitivity on this pair,",
-        "  or state a claim that you can prove: the true loss is no smaller than the bound above",
+        "  output moves by 1 between the datasets, and half of the outputs lie within 0.35 of their middle: the noise is too "
+        "small for that",
+        "  look at: the sensitivity on this pair: limits that are not enforced (clipping), the unit of the noise, scale and "
+        "variance mixed up, epsilon spent several times",
+        "  what usually mends it: clip what a record adds, to limits that are fixed beforehand, and scale the noise to what "
+        "is left; or state the claim that this noise keeps",
         "  or say that the violation is known: audit(..., expect='refuted'), "
         "or dpaudit accept reports/noisy-count.json --reason ... --until ...",
         "repeat, with the same counts:",
@@ -48,7 +51,12 @@ def test_a_failure_as_event_has_a_cure_of_its_own() -> None:
     stored = made.witness.event.to_dict()
     event = event_from_dict({**stored, "intervals": [], "tokens": [{"label": "raised ValueError", "code": 7}]})
     witness = replace(made.witness, event=event)
-    assert any("fail, or answer, alike" in line for line in refuted_lines(told(replace(made, witness=witness))))
+    assert any("let both datasets end alike" in line for line in refuted_lines(told(replace(made, witness=witness))))
+
+
+def test_without_a_diagnosis_the_advice_is_a_claim_that_can_be_proved() -> None:
+    lines = refuted_lines(told(replace(result(), typical=None)))
+    assert "  state a claim that you can prove: the true loss is no smaller than the bound above" in lines
 
 
 def test_a_mechanism_that_cannot_be_repeated_exactly() -> None:

@@ -54,6 +54,8 @@ RESULT: Meanings = {
         "unpaired": "entries of one output that were looked at alone and in sums only, the most of any output",
         "unread": "parts in which outputs differ and that no event was looked for in, in words; left out where none do",
         "milestones": "of an audit with a deadline: the numbers of certifying runs at which it could have ended",
+        "typical": "outputs of search runs, where a claim is refuted; to look at, never evidence",
+        "diagnosis": "the kind of mistake that the evidence of a refutation fits; left out where none does",
     },
     "StoredSpec": {
         "name": "of the audit",
@@ -248,6 +250,26 @@ RESULT: Meanings = {
         "what": '"a value", "None", "nan", "timed out" or "raised" and the type of an exception',
         "runs": "how many runs ended so, on the first and on the second dataset",
         "hits": "how many of these the event of the witness holds",
+    },
+    "StoredTypical": {
+        "inside": "some outputs inside the event, as text, of the first and of the second dataset",
+        "hits": "how many search runs the event holds",
+        "runs": "how many search runs were looked at",
+        "constant": "the one output that all runs gave; null where they gave several",
+        "places": "the places of outputs that the event reads, and those in which the datasets differ most",
+    },
+    "StoredPlaceValues": {
+        "name": "of the place",
+        "named": "whether the event reads it",
+        "numbers": "how many runs have a number there, on the first and on the second dataset",
+        "different": "how many different numbers",
+        "levels": "the least number, the quantiles at 5, 25, 50, 75 and 95 %, and the greatest",
+    },
+    "StoredDiagnosis": {
+        "kind": "of mistake, in a word or two",
+        "sentence": "what shows it",
+        "look_at": "where to look",
+        "usual_mend": "what usually mends it",
     },
     "StoredHistogram": {
         "feature": "what is counted",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import Feature, single
+from dpaudit.events.features.column import Feature
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.search.binning import binning
 from dpaudit.events.search.entries import MOST, coordinates_of
-from dpaudit.outputs import Column, Outputs, Path, derived
+from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Outputs, Path, derived
 
 LONGEST_VALUE = 120
+PLAIN = {each.code: each.label for each in (NONE, NOT_A_NUMBER, TIMED_OUT)}
 
 
 def binning_of(feature: Feature, both: Outputs) -> Binning:
@@ -28,26 +30,46 @@ def labels_of(feature: Feature, both: Outputs) -> dict[int, str]:
         return dict(both.labels)
     codes, rows = np.unique(feature.column(both).tokens, return_index=True)
     places = [path for path in coordinates_of(both) if not derived(path)][:MOST]
-    columns = {path: both.column(path) for path in places or [()]}
-    if () in both.columns:
-        columns[()] = both.column(())
     kept = None if isinstance(feature, Whole) else frozenset(feature.values)
     return {
-        int(code): _written(int(row), columns, both.labels, kept)
+        int(code): written(both, int(row), places, kept)[:LONGEST_VALUE]
         for code, row in zip(codes[:512], rows[:512], strict=True)
     }
 
 
-def _written(row: int, columns: dict[Path, Column], labels: Mapping[int, str], kept: frozenset[float] | None) -> str:
-    """One output; of a shape only the numbers that are `kept` as they are."""
-    parts = []
-    for path, column in columns.items():
+def written(
+    outputs: Outputs, row: int, places: Sequence[Path], kept: frozenset[float] | None = None, digits: str = "g"
+) -> str:
+    """One output as Python would write it; of a shape only the numbers that are `kept` as they are."""
+    tree: dict[int | str, Any] = {}
+    for path in ((), *places):
+        column = outputs.column(path)
         code = int(column.tokens[row])
-        text = f"{column.values[row]:g}" if code == 0 else labels.get(code, "nan")
-        if code == 0 and kept is not None and float(single(column.values[row : row + 1])[0]) not in kept:
+        number = float(column.values[row])
+        text = f"{number:{digits}}" if code == 0 else PLAIN.get(code) or outputs.labels.get(code, "nan")
+        if code == 0 and kept is not None and float(np.float32(number)) not in kept:
             text = "a number"
-        if text != "absent":
-            parts.append(
-                text if len(path) <= 1 and not isinstance(path[-1] if path else 0, str) else f"{path[-1]}: {text}"
-            )
-    return ("(" + ", ".join(parts) + ")" if len(parts) != 1 else parts[0])[:LONGEST_VALUE]
+        if code != ABSENT.code and not path:
+            return text
+        if code != ABSENT.code:
+            node = tree
+            for step in path[:-1]:
+                node = node.setdefault(step, {})
+            node[path[-1]] = text
+    return _nested(tree)
+
+
+def _nested(node: Any) -> str:
+    if not isinstance(node, dict):
+        return str(node)
+    if all(isinstance(step, int) for step in node):
+        return f"[{', '.join(map(_nested, node.values()))}]"
+    return f"{{{', '.join(_entry(step, each) for step, each in node.items())}}}"
+
+
+def _entry(step: int | str, value: Any) -> str:
+    """A key with its value; of a set, the element alone."""
+    name = step if isinstance(step, str) else ""
+    if name.startswith("@has "):
+        return name[5:]
+    return f"{name[1:] if name[:1] == '@' != name[1:2] else repr(step)}: {_nested(value)}"

@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_names
 from dpaudit.claims import FORMS, Claim
 from dpaudit.results.audited import SCHEMA
-from dpaudit.results.beside import FAR, PLACES, Ending, Explored, Histogram
+from dpaudit.results.beside import FAR, PLACES, Ending, Explored, Histogram, Typical
 from dpaudit.results.health import Health
 from dpaudit.results.strict import models
 
@@ -60,11 +60,12 @@ if TYPE_CHECKING:
     from dpaudit.results.beside import Ending as StoredEnding
     from dpaudit.results.beside import Explored as StoredExplored
     from dpaudit.results.beside import Histogram as StoredHistogram
+    from dpaudit.results.beside import Typical as StoredTypical
     from dpaudit.results.health import Health as StoredHealth
 
     StoredProvenance = dict[str, Any]
 else:
-    StoredCertificate, StoredEnding = map(_model, (Certificate, Ending))
+    StoredCertificate, StoredEnding, StoredTypical = map(_model, (Certificate, Ending, Typical))
     StoredExplored, StoredHealth, StoredHistogram = map(_model, (Explored, Health, Histogram))
     StoredProvenance = msgspec.defstruct(
         "StoredProvenance",
@@ -292,6 +293,15 @@ class StoredUpper(Stored):
     source: str
 
 
+class StoredDiagnosis(Stored):
+    """What kind of mistake the evidence fits, where to look and what usually mends it."""
+
+    kind: str
+    sentence: str
+    look_at: str
+    usual_mend: str
+
+
 class StoredResult(Stored):
     """An `AuditResult` as `to_dict` writes it."""
 
@@ -322,6 +332,8 @@ class StoredResult(Stored):
     unread: str | UnsetType = UNSET
     endings: list[StoredEnding] | UnsetType = UNSET
     milestones: StoredMilestones | UnsetType = UNSET
+    typical: StoredTypical | UnsetType = UNSET
+    diagnosis: StoredDiagnosis | UnsetType = UNSET
 
 
 def result_model(raw: Any) -> StoredResult:

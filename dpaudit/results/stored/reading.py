@@ -24,7 +24,7 @@ from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.audited import SCHEMA, Finding
-from dpaudit.results.beside import Control, Ending, Explored, Histogram
+from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
 from dpaudit.results.certification import AuditEvidence, ceiling_of
 from dpaudit.results.health import Health
 from dpaudit.results.question import spec_hash
@@ -129,6 +129,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         unread=raw.get("unread", ""),
         endings=of_model(model.endings or (), tuple[Ending, ...]),
         milestones=None if not model.milestones else Milestones(tuple(model.milestones.ends), model.milestones.last),
+        typical=of_model(model.typical or None, Typical | None),
         provenance={key: value for key, value in raw["provenance"].items() if key != "digest"},
     )
 

@@ -6,9 +6,9 @@ import shlex
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
-from dpaudit.results.fingerprint import event_class
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording.findings import bet_lines, ending_lines, meaning, of_endings
+from dpaudit.results.wording.diagnosis import diagnosis
+from dpaudit.results.wording.findings import bet_lines, ending_lines, meaning
 from dpaudit.results.wording.numerals import exact, p_text
 from dpaudit.results.wording.power import could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
@@ -17,25 +17,12 @@ from dpaudit.results.wording.sections import evidence_lines, leaning
 from dpaudit.results.wording.statements import confidence, statement, verdict_text
 
 LONGEST = 25  # lines of a message
-CURES = {
-    "failure": (
-        "the failure itself tells the datasets apart: let the mechanism fail, or answer, alike on both of them",
-        "(check the input before looking at its values; an exception is an output that everybody sees)",
-    ),
-    "representation": (
-        "the last bits of the floats tell the datasets apart: release integers from discrete noise, or snap the "
-        "output to a fixed grid",
-    ),
-    "calibration": (
-        "the noise is too small for the claim, or the datasets differ by more than was thought:",
-        "compare the scale of the noise with the sensitivity on this pair,",
-        "or state a claim that you can prove: the true loss is no smaller than the bound above",
-    ),
-}
+PROVE = "state a claim that you can prove: the true loss is no smaller than the bound above"  # where no kind fits
 
 
 def refuted_lines(result: AuditResult, record: str | None = None) -> tuple[str, ...]:
     """The message of a test whose claim was refuted; `record` is the file of the result, where one was written."""
+    told = diagnosis(result)
     error = p_text(error_probability(confidence(result)))
     accept = ""
     if record is not None:
@@ -46,7 +33,7 @@ def refuted_lines(result: AuditResult, record: str | None = None) -> tuple[str, 
             *_finding(result),
             f"a mechanism that keeps its claim is refuted with probability at most {error}",
             "what to do:",
-            *(f"  {line}" for line in CURES["failure" if of_endings(result) else event_class(result.witness)]),
+            *(f"  {line}" for line in ((PROVE,) if told is None else told.lines)),
             f"  or say that the violation is known: audit(..., expect='refuted'){accept}",
             *_repeat(result),
         )

@@ -17,7 +17,8 @@ from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
 from dpaudit.results.audited import Audited
 from dpaudit.results.beside import FIRST_CALLS, PART
 from dpaudit.results.certification import AuditEvidence
-from dpaudit.results.wording.findings import does
+from dpaudit.results.wording.findings import answers, does
+from dpaudit.results.wording.numerals import percent
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -32,6 +33,8 @@ def cause(result: Audited) -> str:
     >>> cause(example.result())
     'output above 9.5 in 18 % of the runs on the first dataset against 2.5 % on the second'
     """
+    if result.certificate.refuted and (told := answers(result)):
+        return told
     if result.certificate.refuted:
         found = result.blocks[-1] if result.stopped_early else result.witness  # the witness is then the last bet
         evidence = result.blocks[-1].evidence if result.stopped_early else result.evidence
@@ -51,18 +54,6 @@ def _mostly(result: Audited) -> str:
         return ""
     share, _, alone = clean(part.status, LONGEST_DATA).partition(", ")
     return f"; {share}: {clean(part.name, LONGEST_DATA)}, which {alone}"
-
-
-def percent(hits: int, runs: int) -> str:
-    """A rate that is 0 or 100 % only where none or all of the runs are meant.
-
-    >>> percent(0, 7), percent(7, 7), percent(1, 3), percent(99_999, 100_000), percent(1, 3_000)
-    ('0 %', '100 %', '33 %', '99.99 %', '0.033 %')
-    """
-    if hits in (0, runs):
-        return "100 %" if hits else "0 %"
-    share = min(100.0 * hits / runs, 99.99)
-    return f"{share:.2g} %" if share < 99.0 else f"{share:.4g} %"
 
 
 def _rates(e: AuditEvidence, p_side: str) -> str:

@@ -20,14 +20,6 @@ OF_OBJECT = (
     "the output is an object, and all that it holds counts: return what is released, such as model.coef_.tolist()"
 )
 APART = "that is a bound for neighbours, and these datasets are {} steps apart: the two are not joined"
-WHY_BITS = (
-    "a sum of an answer and noise is rounded to the floats near the sum, the noise was rounded to the floats near the "
-    "noise: which last bits can occur depends on the answer (Mironov 2012)"
-)
-CURE_BITS = (
-    "the cure: release integers from discrete noise, or snap the output to a fixed power-of-two grid not finer than "
-    "the scale of the noise; this says nothing about the calibration of the noise"
-)
 
 
 def other_lines(result: Audited) -> tuple[str, ...]:
@@ -93,8 +85,6 @@ def representation_lines(result: Audited) -> tuple[str, ...]:
             f"REPRESENTATION FINDING: {bound} with confidence {confidence}, a statement of its own level",
             "the bits of the output tell the datasets apart; the claim does not hold for the outputs as floats",
             *lines,
-            WHY_BITS,
-            CURE_BITS,
         )
     return (f"no finding: the best event on bits gives {bound} with confidence {confidence}", *lines)
 
@@ -144,6 +134,15 @@ def ending_lines(result: Audited) -> tuple[str, ...]:
     if not meaning(result) and _mostly(result.endings):
         lines.append("most of what tells the datasets apart by this event is whether a run gives a value at all")
     return tuple(lines)
+
+
+def answers(result: Audited) -> str:
+    """That either dataset gave one answer in all search runs, and which; empty where they did not, or failed."""
+    one, other = (None, None) if result.typical is None else result.typical.constant
+    if one is None or other is None or one == other or one.startswith("raised ") or other.startswith("raised "):
+        return ""
+    first, second = clean(one, LONGEST_DATA), clean(other, LONGEST_DATA)
+    return f"both datasets give one answer each, in every run: {first} on the first, {second} on the second"
 
 
 def _held(result: Audited) -> str:

@@ -127,3 +127,15 @@ def _trimmed(text: str) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things: `1 run`, `2,000 runs`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def percent(hits: int, runs: int) -> str:
+    """A rate that is 0 or 100 % only where none or all of the runs are meant.
+
+    >>> percent(0, 7), percent(7, 7), percent(1, 3), percent(99_999, 100_000), percent(1, 3_000)
+    ('0 %', '100 %', '33 %', '99.99 %', '0.033 %')
+    """
+    if hits in (0, runs):
+        return "100 %" if hits else "0 %"
+    share = min(100.0 * hits / runs, 99.99)
+    return f"{share:.2g} %" if share < 99.0 else f"{share:.4g} %"

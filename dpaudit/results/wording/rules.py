@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.diagnosis import diagnosis, of_bits
 from dpaudit.results.wording.findings import representation_lines
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import headline
@@ -50,9 +51,9 @@ REFUTED = FindingRule(
     "The claim is refuted.",
     "On the two datasets of a pair, fresh runs show a larger privacy loss than the claim allows for neighbours, at the "
     "confidence of the audit. Where the finding says so, it is taken on trust that they are neighbours.",
-    "Look at the witness: the event, and the counts on both datasets. Repeat it with the command in the report, then "
-    "repair the mechanism or state the claim that it keeps. A refutation that somebody answers for is accepted with "
-    "dpaudit accept.",
+    "Look at the witness and, where there is one, at the diagnosis: it says what usually mends it. Repeat it with the "
+    "command in the report, then repair the mechanism or state the claim that it keeps. A refutation that somebody "
+    "answers for is accepted with dpaudit accept.",
 )
 REPRESENTATION = FindingRule(
     "DPA002",
@@ -155,10 +156,11 @@ def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> l
         rule = REFUTED if result.verdict is Verdict.REFUTED else MISSED
         # what was not refuted has the witness that this seed happened on, and no fingerprint of a finding
         mine = fingerprint(result) if rule is REFUTED else None
-        found.append(Reported(rule, _line(entry), number, mine, _acceptance(entry, reviewed)))
+        told = "; ".join((_line(entry), *(of.lines if rule is REFUTED and (of := diagnosis(result)) else ())))
+        found.append(Reported(rule, told, number, mine, _acceptance(entry, reviewed)))
     if result.representation_refuted and not (entry.bits and entry.foreseen):
         mine = fingerprint(result, representation=True)
-        said = f"{clean(result.name)}: {representation_lines(result)[0]}"
+        said = "; ".join((f"{clean(result.name)}: {representation_lines(result)[0]}", *of_bits(result)))
         found.append(Reported(REPRESENTATION, said, number, mine, _in_force(reviewed, mine)))
     if result.power_reached is False:
         found.append(Reported(POWERLESS, _line(entry), number))

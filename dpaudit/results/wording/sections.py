@@ -15,6 +15,7 @@ from dpaudit.results.audited import Audited
 from dpaudit.results.question import spec_hash
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cause import cause
+from dpaudit.results.wording.diagnosis import diagnosis, of_bits
 from dpaudit.results.wording.findings import (
     bet_lines,
     bracket_lines,
@@ -75,9 +76,11 @@ def columns(parts: Iterable[Section]) -> list[str]:
 
 def sections(result: Audited) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
+    told = diagnosis(result)
     parts = [
         Section("verdict", _verdict(result)),
         Section("cause", (cause(result),) if cause(result) else ()),
+        Section("diagnosis", () if told is None else told.lines),
         Section("claim", _claim(result)),
         Section("mechanism", _mechanism(result)),
         Section("witness", _witness(result)),
@@ -87,7 +90,10 @@ def sections(result: Audited) -> list[Section]:
         Section("cross-check", _cross_check(result)),
         Section("bracket", bracket_lines(result)),
         Section("more pairs", other_lines(result)),
-        Section("representation", representation_lines(result)),
+        Section(
+            "representation",
+            (*representation_lines(result), *(of_bits(result) if result.verdict is Verdict.REFUTED else ())),
+        ),
         Section("could see", could_see(result)),
         Section("controls", control_lines(result)),
         Section("search", _search(result)),

@@ -1,0 +1,408 @@
+"""Diagnosis: what kind of mistake the evidence of a refutation fits, where to look, and what usually mends it.
+
+A kind is named where the evidence shows it, by thresholds that luck passes about once in 10,000 times, and no other
+fits better; where none fits there is no diagnosis. It is advice, never evidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpaudit.certify import Binned
+from dpaudit.events import Event, Partition, TwoEvents
+from dpaudit.events.features.joint import Difference, Equal
+from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.outputs import ABSENT, CLASS, DTYPE, KEY, LENGTH, MESSAGE, NONE, NOT_A_NUMBER, ORDER, STATE, TYPE, Path
+from dpaudit.results.audited import Audited
+from dpaudit.results.beside import FIRST_CALLS, PlaceValues, Typical
+from dpaudit.results.wording.findings import answers, does, of_endings
+from dpaudit.results.wording.numerals import percent
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+
+SURE = 4.0  # deviations beyond which a difference is no luck
+ALIKE = 0.06  # of the width: differences of shape and spread up to it are none
+MANY, FEW = 20, 8  # different numbers of a side that show noise, and that do not
+RARE, OFTEN = 0.1, 0.02  # rates: an event of a tail comes less often, one that is shown by its rate more often
+QUARTER, SPREAD = 0.25, 1.5  # of the runs is the middle; deviations of the log of a width, in those of a middle
+SHARP = 0.35  # of the way from the middle to the end of the outputs is left beyond 95 % of them: noise that just ends
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What kind of mistake the evidence fits, in a sentence, with what to look at and what usually mends it."""
+
+    kind: str
+    sentence: str
+    look_at: str
+    usual_mend: str
+
+    @property
+    def lines(self) -> tuple[str, str, str]:
+        """The three sentences as reports print them."""
+        return self.sentence, f"look at: {self.look_at}", f"what usually mends it: {self.usual_mend}"
+
+
+ADVICE = {  # by kind: what to look at, what usually mends it
+    "constant output": (
+        "where the noise is drawn: a fixed seed, noise that is computed and not added, or code that draws none",
+        "draw fresh noise in every call, from the generator that the call is given or an unseeded one, and return it",
+    ),
+    "constant on one dataset": (
+        "the branch that answers without noise: no or few rows, one value, an early return, a default",
+        "add the same noise on every path, that of empty and degenerate data too",
+    ),
+    "answer without noise": (
+        "when the noise is left out: a probability, a cache, a retry, a limit that is read off the data",
+        "add noise in every run; where outputs are clipped, clip them to limits that are fixed beforehand",
+    ),
+    "number of records": (
+        "where the number of records enters: len(rows), the mean, the scale of the noise, the length of the output",
+        "release it with noise of its own; divide by a number that is public or noisy, in the scale of the noise too",
+    ),
+    "failure": (
+        "the code that fails, or returns None or NaN, and which data bring a run there",
+        "let both datasets end alike: check what is public (types, columns, limits) and never values or their number, "
+        "and give a noisy answer where data are few",
+    ),
+    "message": (
+        "the text of the exception: what it is formatted with",
+        "raise with a constant message, or answer with noise; whoever sees the message sees the data in it",
+    ),
+    "keys": (
+        "where the keys come from: groups, categories or columns that occur in the data",
+        "fix the keys beforehand, or release a key only where its noisy count passes a threshold, which costs a delta",
+    ),
+    "length": (
+        "the loop that fills the output: over records, groups or categories of the data",
+        "give the output a fixed length, or choose the length with noise",
+    ),
+    "type": (
+        "branches, rounding and library calls that give another type for some data",
+        "convert what is returned to one type, in one place, whatever the data are",
+    ),
+    "order": (
+        "what the output is filled from: the order of records, groups or a sort without noise",
+        "sort what is returned in an order that does not depend on the data",
+    ),
+    "state": (
+        "what the returned object holds beside its noisy values",
+        "return the noisy values alone, as plain numbers",
+    ),
+    "support": (
+        "where the possible answers come from: a list, a range or limits that are read off the data",
+        "choose among answers that are fixed beforehand, each of them possible whatever the data are",
+    ),
+    "probabilities": (
+        "how the probabilities follow from epsilon: the chance of a true answer, or the weights of the candidates "
+        "(epsilon times utility, over twice its sensitivity)",
+        "compute them from the claimed epsilon, or state the claim that they keep",
+    ),
+    "shared noise": (
+        "whether each entry draws noise of its own",
+        "draw a number for each entry, rng.laplace(size=n) and not rng.laplace()",
+    ),
+    "scale": (
+        "what the scale of the noise is computed from: the range, the spread, the largest value or the sensitivity of "
+        "the data at hand",
+        "compute it from public limits; where it must follow the data, use smooth sensitivity or pay for the estimate",
+    ),
+    "location": (
+        "the sensitivity on this pair: limits that are not enforced (clipping), the unit of the noise, scale and "
+        "variance mixed up, epsilon spent several times",
+        "clip what a record adds, to limits that are fixed beforehand, and scale the noise to what is left; or state "
+        "the claim that this noise keeps",
+    ),
+    "bounded noise": (
+        "the law of the noise: uniform, clipped or cut off, or limits that move with the answer",
+        "use noise without ends (Laplace, Gaussian, geometric), or claim a delta that covers what lies beyond them",
+    ),
+    "tail": (
+        "the law of the noise and the delta of the claim: Gaussian noise keeps no claim whose delta is 0",
+        "Laplace noise of scale sensitivity / epsilon; or a claim with a delta, and the Gaussian noise it asks for",
+    ),
+    "bits of floats": (
+        "the last line that adds noise: a sum is rounded to the floats near the sum, so which last bits can occur "
+        "depends on the answer (Mironov 2012)",
+        "release integers from discrete noise, or snap the output to a fixed power-of-two grid not finer than the "
+        "scale of the noise; this says nothing about the calibration of the noise",
+    ),
+}
+
+
+def diagnosis(result: Audited) -> Diagnosis | None:
+    """The kind of mistake that the evidence of a refuted result fits; None where none does, or nothing is refuted.
+
+    >>> from tests.golden import example
+    >>> print(diagnosis(example.result()).kind)
+    location
+    """
+    if not result.certificate.refuted:
+        return BITS if result.representation_refuted else None
+    found = result.blocks[-1] if result.stopped_early else result.witness
+    e = result.blocks[-1].evidence if result.stopped_early else result.evidence
+    event = found.event.bins[0] if isinstance(found.event, Partition) else found.event
+    hits = (e.counts_p[0], e.counts_q[0]) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
+    rates = hits[0] / max(1, e.runs_p), hits[1] / max(1, e.runs_q)
+    kinds = _Seen(result, event, found.p_side, rates, result.typical).kinds()
+    return next((_made(*each) for each in kinds), None)
+
+
+def of_bits(result: Audited) -> tuple[str, ...]:
+    """The sentences for a finding on bits."""
+    return BITS.lines if result.representation_refuted else ()
+
+
+def _made(kind: str, sentence: str, look_at: str = "") -> Diagnosis:
+    return Diagnosis(kind, sentence, look_at or ADVICE[kind][0], ADVICE[kind][1])
+
+
+BITS = _made("bits of floats", "the low bits of the floats tell the datasets apart")
+Kinds = Iterator[tuple[str, ...]]  # each a kind, its sentence and perhaps where to look
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The evidence of one event: its rates on the likelier dataset and on the other, and what search runs held."""
+
+    result: Audited
+    event: Event
+    p_side: str
+    rates: tuple[float, float]
+    typical: Typical | None
+
+    def kinds(self) -> Kinds:
+        """The kinds that fit, the surest first."""
+        yield from self._failures()
+        if self.result.witness.selector.startswith(FIRST_CALLS):
+            return
+        if self.typical is not None:
+            yield from self._constants(self.typical)
+        for event in _parts(self.event):
+            if isinstance(event.feature, Coordinate):
+                yield from self._beside(event, event.feature.path)
+        if self.typical is not None:
+            yield from self._values(self.typical)
+            yield from self._numbers(self.typical)
+
+    @property
+    def only(self) -> str:
+        """On which dataset the event comes, and how alone it is with it."""
+        other = "second" if self.p_side == "first" else "first"
+        more = "alone" if self.rates[1] == 0.0 else f"far more often than on the {other}"
+        return f"on the {self.p_side} dataset {more}"
+
+    @property
+    def share(self) -> str:
+        """How often the event comes on the likelier dataset."""
+        return percent(round(self.rates[0] * 1e6), 1_000_000)
+
+    @property
+    def sizes(self) -> tuple[int | None, int | None]:
+        """The numbers of records of the two datasets, where these are kept."""
+        found = (self.result.pair[side].get("value") for side in ("first", "second"))
+        first, second = (len(each) if isinstance(each, list | tuple | str) else None for each in found)
+        return first, second
+
+    def _failures(self) -> Kinds:
+        """Exceptions, None, NaN and time-outs; and the text of exceptions."""
+        said = {
+            label: clean(note, LONGEST_DATA) for label, note in self.result.provenance.get("exceptions", {}).items()
+        }
+        if getattr(self.event.feature, "path", ())[-1:] == (MESSAGE,):
+            where = f"where the exception is raised: {next(iter(said.values()))}" if said else ""
+            yield "message", "runs raise on both datasets, and the message tells them apart", where
+        if not of_endings(self.result):
+            failed = [token.label for token in self.event.tokens if token.label.startswith("raised ")]
+            if failed and not self.result.endings:
+                yield "failure", f"a run {does(failed[0])} {self.only}"
+            return
+        endings = self.result.endings
+        first, second = ([each.runs[side] for each in endings] for side in (0, 1))
+        apart = [abs(a / max(1, sum(first)) - b / max(1, sum(second))) for a, b in zip(first, second, strict=True)]
+        place = max(range(1, len(endings)), key=lambda j: apart[j])
+        what, (one, other) = endings[place].what, (percent(each[place], sum(each)) for each in (first, second))
+        told = f"a run {does(what)} in {one} of the search runs on the first dataset and in {other} on the second"
+        where = f"where it is raised, and which data bring a run there: {said[what]}" if what in said else ""
+        yield "failure", told, where
+
+    def _constants(self, typical: Typical) -> Kinds:
+        """One answer in all runs, of the whole output or at a place that the event reads."""
+        if answers(self.result):
+            yield "constant output", answers(self.result)
+        whole = [None if each is None else clean(each, LONGEST_DATA) for each in typical.constant]
+        held = [("the output", *whole)]
+        for place in typical.places:
+            if place.named and place.numbers == typical.runs:
+                both = zip(place.levels, place.different, strict=True)
+                held.append((clean(place.name), *(f"{levels[3]:g}" if many == 1 else None for levels, many in both)))
+        for name, one, other in held:
+            if one is not None and other is not None and one != other:
+                if (one, other) == tuple(map(str, self.sizes)):
+                    yield "number of records", f"{name} is the number of records, {one} and {other}, in every run"
+                yield (
+                    "constant output",
+                    f"{name} is the same in every run: {one} on the first dataset, {other} on the second",
+                )
+            elif (one is None) != (other is None) and max(self.rates) >= 1.0 - RARE and min(self.rates) <= RARE:
+                side = "first" if other is None else "second"  # and the event is that answer, or all others
+                told = f"{name} is {other if one is None else one} in every run on the {side} dataset"
+                yield "constant on one dataset", f"{told}, and varies on the other"
+
+    def _beside(self, event: Event, path: Path) -> Kinds:
+        """What an output shows beside its values: length, types, order, keys, elements, None and NaN at a place."""
+        last = path[-1] if path else ""
+        whole, key = "the output" if len(path) < 2 else "a part of the output", clean(repr(last))
+        named = isinstance(last, str) and path and not last.startswith("@")
+        there = event.intervals == ((-math.inf, math.inf),) and ABSENT not in event.tokens
+        if last == LENGTH:
+            yield "length", f"the length of {whole} depends on the data"
+        elif last in (TYPE, CLASS, DTYPE, KEY):
+            yield "type", f"the type of {'a key' if last == KEY else whole} depends on the data"
+        elif last == ORDER:
+            yield "order", f"the order of {whole} depends on the data"
+        elif STATE in path:
+            yield "state", "the returned object holds more than noisy values, and that depends on the data"
+        elif isinstance(last, str) and last.startswith("@has "):
+            yield "support", f"the element {clean(last[5:])} comes {self.only}"
+        elif named and (there or (event.tokens == (ABSENT,) and not event.intervals)):
+            yield "keys", f"which keys the output has depends on the data: {key} is there on one dataset more often"
+        elif event.tokens in ((NONE,), (NOT_A_NUMBER,)) and not event.intervals:
+            where = "means, divisions and logarithms of nothing, and branches without an answer"
+            yield "failure", f"{clean(event.feature)} is {clean(event.tokens[0].label)} {self.only}", where
+
+    def _values(self, typical: Typical) -> Kinds:
+        """Single values: without noise among many others, on one dataset alone, or with other probabilities."""
+        event, places = self.event, [place for place in typical.places if place.named]
+        if isinstance(event.feature, Difference | Equal):
+            shown = self.result.histogram
+            few = shown is not None and 0 < len(shown.values) <= FEW
+            if len(places) == 2 and few and all(min(place.different) >= MANY for place in places):
+                one, other = sorted(clean(place.name) for place in places)
+                yield "shared noise", f"{one} and {other} have the same noise: what parts them does not vary"
+            return
+        if not isinstance(event.feature, Coordinate | Whole):
+            return
+        place = next(iter(places), None)
+        alone = all(
+            np.nextafter(np.float32(low), np.float32(high)) == np.float32(high) for low, high in event.intervals
+        )
+        if place is not None and alone and not event.tokens and min(place.different) >= MANY:
+            if self.rates[0] >= OFTEN:
+                told = f"one number comes in {self.share} of the runs {self.only}, and hardly another recurs"
+                yield "answer without noise", told
+        elif place is None or max(place.different) <= FEW:
+            if self.rates[1] == 0.0 and self.rates[0] >= OFTEN and alone:
+                yield "support", f"an answer that comes on the {self.p_side} dataset never came on the other"
+            elif alone or place is not None:
+                told = "both datasets give the same few answers, with probabilities further apart than the claim allows"
+                yield "probabilities", told
+
+    def _numbers(self, typical: Typical) -> Kinds:
+        """Noisy numbers: noise that ends, another scale, an answer that moves further than the noise hides, a tail."""
+        asked = [place for place in typical.places if place.named and all(place.levels) and min(place.different) >= 3]
+        found = [each for place in asked if (each := _Compared.of(place)) is not None]
+        if not found or len(found) < len(asked):
+            return
+        for each in found:
+            name = clean(each.place.name)
+            if self._ends(each.place):
+                yield "bounded noise", f"{name} ends sharply, and not at the same number on both datasets"
+            if each.rescaled:
+                wider, times = ("first", each.ratio) if each.ratio > 1.0 else ("second", 1.0 / each.ratio)
+                told = f"{name} varies {times:.3g} times as widely on the {wider} dataset as on the other"
+                one, other = self.sizes
+                powers = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5) if one and other and one != other else ()
+                if any(each.fits((one or 1) / (other or 1), power) for power in powers):
+                    yield "number of records", f"{told}, as the numbers of records, {one} and {other}, would have it"
+                yield "scale", told
+        moved = sorted((each for each in found if each.moved), key=lambda each: each.place.name)
+        if len(moved) > 1:
+            names = f"{', '.join(clean(each.place.name) for each in moved[:-1])} and {clean(moved[-1].place.name)}"
+            yield "location", f"{names} move between the datasets, together by more than their noise hides"
+        for each in moved:
+            if self.rates[0] <= RARE and self._middle_keeps():
+                told = f"the middle of the outputs keeps the claim, and a tail, {self.share} of the runs, breaks it"
+                yield "tail", told
+            told = (
+                f"{clean(each.place.name)} moves by {abs(each.shift):.3g} between the datasets, and half of the outputs"
+            )
+            yield (
+                "location",
+                f"{told} lie within {each.width / 2.0:.3g} of their middle: the noise is too small for that",
+            )
+
+    def _ends(self, place: PlaceValues) -> bool:
+        """Whether a threshold lies beyond all outputs of the other dataset, which end there as if cut off."""
+        if self.rates[1] > 0.0 or len(self.event.intervals) != 1 or self.event.tokens:
+            return False
+        (low, high), levels = self.event.intervals[0], place.levels[1 if self.p_side == "first" else 0]
+        if low == -math.inf:
+            levels = tuple(-each for each in reversed(levels))
+        elif high != math.inf:
+            return False
+        return levels[6] - levels[5] < SHARP * (levels[5] - levels[3])
+
+    def _middle_keeps(self) -> bool:
+        """Whether every half-line of at least a quarter of the search runs keeps the claim, as far as they show."""
+        shown, claim = self.result.histogram, self.result.claim
+        if shown is None or not shown.edges:
+            return False
+        sides = [np.array(counts, np.float64) / sum(counts) for counts in (shown.first, shown.second)]
+        tails = [np.cumsum(each[::way])[:-1] for way in (1, -1) for each in (*sides, *reversed(sides))]
+        both = (
+            pair
+            for p, q in zip(tails[::2], tails[1::2], strict=True)
+            for pair in zip(p.tolist(), q.tolist(), strict=True)
+        )
+        return all(p <= claim.max_probability(q) for p, q in both if p >= QUARTER)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """One place whose outputs have the same shape on both datasets: how far their middle moves, how widely they vary.
+
+    `ratio` is the width on the first dataset over that on the second, `error` the deviation of a middle, in widths.
+    """
+
+    place: PlaceValues
+    shift: float
+    width: float
+    ratio: float
+    error: float
+
+    @classmethod
+    def of(cls, place: PlaceValues) -> _Compared | None:
+        """The comparison; None where the shapes differ, or the middle half of the outputs is one number."""
+        widths = [max(each[4] - each[2], (each[5] - each[1]) / 4.0) for each in place.levels]
+        if min(widths) <= 0.0:
+            return None
+        error = math.sqrt(sum(1.0 / runs for runs in place.numbers))
+        shapes = [
+            [(level - each[3]) / width for level in each[1:6]] for each, width in zip(place.levels, widths, strict=True)
+        ]
+        # deviations of the quantiles of Laplace noise, in widths; those of normal noise are smaller
+        slack = [ALIKE + SURE * error * wide for wide in (3.1, 1.5, 0.0, 1.5, 3.1)]
+        if any(abs(a - b) > most for a, b, most in zip(*shapes, slack, strict=True)):
+            return None
+        return cls(place, place.levels[0][3] - place.levels[1][3], max(widths), widths[0] / widths[1], error)
+
+    @property
+    def moved(self) -> bool:
+        return abs(self.shift) > SURE * self.error * self.width
+
+    @property
+    def rescaled(self) -> bool:
+        return abs(math.log(self.ratio)) > max(ALIKE, SPREAD * SURE * self.error)
+
+    def fits(self, ratio: float, power: float) -> bool:
+        """Whether the widths stand to each other as this power of a ratio."""
+        return abs(math.log(self.ratio) - power * math.log(ratio)) <= SPREAD * SURE / 2.0 * self.error
+
+
+def _parts(event: Event) -> tuple[Event, ...]:
+    """An event, or the two of which it is made."""
+    return (event.feature.one, event.feature.other) if isinstance(event.feature, TwoEvents) else (event,)

@@ -16,6 +16,14 @@ from tests.golden.example import kept, result
 from tests.report.hostile import ALL
 
 COMMAND = "pytest tests/test_counts.py::test_count --dpaudit-seed 0 --dpaudit-runs 1000000"
+DIAGNOSIS = (
+    "output moves by 1 between the datasets, and half of the outputs lie within 0.35 of their middle: the noise is too "
+    "small for that",
+    "look at: the sensitivity on this pair: limits that are not enforced (clipping), the unit of the noise, scale and "
+    "variance mixed up, epsilon spent several times",
+    "what usually mends it: clip what a record adds, to limits that are fixed beforehand, and scale the noise to what "
+    "is left; or state the claim that this noise keeps",
+)
 
 
 def told(made: AuditResult, **provenance: Any) -> AuditResult:
@@ -33,12 +41,7 @@ def test_a_refutation() -> None:
         "  second  11,206 of 450,267 runs in the event (0.02489)",
         "a mechanism that keeps its claim is refuted with probability at most 0.001",
         "what to do:",
-        "  output moves by 1 between the datasets, and half of the outputs lie within 0.35 of their middle: the noise is too "
-        "small for that",
-        "  look at: the sensitivity on this pair: limits that are not enforced (clipping), the unit of the noise, scale and "
-        "variance mixed up, epsilon spent several times",
-        "  what usually mends it: clip what a record adds, to limits that are fixed beforehand, and scale the noise to what "
-        "is left; or state the claim that this noise keeps",
+        *(f"  {line}" for line in DIAGNOSIS),
         "  or say that the violation is known: audit(..., expect='refuted'), "
         "or dpaudit accept reports/noisy-count.json --reason ... --until ...",
         "repeat, with the same counts:",

@@ -181,7 +181,8 @@ class _Seen:
             return
         if self.typical is not None:
             yield from self._constants(self.typical)
-        for event in _parts(self.event):
+        feature = self.event.feature
+        for event in (feature.one, feature.other) if isinstance(feature, TwoEvents) else (self.event,):
             if isinstance(event.feature, Coordinate):
                 yield from self._beside(event, event.feature.path)
         if self.typical is not None:
@@ -401,8 +402,3 @@ class _Compared:
     def fits(self, ratio: float, power: float) -> bool:
         """Whether the widths stand to each other as this power of a ratio."""
         return abs(math.log(self.ratio) - power * math.log(ratio)) <= SPREAD * SURE / 2.0 * self.error
-
-
-def _parts(event: Event) -> tuple[Event, ...]:
-    """An event, or the two of which it is made."""
-    return (event.feature.one, event.feature.other) if isinstance(event.feature, TwoEvents) else (event,)

@@ -16,7 +16,7 @@ from dpaudit.certify import Binned
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.features.joint import Difference, Equal
 from dpaudit.events.features.plain import Coordinate, Whole
-from dpaudit.outputs import ABSENT, CLASS, DTYPE, KEY, LENGTH, MESSAGE, NONE, NOT_A_NUMBER, ORDER, STATE, TYPE, Path
+from dpaudit.outputs import ABSENT, CLASS, DTYPE, KEY, LENGTH, MESSAGE, NONE, NOT_A_NUMBER, ORDER, TYPE, Path
 from dpaudit.results.audited import Audited
 from dpaudit.results.beside import FIRST_CALLS, PlaceValues, Typical
 from dpaudit.results.wording.findings import answers, does, of_endings
@@ -87,10 +87,6 @@ ADVICE = {  # by kind: what to look at, what usually mends it
     "order": (
         "what the output is filled from: the order of records, groups or a sort without noise",
         "sort what is returned in an order that does not depend on the data",
-    ),
-    "state": (
-        "what the returned object holds beside its noisy values",
-        "return the noisy values alone, as plain numbers",
     ),
     "support": (
         "where the possible answers come from: a list, a range or limits that are read off the data",
@@ -265,8 +261,6 @@ class _Seen:
             yield "type", f"the type of {'a key' if last == KEY else whole} depends on the data"
         elif last == ORDER:
             yield "order", f"the order of {whole} depends on the data"
-        elif STATE in path:
-            yield "state", "the returned object holds more than noisy values, and that depends on the data"
         elif isinstance(last, str) and last.startswith("@has "):
             yield "support", f"the element {clean(last[5:])} comes {self.only}"
         elif named and (there or (event.tokens == (ABSENT,) and not event.intervals)):
@@ -293,14 +287,15 @@ class _Seen:
         )
         if place is not None and alone and not event.tokens and min(place.different) >= MANY:
             if self.rates[0] >= OFTEN:
-                told = f"one number comes in {self.share} of the runs {self.only}, and hardly another recurs"
-                yield "answer without noise", told
+                yield "answer without noise", f"one number recurs: it comes in {self.share} of the runs {self.only}"
         elif place is None or max(place.different) <= FEW:
             if self.rates[1] == 0.0 and self.rates[0] >= OFTEN and alone:
                 yield "support", f"an answer that comes on the {self.p_side} dataset never came on the other"
             elif alone or place is not None:
-                told = "both datasets give the same few answers, with probabilities further apart than the claim allows"
-                yield "probabilities", told
+                yield (
+                    "probabilities",
+                    "the same few answers come with probabilities further apart than the claim allows",
+                )
 
     def _numbers(self, typical: Typical) -> Kinds:
         """Noisy numbers: noise that ends, another scale, an answer that moves further than the noise hides, a tail."""

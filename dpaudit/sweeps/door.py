@@ -12,7 +12,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
 from dpaudit.report.display import Display, View, parts
 from dpaudit.results.display import Displayed
-from dpaudit.results.files import write_text
+from dpaudit.results.files import write_bytes, write_text
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.sections import Section
 from dpaudit.sampling import SILENT, Engine, Progress
@@ -32,8 +32,8 @@ Fields = dict[str, Any]
 class Sweep(Displayed):
     """The table of a sweep: a row a point of the grid, in its order, each with all columns.
 
-    `dpaudit.sweeps.COLUMNS` says what each column means. Every bound holds with the confidence of its row,
-    for itself alone.
+    `dpaudit.sweeps.COLUMNS` says what each column means. Every bound holds with the confidence of its row, for itself
+    alone, and every row has a `seed` of its own; `str` tells what holds of all together.
     """
 
     rows: tuple[Fields, ...]
@@ -64,6 +64,10 @@ class Sweep(Displayed):
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Writes the table, cells that no spreadsheet takes for a formula; returns the path."""
         return write_text(path, page.csv_text(self.rows))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the table with its types; returns the path. Raises `MissingRequirement` without pyarrow and polars."""
+        return write_bytes(path, page.parquet_bytes(self.columns, self.rows, REALS))
 
     def plot(self, kind: str | None = None) -> Any:
         """A figure of the table, one of `dpaudit.sweeps.KINDS`: a notebook shows it, `save(path)` keeps it.

@@ -95,7 +95,8 @@ COLUMNS: dict[str, str] = {
     "certifier": "how the counts are turned into a bound",
     "selector": "how the event is chosen",
     "stopping": "fixed or anytime",
-    "seed": "of all randomness",
+    "base_seed": "seed that was asked for; several repeat every point",
+    "seed": "of this point alone, made of base_seed and the question: audit(seed=...) repeats it",
     "verdict": "REFUTED or NOT_REFUTED; empty where there is none",
     "lower": "certified lower bound on the claim's own parameter",
     "epsilon_lower": "certified lower bound on epsilon at delta",
@@ -110,6 +111,8 @@ COLUMNS: dict[str, str] = {
     "upper_label": "its kind: proved, exact-finite, exact-pair or numeric-upper",
     "upper_arithmetic": "what it was computed with",
     "not_proved": "why nothing was proved, where that was asked for",
+    "event": "the outputs that the bound is about, in words",
+    "certifying_runs": "fresh executions on that event, both datasets",
     "runs_used": "executions made",
     "runs_to_refute": "executions made until the claim was refuted; empty where it was not",
     "time_s": "seconds that the audit took",
@@ -122,7 +125,17 @@ COLUMNS: dict[str, str] = {
 
 REALS = (  # columns of numbers that may be missing
     *("distance", "claimed", "claimed_epsilon", "lower", "epsilon_lower", "delta", "p_value", "ceiling", "true_loss"),
-    *("true_epsilon", "exact_epsilon", "proved", "upper", "runs_used", "runs_to_refute", "time_s", "cpu_s"),
+    *(
+        "true_epsilon",
+        "exact_epsilon",
+        "proved",
+        "upper",
+        "certifying_runs",
+        "runs_used",
+        "runs_to_refute",
+        "time_s",
+        "cpu_s",
+    ),
 )
 
 
@@ -175,7 +188,7 @@ def _asked(point: Point) -> dict[str, Any]:
         "certifier": point.certifier,
         "selector": SELECTOR,
         "stopping": point.stopping,
-        "seed": point.seed,
+        "base_seed": point.seed,
     }
     return asked if point.claim is None else asked | _claimed(point.claim)
 
@@ -198,11 +211,14 @@ def _answered(result: AuditResult) -> dict[str, Any]:
         "pair": result.spec["pairs"][result.witness.pair]["name"],
         "distance": result.distance,
         "certifier": result.certifier,
+        "seed": result.spec["seed"],
         "verdict": result.verdict.value,
         "lower": certificate.lower,
         "epsilon_lower": certificate.epsilon_lower,
         "p_value": certificate.p_value,
         "ceiling": result.ceiling,
+        "event": str(result.witness.event),
+        "certifying_runs": result.evidence.runs,
         "runs_used": result.runs_used,
         "runs_to_refute": result.runs_used if refuted else None,
         "time_s": result.provenance.get("wall_s"),

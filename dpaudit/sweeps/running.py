@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from dpaudit.auditing.audit import run_audit
@@ -13,11 +13,13 @@ from dpaudit.auditing.spec import AuditSpec
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms import Imported
 from dpaudit.pairs.data import digest
+from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.sweeps.grid import Grid, Point, failure, points
 from dpaudit.sweeps.rows import UpperBounds, above_of, row_of
 
+SEED_DIGITS = 13  # hexadecimal ones of a point's own seed: as many as a float holds, so that every table keeps it
 Fields = dict[str, Any]
 
 
@@ -56,22 +58,46 @@ def run_points(
     """
     engines = _Engines(make_engine)
     known: dict[str, UpperBounds] = {}
+    drawn: set[int] = set()
     try:
         for point in points(grid):
             begins(point)
             above = _above(point, known) if prove else None
-            yield _answer(point, engines, store, progress, above)
+            yield _answer(point, engines, store, progress, above, drawn)
     finally:
         engines.close()
 
 
-def _answer(point: Point, engines: _Engines, store: Store | None, progress: Progress, above: UpperBounds | None) -> Row:
+def own_seed(spec: AuditSpec, drawn: set[int]) -> int:
+    """The seed of a point alone, so that no two share a run: 52 bits of the digest of its question, with its seed.
+
+    Of the mechanism the name and the parameters count, not the source. A seed that is among those `drawn`, of a
+    mechanism of the same name, is followed by the next number.
+    """
+    told = spec.to_dict()
+    told["mechanism"] = {key: told["mechanism"][key] for key in ("name", "parameters")}
+    seed = int(spec_hash(told)[:SEED_DIGITS], 16)
+    while seed in drawn:
+        seed += 1
+    drawn.add(seed)
+    return seed
+
+
+def _answer(
+    point: Point,
+    engines: _Engines,
+    store: Store | None,
+    progress: Progress,
+    above: UpperBounds | None,
+    drawn: set[int],
+) -> Row:
     if point.mechanism is None or point.error is not None:
         return Row(point, row_of(point, None, above=above))
     try:
         engine = engines.of(point)
         description, pairs = engine.describe(point.mechanism, (point.pair,))
         spec = point.spec(description, pairs)
+        spec = replace(spec, seed=own_seed(spec, drawn))
         found = None if store is None else store.find(spec)
         result = run_audit(spec, engine, progress=progress) if found is None else found
     except DpAuditError as error:

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpaudit.certify.certificate import error_probability
+from dpaudit.certify.certificate import divided, error_probability, holm
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, p_text, up
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 MOST_REASONS = 6  # that a page lists, the most frequent first
+JOINT = 0.95  # what all bounds together would have, where nothing can be said of them as they are
 Fields = Mapping[str, Any]
 
 READING = (
@@ -26,8 +27,8 @@ READING = (
 NOT_SHOWN = (
     "Not refuted means that these runs on this pair show nothing against the claim; it does not mean that the claim "
     "holds.",
-    "Points that share mechanism, pair and seed share their runs' randomness, so their bounds are not independent; "
-    "each is valid for itself.",
+    "Each point has a seed of its own, made of the one asked for and of its question: no two points share a run, and "
+    "what is wrong with one says nothing about another.",
     "A gap between certified and exact values is the price of finite runs and of the event that was found; it says "
     "nothing about the mechanism.",
 )
@@ -57,13 +58,21 @@ def sweep_lines(rows: Sequence[Fields]) -> tuple[str, ...]:
 
 def chance(rows: Sequence[Fields]) -> str:
     """What the confidence of the points means for all of them together."""
-    levels = [float(row["confidence"]) for row in rows if row["verdict"] is not None]
-    expected = float(f"{math.fsum(error_probability(level) for level in levels):.12g}")  # 0.15, not 0.15000000000000002
-    single = confidence_text(min(levels))
-    alone = f"Each of the {len(levels):,} bounds holds with confidence {single} for itself"
-    if expected >= 1.0:
-        return f"{alone}; of all of them together nothing can be said."
-    return f"{alone}; the chance that one or more of them is wrong is at most {p_text(expected)}."
+    done = [row for row in rows if row["verdict"] is not None]
+    alphas = [error_probability(float(row["confidence"])) for row in done]
+    each, wrong = max(alphas), float(f"{math.fsum(alphas):.12g}")  # 0.15, not 0.15000000000000002
+    if len(done) == 1:
+        return f"The bound is wrong with probability at most {p_text(each)}."
+    told = f"Of {len(done):,} bounds each is wrong with probability at most {p_text(each)}"
+    if wrong < 1.0:
+        return f"{told}; all hold together with confidence at least {confidence_text(1.0 - wrong)} (Bonferroni)."
+    of_all = confidence_text(divided(JOINT, len(done)))
+    told += f", so at most {wrong:,.0f} wrong ones are to be expected. That all hold together has no confidence; "
+    told += f"it would have {JOINT:g} with {of_all} for each."
+    refuted = sum(row["verdict"] == Verdict.REFUTED.value for row in done)
+    together = sum(p <= each for p in holm([1.0 if row["p_value"] is None else row["p_value"] for row in done]))
+    kept = f"{together:,} of the {refuted:,} refutations hold together, with {confidence_text(1.0 - each)} (Holm)."
+    return f"{told} {kept}" if refuted else told
 
 
 def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:

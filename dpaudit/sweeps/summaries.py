@@ -126,7 +126,7 @@ def _point(row: Fields) -> tuple[str, ...]:
         clean(row["claim"] or ""),
         f"{row['runs']:,}",
         clean(", ".join(filter(None, (row["certifier"], row["stopping"])))),
-        str(row["seed"]),
+        str(row["base_seed"]),
         verdict,
         clean(row["error"] or "", 200) if row["verdict"] is None else certified_text(row),
         "" if row["claimed_epsilon"] is None else claim_text(row["claimed_epsilon"]),

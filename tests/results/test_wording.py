@@ -378,11 +378,21 @@ def test_a_side_is_called_likelier_only_where_the_counts_certify_it(counts: tupl
 
 def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
     def rows(number: int) -> list[dict[str, object]]:
-        return [{"verdict": "REFUTED", "confidence": 0.95}] * number
+        return [
+            {"verdict": "REFUTED", "confidence": 0.95, "p_value": 0.05 / (number + place)} for place in range(number)
+        ]
 
-    assert sentences.chance(rows(3)).endswith("the chance that one or more of them is wrong is at most 0.15.")
-    for number in (20, 400):
-        assert sentences.chance(rows(number)).endswith("of all of them together nothing can be said.")
+    assert sentences.chance(rows(1)) == "The bound is wrong with probability at most 0.05."
+    assert sentences.chance(rows(3)) == (
+        "Of 3 bounds each is wrong with probability at most 0.05; "
+        "all hold together with confidence at least 0.85 (Bonferroni)."
+    )
+    for number, wrong, each in ((20, 1, "0.9975"), (400, 20, "0.999875")):
+        assert sentences.chance(rows(number)) == (
+            f"Of {number} bounds each is wrong with probability at most 0.05, so at most {wrong} wrong ones are to be "
+            f"expected. That all hold together has no confidence; it would have 0.95 with {each} for each. "
+            f"{number} of the {number} refutations hold together, with 0.95 (Holm)."
+        )
 
 
 # suites

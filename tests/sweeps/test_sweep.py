@@ -21,7 +21,7 @@ import pytest
 import dpaudit
 from dpaudit.catalogue import find
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, Relation, RenyiDP
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.ledger.results import Ledger
 from dpaudit.mechanisms import batched
 from dpaudit.pairs import AdjacentPair
@@ -107,7 +107,7 @@ def test_what_cannot_be_asked_is_a_row_that_says_why(catalogue_sweep: Sweep) -> 
 def test_a_row_holds_what_the_audit_of_that_point_says(catalogue_sweep: Sweep) -> None:
     row = catalogue_sweep.rows[2]
     entry = find("laplace").with_parameters({"epsilon": 2.0})
-    result = dpaudit.audit(entry, pair=entry.pair, claim=entry.claim(), runs=20_000, seed=1, n_jobs=1)
+    result = dpaudit.audit(entry, pair=entry.pair, claim=entry.claim(), runs=20_000, seed=row["seed"], n_jobs=1)
     assert (row["lower"], row["p_value"], row["runs_used"]) == (
         result.certificate.lower,
         result.certificate.p_value,
@@ -380,6 +380,33 @@ def test_the_table_comes_back_from_csv_as_it_was(catalogue_sweep: Sweep, tmp_pat
     assert {str(frame[name].dtype) for name in REALS} == {"float64"}  # also where no number is known
 
 
+def test_no_two_points_share_a_stream(catalogue_sweep: Sweep) -> None:
+    """Neither those of one sweep nor functions of one name; a point keeps its seed in whatever sweep it stands."""
+    rows = [row for row in catalogue_sweep.rows if row["verdict"] is not None]
+    assert len({row["seed"] for row in rows}) == len(rows)
+    assert {row["base_seed"] for row in catalogue_sweep.rows} == {1}
+    again = sweep(find("laplace"), parameters={"epsilon": 2.0}, runs=20_000, seeds=[0, 1], n_jobs=1).rows
+    assert again[0]["seed"] != again[1]["seed"] == catalogue_sweep.rows[2]["seed"] < 2**52
+    twins = [lambda data, rng: rng.random(), lambda data, rng: rng.random()]
+    first, second = sweep(twins, pair=(1, 2), claim=1.0, runs=RUNS, n_jobs=1).rows
+    assert second["seed"] == first["seed"] + 1
+
+
+def test_the_table_is_parquet_with_its_types(catalogue_sweep: Sweep, tmp_path: Path) -> None:
+    try:
+        import pyarrow.parquet as parquet  # type: ignore[import-not-found]
+    except ImportError:
+        with pytest.raises(MissingRequirement, match=r"^Parquet needs pyarrow or polars.*pip install 'dpaudit"):
+            catalogue_sweep.to_parquet(tmp_path / "table.parquet")
+        return
+    table = parquet.read_table(catalogue_sweep.to_parquet(tmp_path / "table.parquet"))
+    assert table.column_names == list(catalogue_sweep.columns)
+    for name in table.column_names:
+        assert table[name].to_pylist() == [row.get(name) for row in catalogue_sweep.rows]
+    kinds = {field.name: str(field.type) for field in table.schema}
+    assert (kinds["lower"], kinds["runs"], kinds["broken"], kinds["error"]) == ("double", "int64", "bool", "string")
+
+
 def test_no_cell_is_a_formula_or_leaves_its_place() -> None:
     names = (*NAMES, "=1+1", "+1", "-1", "@x", "\t=1", "\r=1", " =1", '"', "a,b", "a\nb")
     rows = [{"mechanism": name, "parameters.x": name, "lower": -0.5, "upper": math.inf} for name in names]
@@ -404,8 +431,8 @@ def test_tables_add_up(catalogue_sweep: Sweep) -> None:
 def test_the_account_says_what_the_confidence_means(catalogue_sweep: Sweep) -> None:
     lines = str(catalogue_sweep).splitlines()
     assert lines[0].startswith("12 points: 2 refuted, 2 not refuted, 8 without verdict")
-    assert "the 4 bounds holds with confidence 0.999 for itself" in lines[1]
-    assert "at most 0.004" in lines[1]
+    assert lines[1].startswith("Of 4 bounds each is wrong with probability at most 0.001; all hold together with")
+    assert "at least 0.996 " in lines[1]
     assert any("gaussian_gdp has no parameter" in line for line in lines[2:])
 
 

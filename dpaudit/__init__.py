@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpaudit.api import audit, bracket
     from dpaudit.auditing import AuditSpec
     from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
+    from dpaudit.auditing.watching import AuditInterrupted
     from dpaudit.claims import (
         ApproximateDP,
         GaussianDP,
@@ -53,6 +54,7 @@ _HOMES = {
     "dpaudit.api": ("audit", "bracket"),
     "dpaudit.existing": ("load", "load_suite", "recheck", "write_report"),
     "dpaudit.auditing": ("AuditSpec",),
+    "dpaudit.auditing.watching": ("AuditInterrupted",),
     "dpaudit.results.result": ("AuditResult",),
     "dpaudit.results.suite": ("SuiteResult",),
     "dpaudit.results.verdict": ("Verdict",),
@@ -92,6 +94,7 @@ __all__ = [
     "AdjacentPair",
     "ApproximateDP",
     "AttackCounts",
+    "AuditInterrupted",
     "AuditResult",
     "AuditSpec",
     "Bracket",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import numbers
+import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpaudit import validate
 from dpaudit.adapters.adapted import Adapted, OwnClaim, offered
 from dpaudit.auditing import AuditSpec, run_audit
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.spec import FEWEST_RUNS
+from dpaudit.auditing.probing import planned_runs
+from dpaudit.auditing.watching import uninterrupted, watching
 from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_of
-from dpaudit.errors import InvalidSpec, OutOfTime
+from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.strategies import drawn_pairs, is_strategy
@@ -22,11 +24,13 @@ from dpaudit.results.bracket import Bracket
 from dpaudit.results.provenance import recorded
 from dpaudit.results.result import AuditResult
 from dpaudit.results.upper import UpperBound
-from dpaudit.sampling import Engine, Probe
+from dpaudit.sampling import SILENT, Engine, Progress
+from dpaudit.sampling.store import digests_of
+
+if TYPE_CHECKING:
+    from dpaudit.ledger.calls import Call
 
 DEFAULT_RUNS = 1_000_000
-PLANNING_S = 0.05  # seconds of work that a planning probe looks for
-PLANNED_PART = 0.9  # of the time asked for: starting and searching take the rest
 
 
 def audit(
@@ -57,6 +61,8 @@ def audit(
     n_jobs: int = -1,
     backend: str | None = None,
     isolation: str | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
 ) -> AuditResult:
     """Audits a mechanism on adjacent datasets and certifies a lower bound on its true epsilon.
 
@@ -71,6 +77,9 @@ def audit(
     (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
     `isolation="process"` runs the mechanism in processes of its own and counts its outputs outside of them, where it
     cannot reach the counts; "none", the default here, counts where it runs. Neither changes the answer.
+    `ledger` is a file that keeps what was counted as it comes, and the result: after Ctrl-C (`AuditInterrupted`) or a
+    kill, the same call goes on from there. `progress` left out shows a bar on a terminal and in a notebook, and
+    everywhere how long an audit of more than a minute takes; True is lines where there is no terminal, False nothing.
 
     `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error
     probability; the rest is for the fixed bound at the end. `certifier` is the name of one
@@ -117,8 +126,14 @@ def audit(
         detect=detect,
         controls=controls,
     )
-    with Engine(n_jobs, backend, isolation=isolation) as engine:
-        return question.answer(engine)
+    title = name or question.mechanism.name
+    with (
+        watching(1, title, shown=progress) as watcher,
+        uninterrupted(watcher, ledger),
+        Engine(n_jobs, backend, isolation=isolation) as engine,
+        question.kept(ledger, title) as call,
+    ):
+        return question.answer(engine, progress=watcher, call=call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +151,42 @@ class PosedQuestion:
     record: dict[str, str]
     options: dict[str, Any]
 
-    def answer(self, engine: Engine, *, name: str = "", description: Description | None = None) -> AuditResult:
+    def kept(self, ledger: str | os.PathLike[str] | None, name: str) -> AbstractContextManager[Call | None]:
+        """The call in a ledger, where there is to be one: as it was interrupted, or new."""
+        if ledger is None:
+            return nullcontext()
+        from dpaudit.ledger.calls import kept
+
+        asked = {"claim": self.claim.to_dict(), "max_time_s": self.max_time_s, **self.options}
+        pairs = [digests_of(pair) for pair in self.pairs]
+        return kept(ledger, name, self.mechanism, {**asked, "pairs": pairs})
+
+    def answer(
+        self,
+        engine: Engine,
+        *,
+        name: str = "",
+        description: Description | None = None,
+        progress: Progress = SILENT,
+        call: Call | None = None,
+    ) -> AuditResult:
         """The result, on this engine; `name` goes before the audit's own, `description` is told of the mechanism.
 
-        Raises `UnsoundAudit` where there is no verdict.
+        `call` keeps what is counted. Raises `UnsoundAudit` where there is no verdict.
         """
-        if self.max_time_s is None:
-            return self._answer(engine, None, name, description)
-        clock = Clock(validate.positive("max_time_s", self.max_time_s))
-        with clock.over(engine):
-            return self._answer(engine, clock, name, description)
-
-    def _answer(self, engine: Engine, clock: Clock | None, name: str, description: Description | None) -> AuditResult:
+        clock = None if self.max_time_s is None else Clock(validate.positive("max_time_s", self.max_time_s))
         options = self.options | ({"name": name} if name else {})
-        if clock is not None:
+        with nullcontext() if clock is None else clock.over(engine):
+            return self._answer(engine, clock, options, description, progress, call)
+
+    def _answer(
+        self, engine: Engine, clock: Clock | None, options: dict[str, Any], description: Description | None, *heard: Any
+    ) -> AuditResult:
+        progress, call = heard
+        begun = None if call is None else call.begun
+        if begun is not None and begun.runs is not None:
+            options["runs"] = begun.runs
+        elif clock is not None:
             timeout_s, most, seed = (options[key] for key in ("run_timeout_s", "runs", "seed"))
             options["runs"] = planned_runs(engine, self.mechanism, self.pairs, clock, seed, timeout_s, most=most)
         elif options["runs"] is None:
@@ -161,10 +198,13 @@ class PosedQuestion:
             description=_described(self.mechanism, engine) if description is None else description,
             **options,
         )
-        result = run_audit(spec, engine, clock=clock)
+        if call is not None:
+            engine.keep_in(call.begin(spec.to_dict(), None if clock is None else spec.runs))
+        result = run_audit(spec, engine, progress=progress, clock=clock)
         result = result if self.upper is None else replace(result, upper=self.upper)
         told = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
-        return replace(result, provenance={**result.provenance, **told})
+        result = replace(result, provenance={**result.provenance, **told})
+        return result if call is None else call.keep(result)
 
 
 def pose(
@@ -261,49 +301,6 @@ def bracket(
     )
     with Engine(n_jobs, backend) as engine:
         return run_bracket(target_of(mechanism, parameters), wanted, engine).bracket
-
-
-def planned_runs(
-    engine: Engine,
-    mechanism: Any,
-    pairs: tuple[Any, ...],
-    clock: Clock,
-    seed: int,
-    run_timeout_s: float | None = None,
-    *,
-    most: int | float | None = None,
-) -> int:
-    """How many runs, `most` of them at the most, fit into the time of a clock: from `PLANNING_S` seconds' work."""
-    probe = time_of_a_run(engine, mechanism, pairs, seed, run_timeout_s, clock)
-    clock.limits(engine)
-    affordable = PLANNED_PART * clock.limit_s * engine.n_jobs / max(probe.run_s, 1e-10)
-    if affordable < FEWEST_RUNS:
-        raise InvalidSpec(
-            f"max_time_s = {clock.limit_s:g} allows {int(affordable)} runs of {probe.run_s:.2g} s each; "
-            f"an audit needs at least {FEWEST_RUNS}"
-        )
-    return int(affordable) if most is None else min(validate.whole("runs", most, least=1), int(affordable))
-
-
-def time_of_a_run(
-    engine: Engine,
-    mechanism: Any,
-    pairs: tuple[Any, ...],
-    seed: int,
-    run_timeout_s: float | None = None,
-    clock: Clock | None = None,
-) -> Probe:
-    """A probe of at least `PLANNING_S` seconds' work: its `run_s` are the seconds of a run."""
-    with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
-        runs = 8
-        probe = session.probe(runs)
-        if clock is not None:
-            clock.planning(engine)
-        with suppress(OutOfTime):  # what was seen until then has to do
-            while probe.run_s * probe.runs < PLANNING_S and runs < 1 << 20:
-                runs *= 4
-                probe = session.probe(runs)
-        return probe
 
 
 def _check_upper(given: object) -> UpperBound:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ from dpaudit.auditing import probing
 from dpaudit.auditing.anytime import bet
 from dpaudit.auditing.certifying import Counted, Outcome, certified, count
 from dpaudit.auditing.clock import Clock, cut, fewest
-from dpaudit.auditing.controls import with_controls
+from dpaudit.auditing.controls import most_runs, with_controls
 from dpaudit.auditing.health import Twins, judge
 from dpaudit.auditing.health.checks import check_compared
 from dpaudit.auditing.health.pilot import constants, nearly_constant
@@ -53,6 +54,8 @@ def run_audit(
     bring the exact loss of the pair, as the result's `upper`.
     """
     spec = asked.resolved()
+    more = most_runs(spec, spec.controls) if spec.controls else 0
+    progress.plan(spec.runs + more, engine.n_jobs, math.inf if clock is None else clock.end - clock.now())
     result = run_stages(
         spec, engine, progress=progress, clock=clock.without_controls() if clock and spec.controls else clock
     )
@@ -125,6 +128,7 @@ def repeat_witness(
     """
     spec = replace(asked.resolved(), stopping="fixed", certify_pairs=1)
     engine.progress = progress
+    progress.plan(spec.runs, engine.n_jobs)
     with engine.session(spec.mechanism, spec.pairs, rechecking(seed), spec.run_timeout_s) as session:
         if alone:
             session.begin_alone(rechecking(seed))

@@ -1,21 +1,28 @@
-"""The first stage: a few runs that tell how fast a mechanism is, whether it repeats itself, and how it is called."""
+"""The first stage: a few runs that tell how fast a mechanism is, whether it repeats itself, and how it is called;
+and how many runs fit into a time."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing.spec import ResolvedSpec
-from dpaudit.errors import InvalidSpec
+from dpaudit import validate
+from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
+from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.mechanisms.protocol import ADAPTED
 from dpaudit.outputs import Pilot
-from dpaudit.sampling import FreshTask, Probe, Session, Shard, Stage
+from dpaudit.sampling import Engine, FreshTask, Probe, Session, Shard, Stage
 from dpaudit.sampling.order import words
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many
 LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mechanisms
 LARGEST_TWINS, FEW_TWINS, TWINS_SHARE = 512, 64, 50  # runs in fresh processes at the end, and their part of all
+PLANNING_S = 0.05  # seconds of work that a planning probe looks for
+PLANNED_PART = 0.9  # of the time asked for: starting and searching take the rest
 PER_RUN = ("per-run", "built in the worker")  # mechanisms that are called run by run
 
 
@@ -59,3 +66,49 @@ def _repeats_afresh(session: Session, pilot: Pilot, pair: int) -> bool:
         np.array_equal(words(found.take(pilot.sides == side), held.runs), words(held, held.runs))
         for side, held in ((False, pilot.first), (True, pilot.second))
     )
+
+
+# --- before a spec -------------------------------------------------------------------------------------------------
+
+
+def planned_runs(
+    engine: Engine,
+    mechanism: Any,
+    pairs: tuple[Any, ...],
+    clock: Clock,
+    seed: int,
+    run_timeout_s: float | None = None,
+    *,
+    most: int | float | None = None,
+) -> int:
+    """How many runs, `most` of them at the most, fit into the time of a clock: from `PLANNING_S` seconds' work."""
+    probe = time_of_a_run(engine, mechanism, pairs, seed, run_timeout_s, clock)
+    clock.limits(engine)
+    affordable = PLANNED_PART * clock.limit_s * engine.n_jobs / max(probe.run_s, 1e-10)
+    if affordable < FEWEST_RUNS:
+        raise InvalidSpec(
+            f"max_time_s = {clock.limit_s:g} allows {int(affordable)} runs of {probe.run_s:.2g} s each; "
+            f"an audit needs at least {FEWEST_RUNS}"
+        )
+    return int(affordable) if most is None else min(validate.whole("runs", most, least=1), int(affordable))
+
+
+def time_of_a_run(
+    engine: Engine,
+    mechanism: Any,
+    pairs: tuple[Any, ...],
+    seed: int,
+    run_timeout_s: float | None = None,
+    clock: Clock | None = None,
+) -> Probe:
+    """A probe of at least `PLANNING_S` seconds' work: its `run_s` are the seconds of a run."""
+    with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
+        runs = 8
+        probe = session.probe(runs)
+        if clock is not None:
+            clock.planning(engine)
+        with suppress(OutOfTime):  # what was seen until then has to do
+            while probe.run_s * probe.runs < PLANNING_S and runs < 1 << 20:
+                runs *= 4
+                probe = session.probe(runs)
+        return probe

@@ -58,17 +58,6 @@ def typed_again(*more: str, without: Collection[str] = ()) -> str:
     return shlex.join([*words, *more])
 
 
-def duration(seconds: float) -> str:
-    """A time as people say it.
-
-    >>> duration(0.42), duration(75.0)
-    ('0.4 s', '1 min 15 s')
-    """
-    if seconds < 60.0:
-        return f"{seconds:.1f} s"
-    return f"{int(seconds) // 60} min {int(seconds) % 60} s"
-
-
 def wishes(
     *,
     runs: float | None = None,

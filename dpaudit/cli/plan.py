@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import duration, nothing_to_audit, read_all, tagged, wishes
+from dpaudit.cli.options import nothing_to_audit, read_all, tagged, wishes
 
 if TYPE_CHECKING:
     from dpaudit.auditing.spec import ResolvedSpec
@@ -98,10 +98,11 @@ def _page(question: Question) -> list[str]:
 
 def _time(question: Question, jobs: int) -> str:
     """About how long the audit takes, from a moment of runs in a process of their own."""
-    from dpaudit.api import time_of_a_run
     from dpaudit.auditing.controls import most_runs
-    from dpaudit.results.wording.numerals import counted
+    from dpaudit.auditing.probing import time_of_a_run
+    from dpaudit.results.wording.numerals import counted, duration
     from dpaudit.sampling import Engine
+    from dpaudit.sampling.progress import about_s
 
     with Engine(jobs, supervised=True) as engine:
         description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
@@ -111,7 +112,7 @@ def _time(question: Question, jobs: int) -> str:
         spec = question.spec(description, pairs).resolved()
         runs = spec.runs + (most_runs(spec, spec.controls) if spec.controls else 0)
         workers = counted(engine.n_jobs, "worker")
-        return f"about {duration(runs * run_s / engine.n_jobs)} with {workers}, {run_s:.2g} s a run"
+        return f"about {duration(about_s(runs, run_s, engine.n_jobs))} with {workers}, {run_s:.2g} s a run"
 
 
 def _spending(question: Question) -> list[str]:

@@ -119,7 +119,7 @@ def fresh_result(stored: AuditResult, path: str, seed: int | None, jobs: int, *,
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit import validate
     from dpaudit.auditing import repeat_witness
-    from dpaudit.cli.progress import watching
+    from dpaudit.auditing.watching import watching
     from dpaudit.existing import respecified
     from dpaudit.mechanisms import Description
     from dpaudit.results.rechecking import repeated, went_alone
@@ -141,8 +141,7 @@ def fresh_result(stored: AuditResult, path: str, seed: int | None, jobs: int, *,
             told = {**description.to_dict(), "name": stored.spec["mechanism"]["name"]}
             now = {**stored.spec, "mechanism": told}
         _compare(stored, now, path)
-        with watching(1, silent=silent) as watcher:
-            watcher.audit(1, stored.name)
+        with watching(1, stored.name, shown=not silent) as watcher:
             alone = went_alone(stored)
             evidence, health = repeat_witness(witness, spec, engine, seed=seed, alone=alone, progress=watcher)
     return repeated(stored, evidence, health, seed=seed)

@@ -12,12 +12,12 @@ from typing import Any
 import click
 
 from dpaudit import report
-from dpaudit.api import planned_runs
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.probing import planned_runs
+from dpaudit.auditing.watching import Watcher, watching
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
-from dpaudit.cli.options import duration, one_line, say
-from dpaudit.cli.progress import Watcher, watching
+from dpaudit.cli.options import one_line, say
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import review
@@ -26,7 +26,7 @@ from dpaudit.ledger.runs import Begun
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
-from dpaudit.results.wording.numerals import confidence_text
+from dpaudit.results.wording.numerals import confidence_text, duration
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.sections import full_text
 from dpaudit.results.wording.statements import stamp
@@ -70,7 +70,7 @@ class Suite:
     def run(self, *, silent: bool) -> SuiteResult:
         """Runs every audit; its result is on disk before the next one begins."""
         try:
-            with watching(len(self.questions), silent=silent) as watcher:
+            with watching(len(self.questions), shown=not silent) as watcher:
                 for number, question in enumerate(self.questions, start=1):
                     watcher.audit(number, question.name)
                     known = None if self.recording is None else self.recording.recorded(number, question)

@@ -87,13 +87,13 @@ def command(
 def _run(
     question: SweepQuestion, ledger: Any, folder: Path | None, engine: Callable[[], Engine], *, silent: bool
 ) -> Sweep:
-    from dpaudit.cli.progress import watching
+    from dpaudit.auditing.watching import watching
     from dpaudit.sweeps import run_sweep
     from dpaudit.sweeps.page import Growing
     from dpaudit.sweeps.sentences import sweep_row
 
     done = 0
-    with watching(question.grid.size, silent=silent) as watcher, Growing(folder) as growing:
+    with watching(question.grid.size, shown=not silent) as watcher, Growing(folder) as growing:
 
         def begins(point: Point) -> None:
             watcher.audit(point.number, point.name)

@@ -15,6 +15,7 @@ from typing import Any
 
 from dpaudit import report
 from dpaudit.api import audit, pose
+from dpaudit.auditing.watching import watching
 from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec
 from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.ledger.results import Ledger
@@ -124,7 +125,8 @@ class Auditor:
         self, mechanism: Any, asked: dict[str, Any], said: dict[str, Any], name: str, settings: Settings
     ) -> AuditResult:
         arguments = _arguments(mechanism, asked)
-        backend, workers, isolation = (arguments.pop(key) for key in ("backend", "n_jobs", "isolation"))
+        apart = ("backend", "n_jobs", "isolation", "ledger", "progress")
+        backend, workers, isolation, ledger, shown = (arguments.pop(key) for key in apart)
         if "n_jobs" not in said:
             workers = 1 if self.place.shared else workers if settings.jobs is None else settings.jobs
         question = pose(**{**arguments, "mechanism": wrap(mechanism)})
@@ -132,9 +134,12 @@ class Auditor:
         with (
             by_value(self.place.modules, (question.mechanism, question.pairs)),
             Engine(workers, backend, supervised=True, isolation=isolation) as engine,
+            watching(1, name, shown=shown) as watcher,
+            question.kept(ledger, name) as call,
         ):
             check_patches(self.patches, self.place.modules, question.mechanism)
-            result = question.answer(engine, name=name, description=_described(question.mechanism, name))
+            told = _described(question.mechanism, name)
+            result = question.answer(engine, name=name, description=told, progress=watcher, call=call)
         known: dict[str, Any] = {"command": self._command(result, said), "source": self.place.test.partition("::")[0]}
         if (
             self.place.folder or settings.ledger

@@ -318,7 +318,7 @@ class Session:
         self.run_s = kept.seconds / max(1, kept.runs)
         if kept.pool not in self.pool_names:
             self.pool_names.append(kept.pool)
-        self.engine.progress.advance(shard.runs)
+        self.engine.progress.advance(shard.runs, stored=True)
 
     def _looks(self, task: tuple[Shard, ...], asked: Asked) -> list[Done]:
         """Two looks of a probe, stored together: from two processes they would not show what a process keeps."""
@@ -329,7 +329,11 @@ class Session:
         if all(len(each) == len(task) for each in held):
             return [Done(tuple((part, each[part].result) for part in task), each[task[0]].seconds) for each in held]
         try:
-            found = [self._home(task) for _ in (0, 1)]
+            found, runs = [], sum(shard.runs for shard in task)
+            for _ in (0, 1):
+                found.append(self._home(task))
+                self.engine.progress.speed(found[-1].seconds / runs, runs)
+                self.engine.progress.advance(runs)
         except BatchFailed as error:
             asked.keep([(task[0], KeptShard(BatchFailure(str(error)), driver=asked.driver))])
             raise
@@ -398,3 +402,4 @@ class Session:
         self.made += runs
         if runs:
             self.run_s, self._check_s = done.seconds / runs, done.check_s
+            self.engine.progress.speed(self.run_s, runs)

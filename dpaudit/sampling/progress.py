@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import math
+
 
 class Progress:
     """Hears of the runs of each stage as they are done; this one keeps it to itself."""
 
+    def plan(self, runs: int, workers: int, left_s: float = math.inf) -> None:
+        """An audit begins: so many runs in all its stages, on so many workers, in so many seconds at the most."""
+
+    def speed(self, run_s: float, runs: int) -> None:
+        """So many runs took so many seconds each."""
+
     def begin(self, stage: str, runs: int) -> None:
         """A stage of `runs` runs begins."""
 
-    def advance(self, runs: int) -> None:
-        """So many more runs are done."""
+    def advance(self, runs: int, *, stored: bool = False) -> None:
+        """So many more runs are done; `stored` ones were made before."""
 
     def end(self) -> None:
         """The stage is over."""
 
 
 SILENT = Progress()
+
+
+def about_s(runs: int, run_s: float, workers: int) -> float:
+    """How long so many runs take, in seconds: what is told before an audit, and by `dpaudit plan --probe`."""
+    return runs * run_s / workers

@@ -136,9 +136,13 @@ def identity(mechanism: Any, pairs: Iterable[Any]) -> tuple[Any, ...]:
     names = [field.name for field in fields(mechanism)] if is_dataclass(mechanism) else ["name"]
     held = [(name, getattr(mechanism, name, None)) for name in names]
     plain = [each for each in held if isinstance(each[1], str | int | float | None)]
-    records = [pair.record() for pair in pairs]
-    digests = [[record["name"], record["distance"], *(record[side]["digest"] for side in SIDES)] for record in records]
-    return type(mechanism).__qualname__, plain, digests
+    return type(mechanism).__qualname__, plain, [digests_of(pair) for pair in pairs]
+
+
+def digests_of(pair: Any) -> list[Any]:
+    """What tells a pair from another: its name, its distance, and digests of its datasets."""
+    record = pair.record()
+    return [record["name"], record["distance"], *(record[side]["digest"] for side in SIDES)]
 
 
 def kept_of(done: Done, pool: str, driver: int, lost: int = 0) -> list[tuple[Shard, KeptShard]]:

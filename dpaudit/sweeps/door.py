@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpaudit.auditing.watching import AuditInterrupted
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
 from dpaudit.report.display import Display, View, parts
@@ -100,7 +101,7 @@ def _parts(table: Sweep) -> Display:
     return Display(sweep_headline(table.rows), shown, lambda: table.rows, table.columns, REALS)
 
 
-class SweepInterrupted(KeyboardInterrupt):
+class SweepInterrupted(AuditInterrupted):
     """A sweep that was stopped by hand; `sweep` is the table of the points that were done by then."""
 
     def __init__(self, sweep: Sweep, size: int, goes_on: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dpaudit.auditing.watching import AuditInterrupted
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, wrap
@@ -25,7 +26,7 @@ NEVER_TESTED = (
 )
 
 
-class TrainingInterrupted(KeyboardInterrupt):
+class TrainingInterrupted(AuditInterrupted):
     """An audit of training that was stopped by hand; its words say what is kept, and how to go on."""
 
 

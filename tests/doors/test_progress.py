@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.cli.progress import PlainLines
+from dpaudit.auditing.watching import PlainLines
 from tests.doors.conftest import Outcome, spec
 
 Run = Callable[..., Outcome]
@@ -24,6 +24,7 @@ def test_lines_come_at_most_every_few_seconds() -> None:
     now, said = [100.0], []
     lines = PlainLines(2, write=said.append, clock=lambda: now[0])
     lines.audit(1, "first")
+    lines.plan(2_000, 1)
     for stage in ("search", "certify"):
         lines.begin(stage, 1_000)
         for _ in range(10):
@@ -37,10 +38,10 @@ def test_lines_come_at_most_every_few_seconds() -> None:
     lines.advance(1)
     lines.failed("broken")
     assert said == [
-        "[1/2] first: looking for an event 50% of 1,000 runs",
-        "[1/2] first: looking for an event 100% of 1,000 runs",
-        "[1/2] first: certifying 50% of 1,000 runs",
-        "[1/2] first: certifying 100% of 1,000 runs",
+        "[1/2] first: looking for an event, 25% of 2,000 runs, 15.0 s left",
+        "[1/2] first: looking for an event, 50% of 2,000 runs, 10.0 s left",
+        "[1/2] first: certifying, 75% of 2,000 runs, 5.0 s left",
+        "[1/2] first: certifying, 100% of 2,000 runs, 0.0 s left",
         "[1/2] done",
         "[2/2] broken",
     ]

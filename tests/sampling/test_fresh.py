@@ -94,7 +94,7 @@ def test_each_task_has_a_process_of_its_own(supervised: bool) -> None:
 class Heard(Progress):
     runs = 0
 
-    def advance(self, runs: int) -> None:
+    def advance(self, runs: int, *, stored: bool = False) -> None:
         self.runs += runs
 
 

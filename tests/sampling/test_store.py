@@ -21,7 +21,7 @@ from dpaudit.events import Event, HitCounter
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Outputs, Pilot
-from dpaudit.sampling import Engine, Stage, StoredShard, Watch, shards
+from dpaudit.sampling import Engine, Progress, Stage, StoredShard, Watch, shards
 from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.codec import BatchFailure, KeptShard, UnreadableShard, decoded, encoded
 from dpaudit.sampling.encode import encode_objects
@@ -227,13 +227,9 @@ def test_a_shard_is_stored_before_anything_hears_of_it() -> None:
             heard.append("stored")
             super().keep(shards)
 
-    class Told:
-        def begin(self, stage: str, runs: int) -> None: ...
-
-        def advance(self, runs: int) -> None:
+    class Told(Progress):
+        def advance(self, runs: int, *, stored: bool = False) -> None:
             heard.append("counted")
-
-        def end(self) -> None: ...
 
     with Engine(1, task_runs=1, progress=Told()) as engine, engine.session(wrap(noisy), (PAIR,), 0, None) as session:
         engine.keep_in(Listening())

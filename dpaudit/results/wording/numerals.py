@@ -139,3 +139,15 @@ def percent(hits: int, runs: int) -> str:
         return "100 %" if hits else "0 %"
     share = min(100.0 * hits / runs, 99.99)
     return f"{share:.2g} %" if share < 99.0 else f"{share:.4g} %"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(0.42), duration(75.0), duration(25_000.0)
+    ('0.4 s', '1 min 15 s', '6 h 56 min')
+    """
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    minutes = int(seconds) // 60
+    return f"{minutes} min {int(seconds) % 60} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"

@@ -166,7 +166,7 @@ class Live(Watcher):
     def __init__(self, audits: int, out: TextIO, *, below: bool = False) -> None:
         super().__init__(audits)
         self.out, self.below, self.notebook = out, below, not out.isatty()
-        self._over, self._lock, self._shown, self._began = threading.Event(), threading.Lock(), 0, self.clock()
+        self._over, self._lock, self._shown = threading.Event(), threading.Lock(), 0
         self._thread = threading.Thread(target=self._paint_on, name="dpaudit-bar", daemon=True)
         self._thread.start()
 
@@ -197,10 +197,11 @@ class Live(Watcher):
         return line.replace("━", "\x1b[36m━", 1).replace("─", "\x1b[0m\x1b[90m─", 1) + "\x1b[0m"
 
     def _paint_on(self) -> None:
-        while not self._over.wait(PAINT_EVERY_S):
-            if not self.notebook or self.clock() > self._began + NOTEBOOK_S:
-                with self._lock, suppress(Exception):  # a terminal that is gone stops no audit
-                    self._put(self.bar())
+        over = self._over.wait(NOTEBOOK_S if self.notebook else 0.0)
+        while not over:
+            with self._lock, suppress(Exception):  # a terminal that is gone stops no audit
+                self._put(self.bar())
+            over = self._over.wait(PAINT_EVERY_S)
 
     def _put(self, line: str) -> None:
         """The line in place of the one before."""

@@ -35,12 +35,9 @@ from dpaudit.sampling.streams import Shard, Stage, graded, grouped, shards
 from dpaudit.sampling.tasks import Done, FreshTask, run_task
 from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, identical
-from dpaudit.sampling.workers import PARALLEL_FROM_S, Workers
+from dpaudit.sampling.workers import Workers
 
-TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 QUICK_S = 0.01  # up to which it costs little to see after every shard that the datasets are as they were
-CHECK_PART = 20  # a task lasts this many times longer than it takes to look at its datasets,
-LONGEST_TASK_S = 10.0  # up to this
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 
 Thought = TypeVar("Thought")
@@ -273,7 +270,11 @@ class Session:
         for attempt in (1, 2) if remaining else ():
             pool = self._pool(sum(shard.runs for shard in remaining))
             job = self._job_for(pool)
-            size = self.engine.task_runs or (self._task_runs(runs) if limit is None or self._check_s > QUICK_S else 1)
+            size = self.engine.task_runs or (
+                self.engine.workers.task_runs(runs, self.run_s, self._check_s)
+                if limit is None or self._check_s > QUICK_S
+                else 1
+            )
             calls = [(job, task, reducer) for task in grouped(remaining, size)]
             finished: set[Shard] = set()
             try:
@@ -386,14 +387,6 @@ class Session:
         if self._payload is None:
             self._payload = pickled(self._sent)
         return replace(self.job, payload=self._payload, own_process=True, isolated=self.engine.isolated)
-
-    def _task_runs(self, runs: int) -> int:
-        """Runs of a task: about `TASK_S` of work, more where datasets are large, and some tasks for each worker."""
-        if self.run_s <= 0.0:
-            return runs
-        fair = max(1, runs // (4 * self.engine.n_jobs)) if runs * self.run_s > PARALLEL_FROM_S else runs
-        task_s = max(TASK_S, min(LONGEST_TASK_S, CHECK_PART * self._check_s))
-        return max(1, min(fair, int(task_s / self.run_s)))
 
     def _learn(self, done: Done, *, outside: bool) -> None:
         """The speed of the last task groups the next stage better; it never changes a shard."""

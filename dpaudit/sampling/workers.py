@@ -9,6 +9,9 @@ from dpaudit.sampling.dask_pool import Dask
 from dpaudit.sampling.pools import IN_ONE_PROCESS, InProcess, Joblib, Pool, Processes
 
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
+TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
+CHECK_PART = 20  # a task lasts this many times longer than it takes to look at its datasets,
+LONGEST_TASK_S = 10.0  # up to this
 
 
 class Workers:
@@ -44,6 +47,13 @@ class Workers:
         if work_s < PARALLEL_FROM_S:
             return home(1)
         return self._processes if alone or limited else home(self.n_jobs)
+
+    def task_runs(self, runs: int, run_s: float, check_s: float) -> int:
+        """Runs of a task: about `TASK_S` of work, more where datasets are large, and some tasks for each worker."""
+        if run_s <= 0.0:
+            return runs
+        fair = max(1, runs // (4 * self.n_jobs)) if runs * run_s > PARALLEL_FROM_S else runs
+        return max(1, min(fair, int(max(TASK_S, min(LONGEST_TASK_S, CHECK_PART * check_s)) / run_s)))
 
     def home(self, threads: int, *, outside: bool, limited: bool) -> Pool:
         """Threads of the one process of the mechanism, if it is to run `outside`; else of this one."""

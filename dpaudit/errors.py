@@ -49,6 +49,13 @@ class NotAttested(DpAuditError):
 
 
 class ClaimRefuted(DpAuditError, AssertionError):
-    """A claim was refuted; raised by `AuditResult.raise_if_refuted`, so that a test fails with the witness."""
+    """A claim was refuted; raised by `AuditResult.raise_if_refuted`, so that a test fails with the witness.
+
+    `bound` is the finding in a few words, such as `epsilon >= 1.98 > 1`.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, bound: str = "") -> None:
+        super().__init__(message)
+        self.bound = bound

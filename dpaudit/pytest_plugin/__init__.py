@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import partial
@@ -131,7 +132,7 @@ def audit(request: pytest.FixtureRequest) -> Auditor:
         state.modules = tuple(_modules(request))
     place = Place(
         test=str(node.nodeid),
-        command=f"pytest {shlex.quote(str(config.cwd_relative_nodeid(node.nodeid)))}",
+        command=f"pytest {shlex.quote(_seen(config, node))}",
         root=config.rootpath,
         modules=state.modules,
         shared=state.shared,
@@ -152,13 +153,30 @@ def audit(request: pytest.FixtureRequest) -> Auditor:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Sends what a test has audited along with its report, to whichever process makes the summary."""
     report = yield
     audited = item.stash.get(AUDITED, [])
     if audited:  # all so far: a plugin that runs tests again may throw the report of a try away
         report.dpaudit = list(audited)  # type: ignore[attr-defined]
+    if call.excinfo is not None and "dpaudit.errors" in sys.modules:
+        report.dpaudit_short = short_forms(call.excinfo.value)  # type: ignore[attr-defined]
     return report
+
+
+def short_forms(error: BaseException) -> list[str]:
+    """What the short summary says of an error of ours, the longest first; nothing for any other error."""
+    from dpaudit.errors import ClaimRefuted, UnsoundAudit
+
+    if isinstance(error, ClaimRefuted) and error.bound:
+        near = error.bound.partition(" at ")[0]
+        return [f"REFUTED {error.bound}", f"REFUTED {near}", near]
+    if isinstance(error, UnsoundAudit):
+        return [f"NO VERDICT {error}"]
+    told = str(error).partition("\n")[0] if type(error) is AssertionError else ""
+    return [told] if told.startswith(("NOT FOUND  ", "TOO LITTLE POWER  ")) else []
 
 
 class SessionEnd:
@@ -217,6 +235,8 @@ class SessionEnd:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What was audited, what came out, and the chance of a false alarm that it cost."""
+        for report in terminalreporter.getreports("failed"):
+            self._shorten(report)
         if not self.records.all:
             return
         from dpaudit.pytest_plugin.ending import summary_lines
@@ -224,6 +244,20 @@ class SessionEnd:
         terminalreporter.section("dpaudit")
         for line in summary_lines(self.records, self.state.plan, self.state.folder, self.problems):
             terminalreporter.write_line(line)
+
+    def _shorten(self, report: pytest.TestReport) -> None:
+        """Has the short summary begin with what an audit found, in the longest words that its line holds."""
+        forms = getattr(report, "dpaudit_short", [])
+        crash = getattr(report.longrepr, "reprcrash", None)
+        if forms and crash is not None:
+            line = f"FAILED {_seen(self.config, report)} - "
+            room = self.config.get_terminal_writer().fullwidth - len(line)
+            crash.message = next((form for form in forms if len(form) <= room), forms[0])
+
+
+def _seen(config: pytest.Config, named: Any) -> str:
+    """The name of a test, or of its report, as one writes it in the folder where pytest was called."""
+    return str(config.cwd_relative_nodeid(getattr(named, "id", named.nodeid)))  # a value of its own from pytest 9.2 on
 
 
 def _modules(request: pytest.FixtureRequest) -> set[ModuleType]:

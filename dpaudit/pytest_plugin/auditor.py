@@ -27,7 +27,9 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.assertion import missed_lines, refuted_lines, weak_lines
+from dpaudit.results.wording.statements import beyond, certified
 from dpaudit.sampling import Engine
+from dpaudit.sampling.covered import cover
 from dpaudit.spec_file.settings import Settings, read_settings
 
 EXPECTATIONS = ("not-refuted", "refuted", "bits")
@@ -140,6 +142,7 @@ class Auditor:
             check_patches(self.patches, self.place.modules, question.mechanism)
             told = _described(question.mechanism, name)
             result = question.answer(engine, name=name, description=told, progress=watcher, call=call)
+            cover(engine, question.mechanism, question.pairs)
         known: dict[str, Any] = {"command": self._command(result, said), "source": self.place.test.partition("::")[0]}
         if (
             self.place.folder or settings.ledger
@@ -165,6 +168,7 @@ class Auditor:
         record = replace(
             record,
             verdict=result.verdict.value,
+            bound=beyond(result) if result.refuted else certified(result),
             as_expected=entry.as_expected,
             exit_code=result.exit_code,
             accepted=entry.accepted.fingerprint if entry.covered and entry.accepted else None,
@@ -207,8 +211,8 @@ def _failure(entry: SuiteEntry, file: str | None) -> Exception | None:
     result = entry.result
     assert result is not None
     if not entry.as_expected:
-        if result.verdict is Verdict.REFUTED:
-            return ClaimRefuted("\n".join(refuted_lines(result, file)))
+        if result.refuted:
+            return ClaimRefuted("\n".join(refuted_lines(result, file)), beyond(result))
         return AssertionError("\n".join(missed_lines(result)))
     if result.power_reached is False:
         return AssertionError("\n".join(weak_lines(result)))

@@ -93,18 +93,29 @@ def summary_lines(kept_records: Records, plan: Spending, folder: Path | None, pr
     in_part = sum(record.in_part for record in records)
     if in_part:
         lines.append(f"{counted(in_part, 'audit')} did not look at outputs whole; --dpaudit-report DIR says how far")
+    lost = {each.key for each in (*kept_records.swallowed, *kept_records.retried)}
+    failed = [f"{_word(each)}: {each.name}" for each in records if each.unmet and each.key not in lost]
     accepted = [f"accepted finding: {record.name} ({record.accepted})" for record in records if record.accepted]
     told = [f"{record.name}: {record.problem}" for record in records if record.problem]
     again = kept_records.retried
     told += [f"{each.name}: {_found(each)}, and its test was run again: what was found stands" for each in again]
     silent = [f"{each.name}: {_found(each)}, but its test did not fail" for each in kept_records.swallowed]
-    for named in (accepted, silent, [*problems, *told]):
+    for named in (failed, accepted, silent, [*problems, *told]):
         lines += named[:MOST_NAMED]
         if len(named) > MOST_NAMED:
             lines.append(f"... and {len(named) - MOST_NAMED} more")
     if folder is not None:
         lines.append(f"report: {folder}")
     return lines
+
+
+def _word(record: AuditOfTest) -> str:
+    """What made a test fail, the bound before any name that may be long."""
+    if record.verdict is None:
+        return "NO VERDICT"
+    if record.as_expected:
+        return f"TOO LITTLE POWER  {record.bound}"
+    return f"{'REFUTED' if record.verdict == 'REFUTED' else 'NOT FOUND'}  {record.bound}"
 
 
 def _found(record: AuditOfTest) -> str:

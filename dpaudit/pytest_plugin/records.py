@@ -13,8 +13,9 @@ class AuditOfTest:
     """One audit of a test: what was asked and what came out; `verdict` is None where there is none.
 
     `key` is its own, `attempt` counts the tries of a test that is run again, and `number` the audits of one try.
-    `file` is the name of the stored result in the folder of the report, `accepted` the fingerprint of the accepted
-    finding that covers it, `problem` why it could not be stored; `in_part` where outputs were not looked at whole.
+    `bound` is the certified one, and the claim that it is beyond. `file` is the name of the stored result in the folder
+    of the report, `accepted` the fingerprint of the accepted finding that covers it, `problem` why it could not be
+    stored; `in_part` where outputs were not looked at whole.
     """
 
     key: str
@@ -27,6 +28,7 @@ class AuditOfTest:
     verdict: str | None = None
     as_expected: bool = False
     error: str | None = None
+    bound: str = ""
     exit_code: int = 0
     accepted: str | None = None
     bits_refuted: bool = False

@@ -11,6 +11,7 @@ from dpaudit.results.display import Displayed
 from dpaudit.results.strict_json import stored
 from dpaudit.results.wording.diagnosis import Diagnosis, diagnosis
 from dpaudit.results.wording.sections import full_text
+from dpaudit.results.wording.statements import beyond
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,7 +26,7 @@ class AuditResult(Displayed, Audited):
     def raise_if_refuted(self) -> Self:
         """Raises `ClaimRefuted` (an AssertionError) with the whole finding; otherwise returns the result."""
         if self.refuted:
-            raise ClaimRefuted(str(self))
+            raise ClaimRefuted(str(self), beyond(self))
         return self
 
     def _told(self) -> dict[str, Any]:

@@ -83,14 +83,14 @@ class Ended:
         return found[1].splitlines()
 
 
-def session(folder: Path, *arguments: str) -> Ended:
-    """Runs pytest in a folder, with nothing of the caller's session in its environment."""
+def session(folder: Path, *arguments: str, under: tuple[str, ...] = ()) -> Ended:
+    """Runs pytest in a folder, `under` a module that runs modules, with nothing of the caller's in its environment."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV", "CI"))}
     source = os.pathsep.join([str(ROOT), str(folder / "src")])
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", *arguments],
+        [sys.executable, *under, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", *arguments],
         cwd=folder,
-        env={**kept, "PYTHONPATH": source, "COLUMNS": "150", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**kept, "PYTHONPATH": source, "COLUMNS": "100", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=300,

@@ -219,7 +219,7 @@ def test_records_travel_and_add_up() -> None:
 def test_what_did_not_fail_its_test_is_told() -> None:
     """A violation whose error was caught, or that was tried again until it went away, is never out of sight."""
     records = Records()
-    found = {"verdict": "REFUTED", "as_expected": False}
+    found = {"verdict": "REFUTED", "as_expected": False, "bound": "epsilon >= 1.8 > 1"}
     for test, outcome in {"fails": "failed", "caught": "passed", "marked": "skipped"}.items():
         records.add([record(test=test, name=test, **found).to_dict()], outcome)
     records.add([record(test="weak", name="weak", exit_code=4).to_dict()], "passed")
@@ -232,6 +232,11 @@ def test_what_did_not_fail_its_test_is_told() -> None:
     assert [(each.test, each.attempt) for each in records.retried] == [("told", 1), ("untold", 1)]
     lines = summary_lines(records, Spending(PROFILES["ci"], {"runs": 200_000, "seed": 0}), None, [])
     assert lines[2:] == [
+        *[
+            "REFUTED  epsilon >= 1.8 > 1: fails",
+            "REFUTED  epsilon >= 1.8 > 1: told",
+            "REFUTED  epsilon >= 1.8 > 1: untold",
+        ],
         "caught: refuted, but its test did not fail",
         "marked: refuted, but its test did not fail",
         "weak: less power than it demands, but its test did not fail",
@@ -245,7 +250,7 @@ def test_a_summary_tells_what_is_wrong() -> None:
     records = Records()
     records.add(
         [
-            record(verdict="REFUTED", as_expected=False).to_dict(),
+            record(verdict="REFUTED", as_expected=False, bound="epsilon >= 1.8 > 1").to_dict(),
             record(number=2, verdict="REFUTED", as_expected=True, accepted="f0f0", in_part=True).to_dict(),
             record(number=3, verdict="NOT_REFUTED", as_expected=True, bits_refuted=True, problem="disk full").to_dict(),
             record(number=4, verdict=None, as_expected=False, error="it died", confidence=0.5).to_dict(),
@@ -258,6 +263,8 @@ def test_a_summary_tells_what_is_wrong() -> None:
         "chance of a false alarm: at most 0.51 for all of them together; profile ci, 200,000 runs an audit, seed 0",
         "1 representation finding: the bits of outputs tell datasets apart",
         "1 audit did not look at outputs whole; --dpaudit-report DIR says how far",
+        "REFUTED  epsilon >= 1.8 > 1: t.py::test_it",
+        "NO VERDICT: t.py::test_it",
         "accepted finding: t.py::test_it (f0f0)",
         "expired: x",
         "t.py::test_it: disk full",

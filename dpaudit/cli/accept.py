@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.options import chosen_ledger, writing
+from dpaudit.cli.screen import show
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def command(finding: str, reason: str, until: str, accepted: str | None, ledger:
     all_of_them, before = merged(read_baseline(path, missing_ok=True), new)
     with writing("--accepted", path):
         write_baseline(path, all_of_them)
-    click.echo(accepted_text(new, path, before))
+    show(accepted_text(new, path, before))
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.options import check_writable, report_folder, stated_claim, writing
+from dpaudit.cli.screen import show
 from dpaudit.errors import InvalidSpec
 
 
@@ -81,7 +82,7 @@ def command(
     if json_path:
         with writing("--json", json_path):
             result.save(json_path)
-    click.echo(str(result))
+    show(str(result))
     if plot_path or folder is not None:
         from dpaudit.report.scores import write_page, write_picture
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.options import report_folder, say, stated_claim, typed_again
+from dpaudit.cli.screen import show
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def command(
     finally:
         over.set()
     result = replace(result, provenance={**result.provenance, "cpu_s": None})  # it was spent in other processes
-    click.echo(str(result))
+    show(str(result))
     if folder is not None:
         click.echo(f"report: {result.write_report(folder)[-1]}")
     return 1 if result.refuted else 0

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dpaudit.cli.options import one_line, report_folder, say, typed_again
+from dpaudit.cli.screen import show
 
 
 @click.command("bisect")
@@ -54,11 +55,11 @@ def command(spec: str, span: str, name: str | None, report: str, environments: s
         children.end()
         raise
     one_of = f"one of {', '.join((*change.between, change.after))}" if change.between else change.after
-    click.echo(f"{row.environment.package} {one_of} is the first version with another outcome")
+    show(f"{row.environment.package} {one_of} is the first version with another outcome")
     for version, outcome in zip((change.before, change.after), change.outcomes, strict=True):
-        click.echo(f"  {version}: {outcome.said}")
+        show(f"  {version}: {outcome.said}")
     for version, error in change.skipped.items():
-        click.echo(f"  {version}: skipped: {one_line(error)}")
-    click.echo(f"This supposes one change among {len(known)} versions, {known[0]} to {known[-1]}.")
+        show(f"  {version}: skipped: {one_line(error)}")
+    show(f"This supposes one change among {len(known)} versions, {known[0]} to {known[-1]}.")
     click.echo(f"repeat: {typed_again(without=('report', 'environments'))}")
     return 0

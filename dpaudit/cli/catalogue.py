@@ -6,40 +6,50 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpaudit.cli.screen import show
+
 if TYPE_CHECKING:
     from dpaudit.catalogue import Entry
     from dpaudit.catalogue.attacks.attack import Attack
 
 
 @click.command("catalogue")
-@click.argument("name", required=False)
-def command(name: str | None) -> int:
-    """List mechanisms by topic, each with its twins, and attacks; or describe the one called NAME."""
+@click.argument("words", nargs=-1, metavar="[NAME | WORD...]")
+def command(words: tuple[str, ...]) -> int:
+    """List mechanisms by topic, each with its twins, and attacks; or describe the one called NAME.
+
+    Words choose among them: those stay that have every WORD in their name, title, topic, formula, claim or verdict.
+    """
     from dpaudit.catalogue import find, rooms
     from dpaudit.catalogue.attacks import ATTACKS
 
-    if name is not None:
-        known = {attack.name: attack for attack in ATTACKS}
-        click.echo("\n".join(_attack_page(known[name]) if name in known else _page(find(name))))
-        return 0
-    held = {
-        topic: [each for entry in room for each in (entry, *entry.twins.values())] for topic, room in rooms().items()
+    attacks = {attack.name: attack for attack in ATTACKS}
+    rows = {
+        topic: [_row(each, topic) for entry in room for each in (entry, *entry.twins.values())]
+        for topic, room in rooms().items()
     }
-    every = [each for room in held.values() for each in room]
-    width = max(len(_heading(each)[0]) for each in every)
-    for topic, room in held.items():
-        click.echo(f"{topic}\n")
-        for each in room:
-            label, title = _heading(each)
-            click.echo(f"  {label:<{width}}  {_keeps(each):<16}  {title}")
-        click.echo()
-    click.echo("Attacks on releases\n")
-    for attack in ATTACKS:
-        click.echo(f"  {attack.name:<{width}}  {attack.title}")
-    click.echo()
-    sound, broken = (sum(each.broken is kind for each in every) for kind in (False, True))
-    click.echo(f"{sound} keep their claim, {broken} break it; `dpaudit catalogue NAME` describes one")
+    rows["Attacks on releases"] = [(each.name, "attack", each.title, each.formula) for each in ATTACKS]
+    every = [row for room in rows.values() for row in room]
+    if len(words) == 1 and words[0] in {row[0].strip() for row in every}:
+        show("\n".join(_attack_page(attacks[words[0]]) if words[0] in attacks else _page(find(words[0]))))
+        return 0
+    asked = [word.lower() for word in words]
+    chosen = [row for row in every if all(word in " ".join(row).lower() for word in asked)]
+    if not chosen:
+        find(" ".join(words))  # says what is near
+    width = max(len(row[0]) for row in chosen)
+    for topic, room in rows.items():
+        if here := [row for row in room if row in chosen]:
+            show("\n".join([f"{topic}\n", *(f"  {row[0]:<{width}}  {row[1]:<16}  {row[2]}" for row in here), ""]))
+    kept, broken = (sum(row[1].startswith(kind) for row in chosen) for kind in (("keeps", "does"), "breaks"))
+    show(f"{kept} keep their claim, {broken} break it; `dpaudit catalogue NAME` describes one")
     return 0
+
+
+def _row(entry: Entry, topic: str) -> tuple[str, str, str, str]:
+    """Name, indented for a twin, what becomes of its claim, title, and what else words are looked for in."""
+    about = f"{entry.name} {topic} {entry.formula} {entry.claim()} {entry.claim().form}"
+    return ("  " if entry.reason else "") + entry.name, _keeps(entry), entry.title, about
 
 
 def named(name: str) -> Entry:
@@ -47,11 +57,6 @@ def named(name: str) -> Entry:
     from dpaudit.catalogue import find
 
     return find(name)
-
-
-def _heading(entry: Entry) -> tuple[str, str]:
-    """Its name, indented for a twin, and its title."""
-    return ("  " if entry.reason else "") + entry.name, entry.title
 
 
 def _keeps(entry: Entry) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dpaudit.cli.options import one_line
+from dpaudit.cli.screen import show
 
 
 @click.command("check")
@@ -28,5 +29,5 @@ def command(certificate: str) -> int:
     lines.append(f"shown     {len(checked.obligations)} obligations:")
     lines += [f"          {obligation}" for obligation in checked.obligations]
     for line in lines:
-        click.echo(line[:10] + one_line(line[10:]))
+        show(line[:10] + one_line(line[10:]))
     return 3 if checked.keeps_claim is False else 0

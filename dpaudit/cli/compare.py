@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.options import chosen_ledger
+from dpaudit.cli.screen import show
 
 if TYPE_CHECKING:
     from dpaudit.results.result import AuditResult
@@ -46,5 +47,5 @@ def command(old: str, new: str, fail_on: str, ledger: str | None, rerun: bool, j
     held = again if rerun else None
     comparison = compare(before, after, old_label=old_label, new_label=new_label, again=held)
     for line in comparison_lines(comparison, fail_on):
-        click.echo(line)
+        show(line)
     return comparison.exit_code(fail_on)

@@ -6,8 +6,10 @@ import importlib
 import signal
 import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import click
+from click.shell_completion import CompletionItem
 
 from dpaudit.cli.options import one_line, say, say_error
 from dpaudit.errors import DpAuditError, InvalidSpec
@@ -33,6 +35,9 @@ COMMANDS = (
     "audit-training",
     "calibrate",
 )
+FILES = frozenset(
+    ["PATH", "PATH...", "SPEC", "SPEC...", "FILE", "DIR", "FOLDER", "RESULT...", "OLD", "NEW", "FINDING"]
+)  # of arguments and options
 INTERNAL, INTERRUPTED = 70, 130
 
 
@@ -55,7 +60,26 @@ class LazyGroup(click.Group):
         if name not in COMMANDS:
             return None
         found: click.Command = importlib.import_module(f"dpaudit.cli.{name.replace('-', '_')}").command
+        for each in found.params:
+            if each.metavar in FILES:
+                each.type = click.Path()  # so that shells complete it
         return found
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is asked for. Raises `UsageError` with the one that may be meant."""
+        asked = arguments[0]
+        if asked in COMMANDS or asked.startswith("-") or context.resilient_parsing:
+            return super().resolve_command(context, arguments)
+        near = get_close_matches(asked[:100], COMMANDS, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(COMMANDS)}."
+        raise click.UsageError(f"No such command {asked!r}. {hint}", context)
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, of which none has to be loaded, or options."""
+        found = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, context, incomplete)]
 
 
 def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -105,8 +129,8 @@ def exit_code(arguments: list[str]) -> int:
             return internal_error(error, caller)
         say(f"error: {one_line(error.filename or 'this folder or the output')}: {one_line(error.strerror or error)}")
         return InvalidSpec.exit_code
-    except SystemExit:  # click's answer, with 1, to a reader that has gone; here 1 is a verdict
-        return INTERNAL
+    except SystemExit as ended:  # of a completion; or, with 1, to a reader that has gone: here 1 is a verdict
+        return INTERNAL if ended.code else 0
     except Exception as error:
         return internal_error(error, caller)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from dpaudit.cli.options import nothing_to_audit, one_line, report_folder, say, typed_again, wishes
+from dpaudit.cli.screen import show
 
 
 @click.command("observe")
@@ -73,8 +74,8 @@ def command(
     )
     page = observation.write(folder)
     for seen in observation.seen:
-        click.echo(line(seen))
-    click.echo(f"\n{observation.headline}\nreport: {page}")
+        show(line(seen))
+    show(f"\n{observation.headline}\nreport: {page}")
     if observation.unfinished:
         raise KeyboardInterrupt(f"go on with: {typed_again('--resume', without=('resume',))}")
     return observation.exit_code

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit.cli.screen import show
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def say(message: str) -> None:
 def say_error(error: Exception) -> None:
     """What is wrong, on standard error: a line each."""
     for each in error.args or (error,):
-        say(f"error: {one_line(each)}")
+        show(f"error: {one_line(each)}", err=True)
 
 
 def one_line(message: object) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.options import nothing_to_audit, read_all, tagged, wishes
+from dpaudit.cli.screen import show
 
 if TYPE_CHECKING:
     from dpaudit.auditing.spec import ResolvedSpec
@@ -51,13 +52,13 @@ def command(
         from dpaudit.looking import look_at
 
         for question in chosen:
-            click.echo(str(look_at(question, jobs)))
+            show(str(look_at(question, jobs)))
         return 0
-    click.echo(f"{len(chosen)} audit{'' if len(chosen) == 1 else 's'} at suite confidence {confidence_text(together)}")
+    show(f"{len(chosen)} audit{'' if len(chosen) == 1 else 's'} at suite confidence {confidence_text(together)}")
     for question in map(_told, chosen):
-        click.echo("\n" + "\n".join(_page(question)))
+        show("\n" + "\n".join(_page(question)))
         if probe:
-            click.echo(f"  time        {_time(question, jobs)}")
+            show(f"  time        {_time(question, jobs)}")
     return 0
 
 

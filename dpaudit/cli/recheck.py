@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.options import one_line, say
+from dpaudit.cli.screen import show
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.results.wording.quoting import clean
 
@@ -49,7 +50,7 @@ def command(
     """
     if ledger is not None:
         for each in results or (None,):
-            click.echo(_chain(ledger, head, each))
+            show(_chain(ledger, head, each))
     elif head is not None or not results:
         raise click.UsageError("give a RESULT.json, or --ledger (which --head belongs to)")
     if not results and (fresh or seed is not None or key is not None):
@@ -58,7 +59,7 @@ def command(
         return max((_recheck(each, fresh, seed, jobs, no_progress, key) for each in results), default=0)
     codes = []
     for each in results:
-        click.echo(clean(each, 200))
+        show(clean(each, 200))
         try:
             codes.append(_recheck(each, fresh, seed, jobs, no_progress, key))
         except DpAuditError as error:  # the others are looked at all the same
@@ -98,20 +99,20 @@ def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress:
     attestation = beside(result)
     if key is not None:
         verify_attestation(attestation, result, key)
-        click.echo(f"{attestation}: attested with this key")
+        show(f"{attestation}: attested with this key")
     elif attestation.exists():
         say(f"note: {attestation} was not looked at; --key PUBLIC says whether it holds")
     if not fresh:
         if seed is not None:
             raise click.UsageError("--seed is for --fresh: stored counts have no randomness left")
-        click.echo(f"{headline(stored)}\nthe stored counts give this verdict, bound and p-value")
+        show(f"{headline(stored)}\nthe stored counts give this verdict, bound and p-value")
         return 0
     again = fresh_result(stored, result, seed, jobs, silent=no_progress)
-    click.echo(f"stored  {headline(stored)}")
-    click.echo(f"fresh   {headline(again)}")
+    show(f"stored  {headline(stored)}")
+    show(f"fresh   {headline(again)}")
     for line in evidence_lines(again):
-        click.echo(f"        {line}")
-    click.echo(f"        seed {again.spec['seed']}")
+        show(f"        {line}")
+    show(f"        seed {again.spec['seed']}")
     return 0 if again.verdict is stored.verdict else 1
 
 

@@ -11,6 +11,7 @@ import click
 
 from dpaudit import report
 from dpaudit.cli.options import one_line, report_formats, say, writing
+from dpaudit.cli.screen import show
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import FOLDER, found_at, write_text
 from dpaudit.results.wording.quoting import clean
@@ -84,7 +85,7 @@ def _training(path: Path) -> TrainingResult | None:
 
 def _trained(result: TrainingResult, output: str | None, read: Path) -> int:
     if output is None:
-        _print(f"{result}\n")
+        _print(f"{result}\n", plain=True)
         return 0
     _spare([read], [Path(output, "training.json")])
     with writing("--output", output):
@@ -108,8 +109,11 @@ def _spare(read: list[Path], written: list[Path]) -> None:
             raise InvalidSpec(f"--output: {found} is one of the files that were read; name another place")
 
 
-def _print(text: str) -> None:
-    """The text on standard output, in UTF-8 as in a file, whatever the terminal speaks."""
+def _print(text: str, *, plain: bool = False) -> None:
+    """The text on standard output, in UTF-8 as in a file, whatever the terminal speaks; `plain` is for people there."""
+    if plain and sys.stdout.isatty():
+        show(text, nl=False)
+        return
     try:
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.buffer.flush()
@@ -124,7 +128,7 @@ def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, rea
         _spare(read, [Path(output)])
     text = report.render(whole, made)
     if output is None:
-        _print(text)
+        _print(text, plain=made.name == "txt")
         return
     with writing("--output", output):
         write_text(output, text)

@@ -19,6 +19,7 @@ from dpaudit.auditing.watching import Watcher, watching
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
 from dpaudit.cli.options import one_line, say
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
+from dpaudit.cli.screen import show
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import review
 from dpaudit.ledger.locks import LedgerLost
@@ -108,11 +109,11 @@ class Suite:
             for entry in suite.entries:
                 alone = len(suite.entries) == 1 or not entry.as_expected
                 whole = alone and entry.result is not None
-                click.echo(f"\n{full_text(entry.result)}\n" if whole and entry.result else suite_line(entry))
-            click.echo()
-        click.echo(suite_headline(suite))
+                show(f"\n{full_text(entry.result)}\n" if whole and entry.result else suite_line(entry))
+            show()
+        show(suite_headline(suite))
         if self.folder is not None and not self.unwritten and not quiet:
-            pages = {"md": "report.md", "html": "index.html"}
+            pages = {"html": "index.html", "md": "report.md"}
             page = next((pages[each] for each in pages if each in self.formats), "")
             click.echo(f"report: {self.folder / page}")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.options import report_folder, say, wishes, writing
+from dpaudit.cli.screen import show
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import slug
 
@@ -73,10 +74,10 @@ def command(
         for question in questions:
             size = question.grid.size
             if not quiet:
-                click.echo(f"{question.name}: {size:,} point{'' if size == 1 else 's'}")
+                show(f"{question.name}: {size:,} point{'' if size == 1 else 's'}")
             into = None if folder is None else folder if len(questions) == 1 else folder / slug(question.name)
             found = _run(question, opened, into, engine, silent=no_progress or quiet)
-            click.echo(str(found))
+            show(str(found))
             if into is not None:
                 with writing("--report", str(into)):
                     click.echo(f"report: {found.write(into)[-1]}")

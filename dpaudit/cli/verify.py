@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.options import check_writable, say, writing
+from dpaudit.cli.screen import show
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def command(
         found = target_named(target, given, os.getcwd()) if ":" in target else target_of(named(target), given)
         joined = run_bracket(found, wanted, engine)
     lines = (clean(line, LONGEST) for line in str(joined.bracket).splitlines())
-    click.echo(json.dumps(joined.bracket.to_dict(), indent=1) if as_json else "\n".join(lines))
+    (click.echo if as_json else show)(json.dumps(joined.bracket.to_dict(), indent=1) if as_json else "\n".join(lines))
     if save is not None:
         _save(joined, save)
     return {BracketVerdict.REFUTED: 1, BracketVerdict.OPEN: OPEN}.get(joined.bracket.verdict, 0)

@@ -126,7 +126,7 @@ def test_a_full_disk_behind_standard_output_is_one_line(
         def write(self, _: object) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=Full()))
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=Full(), isatty=lambda: False))
     assert exit_code(["report", str(folder)]) == 2
     err = capsys.readouterr().err
     assert err == "error: standard output cannot be written (No space left on device); name a file with --output\n"

@@ -70,7 +70,7 @@ BOUNDS = {
     "minItems": "at least {} item",
 }
 TAKEN = {each.name: each.default for each in dataclasses.fields(AuditSpec) if each.default != dataclasses.MISSING}
-TAKEN["seeds"] = TAKEN["seed"]
+TAKEN |= {"seeds": TAKEN["seed"], "isolation": "process"}  # of `dpaudit run`
 LARGEST = 2**63 - 1  # of a count: what a file can hold, and no bound that a reader need know
 
 

@@ -1,0 +1,73 @@
+"""The defaults of the spec reference are the real ones: who writes them down asks the same question."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dpaudit.sampling import Engine
+from dpaudit.spec_file.questions import Question, read_spec
+from dpaudit.sweeps.spec import read_sweep_file
+from tests.docs.pages import ROOT
+
+AUDIT = 'name = "a"\nmechanism = "m:f"\nclaim = { epsilon = 1.0 }\npair = { first = 1, second = 2 }\n'
+SWEEP = 'mechanisms = "dpaudit.catalogue.additive:laplace"\n'
+LEFT_OUT = {"relation", "pairs", "pattern", "max_time_s", "run_timeout_s", "search_share", "certifier", "detect"}
+LEFT_OUT |= {"upper", "record"}
+
+
+@pytest.fixture
+def schemas(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs" / "hooks"), *sys.path])
+    return importlib.import_module("reference.schemas")
+
+
+def defaults(schemas: ModuleType, table: str) -> dict[str, str]:
+    """The default of each key of a table as the page shows it."""
+    told = schemas.schema("spec")["$defs"][table]["properties"]
+    return {key: unescape(re.sub("<.*?>", "", schemas._default(table, key, value))) for key, value in told.items()}
+
+
+def asked(text: str) -> tuple[object, ...]:
+    Path("spec.toml").write_text(f'schema = "dpaudit.audit/1"\n[[audit]]\n{text}')
+    (question,) = read_spec("spec.toml")
+    assert isinstance(question, Question)
+    return question.outline(), replace(question, options={}, isolation=None)
+
+
+def test_written_down_the_defaults_ask_the_same(
+    schemas: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = {key: value for key, value in defaults(schemas, "AuditTable").items() if key not in AUDIT}
+    assert {key for key, value in told.items() if value == "*left out*"} == LEFT_OUT
+    shown = {key: value for key, value in told.items() if value not in ("*left out*", "none")}
+    assert {"runs", "confidence", "seed", "expect", "stopping", "isolation"} <= shown.keys()
+    for key, value in shown.items():
+        assert asked(f"{AUDIT}{key} = {value}\n") == asked(AUDIT), key
+    with (
+        Engine(1, supervised=True) as left_out,
+        Engine(1, supervised=True, isolation=json.loads(shown["isolation"])) as said,
+    ):
+        assert left_out.isolated == said.isolated
+
+
+def test_so_do_those_of_a_sweep(schemas: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "sweep.toml"
+
+    def grid(text: str) -> object:
+        path.write_text(f'schema = "dpaudit.audit/1"\n[sweep]\n{text}')
+        return read_sweep_file(path)
+
+    for key, value in defaults(schemas, "SweepTable").items():
+        if value not in ("*left out*", "none", "*required*"):
+            assert grid(f"{SWEEP}{key} = {value}\n") == grid(SWEEP), key

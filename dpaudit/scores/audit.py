@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpaudit import validate
 from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
@@ -183,8 +185,6 @@ def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> Scores
 
 
 def _band(question: ScoresQuestion) -> tuple[tuple[float, float], ...]:
-    import numpy as np
-
     fpr, fnr = many_run.bands(question.inside, question.outside, 1.0 - question.confidence)
     kept = np.unique(np.linspace(0, fpr.size - 1, min(fpr.size, BAND_POINTS)).astype(int))
     return tuple(zip(fpr[kept].tolist(), fnr[kept].tolist(), strict=True))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpaudit import validate
 
 KINDS = ("percentile", "bc", "bca")
@@ -35,7 +37,6 @@ class Bootstrap:
         >>> bool(low < auroc(a, b) < high)
         True
         """
-        import numpy as np
         from scipy.special import ndtr, ndtri
 
         rng = np.random.default_rng(seed)
@@ -57,8 +58,6 @@ class Bootstrap:
 
 def _acceleration(measure: Callable[[Any, Any], float], in_scores: Any, out_scores: Any) -> float:
     """A sixth of the skewness of the measure with one score left out at a time."""
-    import numpy as np
-
     left = [measure(np.delete(in_scores, i), out_scores) for i in range(in_scores.size) if in_scores.size > 1]
     left += [measure(in_scores, np.delete(out_scores, i)) for i in range(out_scores.size) if out_scores.size > 1]
     away = np.mean(left) - np.array(left)

@@ -9,6 +9,8 @@ and no fifth: `Given` (known before the scores were), `Split` (chosen on one par
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpaudit import validate
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
@@ -118,7 +120,6 @@ def choose(
     Both directions and both guesses are tried. The rates are smoothed by half a hit, the bounds are Clopper-Pearson's
     at expected counts; a curved claim is judged by its own parameter.
     """
-    import numpy as np
     from scipy.special import betaincinv
 
     from dpaudit.scores.roc import roc
@@ -164,8 +165,6 @@ def curved(claim: Claim | None) -> bool:
 
 
 def _worth(p: Any, q: Any, delta: float, bent: Claim | None) -> Any:
-    import numpy as np
-
     if bent is not None:
         return np.nan_to_num(np.asarray(bent.least_parameter(q, p)), nan=-np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -174,8 +173,6 @@ def _worth(p: Any, q: Any, delta: float, bent: Claim | None) -> Any:
 
 def _spread(thresholds: int) -> Any:
     """Places among the thresholds: all of a few, else denser towards both ends, where the ratios are largest."""
-    import numpy as np
-
     inner = np.arange(1, thresholds - 1)  # not the two that guess alike for everybody
     if inner.size == 0:
         return np.array([0])

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.wording.quoting import clean
@@ -101,8 +103,6 @@ class AttackCounts:
         >>> AttackCounts.from_scores([1.0, 2.0], [0.0, 1.0], 1.0)
         AttackCounts(tp=2, fp=1, tn=1, fn=0)
         """
-        import numpy as np
-
         inside, outside = np.asarray(in_scores, dtype=float), np.asarray(out_scores, dtype=float)
         tp, fp = int(np.sum(inside >= threshold)), int(np.sum(outside >= threshold))
         return cls(tp=tp, fp=fp, tn=int(outside.size) - fp, fn=int(inside.size) - tp)

@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpaudit.scores.inputs import coins_of
 
 SEES = "neighbours, and blocks of neighbours, in the order of the canaries"
@@ -39,8 +41,6 @@ def dependence(scores: Any, included: Any) -> Dependence:
     >>> dependence(noise + coins, coins).p_value > 0.01, dependence(np.repeat(noise[::4], 4), coins).p_value < 1e-6
     (True, True)
     """
-    import numpy as np
-
     rows = [coins_of(*each) for each in zip(np.atleast_2d(scores), np.atleast_2d(included), strict=True)]
     found = [made for each in rows if (made := _in_row(*each)) is not None]
     if not found:
@@ -53,7 +53,6 @@ def dependence(scores: Any, included: Any) -> Dependence:
 
 def _in_row(values: Any, members: Any) -> tuple[float, float] | None:
     """The p-value and the correlation of neighbours; None where there is too little to look at."""
-    import numpy as np
     from scipy.special import chdtrc, ndtr, ndtri
 
     residual = np.zeros(values.size)

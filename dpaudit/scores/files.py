@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import read_bytes
 from dpaudit.results.strict_json import read
@@ -167,8 +169,6 @@ def _keys(known: Iterable[str], inside: str | None, outside: str | None) -> tupl
 
 
 def _numpy(source: Path, packed: bool, inside: str | None, outside: str | None) -> Loaded:
-    import numpy as np
-
     content = read_bytes(source, LARGEST_ARRAYS)
     if not packed:
         table = _array("", content)
@@ -202,8 +202,6 @@ def _numpy(source: Path, packed: bool, inside: str | None, outside: str | None) 
 
 def _array(name: str, content: bytes) -> Any:
     """The array of numbers in an .npy file: nothing is made that its bytes do not fill, and nothing is unpickled."""
-    import numpy as np
-
     file = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(file)

@@ -9,6 +9,8 @@ import math
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from dpaudit.claims import GaussianDP
 
 
@@ -49,7 +51,6 @@ def tail_share(mu: float, z: float) -> tuple[float, float]:
 
 def wrong_beyond(mu: Any, share: Any) -> Any:
     """The chance that a guess about one of the `share` most extreme scores is wrong; arrays that go together."""
-    import numpy as np
     from scipy.special import ndtr, ndtri
 
     low, high = np.maximum(0.0, mu / 2.0 - ndtri(share)), np.asarray(mu / 2.0 - ndtri(share / 2.0))
@@ -62,15 +63,11 @@ def wrong_beyond(mu: Any, share: Any) -> Any:
 
 def mu_that_wins(accuracy: float, share: float) -> float:
     """The least mu at which so large a part of guesses about the `share` most extreme canaries is right on average."""
-    import numpy as np
-
     return float(np.interp(accuracy, *_accuracies(share), right=math.inf))
 
 
 @lru_cache(maxsize=1024)
 def _accuracies(share: float) -> tuple[Any, Any]:
-    import numpy as np
-
     mus = np.concatenate([[0.0], np.geomspace(1e-3, 30.0, 400)])
     return 1.0 - wrong_beyond(mus, share), mus
 

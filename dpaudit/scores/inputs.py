@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from dpaudit.errors import InvalidSpec
 
 
@@ -11,8 +13,6 @@ def checked(in_scores: Any, out_scores: Any) -> tuple[Any, Any]:
     Raises `InvalidSpec` where a side is empty, not numbers, not one-dimensional, holds NaN or an infinity, and where
     all scores are the same value.
     """
-    import numpy as np
-
     inside, outside = _side("in_scores", in_scores), _side("out_scores", out_scores)
     first = inside[0]
     if np.all(inside == first) and np.all(outside == first):
@@ -27,8 +27,6 @@ def coins_of(scores: Any, included: Any) -> tuple[Any, Any]:
 
     Raises `InvalidSpec` for what `checked` refuses, and where there is not one coin for each score.
     """
-    import numpy as np
-
     values, coins = _side("scores", scores), np.asarray(included)
     if coins.dtype != bool or coins.shape != values.shape:
         got = f"{coins.dtype} of shape {coins.shape}"
@@ -37,8 +35,6 @@ def coins_of(scores: Any, included: Any) -> tuple[Any, Any]:
 
 
 def _side(name: str, scores: Any) -> Any:
-    import numpy as np
-
     try:
         given = np.asarray(scores)
         if given.dtype.kind in "cSUmM":  # complex numbers, words and times would be made to fit

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.claims import Claim, claim_of
 from dpaudit.scores.counts import AttackCounts
@@ -88,8 +90,6 @@ def bands(in_scores: Any, out_scores: Any, alpha: float) -> tuple[Any, Any]:
 
     Arrays of shape (corners,): the thresholds where one more guess "in" would be a non-member.
     """
-    import numpy as np
-
     from dpaudit.scores.roc import roc
 
     curve = roc(in_scores, out_scores)
@@ -133,7 +133,6 @@ def every_p_value(in_scores: Any, out_scores: Any, claim: Claim) -> float:
 
 def _upper(hits: Any, size: int, alpha: float) -> Any:
     """Upper limits of a rate at every rank of one side, with half of `alpha` divided between its ranks."""
-    import numpy as np
     from scipy.special import betainccinv
 
     some = np.minimum(hits, size - 1)

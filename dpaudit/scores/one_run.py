@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from dpaudit.certify.binomial import SLACK, upper_tail
 from dpaudit.errors import InvalidSpec
 
@@ -55,8 +57,6 @@ def guess_ends(scores: Any, members: Any, ends: tuple[int, int], rng: Any, fixed
     >>> guess_ends(scores, members, (1, 1), np.random.default_rng(0))
     Guesses(right=2, made=2, canaries=4, fixed=True)
     """
-    import numpy as np
-
     high, low = ends
     if high < 0 or low < 0 or high + low > scores.size:
         raise InvalidSpec(f"guesses must be two numbers that {scores.size} canaries allow together, got {ends}")
@@ -105,7 +105,6 @@ def steepest(made: int, q: float, right: int | None = None) -> float:
 
     Without `right`, w is any number.
     """
-    import numpy as np
     from scipy.special import gammaln
 
     k = np.arange(made + 0.0)

@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.region import epsilon_of
 
@@ -57,7 +59,6 @@ class Posterior:
 
     def _nodes(self, epsilon: float, delta: float) -> tuple[Any, Any]:
         """Nodes of fnr and their posterior weights: panels of equal mass, cut where an edge of the region bends."""
-        import numpy as np
         from scipy.special import betainc, betaincinv
 
         a, b = self.counts.fn + 0.5, self.counts.tp + 0.5
@@ -93,8 +94,6 @@ def jeffreys(counts: AttackCounts, delta: float, alpha: float) -> tuple[float, f
 
 def _edges(x: Any, epsilon: float, delta: float) -> tuple[Any, Any]:
     """The least and the largest fpr that (epsilon, delta)-DP allows at fnr = x."""
-    import numpy as np
-
     grow, shrink = math.exp(epsilon), math.exp(-epsilon)
     low = np.maximum(0.0, np.maximum(1.0 - delta - grow * x, shrink * (1.0 - delta - x)))
     high = np.minimum(1.0, np.minimum(1.0 + (delta - x) * shrink, delta + (1.0 - x) * grow))

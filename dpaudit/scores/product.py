@@ -6,6 +6,8 @@ the part beyond z is Beta(r + 1, m - r) distributed (the proof: docs/statistics/
 mechanisms that answer all canaries, or none, are put above their claim (`benchmarks one_run`).
 """
 
+import numpy as np
+
 from dpaudit.certify.binomial import SLACK
 from dpaudit.scores.gaussian import wrong_beyond
 from dpaudit.scores.one_run import Guesses
@@ -17,7 +19,6 @@ SHARE = 0.65  # of the canaries guessed: near the best for every mu from .1 to 3
 
 def largest_chance(guesses: Guesses, mu: float) -> float:
     """The probability of so few mistakes if all canaries are independent and within mu-GDP, rounded up."""
-    import numpy as np
     from scipy.special import bdtr, betaincinv, ndtr
 
     r, m, wrong = guesses.made, guesses.canaries, guesses.made - guesses.right

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.scores import gaussian, one_run, weighted
@@ -133,8 +135,6 @@ class ScoresQuestion:
         return weighted.ranked(*self._pooled(), self.event)
 
     def _generators(self, choice: Split) -> list[Any]:
-        import numpy as np
-
         return [np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(choice.splits)]
 
     def _split(self, fraction: float, rng: Any) -> Judged:
@@ -145,8 +145,6 @@ class ScoresQuestion:
 
     def _pooled(self) -> tuple[Any, Any, Any]:
         """Scores, members, and a generator that breaks ties, of the seed and of all that is known."""
-        import numpy as np
-
         scores = np.concatenate([self.inside, self.outside])
         members = np.arange(scores.size) < self.inside.size
         # members stand first: one order for all audits would break ties for or against them in every one

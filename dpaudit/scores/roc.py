@@ -7,6 +7,8 @@ least the threshold.
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpaudit import validate
 
 
@@ -40,8 +42,6 @@ def roc(in_scores: Any, out_scores: Any) -> Roc:
     >>> r.tp.tolist(), r.fp.tolist(), r.thresholds.tolist()
     ([0, 1, 2, 2], [0, 0, 1, 2], [inf, 1.5, 0.5, -inf])
     """
-    import numpy as np
-
     values = np.union1d(in_scores, out_scores)
     low, high = values[:-1], values[1:]
     middle = low / 2.0 + high / 2.0
@@ -60,8 +60,6 @@ def hull(curve: Roc) -> Any:
     >>> hull(roc(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.5, 2.5]))).tolist()
     [0, 1, 5, 6]
     """
-    import numpy as np
-
     kept: list[int] = []
     tp, fp = curve.tp.tolist(), curve.fp.tolist()
     for place in range(len(tp)):
@@ -95,8 +93,6 @@ def auroc(in_scores: Any, out_scores: Any) -> float:
     >>> auroc(np.array([1.0, 2.0]), np.array([0.0, 1.0]))
     0.875
     """
-    import numpy as np
-
     curve = roc(in_scores, out_scores)
     area = np.sum((curve.tp[1:] + curve.tp[:-1]).astype(float) * np.diff(curve.fp))
     return float(area / (2.0 * curve.members * curve.others))
@@ -104,8 +100,6 @@ def auroc(in_scores: Any, out_scores: Any) -> float:
 
 def hull_area(in_scores: Any, out_scores: Any) -> float:
     """The area under the hull of the ROC: the AUROC of an attack that may mix thresholds; never below `auroc`."""
-    import numpy as np
-
     curve = roc(in_scores, out_scores)
     corners = hull(curve)
     x, y = curve.fp[corners] / curve.others, curve.tp[corners] / curve.members
@@ -139,8 +133,6 @@ def raw_epsilon(in_scores: Any, out_scores: Any, delta: float = 0.0, min_count: 
     >>> round(raw_epsilon(np.arange(100) + 9.5, np.arange(100), min_count=10), 4)
     0.6931
     """
-    import numpy as np
-
     least = validate.whole("min_count", min_count, least=1)
     best = 0.0
     curve = roc(in_scores, out_scores)
@@ -158,8 +150,6 @@ def raw_epsilon(in_scores: Any, out_scores: Any, delta: float = 0.0, min_count: 
 
 
 def _on_hull(x: Any, y: Any, at: float) -> float:
-    import numpy as np
-
     first = int(np.searchsorted(x, at, side="right")) - 1  # the last corner there: the hull may rise straight up
     part = (at - x[first]) / (x[first + 1] - x[first])
     return float(y[first] + part * (y[first + 1] - y[first]))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from dpaudit.results.beside import BINS, Histogram, counts_on, grid
 from dpaudit.scores import roc
 
@@ -16,8 +18,6 @@ def histogram(inside: Any, outside: Any, feature: str = "score") -> Histogram:
     >>> seen.values, seen.first, seen.second
     ((0.0, 1.0), (1, 2), (1, 0))
     """
-    import numpy as np
-
     sides = np.sort(np.ravel(inside)), np.sort(np.ravel(outside))
     every = np.concatenate(sides)
     edges, values = grid(every, min(BINS, max(FEWEST_BINS, int(2.0 * every.size ** (1.0 / 3.0)))))

@@ -18,6 +18,8 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
 
+import numpy as np
+
 from dpaudit.certify.binomial import upper_tail
 from dpaudit.scores.gaussian import tail_share
 from dpaudit.scores.one_run import steepest
@@ -58,8 +60,6 @@ def ranked(scores: Any, members: Any, rng: Any, event: str = "both") -> Any:
     `event` "both": the highest score ("in"), the lowest ("out"), the second highest, ...; "in": from the highest down,
     "out": from the lowest up. Ties are broken by `rng`: another one for other data, as the order may know the coins.
     """
-    import numpy as np
-
     mixed = rng.permutation(scores.size)
     said = members[mixed[np.argsort(-scores[mixed], kind="stable")]]
     if event == "in":
@@ -78,8 +78,6 @@ def tail(design: Weights, v: int, q: float) -> float:
     The law is tilted until v is its mean, which keeps the relative precision; then its lattice is summed by a Fourier
     transform of length beyond 12 standard deviations on each side, and tilted back.
     """
-    import numpy as np
-
     if v <= 0:
         return 1.0
     if len(design.weights) == 1:

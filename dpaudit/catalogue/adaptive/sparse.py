@@ -11,9 +11,8 @@ from dpaudit.catalogue.adaptive.asked import Posed, Rules, interact, worst
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON
-from dpaudit.catalogue.sparse.common import BOTTOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.restarted import NO_CUT_OFF, NO_THRESHOLD_NOISE, RIGHT
-from dpaudit.catalogue.sparse.runs import Rule
+from dpaudit.catalogue.sparse.runs import BOTTOM, THRESHOLD, TOP, TOPS, Rule
 
 
 def _adaptive_sparse(

@@ -4,7 +4,7 @@ import math
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import CHEEMA, HAGHTALAB, SARKAR, in_room
+from dpaudit.catalogue.additive.single import CHEEMA, HAGHTALAB, SARKAR, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred
 from dpaudit.catalogue.promises import DMNS, EPSILON, at_least_one, pure_if_added_or_removed, pure_if_replaced

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
-from dpaudit.catalogue.additive.shared import in_room
+from dpaudit.catalogue.additive.single import in_room
 from dpaudit.catalogue.entry import Code, Harmless, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, also, at_least_one, doubled, pure, unbounded

@@ -9,7 +9,7 @@ from functools import partial
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import CHEEMA, SENSITIVITY, in_room
+from dpaudit.catalogue.additive.single import CHEEMA, SENSITIVITY, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, also, approximate, pure, unbounded

@@ -10,7 +10,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.normal import DELTA, SMALL_EPSILON, classic_sigma
-from dpaudit.catalogue.additive.shared import CS208, in_room
+from dpaudit.catalogue.additive.single import CS208, in_room
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, normal_each
 from dpaudit.catalogue.promises import EPSILON, approximate, unbounded

@@ -2,17 +2,34 @@
 
 import functools
 import math
+from functools import partial
 
 import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, HAGHTALAB, SARKAR, in_room
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
-from dpaudit.catalogue.promises import DMNS, doubled, unbounded
+from dpaudit.catalogue.promises import DMNS, EPSILON, doubled, pure, unbounded
 from dpaudit.losses.laplace import centred_loss, clamped_loss
+
+HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
+CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
+
+SENSITIVITY = Parameter(
+    "sensitivity", 1.0, "units of the answer", "how far one person moves the answer", validate.positive
+)
+
+in_room = partial(
+    Entry,
+    module="dpaudit.catalogue.additive",
+    neighbours="answers at most `sensitivity` apart",
+    parameters=(EPSILON, SENSITIVITY),
+    promise=pure,
+    default_pair=(10, 9),
+)
+
 
 SEEDS = 64  # of the generator that has too few of them
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, in_room
+from dpaudit.catalogue.additive.single import BASSI, CHEEMA, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, laplace, one_draw
 from dpaudit.catalogue.promises import DMNS, EPSILON, at_least_one, pure_if_added_or_removed

@@ -7,10 +7,9 @@ from dpaudit.arrays import Masked
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE
-from dpaudit.catalogue.sparse.runs import Answers, bits, compared_values
+from dpaudit.catalogue.sparse.runs import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS, Answers, bits, compared_values
 from dpaudit.claims import PureDP
 from dpaudit.losses.discrete import log_ratios
 from dpaudit.losses.one_threshold import one_threshold_laws

@@ -1,9 +1,8 @@
 """Selection: the best of several candidates."""
 
 from dpaudit.catalogue.selection.extremes import report_noisy_max_exponential, report_noisy_max_gumbel
-from dpaudit.catalogue.selection.flips import permute_and_flip
 from dpaudit.catalogue.selection.hypotheses import exponential_mechanism_learning
-from dpaudit.catalogue.selection.noisy_max import report_noisy_max
+from dpaudit.catalogue.selection.noisy_max import permute_and_flip, report_noisy_max
 from dpaudit.catalogue.selection.races import report_noisy_max_general
 from dpaudit.catalogue.selection.utilities import exponential_mechanism, most_common, private_median
 

@@ -8,9 +8,8 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON
-from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, THRESHOLD, TOP, in_room
 from dpaudit.catalogue.sparse.losses import by_rule
-from dpaudit.catalogue.sparse.runs import Answers, Rule
+from dpaudit.catalogue.sparse.runs import BASSI, BOTTOM, THRESHOLD, TOP, Answers, Rule, in_room
 from dpaudit.losses.released import announced_threshold_loss
 
 RIGHT = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon))

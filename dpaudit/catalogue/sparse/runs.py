@@ -1,4 +1,4 @@
-"""Many runs of the sparse vector family at once, answer by answer: runs that have halted cost nothing more."""
+"""What all entries of the sparse vector technique share, and many runs of it at once: halted ones cost nothing more."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,9 +8,32 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit import validate
 from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.catalogue.entry import Entry, Parameter
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.sparse.common import BOTTOM, TOP
+from dpaudit.catalogue.promises import EPSILON, at_least_one, pure
+
+TOP, BOTTOM = 1, 0
+
+BASSI = "Bassi 2019, notes 001"
+BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
+LYU = "Lyu, Su & Li 2017, Understanding the sparse vector technique for differential privacy"
+NEIGHBOURS = "vectors of answers that each move by at most 1, in any direction"
+
+THRESHOLD = Parameter("threshold", 0.0, "units of the answers", "what the answers are compared with", validate.real)
+TOPS = Parameter("c", 2, "answers", "the tops after which a run halts", at_least_one)
+
+in_room = partial(
+    Entry,
+    module="dpaudit.catalogue.sparse",
+    neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
+    parameters=(EPSILON, THRESHOLD, TOPS),
+    promise=pure,
+    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
+)
+
 
 Answers = list[float]
 Scales = tuple[float, float]

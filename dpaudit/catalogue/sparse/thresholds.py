@@ -8,10 +8,9 @@ from dpaudit import validate
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, at_least_one
-from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, LYU, TOP, in_room
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.restarted import RIGHT
-from dpaudit.catalogue.sparse.runs import Answers, Rule, bits, one_run
+from dpaudit.catalogue.sparse.runs import BASSI, BOTTOM, LYU, TOP, Answers, Rule, bits, in_room, one_run
 from dpaudit.errors import InvalidSpec
 
 

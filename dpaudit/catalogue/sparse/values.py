@@ -8,9 +8,8 @@ import numpy as np
 from dpaudit.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.sparse.common import in_room
 from dpaudit.catalogue.sparse.losses import tops_loss, unbounded_where_moved
-from dpaudit.catalogue.sparse.runs import Answers, Rule, Seen, comparisons, released, up_to_the_halt
+from dpaudit.catalogue.sparse.runs import Answers, Rule, Seen, comparisons, in_room, released, up_to_the_halt
 from dpaudit.losses.one_threshold import one_threshold_loss
 from dpaudit.losses.released import exact_gap_ratio, gap_ratio, known_threshold_ratio
 

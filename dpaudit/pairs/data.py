@@ -15,6 +15,7 @@ from itertools import chain, product
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.pairs.tables import TABLE, contents, home_of, spelled_table, table_again
 
 LONGEST_NUMBER = 1_000  # bits of an integer; Python refuses to write much longer ones
 LARGEST_RECORDED_VALUE = 2_000  # characters; a larger dataset is recorded by digest alone
@@ -76,6 +77,10 @@ def _unshared(data: Any) -> Any:
         return {key: _unshared(value) for key, value in data.items()}
     if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
         return data.copy(order="C")
+    if home_of(data) == "numpy" and hasattr(data, "mask"):  # pickled, its bytes are not those of an array
+        return [f"{kind.__module__}.{kind.__name__}", data.data, data.mask]
+    with suppress(Exception):  # a frame of its own kind is hashed as it is pickled
+        return data if (told := contents(data)) is None else told
     return data
 
 
@@ -126,13 +131,35 @@ def plain_value(data: Any) -> Any:
     """
     import numpy as np
 
+    with suppress(Exception):
+        if home_of(data) is not None and math.prod(data.shape) > LARGEST_RECORDED_VALUE:
+            return None
+        table = spelled_table(data)
+        data = data if table is None else table
     if isinstance(data, np.ndarray):
-        data = data.tolist() if data.size <= LARGEST_RECORDED_VALUE else None
+        data = data.tolist()
+    if type(data) is dict:
+        data = {key: plain_value(each) if home_of(each) == "numpy" else each for key, each in data.items()}
     if isinstance(data, np.generic):
         data = data.item()
     if not _is_plain(data):
         return None
     return _spelled(data) if len(repr(data)) <= LARGEST_RECORDED_VALUE else None
+
+
+def told(data: Any) -> str:
+    """What a small dataset prints, where that is its content and no address or part of it; else nothing.
+
+    >>> told({"b", "a"}), told(object())
+    ("{'a', 'b'}", '')
+    """
+    try:
+        if home_of(data) is not None or hasattr(data, "__len__") and len(data) > LARGEST_RECORDED_VALUE:
+            return ""
+        text = f"{{{', '.join(sorted(map(repr, data)))}}}" if isinstance(data, set | frozenset) and data else repr(data)
+    except Exception:  # of whoever wrote the class
+        return ""
+    return text if len(text) <= LARGEST_RECORDED_VALUE and " at 0x" not in text and "..." not in text else ""
 
 
 def _spelled(data: Any) -> Any:
@@ -166,9 +193,14 @@ def restored(value: Any, recorded: str) -> Any:
     import numpy as np
 
     doubles, whole = (partial(np.array, dtype=kind) for kind in (np.float64, np.int64))
-    makers = (lambda same: same, _tuples, tuple, np.array, doubles, whole, np.float64)
+    makers: tuple[Callable[[Any], Any], ...] = (lambda same: same, _tuples, tuple, np.array, doubles, whole, np.float64)
+    if isinstance(value, dict):
+        makers = (
+            table_again if value.keys() >= TABLE else lambda same: same,
+            lambda held: {k: np.array(v) for k, v in held.items()},
+        )
     for given, make in product((value, unspelled(value)), makers):
-        with suppress(TypeError, ValueError, OverflowError):
+        with suppress(Exception):  # of whichever library the data are
             made = make(given)
             if value is not None and digest(made) == recorded:
                 return made

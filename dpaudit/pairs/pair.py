@@ -10,7 +10,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
-from dpaudit.pairs.data import digest, plain_value, same
+from dpaudit.pairs.data import digest, plain_value, same, told
 from dpaudit.pairs.records import compared
 
 VALUES = {bool, int, float, str, bytes, type(None)}  # one record as it is, whatever it says
@@ -57,7 +57,7 @@ class AdjacentPair:
         return self.first, self.second
 
     def record(self) -> dict[str, Any]:
-        """The pair as results store it: digests always, values when small and plain."""
+        """The pair as results store it: digests always, values when small and plain, else what small ones print."""
         return {
             "name": self.name,
             "distance": self.distance,
@@ -91,7 +91,7 @@ class AdjacentPair:
 
         It is "answers" (none moves by more than the sensitivity), what was compared ("records", "rows", "entries"), or
         "any two" values, which is all that the local relation asks of two records. Where no relation is stated, it is
-        enough that records are added, removed or replaced.
+        enough that records are added, removed or replaced; where it takes more steps than stated, it is how many.
 
         >>> AdjacentPair([1, 1], [1]).adjacency()[None], AdjacentPair(10, 9).adjacency()[Relation.ADD_OR_REMOVE_ONE]
         ('records', None)
@@ -107,7 +107,8 @@ class AdjacentPair:
         }
         if {type(self.first), type(self.second)} <= VALUES:
             made[Relation.LOCAL] = "any two"
-        return {**made, None: made[Relation.ADD_OR_REMOVE_ONE] or made[Relation.REPLACE_ONE]}
+        apart = f"{found.gone} {found.how} leave and {found.come} come" if found else None
+        return {**made, None: made[Relation.ADD_OR_REMOVE_ONE] or made[Relation.REPLACE_ONE] or apart}
 
     def _check_answers(self, sensitivity: float) -> None:
         import numpy as np
@@ -130,7 +131,9 @@ class AdjacentPair:
 
 
 def _record(data: Any) -> dict[str, Any]:
-    return {"digest": digest(data), "value": plain_value(data)}
+    value = plain_value(data)
+    shown = told(data) if value is None else ""
+    return {"digest": digest(data), "value": value, **({"shown": shown} if shown else {})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ counts as, for one missing entry makes floats of a whole column of integers.
 from __future__ import annotations
 
 import math
-import sys
-from collections import Counter
+from array import array
+from collections import Counter, deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -17,6 +17,7 @@ from typing import Any
 
 from dpaudit.claims.relation import Relation
 from dpaudit.pairs.data import LONGEST_NUMBER, digest
+from dpaudit.pairs.tables import home_of
 
 PLAIN = (bool, float, str, bytes, type(None))
 Keys = list[Hashable]
@@ -78,7 +79,12 @@ def _keys_of(first: Any, second: Any) -> tuple[str, Keys, Keys] | None:
 
 
 def _is_collection(data: Any) -> bool:
-    return isinstance(data, list | tuple | set | frozenset) or type(data).__name__ == "ndarray" and data.ndim > 0
+    kinds: Any = (list, tuple, set, frozenset, deque, range, array)
+    return isinstance(data, kinds) or home_of(data) == "numpy" and data.ndim > 0
+
+
+def _is_frame(data: Any) -> bool:
+    return home_of(data) in ("pandas", "polars")
 
 
 # --- what stands for a record ---------------------------------------------------------------------------------------
@@ -96,10 +102,10 @@ def _is_plain(record: Any) -> bool:
 
 
 def _records(data: Any) -> Keys:
-    if type(data).__name__ != "ndarray":
+    if home_of(data) != "numpy":
         return _keys(data)
-    if data.dtype.kind not in "fiub" or data.dtype.itemsize > 8:
-        return _keys(data.tolist())  # of objects, texts and structures: padding is no content
+    if data.dtype.kind not in "fiub" or data.dtype.itemsize > 8 or hasattr(data, "mask"):
+        return _keys(data.tolist())  # of objects, texts and structures: padding is no content, nor what a mask hides
     import numpy as np
 
     flat = np.array(data, order="C").reshape(len(data), math.prod(data.shape[1:]))
@@ -109,16 +115,6 @@ def _records(data: Any) -> Keys:
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------
-
-
-def _is_frame(data: Any) -> bool:
-    """Whether this is a frame or series of pandas or polars; whoever made it has loaded them, or it is none."""
-    for name in ("pandas", "polars"):
-        module = sys.modules.get(name)
-        kinds = (getattr(module, "DataFrame", None), getattr(module, "Series", None))
-        if module is not None and isinstance(data, tuple(kind for kind in kinds if isinstance(kind, type))):
-            return True
-    return False
 
 
 def _rows(frame: Any, indexed: bool) -> Keys:

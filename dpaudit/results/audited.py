@@ -76,8 +76,9 @@ class Audited:
     of the spiked controls. `histogram` shows both output distributions where the witness looks, from search runs: it
     is to look at and never evidence. `trail` holds the counts of the witness after growing parts of the certifying
     runs, the last of them all; only the last is certified. `adjacency` says for each pair what shows that its datasets
-    count as neighbours (`AdjacentPair.adjacency`), or None: taken on trust. `unseen` entries of one output were not
-    looked at, and `unpaired` ones alone and never together with others: the most of any output that search held.
+    count as neighbours (`AdjacentPair.adjacency`), or how they differ where that is more than stated; None: taken on
+    trust. `unseen` entries of one output were not looked at, and `unpaired` ones alone and never together with others:
+    the most of any output that search held.
     `unread` names the parts in which outputs differ and that no event was looked for in; it is empty where none do.
     `endings` says how search runs ended where some gave no value; it is empty where all did. `milestones` are those of
     an audit with `max_time_s`: which numbers of certifying runs a deadline could have left, and at what part of the
@@ -164,7 +165,16 @@ class Audited:
     @property
     def on_trust(self) -> bool:
         """Whether nothing shows that the datasets of the witness count as neighbours."""
-        return not any(self.adjacency[self.witness.pair :][:1])
+        return self.further_apart != "" or not any(self.adjacency[self.witness.pair :][:1])
+
+    @property
+    def further_apart(self) -> str:
+        """How the datasets of the witness differ where that is more than stated: `2 rows leave and 0 come`; or nothing.
+
+        It is so only where the claim states no relation: under one the pair is refused.
+        """
+        shown = next(iter(self.adjacency[self.witness.pair :]), None) or ""
+        return shown if shown.endswith(" come") else ""
 
     @property
     def power_reached(self) -> bool | None:

@@ -9,6 +9,9 @@ import random
 import subprocess
 import sys
 import threading
+from array import array
+from collections import deque
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +21,8 @@ import pytest
 
 from dpaudit import AdjacentPair, InvalidSpec, Relation
 from dpaudit.pairs import SealedPair, digest
-from dpaudit.pairs.data import mark, private_copy
+from dpaudit.pairs.data import mark, private_copy, restored
+from dpaudit.results.wording.quoting import data_text
 from tests.cases import for_each
 
 ADD, REPLACE, SPECIAL, LOCAL = (
@@ -220,6 +224,14 @@ def test_columns_and_labels_of_a_frame_are_part_of_its_rows(monkeypatch: pytest.
     AdjacentPair(_Frame(ROWS), _Frame(ROWS[1:], index="bcde")).check(ADD)
 
 
+@dataclass(frozen=True)
+class Visit:
+    """A record as people write them."""
+
+    age: int
+    ward: str
+
+
 @for_each(
     ("first", "second", "relation", "shown"),
     [
@@ -239,7 +251,17 @@ def test_columns_and_labels_of_a_frame_are_part_of_its_rows(monkeypatch: pytest.
         ({"rows": [1, 2], "scale": 1.0}, {"rows": [1], "scale": 1.0}, ADD, None),
         ([1, 2], [2], None, "records"),
         ([1, 2], [1, 3], None, "records"),
-        ([1, 2, 3], [1], None, None),
+        ([1, 2, 3], [1], None, "2 records leave and 0 come"),
+        ([1, 2], [3, 4], None, "2 records leave and 2 come"),
+        ({"a": [1, 2, 3]}, {"a": [1]}, None, "2 rows leave and 0 come"),
+        (STRUCTURES.view(np.recarray), STRUCTURES[1:].view(np.recarray), ADD, "records"),
+        (np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0]), np.ma.masked_array([1.0, 5.0], [0, 1]), ADD, "records"),
+        (deque([1, 2]), deque([1]), ADD, "records"),
+        (range(3), range(2), ADD, "records"),
+        (range(4), range(2), ADD, InvalidSpec),
+        (array("d", [1.0, 2.0]), array("d", [1.0]), ADD, "records"),
+        ([Visit(1, "a"), Visit(2, "b")], [Visit(2, "b")], ADD, "records"),
+        ([Visit(1, "a"), Visit(2, "b")], [Visit(1, "b")], ADD, InvalidSpec),
         (10, 9, ADD, None),
         (10, 9, None, None),
         (0, "b", LOCAL, "any two"),
@@ -369,3 +391,43 @@ def test_pairs_differ_where_their_digests_do() -> None:
     for first, second in (([math.nan], [math.nan]), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ({1, 2}, {2, 1})):
         with pytest.raises(InvalidSpec, match="must differ"):
             AdjacentPair(first, second)
+
+
+def test_small_tables_are_recorded_by_rows_and_come_back() -> None:
+    """As JSON too: what is restored has the digest of the record, types, labels and categories included."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [3, 3, 4], "weight": [1.5, math.nan, 2.0], "ward": list("abc")})
+    tables = {
+        "pandas.DataFrame([(3, 1.5, 'a'), (3, float('nan'), 'b'), (4, 2.0, 'c')]": frame,
+        "index=[0, 2]": frame.drop(index=1),
+        "columns=['age', 'weight'], index=['a', 'b', 'c']": frame.set_index("ward"),
+        "pandas.Series([3, 3, 4], name='age')": frame["age"],
+        "columns=['age', 'weight', 'ward', 'day']": frame.assign(day=pandas.date_range("2020-01-01", periods=3)),
+        "(4, 2.0, 'c', None)": frame.assign(count=pandas.array([1, 2, None], dtype="Int64")),
+        "columns=['age', 'weight', 'ward', 'kind']": frame.assign(
+            kind=pandas.Categorical(list("aab"), categories=list("cba"))
+        ),
+        "pandas.DataFrame([], columns=['age', 'weight', 'ward'])": frame[:0],
+        "numpy.array([(1, 2.0), (2, float('nan')), (3, 4.0)], dtype=[('a', '|i1'), ('b', '<f8')])": np.array(
+            STRUCTURES, dtype=[("a", "i1"), ("b", "f8")]
+        ),
+        "{'a': [1, 2]}": {"a": np.array([1, 2])},
+    }
+    for words, table in tables.items():
+        stored = json.loads(json.dumps(AdjacentPair(table, 1).record()["first"], allow_nan=False))
+        assert words in data_text(stored, 400), words
+        again = restored(stored["value"], stored["digest"])
+        assert type(again) is type(table), words
+        assert digest(again) == digest(table) == digest(pickle.loads(pickle.dumps(table))), words
+    kept = frame.assign(kind=pandas.Categorical(list("aab")))
+    more = frame.assign(kind=pandas.Categorical(list("aab"), categories=list("abc")))
+    assert digest(kept) != digest(more)  # of which a mechanism counts the empty category
+    assert digest(frame) != digest(frame.astype({"age": "float64"}))
+    for printed, data in (
+        ("{'a', 'b'}", {"b", "a"}),
+        ("[Visit(age=3, ward='a')]", [Visit(3, "a")]),
+        (None, [object()]),
+    ):
+        stored = AdjacentPair(data, 1).record()["first"]
+        assert (stored["value"], stored.get("shown")) == (None, printed)
+        assert printed is None or data_text(stored) == printed

@@ -190,7 +190,11 @@ def test_the_data_given_stays_as_it_was() -> None:
         ("half_up_half_down", {"queries": 1}, "queries must be at least 2"),
         ("all_differ", {"queries": 2, "sensitivity": 0}, "sensitivity must be finite and above 0"),
         ("far_from_threshold", {"queries": 2, "far": -1}, "far must be finite and above 0"),
-        ("drop_one", {"data": 3}, "a pattern needs a list, a tuple or a numpy array of records, got int"),
+        (
+            "drop_one",
+            {"data": 3},
+            "a pattern needs the records of a list, tuple, numpy array, frame or dictionary of columns, got int",
+        ),
         ("drop_one", {"data": []}, "the pattern needs a dataset of at least 1 records, got 0"),
         ("drop_one", {"data": [1], "distance": 2}, "at least 2 records, got 1"),
         ("add_one", {"data": []}, "an empty dataset has no record to copy; give value"),

@@ -71,6 +71,15 @@ def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: P
             for false in ("it was checked", "as near as stated", "refuted: on datasets that count"):
                 assert false not in text, (suffix, false)
         assert "on trust" not in texts[0].replace("it is taken on trust that they are neighbours", ""), suffix
+    apart = "2 records leave and 0 come"
+    further = replace(older, adjacency=(apart,))
+    for suffix, length in {".md": 400, ".txt": 200, ".html": 1_000, ".xml": 2_000, ".sarif": None}.items():
+        text = report.write(further, tmp_path / f"further{suffix}").read_text(encoding="utf-8")
+        shown = re.sub(r"(?s)<head>.*?</head>|<svg.*?</svg>", "", text)[:length].lower()
+        assert f"adjacency taken on trust, though {apart}" in shown, suffix
+        assert "as near as stated" not in text, suffix
+    assert load(further.save(tmp_path / "further.json")).further_apart == apart
+    assert (further.further_apart, older.further_apart) == (apart, "")
     first = {**made.spec["pairs"][0], "distance": 2}
     apart = page_one(replace(trusted, spec={**made.spec, "pairs": [first]}))[0].lines
     assert any(line.startswith("The claim is refuted if the datasets are several steps apart, as") for line in apart)

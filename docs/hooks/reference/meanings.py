@@ -87,6 +87,7 @@ RESULT: Meanings = {
         "parameters": "its keywords",
     },
     "StoredData": {
+        "shown": "what a small dataset prints that has no plain value",
         "value": "null where the dataset is large or not plain",
         "digest": "of its content",
     },

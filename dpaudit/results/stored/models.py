@@ -29,7 +29,9 @@ Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 OpenProbability = Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
 Lower = NotNegative | Literal["inf"]
 Edge = float | Literal["inf", "-inf"]
-Adjacency = Literal["records", "rows", "entries", "answers", "any two"]
+Adjacency = Annotated[
+    str, msgspec.Meta(pattern=r"^(records|rows|entries|answers|any two|\d+ (records|rows|entries) leave and \d+ come)$")
+]
 RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local"]
 PROVENANCE = (  # keys of what may differ between equal audits, in their order; none of them must be there
     ("version python numpy scipy joblib statsmodels scikit-learn platform started", str),
@@ -128,10 +130,11 @@ class StoredMechanism(Stored):
 
 
 class StoredData(Stored):
-    """A dataset: its digest, and its value when small and plain (otherwise null)."""
+    """A dataset: its digest, its value when small and plain (otherwise null), and what it prints where it has none."""
 
     digest: str
     value: Any
+    shown: str | UnsetType = UNSET
 
 
 class StoredPair(Stored):

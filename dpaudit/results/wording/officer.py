@@ -26,13 +26,13 @@ from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import (
     NOT_PRIVATE,
-    ON_TRUST,
     certified,
     claimed,
     confidence,
     delta_text,
     limits,
     record_lines,
+    trusted,
     unseen,
 )
 from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line, expected_text
@@ -105,7 +105,7 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
             f"{', nor of what such entries show together' if result.unpaired else ''}."
         )
     if result.on_trust:
-        lines.insert(0, f"{ON_TRUST.capitalize()}: nothing here shows that the datasets {near}.")
+        lines.insert(0, f"{trusted(result).capitalize()}: nothing here shows that the datasets {near}.")
     return tuple(lines)
 
 
@@ -271,7 +271,7 @@ UNITS: Mapping[str, tuple[str, ...]] = {
         "Nobody who collects the records is trusted with them (the local model).",
     ),
 }
-NO_UNIT = "The claim states no relation, so neighbours are the two datasets of each pair that was run."
+NO_UNIT = "The claim states no relation: which datasets count as neighbours is not known here."
 WHOSE = "Where one person has several entries, the promise for one entry does not cover that person."
 WHOSE_RECORD = "Where a person hands over several records, the promise for one record does not cover them all."
 

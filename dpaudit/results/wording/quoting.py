@@ -8,6 +8,8 @@ import math
 import re
 from typing import Any
 
+from dpaudit.pairs.tables import TABLE
+
 LONGEST_NAME = 80  # characters of a user's text that a sentence quotes
 LONGEST_DATA = 200
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four: full width
@@ -45,11 +47,12 @@ def data_text(stored: dict[str, Any], longest: int = LONGEST_DATA) -> str:
     "['a'] * 3 + ['b']"
     """
     value = plain_text(stored["value"])
-    text = None if value is None else literal(value)
-    if text is None or len(text) > longest:
-        size = f"{len(value):,} entries, " if isinstance(value, list | dict | str) else ""
-        return f"not shown here ({size}digest {clean(stored['digest'])})"
-    return clean(text, longest)
+    text = stored.get("shown") if value is None else literal(value)
+    table = isinstance(value, dict) and value.keys() >= TABLE
+    if text is not None and (table or len(text) <= longest):
+        return clean(text, longest)  # of a long table the first rows and the names of its columns
+    size = f"{len(value):,} entries, " if isinstance(value, list | dict | str) else ""
+    return f"not shown here ({size}digest {clean(stored['digest'])})"
 
 
 def plain_text(value: Any) -> Any:
@@ -69,7 +72,22 @@ class _NotFinite(float):
 
 
 def literal(value: Any) -> str:
-    """Python's notation, equal neighbours of a list written as a product when that is shorter."""
+    """Python's notation, of a table too, equal neighbours of a list written as a product when that is shorter.
+
+    >>> literal({"table": "pandas.Series", "columns": ["age"], "types": ["int64"], "rows": [[3], [3], [4]]})
+    "pandas.Series([3, 3, 4], name='age')"
+    """
+    if isinstance(value, dict) and value.keys() >= TABLE:
+        names, rows, alone = value["columns"], value["rows"], value["table"].endswith("Series")
+        told = {
+            "numpy.array": f"dtype={list(zip(names, value['types'], strict=True))}",
+            "polars.DataFrame": f"schema={names}, orient='row'",
+            "pandas.DataFrame": f"columns={names}",
+        }.get(value["table"], f"name={names[0]!r}")
+        if alone and value["table"].startswith("polars"):
+            return f"polars.Series({names[0]!r}, {literal([row[0] for row in rows])})"
+        index = f", index={literal(value['index'])}" if "index" in value else ""
+        return f"{value['table']}({literal([row[0] if alone else tuple(row) for row in rows])}, {told}{index})"
     text = repr(value)
     if not isinstance(value, list) or len(value) < 3:
         return text

@@ -51,8 +51,9 @@ def python_form(result: Audited) -> tuple[str, ...]:
     options += [f"{key}={spec[key]!r}" for key, usual in USUAL.items() if spec[key] != usual]
     if spec["certifier"] != suited(claim_from_dict(spec["claim"]), spec["stopping"]).name:
         options.append(f"certifier={spec['certifier']!r}")
+    tables = {name for name in ("numpy", "pandas", "polars") if f"{name}." in given}
     lines = (
-        "import dpaudit",
+        *(f"import {name}" for name in ("dpaudit", *sorted(tables))),
         *head,
         "dpaudit.audit(",
         f"    {mechanism},",

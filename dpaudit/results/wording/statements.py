@@ -125,9 +125,14 @@ def record_lines(result: Audited) -> tuple[str, ...]:
 def statement(result: Audited, *, digits: int = 3) -> str:
     """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
     told = confidence_text(confidence(result))
-    trust = f"; {ON_TRUST}" if result.on_trust else ""
+    trust = f"; {trusted(result)}" if result.on_trust else ""
     left = f"; {unseen(result)}" if unseen(result) else ""
     return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}{left}"
+
+
+def trusted(result: Audited) -> str:
+    """That adjacency is taken on trust, and what speaks against it: `..., though 2 rows leave and 0 come`."""
+    return f"{ON_TRUST}, though {result.further_apart}" if result.further_apart else ON_TRUST
 
 
 def unseen(result: Audited) -> str:

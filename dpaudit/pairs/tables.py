@@ -1,0 +1,143 @@
+"""Frames, series and structured arrays of other libraries as plain values, and back; none of them is imported here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+HOMES = {"numpy": ("ndarray",), "pandas": ("DataFrame", "Series", "Index"), "polars": ("DataFrame", "Series")}
+TABLE = {"table", "columns", "types", "rows"}  # the keys of a table as plain values; with an index, that too
+PLAIN = (bool, int, float, str, type(None))
+
+
+def home_of(data: Any) -> str | None:
+    """The library whose array, frame or series this is; whoever made it has loaded that, or it is none.
+
+    >>> import numpy as np
+    >>> home_of(np.zeros(2)), home_of([0.0])
+    ('numpy', None)
+    """
+    for name, kinds in HOMES.items():
+        held = [getattr(sys.modules.get(name), kind, None) for kind in kinds]
+        if isinstance(data, tuple(kind for kind in held if isinstance(kind, type))):
+            return name
+    return None
+
+
+def contents(data: Any) -> Any:
+    """All that a mechanism sees of a frame or series, for a digest: names, types, labels and the values by column.
+
+    None for anything else, an array too.
+    """
+    home = home_of(data)
+    if home not in ("pandas", "polars"):
+        return None
+    columns = _columns(data)
+    labels = [_values(data.index.get_level_values(j)) for j in range(data.index.nlevels)] if _labelled(data) else []
+    return [
+        f"{home}.{type(data).__name__}",
+        _names(data),
+        list(map(_type, columns)),
+        labels,
+        list(map(_values, columns)),
+    ]
+
+
+def spelled_table(data: Any) -> dict[str, Any] | None:
+    """A frame, series or structured array as a dictionary of plain values; what is neither is None.
+
+    >>> import numpy as np
+    >>> spelled_table(np.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")]))["rows"]
+    [[1, 2.5]]
+    """
+    home = home_of(data)
+    if home == "numpy":
+        if not data.dtype.names or data.ndim != 1:
+            return None
+        types = [data.dtype[name].str for name in data.dtype.names]
+        made = {"table": "numpy.array", "columns": list(data.dtype.names), "types": types}
+        return {**made, "rows": [list(map(_cell, row)) for row in data.tolist()]}
+    if home is None or isinstance(data, _class("pandas", "Index")):
+        return None
+    columns = _columns(data)
+    rows = [list(map(_cell, row)) for row in zip(*(_listed(column) for column in columns), strict=True)]
+    table = f"{home}.{type(data).__name__}"
+    found = {"table": table, "columns": _names(data), "types": list(map(_type, columns)), "rows": rows}
+    return {**found, "index": list(map(_cell, data.index))} if _labelled(data) else found
+
+
+def table_again(value: dict[str, Any]) -> Any:
+    """The frame, series or array of a spelled table; raises whatever its library raises where there is none such."""
+    home, _, kind = value["table"].partition(".")
+    library: Any = __import__(home)
+    names, types, rows = value["columns"], value["types"], value["rows"]
+    if home == "numpy":
+        return library.array(list(map(tuple, rows)), dtype=list(zip(names, types, strict=True)))
+    columns = [[row[j] for row in rows] for j in range(len(types))]
+    if home == "polars":
+        made = [
+            library.Series(*each, dtype=getattr(library, of)) for *each, of in zip(names, columns, types, strict=True)
+        ]
+        return library.DataFrame(made) if kind == "DataFrame" else made[0]
+    index = value.get("index")
+    series = [
+        library.Series(each, index=index).astype(_dtype(library, of)) for each, of in zip(columns, types, strict=True)
+    ]
+    if kind == "Series":
+        return series[0].rename(names[0])
+    frame = library.concat(series, axis=1) if series else library.DataFrame(index=index)
+    frame.columns = names
+    return frame
+
+
+def _class(home: str, kind: str) -> Any:
+    return getattr(sys.modules.get(home), kind, ())
+
+
+def _columns(data: Any) -> list[Any]:
+    if not hasattr(data, "columns"):
+        return [data]
+    return [data.iloc[:, j] for j in range(data.shape[1])] if hasattr(data, "iloc") else data.get_columns()
+
+
+def _names(data: Any) -> list[Any]:
+    return list(data.columns) if hasattr(data, "columns") else [getattr(data, "name", None)]
+
+
+def _type(column: Any) -> Any:
+    """The type of a column by its name; of categories, which a mechanism sees too, with them."""
+    kind = column.dtype
+    if hasattr(kind, "categories") and hasattr(kind, "ordered"):
+        return ["category", list(kind.categories), bool(kind.ordered)]
+    return str(kind)
+
+
+def _dtype(pandas: Any, kind: Any) -> Any:
+    return kind if isinstance(kind, str) else pandas.CategoricalDtype(*kind[1:])
+
+
+def _labelled(data: Any) -> bool:
+    """Whether the rows have labels that are more than their places."""
+    index: Any = getattr(data, "index", None)
+    return hasattr(index, "nlevels") and list(index) != list(range(len(index)))
+
+
+def _listed(column: Any) -> list[Any]:
+    return list(column.to_list())
+
+
+def _values(column: Any) -> Any:
+    kind = getattr(column.dtype, "kind", "")  # of numpy's own types, whose bytes are hashed quickly
+    return (
+        column.to_numpy()
+        if kind and kind in "biufmM" and type(column.dtype).__module__.startswith("numpy")
+        else _listed(column)
+    )
+
+
+def _cell(value: Any) -> Any:
+    """A value as JSON and people know it: a missing one is None, a date and the like its text."""
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    value = value.item() if hasattr(value, "item") else value
+    return value if type(value) in PLAIN else str(value)

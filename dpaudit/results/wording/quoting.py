@@ -8,10 +8,9 @@ import math
 import re
 from typing import Any
 
-from dpaudit.pairs.tables import TABLE
-
 LONGEST_NAME = 80  # characters of a user's text that a sentence quotes
 LONGEST_DATA = 200
+TABLE = {"table", "columns", "types", "rows"}  # keys of a table as `dpaudit.pairs.tables` spells it
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four: full width
 INNER = re.compile(r"(;\s*)(?=[=+@\-\uff1d\uff0b\uff0d\uff20])")  # where a semicolon parts cells
 

@@ -78,11 +78,13 @@ FORMATS = {
         Format("csv", "csv_", "results.csv"),
         Format("txt", "text", "report.txt", single=True),
         Format("summary", "summary", "summary.md"),
+        Format("badge", "badge", "badge.svg"),
     )
 }
 SUFFIXES: dict[str, Format] = {}
 for _made in FORMATS.values():
     SUFFIXES.setdefault(Path(_made.file).suffix, _made)  # of two formats with one suffix the first
+del SUFFIXES[".svg"]  # a figure, elsewhere
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:

@@ -42,15 +42,15 @@ ORDER = (REFUTED, MISSED, MISSED_BITS, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCE
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A suite in at most 60 lines, whatever its size."""
-    ranked = sorted(suite.entries, key=lambda entry: ORDER.index(_what(entry)))
+    ranked = sorted(suite.entries, key=lambda entry: ORDER.index(kind_of(entry)))
     blocks = [[f"## {escape(suite_headline(suite))}"]]
-    witnesses = [entry.result for entry in ranked if _what(entry) == REFUTED and entry.result is not None]
+    witnesses = [entry.result for entry in ranked if kind_of(entry) == REFUTED and entry.result is not None]
     if witnesses:
         blocks.append([line for result in witnesses[:MOST_WITNESSES] for line in _witness(result)])
     if ranked:
         blocks.append(table(HEADER, map(_row, ranked[:MOST_ROWS])))
     if len(ranked) > MOST_ROWS:
-        more = Counter(map(_what, ranked[MOST_ROWS:]))
+        more = Counter(map(kind_of, ranked[MOST_ROWS:]))
         told = "; ".join(f"{count:,} {what}" for what, count in more.items())
         blocks.append([escape(f"and {counted(len(ranked) - MOST_ROWS, 'more audit')}: {told}")])
     advice = {each.rule: None for each in reported(suite) if each.accepted is None and each.rule.level != NOTE}
@@ -66,7 +66,8 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     return page(*blocks)
 
 
-def _what(entry: SuiteEntry) -> str:
+def kind_of(entry: SuiteEntry) -> str:
+    """What an entry is, of `ORDER`."""
     result = entry.result
     if result is None:
         return NO_VERDICT
@@ -84,7 +85,7 @@ def _what(entry: SuiteEntry) -> str:
 
 
 def _row(entry: SuiteEntry) -> tuple[str, ...]:
-    what = _what(entry)
+    what = kind_of(entry)
     if entry.result is not None and entry.result.representation_refuted:
         what += f": {said(entry.result)[0]}" if what in (BITS, KNOWN_BITS) else "; by bits too"
     if entry.covered and entry.accepted is not None:

@@ -197,8 +197,8 @@ def test_a_suite_is_one_record_a_result_and_a_file_for_each_format(tmp_path: Pat
     paths = report.write_suite(example.suite(), tmp_path / "new" / "folder", formats)
     names = [path.name for path in paths]
     records = ["noisy-count-6abe893a.json", "noisy-count-whole-noise-cb68c558.json"]
-    whole = ["suite.json", "report.md", "junit.xml", "dpaudit.sarif", "results.csv", "report.txt", "summary.md"]
-    assert names == [*records, *whole]
+    files = ("suite.json", "report.md", "junit.xml", "dpaudit.sarif", "results.csv", "report.txt", "summary.md")
+    assert names == [*records, *files, "badge.svg"]
     assert sorted(os.listdir(tmp_path / "new" / "folder")) == sorted(names)
     assert load(paths[0]) == example.result()
     assert load_suite(paths[2]) == example.suite()

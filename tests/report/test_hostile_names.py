@@ -17,7 +17,7 @@ import pytest
 import xmlschema
 from markdown_it import MarkdownIt
 
-from dpaudit.report import FORMATS, csv_, html, json_, junit, markdown, sarif, summary, text
+from dpaudit.report import FORMATS, badge, csv_, html, json_, junit, markdown, sarif, summary, text
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.wording.quoting import FORMULA, clean
 from tests.report import hostile
@@ -57,7 +57,7 @@ def test_there_are_three_hundred_different_names() -> None:
 
 
 def test_every_format_is_tried_here() -> None:
-    tried = {csv_, html, json_, junit, markdown, sarif, summary, text}
+    tried = {csv_, html, json_, junit, markdown, sarif, summary, text, badge}  # the last in test_badge.py
     untried = [each.name for each in FORMATS.values() if each.load() not in tried]
     assert not untried, f"read hostile names back from {', '.join(untried)} here, by a parser of the format's own"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import recipe
 import shown
+import worked
 from mkdocs.structure.files import File, Files
 from reference import PAGES
 
@@ -27,6 +28,7 @@ def on_files(files: Files, config: Any) -> Files:
     for path, make in PAGES.items():
         files.append(File.generated(config, path, content=make()))
     files.append(File.generated(config, COLOURS, content=shown.colours()))
+    files.append(File.generated(config, "notebook.md", content=worked.page()))
     return files
 
 

@@ -17,11 +17,11 @@ from dpaudit.report import html, json_
 from dpaudit.report.html.pages import OVERVIEW, tone
 from dpaudit.results.files import write_text
 from dpaudit.results.strict_json import text_of
-from dpaudit.results.suite import SuiteResult
+from dpaudit.results.suite import SuiteResult, joint_confidence
 from dpaudit.results.wording.numerals import confidence_text, counted
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text, visible
 from dpaudit.results.wording.statements import NOT_PRIVATE, certified_bound, limits, promised, said, stamp
-from dpaudit.results.wording.suites import joint_confidence, suite_line
+from dpaudit.results.wording.suites import suite_line
 from dpaudit.results.wording.tables import Table
 from dpaudit.version import __version__
 

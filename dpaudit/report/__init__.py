@@ -110,12 +110,11 @@ def formats_of(names: Iterable[str]) -> tuple[Format, ...]:
 
 def render(report: AuditResult | SuiteResult, made: Format) -> str:
     """The whole text of a result or a suite in one format, with no other file beside it."""
-    from dpaudit.report.single import alone
     from dpaudit.results.suite import SuiteResult
 
     if made.single and not isinstance(report, SuiteResult):
         return made.load().render_result(report)
-    return made.load().render_suite(report if isinstance(report, SuiteResult) else alone(report))
+    return made.load().render_suite(report if isinstance(report, SuiteResult) else SuiteResult.of([report]))
 
 
 def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Path:

@@ -14,7 +14,6 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.report.csv_ import COLUMNS, REALS, row
-from dpaudit.report.single import alone
 from dpaudit.results.bounds import Bounds, BracketVerdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
@@ -26,7 +25,7 @@ from dpaudit.results.wording.tables import audits_table
 from dpaudit.scores.estimate import Estimate
 from dpaudit.scores.result import ScoresResult
 
-FIRST = ("verdict", "cause", "claim", "witness", "evidence")  # sections that stand before the picture
+FIRST = ("verdict", "cause", "diagnosis", "claim", "witness", "evidence")  # sections that stand before the picture
 MOST_ROWS = 60  # of a table in a notebook
 TONES = {BracketVerdict.REFUTED: "refuted", BracketVerdict.PROVED: "kept"}
 
@@ -98,7 +97,7 @@ def _audit(result: AuditResult) -> Display:
         more = [each for each in sections(result) if each.title not in FIRST]
         return View(first, drawings(result), (*more, Section("not shown", limits(result))), tone=tone(result))
 
-    return Display(headline(result), shown, partial(_rows, alone(result)), tuple(COLUMNS), REALS)
+    return Display(headline(result), shown, partial(_rows, SuiteResult.of([result])), tuple(COLUMNS), REALS)
 
 
 @parts.register

@@ -7,15 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.suites import joint_confidence
-
-
-def alone(result: AuditResult) -> SuiteResult:
-    """The suite of one result, of which no violation was known beforehand."""
-    entry = SuiteEntry(result.name, Verdict.NOT_REFUTED, result, exit_code=result.exit_code)
-    return SuiteResult((entry,), result.spec["confidence"])
+from dpaudit.results.suite import Acceptance, Reviewed, SuiteResult, joint_confidence
 
 
 def together(parts: Sequence[AuditResult | SuiteResult]) -> SuiteResult:
@@ -36,7 +28,7 @@ def together(parts: Sequence[AuditResult | SuiteResult]) -> SuiteResult:
             gathered.append(part if whole else SuiteResult(fresh, part.confidence, part.reviewed))
         elif _run_of(part) not in known:  # neither the same file again, nor the record of an audit of a suite
             known.add(_run_of(part))
-            gathered.append(alone(part))
+            gathered.append(SuiteResult.of([part]))
     entries = tuple(entry for suite in gathered for entry in suite.entries)
     reviewed = _reviewed(each for suite in gathered for each in suite.reviewed)
     for suite in gathered:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 
-from dpaudit.certify.certificate import holm
+from dpaudit.certify.certificate import error_probability, holm
 from dpaudit.results.display import Displayed
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
@@ -94,6 +97,13 @@ class SuiteResult(Displayed):
     confidence: float
     reviewed: tuple[Reviewed, ...] = ()
 
+    @classmethod
+    def of(cls, results: Iterable[AuditResult]) -> SuiteResult:
+        """Results as one suite, of which no violation was known beforehand: what they say together, as one report."""
+        held = tuple(results)
+        entries = tuple(SuiteEntry(each.name, Verdict.NOT_REFUTED, each, exit_code=each.exit_code) for each in held)
+        return cls(entries, joint_confidence(held))
+
     @property
     def results(self) -> tuple[AuditResult, ...]:
         """The results of the audits that finished."""
@@ -114,3 +124,13 @@ class SuiteResult(Displayed):
         # an audit without a result still counts among the m: its p-value is 1
         adjusted = holm([1.0 if entry.result is None else entry.result.certificate.p_value for entry in self.entries])
         return tuple(None if entry.result is None else p for entry, p in zip(self.entries, adjusted, strict=True))
+
+
+def joint_confidence(results: Sequence[AuditResult]) -> float:
+    """The confidence of several results together: their error probabilities add up.
+
+    Where they add up to 1 or more, nothing is left to be said of all together, and the confidence is 0.
+    """
+    spent = math.fsum(error_probability(result.spec["confidence"]) for result in results)
+    whole = float(f"{spent:.12g}")  # a sum of equal parts is the number that was divided
+    return max(float(1 - Decimal(repr(whole))), 0.0)

@@ -192,7 +192,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
 
     schema: Literal["dpaudit.audit/1"]
     environment: Annotated[EnvironmentTable | None, Meta(description="where `dpaudit observe` runs it")] = None
-    suite: SuiteTable | None = None
+    suite: Annotated[SuiteTable | None, Meta(description="what only people know of all audits of the file")] = None
     audit: list[AuditTable] = []
     sweep: Annotated[
         SweepTable | list[SweepTable], Meta(description="in a file of its own; `dpaudit sweep` runs it")

@@ -77,6 +77,16 @@ def _build(folder: Path) -> None:
                 del sys.modules[name]
 
 
+def test_the_notebook_was_run_and_shows_what_its_words_say(site: Path) -> None:
+    """Its cells run when the site is built, one after the other; where one of them raises, there is no site."""
+    shown = (site / "notebook.html").read_text(encoding="utf-8")
+    assert re.findall(r'class="dpaudit-shown (\w+)"', shown) == ["refuted", "kept", "none"]
+    table = shown[shown.rindex("<thead>") :]
+    assert re.findall(r"<td>(REFUTED|not refuted)</td>", table) == ["REFUTED", *["not refuted"] * 3]
+    assert "claimed 1" in shown
+    assert (site / "notebook.ipynb").is_file()
+
+
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Seen]:
     """Every page of the site, read."""

@@ -22,7 +22,7 @@ from dpaudit.events.cells import Binning
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.scores import LogRatio, Term
 from dpaudit.report import csv_, json_, junit, sarif, summary
-from dpaudit.report.single import alone, together
+from dpaudit.report.single import together
 from dpaudit.results.audited import Finding
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.stored import load, load_suite
@@ -172,7 +172,7 @@ def test_no_two_test_cases_have_one_name_in_one_class() -> None:
 @pytest.mark.parametrize("spent", [math.inf, 1e300, math.nan])
 def test_a_time_that_is_none_is_zero(spent: float) -> None:
     made = replace(example.kept(), provenance={"wall_s": spent})
-    (case,) = _cases(alone(made))
+    (case,) = _cases(SuiteResult.of([made]))
     assert case.get("time") == "0.000"
 
 
@@ -373,7 +373,7 @@ def test_no_cell_is_computed_where_a_semicolon_parts_them_either(text: str, show
 
 def test_every_column_is_explained() -> None:
     assert all(csv_.COLUMNS.values())
-    (row,) = _rows(csv_.render_suite(alone(example.result())))
+    (row,) = _rows(csv_.render_suite(SuiteResult.of([example.result()])))
     assert list(row) == list(csv_.COLUMNS)
 
 
@@ -432,9 +432,9 @@ def test_a_refutation_shows_its_counts_and_how_to_repeat_it() -> None:
 
 
 def test_a_result_alone_is_a_suite_that_expects_no_refutation() -> None:
-    assert alone(example.result()).exit_code == 1
-    assert alone(example.kept()).exit_code == 0
-    assert alone(WEAK).exit_code == 4
+    assert SuiteResult.of([example.result()]).exit_code == 1
+    assert SuiteResult.of([example.kept()]).exit_code == 0
+    assert SuiteResult.of([WEAK]).exit_code == 4
 
 
 def test_results_together_share_the_error_probability_of_all() -> None:
@@ -453,7 +453,7 @@ def test_a_suite_that_is_given_twice_counts_once() -> None:
     suite = example.reviewed_suite()
     assert together([suite, suite]) == suite
     assert together([example.result(), suite, suite, *suite.results]) == suite
-    both = together([suite, alone(replace(example.kept(), spec={**example.kept().spec, "seed": 1})), suite])
+    both = together([suite, SuiteResult.of([replace(example.kept(), spec={**example.kept().spec, "seed": 1})]), suite])
     assert (len(both.entries), both.confidence) == (5, 0.996)
 
 
@@ -463,7 +463,7 @@ def test_a_learned_score_which_holds_arrays_is_compared_too(tmp_path: Path) -> N
     stored = {"feature": score.to_dict(), "intervals": [[0.25, "inf"]], "tokens": []}
     made = replace(example.result().witness, event=event_from_dict(stored))
     path = replace(example.result(), witness=made).save(tmp_path / "a.json")
-    suite = together([load(path), load(path), alone(load(path))])
+    suite = together([load(path), load(path), SuiteResult.of([load(path)])])
     assert len(suite.entries) == 1
 
 

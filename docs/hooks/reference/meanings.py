@@ -128,6 +128,8 @@ RESULT: Meanings = {
         "interruptions": "how often the audit was stopped and resumed",
         "digest": "the SHA-256 of all else in the file: what was changed by mistake is noticed",
         "command": "the command that repeats it",
+        "record": "what only people know: owner, source of the claim, unit of privacy, releases, data, reviewer",
+        "excerpt": "of the source of the mechanism",
         "source": "the spec file",
         "file": "of the mechanism",
         "wall_s": "seconds that passed",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from decimal import Decimal
 
 from dpaudit.certify.certificate import error_probability
-from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cause import cause
@@ -74,16 +71,6 @@ def suite_question(suite: SuiteResult) -> tuple[str, ...]:
         f"Where every claim holds, the whole suite refutes one of them with probability at most {error}.",
         "Each audit's verdict and bound follow from its own part; the Holm-adjusted p-value stands beside them.",
     )
-
-
-def joint_confidence(results: Sequence[AuditResult]) -> float:
-    """The confidence of several results together: their error probabilities add up.
-
-    Where they add up to 1 or more, nothing is left to be said of all together, and the confidence is 0.
-    """
-    spent = math.fsum(error_probability(result.spec["confidence"]) for result in results)
-    whole = float(f"{spent:.12g}")  # a sum of equal parts is the number that was divided
-    return max(float(1 - Decimal(repr(whole))), 0.0)
 
 
 def until_text(acceptance: Acceptance) -> str:

@@ -1,19 +1,12 @@
 """A lower bound on a Rényi divergence from several bins at once, valid at every number of runs.
 
-The bins are frozen in order of falling ratio p/q, and what is certified are the first j of them together, T_j: with
-k bins there are k - 1 such events (the last bin, and what no bin holds, are the rest). A lower Clopper-Pearson limit
-A_j of P(T_j) and an upper one B_j of Q(T_j), alpha divided equally over the 2 (k - 1) limits, hold together with
-probability 1 - alpha at least. Let G(q) be the largest P(S) of all randomised events S with Q(S) <= q. G is concave,
-rises from G(0) >= 0 to G(1) = 1, and G(B_j) >= P(T_j) >= A_j: so it is nowhere below H, the least concave curve
-through (0, 0) and (1, 1) that is not below any point (B_j, A_j). A pair of laws with curve H, one outcome for each of
-its straight pieces, is then a post-processing of (P, Q) (Blackwell 1953; Dong, Roth & Su 2022, theorem 2.10), and by
-data processing (van Erven & Harremoës 2014, theorem 9), over the pieces of width dB and height dA and for a > 1,
+The bins are frozen in order of falling ratio p/q, and what is certified are the first j of them together, T_j: a lower
+limit A_j of P(T_j) and an upper one B_j of Q(T_j), alpha divided equally over the 2 (k - 1) limits. With H the least
+concave curve through (0, 0) and (1, 1) that is not below any point (B_j, A_j), over its straight pieces of width dB and
+height dA and for a > 1 (the proof: docs/statistics/curves.md),
     D_a(P || Q) >= ln(sum of dA^a dB^(1 - a)) / (a - 1).
-No two laws with these limits have less: H is itself such a pair. A wrong order of the bins makes the bound smaller,
-never wrong. The limits hold for all orders a together, so a claim about many orders, such as zero-concentrated DP, is
-held to the order that says most, and nothing is paid for the choice.
-
-No epsilon at a delta follows without a model, so these certificates have none.
+A wrong order of the bins makes the bound smaller, never wrong. The limits hold for all orders a together, so a claim
+about many is held to the one that says most. No epsilon at a delta follows without a model.
 """
 
 import itertools

@@ -1,15 +1,9 @@
 """The certifier of the coin-flip design: one exact Clopper-Pearson limit at the full error probability.
 
-Let each of N runs take its side by a fair coin, and let x and y count the hits on side P and Q.
-
-delta = 0. Given x + y = t, x is Bin(t, p / (p + q)); under p <= R q that probability is at most R / (1 + R).
-So one Clopper-Pearson limit of x out of t, at the full alpha, bounds epsilon by its logit. No nuisance
-parameter is left, and nothing is divided between two intervals.
-
-delta > 0. Under p <= R q + delta the hits of P split into a part of rate at most R q and a part z of rate at
-most delta, so z <= b but for probability gamma, where b is the 1 - gamma quantile of Bin(N, delta / 2).
-While z <= b, x - b against y is the test above, at alpha - gamma. Here gamma = alpha / 10, so the statement
-stays a function of the integers, monotone in x, y, epsilon and alpha.
+Each of N runs takes its side by a fair coin, x and y hits on side P and Q. Given x + y = t, x is Bin(t, p / (p + q)),
+and under p <= R q that probability is at most R / (1 + R): one limit of x out of t bounds epsilon by its logit. With
+delta, the hits of P split into a part of rate at most R q and a part of at most b hits, b the 1 - gamma quantile of
+Bin(N, delta / 2): x - b against y is that test, at alpha - gamma, gamma = alpha / 10 (docs/statistics/coin-flip.md).
 """
 
 from __future__ import annotations

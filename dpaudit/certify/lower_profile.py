@@ -1,18 +1,10 @@
 """The whole privacy profile from below: what frozen events certify of delta at every epsilon at once.
 
-Let S be an event that was frozen before the runs, p = P(S), q = Q(S), and alpha the error probability. The lower
-Clopper-Pearson limit A of p and the upper one B of q, each at alpha / 2, hold together with probability 1 - alpha at
-least. The privacy profile of the pair, both ways, is
-    delta(epsilon) = sup over T of max(P(T) - e^epsilon Q(T), Q(T) - e^epsilon P(T)).
-Where both limits hold, T = S gives delta(epsilon) >= p - e^epsilon q >= A - e^epsilon B, its complement, which Q makes
-likelier, gives (1 - q) - e^epsilon (1 - p) >= (1 - B) - e^epsilon (1 - A), and no output at all gives 0. Nothing but
-A and B is random in this, so the larger of the three bounds delta at all epsilon together: one curve costs no more
-than one of its points. With k events, as the first bins of a partition are, each limit has alpha / (2 k), and the
-largest of all these lines is the bound.
-
-It is a statement of its own, at its own confidence: looser than a certificate at the one delta it was frozen for,
-which spends all of alpha on a single limit. Runs whose sides fair coins drew count as well: given those coins the
-hits of either side are binomial.
+The lower limit A of p and the upper one B of q, each at alpha / 2, hold together; then the event gives delta(epsilon)
+>= A - e^epsilon B, its complement (1 - B) - e^epsilon (1 - A), at every epsilon (the proof: docs/statistics/curves.md).
+With k events, as the first bins of a partition are, each limit has alpha / (2 k), and the largest of all these lines
+is the bound. It is a statement of its own: looser than a certificate at the one delta it was frozen for. Runs whose
+sides fair coins drew count as well: given those coins the hits of either side are binomial.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Anytime certificates: wealth of bets against a claim, replayed from blocks of counts.
 
-Each run draws its side by a fair coin and hits the event or not. A bet on the event, frozen before the block, names
-rates (p, q) outside the claim's region and an offset d; let p <= R q + d be the claim's half-plane at d and (p0, q0)
-its point nearest to (p, q). A run on side P multiplies the wealth by p / p0 or (1 - p) / (1 - p0), one on side Q by
-q / q0 or (1 - q) / (1 - q0). The mean of that factor is a linear function of the true rates, and at most 1 where they
-lie in the half-plane (Grünwald, de Heide & Koolen 2024; Turner & Grünwald 2023). So wealth is a supermartingale under
-the claim, and exceeds 1 / alpha at any time with probability alpha at the most (Ville 1939).
-
-The mean is checked at the corners of the half-plane's part of the square, and the factor is divided by the largest of
-them: rounding and an inexact nearest point cost wealth, never validity.
+A bet on an event, frozen before the block, names rates (p, q) outside the claim's region and an offset d; (p0, q0) is
+the point of the claim's half-plane at d nearest to (p, q). A run on side P multiplies the wealth by p / p0 or
+(1 - p) / (1 - p0), one on side Q by q / q0 or (1 - q) / (1 - q0). Under the claim that is a supermartingale, which
+exceeds 1 / alpha at any time with probability alpha at the most (the proof: docs/statistics/anytime.md). The factor is
+divided by its largest mean at the corners: rounding and an inexact nearest point cost wealth, never validity.
 """
 
 from __future__ import annotations

@@ -1,19 +1,11 @@
 """The exact unconditional test of p <= R q + d: x hits of n runs on side P, y of m on side Q.
 
-It holds for numbers of runs per side that were fixed beforehand; and, as the coins of the coin-flip design tell
-nothing about p and q, conditionally on the numbers that fair coins gave. It takes both kinds of evidence.
-
-Order. Outcomes are ordered by their asymptotic score bound on R at this confidence (`certify.score`). A is the set of
-those at or above the outcome seen. The order knows nothing of the epsilon under test, so the p-value rises with
-epsilon, and the bound is its inversion (Buehler 1957; Lloyd & Kabaila 2003).
-
-Nuisance. A grows with x and shrinks with y, so for each q its probability under p <= R q + d is largest on the line.
-Which q holds is not known: with the Clopper-Pearson interval C of q from y out of m, at error gamma,
+It holds for numbers of runs per side that were fixed beforehand, and for those that fair coins gave (the proof:
+docs/statistics/unconditional.md). Outcomes are ordered by their asymptotic score bound on R (`certify.score`), A are
+those at or above the outcome seen, and with the Clopper-Pearson interval C of q from y out of m, at error gamma,
     p-value = gamma + sup over q in C of Pr(A | min(1, R q + d), q)                  (Berger & Boos 1994, lemma 1).
-C rests on y alone, so this is valid in all of p <= R q + d. gamma is alpha / 500.
-
-No grid error. The supremum is bounded cell by cell (`certify.cells`), and each probability block by block
-(`certify.sums`), always from above. Together they cost less than 1 % of the runs.
+gamma is alpha / 500. The supremum is bounded cell by cell (`certify.cells`), and each probability block by block
+(`certify.sums`), always from above: no grid error. The bound is the inversion (Buehler 1957; Lloyd & Kabaila 2003).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far a certified bound may move by chance alone; what that says stands in docs/statistics/comparison.md.
+"""How far a bound may move by chance alone; docs/statistics/comparison.md says what that means and what was measured.
 
 The old audit certified an event S with some counts. What S loses (the least parameter of the claim whose region holds
 the rates (q, p) of S) has an upper limit U from exact Clopper-Pearson limits on these counts, wrong with probability
@@ -8,16 +8,6 @@ search may have missed. S' was chosen on runs that the old search never saw, so 
 may have had bad luck there, and search takes off more for luck the less it sees (`PRUDENCE`). Of events at one place
 (pair, side, feature up to its learned numbers, values in common) only the luck of what they do not share counts, and
 the doubt that S' has more than S. That S' was among what the old search could choose is not proved: rates are measured.
-
-Measured on unchanged mechanisms, every audit held against every other one of another seed, 30 of each of twelve (many
-small tokens, atoms in a range, learned scores, a mixture, ties, exceptions, vectors, bins, bets, several pairs, a loss
-that grows with the tail), 870 ordered pairs each: at 0.95 12 of 10,440 rose, at most 5 of one mechanism (with half an
-interval as the margin, 385 of 1,560 of the tokens); at 0.999 none. Pairs that share an audit are not independent.
-The margin costs power. Seen to rise at 200,000 runs and 0.999, of 225 such pairs (15 audits on each side): Laplace
-noise divided by 1.1, 1.2, 1.5 and 2: 18, 69, 181 and 198; Gaussian noise claimed as pure: 0, 0, 0 and 51. The old event
-on fresh runs of the new code (`dpaudit compare --rerun`) needs no margin: of 12 pairs 9, 12, 12 and 12; but of the
-Gaussian 0, 3, 1 and 0, whose tail event hardly happens any more. `benchmarks/compare.py` measures pairs that share no
-audit.
 """
 
 from __future__ import annotations

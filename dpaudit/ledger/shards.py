@@ -31,13 +31,8 @@ class LedgerShards:
 
     def __init__(self, database: Database, run: str, audit: int, *, driver: int = 0) -> None:
         self.database, self.run, self.audit = database, run, audit
-        self._driver = driver
+        self.driver = driver
         self._presence = Presence(database.path)
-
-    @property
-    def driver(self) -> int:
-        """How many processes have driven this audit before."""
-        return self._driver
 
     def fetch(self, call: int) -> Sequence[StoredShard]:
         """All shards of a call of the audit."""

@@ -1,16 +1,10 @@
 """Evidence of a few independent trainings with many canaries each, or of their steps: products of e-values.
 
 Each training has an e-value: a number >= 0 whose mean is at most 1 if the training keeps the claim, however it makes
-canaries depend on each other (`nats` for curves, `guesses` for claims with one epsilon). What a training's e-value is
-made of may depend on the trainings before. Then the product is at least 1/alpha at any time with a probability of at
-most alpha (Ville 1939): one may stop whenever one likes, and the claim is refuted when the product has been there.
-
-A step is a training's worth of evidence about the claim of one step if its coins are fresh: given everything before,
-they are then fair and independent. The product over all steps of all trainings is evidence against "every step keeps
-the claim".
-
-The e-values of a training fall as the claim promises less, and what they bet does not depend on the claim that they
-are turned against. So the largest claim of a family that is refuted is a bound at the same confidence.
+canaries depend on each other (`nats` for curves, `guesses` for claims with one epsilon), given the trainings before.
+The product is at least 1/alpha at any time with a probability of at most alpha (Ville 1939). A step is a training's
+worth of evidence about the claim of one step if its coins are fresh. The e-values fall as the claim promises less, so
+the largest claim of a family that is refuted is a bound (the proofs: docs/statistics/training.md).
 """
 
 from __future__ import annotations

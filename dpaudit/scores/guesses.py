@@ -1,15 +1,11 @@
 """E-values from right guesses about canaries, for claims with one epsilon: sharp where the mechanism answers each bit.
 
 Guess "in" for the highest scores and "out" for as many of the lowest, r in all, and let V be how many are right. With
-q = e^epsilon / (1 + e^epsilon), h(V) for any h >= 0 that never falls has a mean of at most E h(Bin(r, q)) under
-epsilon-DP (Steinke, Nasr & Jagielski 2023, theorem 5.2), also given the output, so r may depend on the scores. Delta
+q = e^epsilon / (1 + e^epsilon), h(V) for any h >= 0 that never falls has a mean of at most E h(Bin(r, q)), and delta
 adds at most Delta m delta / 2, Delta the largest step of h: if that is at most F N and E h(Bin(r, q)) at most N, for
-every output, then h / N / (1 + F) is an e-value (the proof: docs/statistics/training.md; the output decides r, h and
-N, so F must not depend on it). h here is exponential, cut to keep that.
-
-For curves, and r known before, E h(V) is at most 1 plus the sum over v of (h(v) - h(v - 1)) beta(v) if h(0) = 1, with
-any bounds beta(v) >= Pr(V >= v): those of `one_run_f`, which hold however canaries depend on each other. h is 1, 2, 4,
-..., where the claim's own bound is at most 1/2, 1/4, 1/8, ...: where a leak is strong, that says more than `nats`.
+every output, then h / N / (1 + F) is an e-value. h here is exponential, cut to keep that. For curves E h(V) is bounded
+by any beta(v) >= Pr(V >= v), as those of `one_run_f`; h is 1, 2, 4, ..., where the claim's own bound is at most 1/2,
+1/4, 1/8, ...: where a leak is strong, that says more than `nats` (the proofs: docs/statistics/training.md).
 """
 
 import math

@@ -111,7 +111,7 @@ class Suite:
                 whole = alone and entry.result is not None
                 show(f"\n{full_text(entry.result)}\n" if whole and entry.result else suite_line(entry))
             show()
-        show(suite_headline(suite))
+        show(f"{suite_headline(suite)}; exit code {suite.exit_code}")
         if self.folder is not None and not self.unwritten and not quiet:
             pages = {"html": "index.html", "md": "report.md"}
             page = next((pages[each] for each in pages if each in self.formats), "")

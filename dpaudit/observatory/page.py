@@ -20,7 +20,7 @@ from dpaudit.results.strict_json import text_of
 from dpaudit.results.suite import SuiteResult, joint_confidence
 from dpaudit.results.wording.numerals import confidence_text, counted
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text, visible
-from dpaudit.results.wording.statements import NOT_PRIVATE, certified_bound, limits, promised, said, stamp
+from dpaudit.results.wording.statements import certified_bound, limits, not_private, promised, said, stamp
 from dpaudit.results.wording.suites import suite_line
 from dpaudit.results.wording.tables import Table
 from dpaudit.version import __version__
@@ -133,7 +133,7 @@ class Observation:
             libraries=libraries,
             together=together,
             plain_confidence=confidence_text(CONFIDENCE),
-            not_shown=(NOT_PRIVATE, *limits(*results)),
+            not_shown=(*not_private(*results), *limits(*results)),
             version=__version__,
         )
 

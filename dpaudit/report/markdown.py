@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import p_text
-from dpaudit.results.wording.officer import page_one
+from dpaudit.results.wording.officer import account, excerpt, page_one
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.review import CHECKLIST, review
 from dpaudit.results.wording.sections import Section, sections
-from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, headline, limits, stamp
+from dpaudit.results.wording.statements import certified, claimed, headline, limits, not_private, stamp
 from dpaudit.results.wording.suites import (
     expected_text,
     reviewed_lines,
@@ -45,7 +45,8 @@ def render_result(result: AuditResult) -> str:
         [f"# {escape(headline(result))}"],
         *_chapters(page_one(result)),
         [f"## {ACCOUNT}"],
-        _account(parts),
+        _account(account(result)),
+        *_excerpt(result),
         [f"## {REVIEW}"],
         *_chapters(review(result), level=3),
         [f"## {REPEAT}"],
@@ -74,7 +75,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
             [f"**{escape(headline(entry.result))}**"],
             _account(plain),
             [f"### {ACCOUNT}"],
-            _account(parts),
+            _account(account(entry.result)),
             *([[f"### {REVIEW}"], _account(asked)] if asked else []),
         ]
         repeats += [[f"### {title}"], *_repeat(parts)]
@@ -91,7 +92,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         *accounts,
         *([[f"## {EVERY}"], *_chapters(every, level=3)] if every else []),
         [f"## {NOT_SHOWN}"],
-        listed((NOT_PRIVATE, *limits(*suite.results))),
+        listed((*not_private(*suite.results), *limits(*suite.results))),
         [f"## {REPEAT}"],
         *repeats,
     )
@@ -186,6 +187,12 @@ def _account(parts: Sequence[Section]) -> list[str]:
         elif part.lines:
             lines += [f"- **{part.title}**", *listed(part.lines, "  - ")]
     return lines
+
+
+def _excerpt(result: AuditResult) -> list[list[str]]:
+    """The source of the mechanism, as far as the result holds it."""
+    told = excerpt(result)
+    return [[f"## {told.title}"], listed(told.lines), fenced(told.code)] if told.code else []
 
 
 def _repeat(parts: Sequence[Section]) -> list[list[str]]:

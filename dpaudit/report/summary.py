@@ -12,11 +12,12 @@ from dpaudit.report.markdown import escape, listed, page, table
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.diagnosis import diagnosis
 from dpaudit.results.wording.numerals import counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.rules import NOTE, flat, reported
 from dpaudit.results.wording.sections import evidence_lines, sections
-from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, headline, said
+from dpaudit.results.wording.statements import certified, claimed, headline, not_private, said
 from dpaudit.results.wording.suites import reviewed_lines, suite_headline
 
 HEADER = ("audit", "what", "claimed", "certified", "p-value")
@@ -62,7 +63,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         shown = listed(map(flat, lines[:MOST_ACCEPTED]))
         rest = [f"- and {len(lines) - MOST_ACCEPTED:,} more"] if len(lines) > MOST_ACCEPTED else []
         blocks.append([escape(head), "", *shown, *rest])
-    blocks.append([escape(NOT_PRIVATE)])
+    blocks += [[escape(line)] for line in not_private(*suite.results)]
     return page(*blocks)
 
 
@@ -105,7 +106,7 @@ def _witness(result: AuditResult) -> list[str]:
     lines = [
         event,
         *evidence_lines(result)[:2],
-        *(["; ".join(parts["diagnosis"].lines)] if "diagnosis" in parts else []),
+        *([] if (kind := diagnosis(result)) is None else ["; ".join(kind.lines)]),
     ]
     command = result.provenance.get("command")
     if command:

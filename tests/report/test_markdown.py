@@ -79,13 +79,15 @@ def test_a_page_says_what_it_does_not_show_and_how_to_repeat_it(page: str) -> No
 
 
 def test_nothing_of_page_one_or_of_the_review_is_lost() -> None:
-    parts = [(*page_one(each), *review(each)) for each in (example.result(), example.kept())]
-    whole = markdown.render_suite(example.suite())
-    alone = markdown.render_result(example.kept())
-    for part in {part for each in parts for part in each}:
-        lines = [markdown.escape(line) for line in part.lines]
-        assert all(line in whole for line in lines)
-        assert part not in parts[1] or all(line in alone for line in lines)
+    suite, kept = example.suite(), example.kept()
+    asked = [(each.result, each) for each in suite.entries if each.result is not None]
+    for page, told in (
+        (markdown.render_suite(suite), asked),
+        (markdown.render_result(kept), [(kept, None)]),
+    ):
+        for result, entry in told:
+            for part in (*page_one(result, entry), *review(result)):
+                assert all(markdown.escape(line) in page for line in part.lines), part.title
 
 
 def test_what_is_so_for_every_audit_stands_once() -> None:

@@ -23,7 +23,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import loads
 from dpaudit.results.suite import Acceptance, SuiteEntry
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording import officer, review, tables
+from dpaudit.results.wording import first, officer, review, tables
 from tests.cases import for_each
 from tests.golden import example
 
@@ -79,7 +79,7 @@ def test_odds_are_never_told_better_than_they_are() -> None:
     rng = random.Random(1)
     for _ in range(2_000):
         error = 10.0 ** rng.uniform(-12.0, 0.0)
-        one, _, many = officer.odds(error).partition(" in ")
+        one, _, many = first.odds(error).partition(" in ")
         assert one == "1"
         told = Fraction(1, int(many.replace(",", "")))
         assert told >= Fraction(repr(error)), error
@@ -93,7 +93,7 @@ def test_the_ratio_of_probabilities_is_rounded_down() -> None:
     for _ in range(80):
         lower = rng.uniform(0.001, 20.0)
         made = replace(result.certificate, lower=lower, epsilon_lower=lower)
-        (_, found, _) = lines(replace(result, certificate=made), officer.MEANING)
+        (_, found) = lines(replace(result, certificate=made), officer.MEANING)
         told = re.search(r"at least ([0-9.,]+) times", found)
         assert told is not None
         times = float(told.group(1).replace(",", ""))
@@ -103,7 +103,7 @@ def test_the_ratio_of_probabilities_is_rounded_down() -> None:
 
 def test_a_delta_is_taken_off_rounded_down() -> None:
     made = replace(example.result().certificate, delta=0.3285798020102504)
-    (_, found, _) = lines(replace(example.result(), certificate=made), officer.MEANING)
+    (_, found) = lines(replace(example.result(), certificate=made), officer.MEANING)
     assert "after 0.32857 is taken off" in found
 
 
@@ -119,11 +119,11 @@ def test_the_verdict_is_the_results_own_and_a_refutation_is_never_softened() -> 
     entry = SuiteEntry("noisy count", Verdict.NOT_REFUTED, example.result(), accepted=acceptance())
     told = officer.page_one(example.result(), entry)[0].lines
     assert told[0].startswith("The claim is refuted")
-    assert told[2] == "The author of the spec expected another verdict: not refuted."
-    assert "accepted until 2025-09-01" in told[3]
-    assert "stays refuted" in told[4]
+    assert told[1] == "The author of the spec expected another verdict: not refuted."
+    assert "accepted until 2025-09-01" in told[2]
+    assert "stays refuted" in told[3]
     expected = officer.page_one(example.result(), SuiteEntry("n", Verdict.REFUTED, example.result()))[0].lines
-    assert expected[2] == "This is the verdict that the author of the spec expects: REFUTED."
+    assert expected[1] == "This is the verdict that the author of the spec expects: REFUTED."
 
 
 def acceptance() -> Acceptance:
@@ -138,7 +138,7 @@ def test_a_representation_finding_is_told_beside_the_verdict_and_changes_nothing
     assert told[0].startswith("The claim is refuted by bits: the low bits of the floating-point outputs tell")
     assert told[1].startswith("By the values of the outputs the claim is not refuted")
     assert "no violation was found" not in " ".join(told)
-    assert told[2] == lines(kept, officer.VERDICT)[1]
+    assert lines(found, first.SURE)[0] == lines(kept, first.SURE)[0]
     assert "with a confidence of its own, 0.999." in told[0]
     loud = replace(found, evidence=bits.evidence, certificate=bits.certificate)
     assert lines(loud, officer.VERDICT)[0] == lines(example.result(), officer.VERDICT)[0]
@@ -155,7 +155,7 @@ def test_pairs_several_steps_apart_are_not_told_as_neighbours() -> None:
     apart = [{**result.spec["pairs"][0], "distance": 3}]
     far = replace(result, spec={**result.spec, "pairs": apart}, claim=result.claim.at_distance(3))
     assert "several steps apart" in lines(far, officer.VERDICT)[0]
-    assert "claimed is 3 for datasets 3 steps apart" in lines(far, officer.VERDICT)[1]
+    assert "claimed is 3 for datasets 3 steps apart" in lines(far, first.SURE)[0]
     assert any("a group of so many" in line for line in lines(far, officer.UNIT))
     assert "that comes to epsilon 3: whatever comes out is at most about 20.1 times" in lines(far, officer.MEANING)[1]
 
@@ -308,7 +308,7 @@ def test_bins_are_told_bin_by_bin(unusual: dict[str, AuditResult]) -> None:
     counts = [tuple(int(cell.replace(",", "")) for cell in row[1:]) for row in bins]
     assert counts == list(zip(result.evidence.counts_p, result.evidence.counts_q, strict=True))  # type: ignore[union-attr]
     assert whole == ("all runs", f"{result.evidence.runs_p:,}", f"{result.evidence.runs_q:,}")
-    assert "at order 2" in lines(result, officer.VERDICT)[2]
+    assert "at order 2" in lines(result, first.SURE)[0]
 
 
 def test_bets_speak_of_some_set_and_of_no_runs_that_were_not_made(unusual: dict[str, AuditResult]) -> None:

@@ -10,11 +10,11 @@ from dpaudit.report.html.templating import render
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.officer import NOT_SHOWN, RECORD, VERDICT, page_one
+from dpaudit.results.wording.first import DO, FOUND, SURE
+from dpaudit.results.wording.officer import NOT_SHOWN, RECORD, SEEN, VERDICT, account, excerpt, page_one
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.review import CHECKLIST, LAYERS, layers, review
-from dpaudit.results.wording.sections import sections
-from dpaudit.results.wording.statements import NOT_PRIVATE, headline, limits, stamp
+from dpaudit.results.wording.statements import headline, limits, not_private, stamp
 from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
 from dpaudit.results.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
 
@@ -33,7 +33,7 @@ def render_result(
     from dpaudit.report.figures import drawings
 
     first = {part.title: part for part in page_one(result, entry)}
-    account = sections(result)
+    told = account(result)
     reviewed = {part.title: part for part in review(result)}
     return render(
         "result.html",
@@ -44,10 +44,13 @@ def render_result(
         verdict_lines=first.pop(VERDICT).lines,
         not_shown=first.pop(NOT_SHOWN),
         record_part=first.pop(RECORD),
+        in_short=tuple(first.pop(title) for title in (FOUND, DO, SURE)),
+        seen=first.pop(SEEN),
         first=tuple(first.values()),
+        excerpt=excerpt(result),
         drawings=drawings(result),
-        account=[part for part in account if part.title != REPEAT],
-        repeating=[part for part in account if part.title == REPEAT],
+        account=[part for part in told if part.title != REPEAT],
+        repeating=[part for part in told if part.title == REPEAT],
         tables=tables(result),
         open_tables=(COUNTS, CERTIFICATES),
         layers=layers(result),
@@ -79,7 +82,7 @@ def render_suite(suite: SuiteResult, pages: Sequence[str | None] = (), records: 
         marks=[(tone(entry.result, entry), page) for entry, _, page, _ in linked],
         odd=odd,
         drawing=suite_drawing(suite, pages) if suite.results else None,
-        not_shown=(NOT_PRIVATE, *limits(*suite.results)),
+        not_shown=(*not_private(*suite.results), *limits(*suite.results)),
         accepted=reviewed_lines(suite.reviewed),
         records=[(cells[0], record) for _, cells, _, record in linked if record],
     )

@@ -38,13 +38,12 @@ def cause(result: Audited) -> str:
     if result.certificate.refuted:
         found = result.blocks[-1] if result.stopped_early else result.witness  # the witness is then the last bet
         evidence = result.blocks[-1].evidence if result.stopped_early else result.evidence
-        return f"{_words(found.event, result)} in {_rates(evidence, found.p_side)}{_mostly(result)}"
+        return f"{words_of(found.event, result)} in {_rates(evidence, found.p_side)}{_mostly(result)}"
     bits = result.representation
     if bits is None or not bits.certificate.refuted:
         return ""
-    return (
-        f"the low bits of floats: {_words(bits.witness.event, result)} in {_rates(bits.evidence, bits.witness.p_side)}"
-    )
+    rates = _rates(bits.evidence, bits.witness.p_side)
+    return f"the low bits of floats: {words_of(bits.witness.event, result)} in {rates}"
 
 
 def _mostly(result: Audited) -> str:
@@ -63,11 +62,11 @@ def _rates(e: AuditEvidence, p_side: str) -> str:
     return f"{percent(p, e.runs_p)} of the runs on the {p_side} dataset against {percent(q, e.runs_q)} on the {other}"
 
 
-def _words(event: Event | Partition, result: Audited) -> str:
+def words_of(event: Event | Partition, result: Audited) -> str:
     """What the event is, to be followed by how often it came."""
     event = event.bins[0] if isinstance(event, Partition) else event
     if isinstance(event.feature, TwoEvents) and event.intervals == ((0.5, math.inf),):
-        return f"{_words(event.feature.one, result)} and {_words(event.feature.other, result)}"
+        return f"{words_of(event.feature.one, result)} and {words_of(event.feature.other, result)}"
     feature, place = event.feature, clean(event.feature, LONGEST_DATA)
     path = feature.path if isinstance(feature, Coordinate) else None
     length = path is not None and path[-1:] == (LENGTH,) and not getattr(feature, "centre", 0.0)

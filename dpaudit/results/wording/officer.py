@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from decimal import ROUND_FLOOR, Decimal
 
 from dpaudit.certify import Binned
-from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES
 from dpaudit.claims import Relation, claim_from_dict
 from dpaudit.claims.words import FULL_DIGITS, LARGEST_LOSS
@@ -19,16 +17,12 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.cause import cause
 from dpaudit.results.wording.findings import ending_lines
+from dpaudit.results.wording.first import DO, FOUND, SURE, found, odds, sentence, sure, to_do
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, least_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
-from dpaudit.results.wording.sections import Section
+from dpaudit.results.wording.sections import Section, sections
 from dpaudit.results.wording.statements import (
-    NOT_PRIVATE,
-    certified,
-    claimed,
-    confidence,
     delta_text,
     limits,
     record_lines,
@@ -37,7 +31,7 @@ from dpaudit.results.wording.statements import (
 )
 from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line, expected_text
 
-VERDICT, MEANING, SURE, UNIT = "Verdict", "What that means", "How sure this is", "Who is protected"
+VERDICT, MEANING, UNIT = "Verdict", "What that means", "Who is protected"
 SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"
 RARE = 10  # hits without which an event is hardly told from chance
 
@@ -52,50 +46,59 @@ def page_one(result: AuditResult, entry: SuiteEntry | None = None) -> tuple[Sect
     """What a privacy officer reads first; `entry` adds what the author of a spec expected, and who accepted what."""
     return (
         Section(VERDICT, (*_verdict(result), *expectation(entry))),
-        Section(MEANING, (promise(result), *implied_promise(result), *_found(result))),
+        Section(FOUND, (*found(result), *map(sentence, ending_lines(result)))),
+        Section(DO, _to_do(result, entry)),
         Section(SURE, _sure(result)),
+        Section(MEANING, (promise(result), *implied_promise(result), *_ratio(result))),
         Section(UNIT, unit(result)),
+        Section(RECORD, _record(result)),
         Section(SEEN, _seen(result)),
         Section(NOT_SHOWN, not_shown(result)),
-        Section(RECORD, _record(result)),
     )
 
 
-def odds(error: float) -> str:
-    """An error probability as odds, rounded so that they are never too good.
+def account(result: AuditResult) -> list[Section]:
+    """The parts of the account that do not stand on page one."""
+    there = {title.lower() for title in (FOUND, DO, SURE)} | {"record"}
+    return [part for part in sections(result) if part.title not in there]
 
-    >>> odds(0.001), odds(7.6e-4), odds(0.3)
-    ('1 in 1,000', '1 in 1,310', '1 in 3')
-    """
-    whole = 1 / Decimal(repr(float(error)))
-    places = max(0, whole.adjusted() - 2)
-    return f"1 in {int(whole.scaleb(-places).quantize(Decimal(1), rounding=ROUND_FLOOR).scaleb(places)):,}"
+
+def excerpt(result: AuditResult) -> Section:
+    """The first lines of the source of the mechanism, where it is, with their numbers; empty where none was kept."""
+    made = result.provenance
+    start = made.get("line") or 1
+    code = [f"{start + number:>5}  {line}" for number, line in enumerate(made.get("excerpt", ()))]
+    where = f"{clean(made.get('file') or 'a file that is not recorded', LONGEST_DATA)}, from line {start:,}"
+    return Section("The mechanism's source", (f"{where}, as it was audited.",), tuple(code))
+
+
+def _to_do(result: AuditResult, entry: SuiteEntry | None) -> tuple[str, ...]:
+    if entry is None or entry.result is None:
+        return to_do(result)
+    until = entry.accepted.until.isoformat() if entry.covered and entry.accepted is not None else ""
+    wanted = entry.bits or entry.expect is Verdict.REFUTED
+    return to_do(result, known=wanted and entry.foreseen, missed=wanted and not entry.foreseen, until=until)
 
 
 def not_shown(result: AuditResult) -> tuple[str, ...]:
     """The limits that stand on every page one, whatever the verdict."""
-    return (NOT_PRIVATE, *limits(result), *_too_rare(result), *BEYOND)
+    return (*limits(result), *_too_rare(result), *BEYOND)
 
 
 def _verdict(result: AuditResult) -> tuple[str, ...]:
-    told = f"{in_words(certified(result))}, with confidence {confidence_text(confidence(result))}; claimed is"
-    steps = f" for datasets {result.distance:,} steps apart" if result.distance > 1 else ""
-    lines = [f"The true {told} {claimed(result)}{steps}."]
     near = "count as neighbours" if result.distance == 1 else "are several steps apart, as stated"
     if result.verdict is Verdict.REFUTED:
         where = f" if the datasets {near}:" if result.on_trust else f": on datasets that {near},"
         said = "says" if result.distance == 1 else "implies for these"
-        lines.insert(0, f"The claim is refuted{where} outputs give away more than it {said}.")
+        lines = [f"The claim is refuted{where} outputs give away more than it {said}."]
     elif result.representation_refuted:
-        lines.insert(
-            0, "By the values of the outputs the claim is not refuted, which is no proof that it holds for them."
-        )
+        lines = ["By the values of the outputs the claim is not refuted, which is no proof that it holds for them."]
     else:
-        lines.insert(0, "The claim is not refuted: no violation was found. That is no proof that the claim holds.")
+        lines = ["The claim is not refuted: no violation was found. That is no proof that the claim holds."]
     if result.representation is not None and result.representation_refuted:
         told = confidence_text(result.representation.certificate.confidence)
         lines.insert(
-            2 if result.verdict is Verdict.REFUTED else 0,
+            1 if result.verdict is Verdict.REFUTED else 0,
             "The claim is refuted by bits: the low bits of the floating-point outputs tell the datasets apart, and it "
             f"does not hold for the outputs as floats, with a confidence of its own, {told}.",
         )
@@ -125,12 +128,7 @@ def expectation(entry: SuiteEntry | None) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def in_words(statement: str) -> str:
-    """A bound without signs of mathematics: `epsilon is at least 1.96`."""
-    return statement.replace(" >= ", " is at least ", 1).replace(" > ", " is more than ", 1)
-
-
-def _found(result: AuditResult) -> tuple[str, ...]:
+def _ratio(result: AuditResult) -> tuple[str, ...]:
     """What the certified bound means as a ratio of probabilities."""
     made = result.certificate
     lower = made.epsilon_lower
@@ -147,19 +145,13 @@ def _found(result: AuditResult) -> tuple[str, ...]:
     return (
         f"Found: a set of outputs, chosen before the runs that count, is at least {times} times as probable with the "
         f"{side} dataset as with the {other}{off}.",
-        *([f"It shows as: {told}."] if (told := cause(result)) else []),
-        *(f"{line[0].upper()}{line[1:]}." for line in ending_lines(result)),
     )
 
 
 def _sure(result: AuditResult) -> tuple[str, ...]:
-    told = confidence(result)
-    error = error_probability(told)
-    lines = [
-        f"The confidence is {confidence_text(told)}: where a mechanism keeps its claim, an audit like this one refutes "
-        f"it by bad luck with a chance of at most {odds(error)}.",
-        "The confidence belongs to the bound and to a refutation. A claim that is not refuted gets none from it.",
-    ]
+    lines = [*sure(result)]
+    if result.verdict is not Verdict.REFUTED:
+        lines.append("The confidence belongs to the bound. A claim that is not refuted gets none from it.")
     if result.cross_check is not None and result.evidence.runs:
         lines.append("The same counts were put through a second, independent calculation, which is printed below.")
     return tuple(lines)

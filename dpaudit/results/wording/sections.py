@@ -14,8 +14,7 @@ from dpaudit.events import Partition
 from dpaudit.results.audited import Audited
 from dpaudit.results.question import spec_hash
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.cause import cause
-from dpaudit.results.wording.diagnosis import diagnosis, of_bits
+from dpaudit.results.wording.diagnosis import of_bits
 from dpaudit.results.wording.findings import (
     bet_lines,
     bracket_lines,
@@ -25,12 +24,12 @@ from dpaudit.results.wording.findings import (
     other_lines,
     representation_lines,
 )
+from dpaudit.results.wording.first import told_first
 from dpaudit.results.wording.numerals import bound, counted, exact, level_text, p_text
 from dpaudit.results.wording.power import control_lines, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.results.wording.repeating import repeat
 from dpaudit.results.wording.statements import (
-    NOT_PRIVATE,
     at_delta,
     confidence,
     implied,
@@ -76,11 +75,9 @@ def columns(parts: Iterable[Section]) -> list[str]:
 
 def sections(result: Audited) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
-    told = diagnosis(result)
     parts = [
+        *(Section(title.lower(), lines) for title, lines in told_first(result)),
         Section("verdict", _verdict(result)),
-        Section("cause", (cause(result),) if cause(result) else ()),
-        Section("diagnosis", () if told is None else told.lines),
         Section("claim", _claim(result)),
         Section("mechanism", _mechanism(result)),
         Section("witness", _witness(result)),
@@ -94,13 +91,13 @@ def sections(result: Audited) -> list[Section]:
             "representation",
             (*representation_lines(result), *(of_bits(result) if result.verdict is Verdict.REFUTED else ())),
         ),
-        Section("could see", could_see(result)),
-        Section("controls", control_lines(result)),
         Section("search", _search(result)),
         Section("health", health_lines(result)),
         Section("made with", _made_with(result)),
         Section("record", record_lines(result)),
         Section("repeat", _reproducible(result), repeat(result)),
+        Section("could see", could_see(result)),
+        Section("controls", control_lines(result)),
     ]
     return [part for part in parts if part.lines or part.code]
 
@@ -120,7 +117,7 @@ def _verdict(result: Audited) -> tuple[str, ...]:
     )
     if result.verdict is Verdict.REFUTED:
         return (first, f"a mechanism that keeps its claim is refuted with probability at most {error}", *bits)
-    return (*bits, first, NOT_PRIVATE)
+    return (*bits, first)
 
 
 def _claim(result: Audited) -> tuple[str, ...]:

@@ -25,6 +25,11 @@ NO_BITS = "The low bits of floating-point outputs (representation) were not look
 NO_FIRSTS = "What the first run of a process alone gives away, before caches are filled, was not looked for."
 
 
+def not_private(*results: Audited) -> tuple[str, ...]:
+    """That not refuted is not private, where something is not refuted, or nothing was audited."""
+    return (NOT_PRIVATE,) if not results or any(each.verdict is not Verdict.REFUTED for each in results) else ()
+
+
 def limits(*results: Audited) -> tuple[str, ...]:
     """What the results do not show; bits of floats and first calls are among that unless every audit looked at them."""
     left = [(NO_BITS, bits_looked_at), (NO_FIRSTS, first_calls_looked_at)]

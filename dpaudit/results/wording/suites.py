@@ -37,7 +37,7 @@ def expected_text(entry: SuiteEntry) -> str:
 
 
 def suite_headline(suite: SuiteResult) -> str:
-    """The one line of a suite: how many audits, what they say, and the exit code."""
+    """The one line of a suite: how many audits, and what they say."""
     done = [entry.result.verdict for entry in suite.entries if entry.result is not None]
     refuted = sum(verdict is Verdict.REFUTED for verdict in done)
     odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
@@ -55,7 +55,7 @@ def suite_headline(suite: SuiteResult) -> str:
     said = f"{counts}; {surprise}" if done else counts
     over = sum(each.expired for each in suite.reviewed)
     said += f"; {counted(over, 'acceptance')} expired" if over else ""
-    return f"{counted(len(suite.entries), 'audit')}: {said}; exit code {suite.exit_code}"
+    return f"{counted(len(suite.entries), 'audit')}: {said}"
 
 
 def suite_question(suite: SuiteResult) -> tuple[str, ...]:

@@ -168,7 +168,7 @@ def test_page_one_says_the_verdict_first_and_the_limits_whatever_it_is(refuted: 
         stamp = next(each for each in tree.iter("p") if each.get("class") == "stamp")
         assert text_of(stamp) == verdict
         whole = text_of(next(tree.iter("main")))
-        assert "Not refuted is not private" in whole
+        assert ("Not refuted is not private" in whole) == (verdict == "not refuted")
         assert whole.index("What this does not show") < whole.index("The account")
         assert "Is the unit of privacy the one that the people in the data need?" in whole
     assert "epsilon is at least 1.96, with confidence 0.999; claimed is 1" in text_of(parse(refuted))
@@ -203,8 +203,7 @@ def test_the_overview_puts_first_what_wants_to_be_read(overview: str) -> None:
     ]
     assert [each.get("href") for each in parts["audits"].iter("a")] == ["a.html", "b.html", "c.html", "d.html"]
     assert sum(text_of(each).startswith("EXPIRED gone") for each in parts["accepted"].iter("li")) == 1
-    assert "exit code 3" not in overview
-    assert "exit code 1" in overview
+    assert "exit code" not in overview
 
 
 @pytest.fixture(scope="module")

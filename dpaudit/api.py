@@ -18,7 +18,7 @@ from dpaudit.auditing.watching import uninterrupted, watching
 from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
-from dpaudit.pairs import AdjacentPair
+from dpaudit.pairs import AdjacentPair, pairs_of_data
 from dpaudit.pairs.strategies import drawn_pairs, is_strategy
 from dpaudit.results.bracket import Bracket
 from dpaudit.results.provenance import recorded
@@ -38,6 +38,7 @@ def audit(
     *,
     pair: Any = None,
     pairs: Any = None,
+    data: Any = None,
     claim: Claim | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
@@ -69,7 +70,9 @@ def audit(
     `mechanism` is `f(data, rng)` or `f(data)` for one run, `dpaudit.batched(f)`, `dpaudit.built_by(make)`,
     `dpaudit.command([...])` or a name "module:function". `pair` is (first, second) or an `AdjacentPair`,
     `pairs` several of them: the best is found on search runs and certified on fresh ones. A Hypothesis strategy that
-    draws pairs stands for the first of them that it draws from `seed`. The claim is `claim`, or `epsilon` with `delta`;
+    draws pairs stands for the first of them that it draws from `seed`. With `data`, one example dataset, pairs are made
+    of it under the relation (`add_or_remove_one` where none is stated, and the result says so); `pairs` may then name
+    the patterns, as `stock_pairs` has them. The claim is `claim`, or `epsilon` with `delta`;
     `relation` says who is a neighbour of whom, and is then checked. `parameters` are further keywords of the function,
     of what `batched` marks or `built_by` calls. `name` is what the result is called, the mechanism's own by default.
     `runs` caps all executions (left out: 1,000,000; none with `max_time_s`), `max_time_s` (seconds) the time: a short
@@ -105,6 +108,7 @@ def audit(
         mechanism,
         pair=pair,
         pairs=pairs,
+        data=data,
         claim=claim,
         epsilon=epsilon,
         delta=delta,
@@ -150,6 +154,7 @@ class PosedQuestion:
     upper: UpperBound | None
     record: dict[str, str]
     options: dict[str, Any]
+    assumed: Relation | None = None  # under which pairs were made of data, where none was stated
 
     def kept(self, ledger: str | os.PathLike[str] | None, name: str) -> AbstractContextManager[Call | None]:
         """The call in a ledger, where there is to be one: as it was interrupted, or new."""
@@ -202,7 +207,8 @@ class PosedQuestion:
             engine.keep_in(call.begin(spec.to_dict(), None if clock is None else spec.runs))
         result = run_audit(spec, engine, progress=progress, clock=clock)
         result = result if self.upper is None else replace(result, upper=self.upper)
-        told = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
+        told: dict[str, Any] = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
+        told |= {"assumed": self.assumed.value} if self.assumed else {}
         result = replace(result, provenance={**result.provenance, **told})
         return result if call is None else call.keep(result)
 
@@ -212,6 +218,7 @@ def pose(
     *,
     pair: Any,
     pairs: Any,
+    data: Any = None,
     claim: Claim | None,
     epsilon: float | None,
     delta: float,
@@ -227,9 +234,18 @@ def pose(
     if upper is not None:
         _check_upper(upper)
     wrapped = wrap(mechanism, parameters)
-    own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
-    stated, adjacent = offered(asked, wrapped, own or _pairs(pair, pairs, options["seed"]))
-    return PosedQuestion(wrapped, stated, adjacent, max_time_s, upper, recorded(record), options)
+    assumed = None
+    if data is None:
+        own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
+        made = own or _pairs(pair, pairs, options["seed"])
+    else:
+        promised = wrapped.claim if isinstance(wrapped, Adapted) and isinstance(asked, OwnClaim) else None
+        under = asked.relation or getattr(promised, "relation", None)
+        assumed = None if under else Relation.ADD_OR_REMOVE_ONE
+        made = _made_of(data, under or Relation.ADD_OR_REMOVE_ONE, pair, pairs)
+    stated, adjacent = offered(asked, wrapped, made)
+    stated = stated.with_relation(assumed) if assumed else stated
+    return PosedQuestion(wrapped, stated, adjacent, max_time_s, upper, recorded(record), options, assumed)
 
 
 def _described(mechanism: Mechanism, engine: Engine) -> Description | None:
@@ -319,9 +335,15 @@ def _claim(claim: Any, epsilon: float | None, delta: float, relation: Any) -> Cl
     return claim_of(epsilon, delta, relation)  # type: ignore[arg-type]  # which refuses a delta alone
 
 
+def _made_of(data: Any, relation: Relation, pair: Any, patterns: Any) -> tuple[AdjacentPair, ...]:
+    if pair is not None or not (patterns is None or isinstance(patterns, list | tuple)):
+        raise InvalidSpec("of data pairs are made: leave out pair, and give pairs as a list of patterns or not at all")
+    return pairs_of_data(data, relation, patterns)
+
+
 def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:
     if (pair is None) == (pairs is None):
-        raise InvalidSpec("an audit needs datasets: either pair=(first, second) or pairs=[...]")
+        raise InvalidSpec("an audit needs datasets: either pair=(first, second) or pairs=[...], or data=rows")
     if pairs is None:
         return (AdjacentPair.of(pair),)
     if is_strategy(pairs):

@@ -2,6 +2,6 @@
 
 from dpaudit.pairs.data import digest
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.pairs.patterns import PATTERNS, Pattern, stock_pairs
+from dpaudit.pairs.patterns import PATTERNS, Pattern, pairs_of_data, stock_pairs
 
-__all__ = ["PATTERNS", "AdjacentPair", "Pattern", "SealedPair", "digest", "stock_pairs"]
+__all__ = ["PATTERNS", "AdjacentPair", "Pattern", "SealedPair", "digest", "pairs_of_data", "stock_pairs"]

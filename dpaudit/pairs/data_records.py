@@ -157,7 +157,7 @@ def joined(data: Any, records: list[Any]) -> Any:
 
         more = np.empty((len(records), *data.shape[1:]), data.dtype)
         _put(more, slice(None), records[0])
-        return np.concatenate([data, more])
+        return np.concatenate([data, more]).view(type(data))
     if home in ("pandas", "polars"):
         try:
             return (_with_rows if home == "pandas" else _with_polars)(data, records)
@@ -252,7 +252,7 @@ def _filled(record: Any, number: float | None) -> Any:
         return record
     if isinstance(record, numbers.Real):
         whole = number is not None and isinstance(record, numbers.Integral) and float(number).is_integer()
-        return int(number) if whole else number  # type: ignore[arg-type]
+        return int(number) if whole else number if number is None else float(number)  # type: ignore[arg-type]
     if isinstance(record, dict):
         return {key: _filled(value, number) for key, value in record.items()}
     if is_dataclass(record):

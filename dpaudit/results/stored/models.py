@@ -47,7 +47,7 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("interruptions", Count),
     ("exceptions reasons record", dict[str, str]),
     ("excerpt", list[str]),
-    ("digest", str),
+    ("digest assumed", str),
 )
 LIMITS = {  # of fields, by their names
     **dict.fromkeys(("delta", "level", "mass", "p_value", "rarer"), Probability),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpaudit.certify import Certificate
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, Relation
 from dpaudit.results.audited import Audited
 from dpaudit.results.beside import FIRST_CALLS, PROCESSES
 from dpaudit.results.provenance import RECORD
@@ -31,10 +31,24 @@ def not_private(*results: Audited) -> tuple[str, ...]:
 
 
 def limits(*results: Audited) -> tuple[str, ...]:
-    """What the results do not show; bits of floats and first calls are among that unless every audit looked at them."""
+    """What the results do not show, of one the kinds of pairs first.
+
+    Bits of floats and first calls are among it unless every audit looked at them.
+    """
     left = [(NO_BITS, bits_looked_at), (NO_FIRSTS, first_calls_looked_at)]
     said = [line for line, looked in left if not (results and all(map(looked, results)))]
-    return (*LIMITS[:-1], *said, LIMITS[-1])
+    kinds = [told for each in results if len(results) == 1 and (told := kinds_tried(each))]
+    return (*kinds, *LIMITS[:-1], *said, LIMITS[-1])
+
+
+def kinds_tried(result: Audited) -> str:
+    """Which kinds of pairs were made of one dataset, and which were not; empty where the pairs were given."""
+    from dpaudit.pairs.patterns import kinds_of_pairs
+
+    relation = Relation.of(result.spec["claim"]["relation"])
+    tried, left = kinds_of_pairs(result.provenance.get("reasons", {}).values(), relation)
+    more = f"; not tried: {', '.join(left)}" if left else ""
+    return f"Kinds of pairs that were tried: {', '.join(tried)}{more}." if tried else ""
 
 
 def bits_looked_at(result: Audited) -> bool:
@@ -131,6 +145,7 @@ def statement(result: Audited, *, digits: int = 3) -> str:
     """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
     told = confidence_text(confidence(result))
     trust = f"; {trusted(result)}" if result.on_trust else ""
+    trust += f"; relation {clean(result.provenance['assumed'])} assumed" if result.provenance.get("assumed") else ""
     left = f"; {unseen(result)}" if unseen(result) else ""
     return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}{left}"
 

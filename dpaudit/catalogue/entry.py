@@ -75,10 +75,19 @@ class Code(NamedTuple):
 NOTHING = Code()
 
 
+class Words(NamedTuple):
+    """What is told of a twin; a formula that is left out is its parent's."""
+
+    title: str
+    reason: str
+    formula: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Twin:
     """What a twin changes in its parent; all else is the parent's. `reason` says in one sentence why that breaks it.
 
+    Its words, title, reason and formula, stand here or in the table that `Entry.with_twins` is given.
     A harmless mistake is a twin that is not `broken` (`Harmless`), and `reason` says why it is none. `promise` and
     `neighbours` are for a claim that is stated too widely. A twin may be its parent at other parameters or on other
     data: `at` makes some of the parent's parameters, from the data (a pair's first) and the twin's parameters, `on`
@@ -86,8 +95,8 @@ class Twin:
     neither of those, does not inherit the loss: none is known.
     """
 
-    title: str
-    reason: str
+    title: str = ""
+    reason: str = ""
     formula: str | None = None
     code: Code = NOTHING
     at: Callable[..., Mapping[str, Any]] | None = None
@@ -176,9 +185,21 @@ class Entry:
         checked = {name: known[name].check(f"{self.name}: {name}", value) for name, value in parameters.items()}
         return replace(self, bound={**self.bound, **checked})
 
-    def with_twins(self, **twins: Twin) -> Entry:
-        """The entry with its twins by name, which then are attributes of it."""
-        return replace(self, twins={name: self._twin(name, twin) for name, twin in twins.items()})
+    def with_twins(self, told: str = "", /, **twins: Twin) -> Entry:
+        """The entry with its twins by name, which then are attributes of it.
+
+        `told` has their words, line by line: `name: title`, the reason, and the formula where it is not the entry's.
+        """
+        words: dict[str, list[str]] = {}
+        for line in told.splitlines():
+            text = " ".join(line.split())
+            name, _, title = text.partition(": ")
+            if name in twins:
+                words[name] = [title]
+            else:
+                words[next(reversed(words))].append(text)
+        named = {name: replace(twins[name], **Words(*lines)._asdict()) for name, lines in words.items()}
+        return replace(self, twins={name: self._twin(name, named.get(name, twin)) for name, twin in twins.items()})
 
     def claim(self, parameters: Mapping[str, Any] | None = None) -> Claim:
         """What the entry promises at these parameters."""

@@ -67,22 +67,16 @@ adaptive_laplace = in_room(
     parameters=(replace(EPSILON, default=2.0), replace(ANALYST, default="follows")),
     default_pair=([*RECORDS, [1, 1, 1, 1]], [*RECORDS, [0, 0, 0, 1]]),
 ).with_twins(
-    columns_as_disjoint=Twin(
-        title="Each answer at the noise of a single query",
-        reason="the features are columns, not disjoint records: one record is in all answers, and the losses add up",
-        formula="each answer is the query's average + Lap(1 / (n epsilon))",
-        code=_CODE.given(share=lambda place, queries: 1.0),
-    ),
-    choice_exact=Twin(
-        title="All answers but the last without noise",
-        reason="an average over n records, as it is, tells two neighbours apart, and so does what is chosen by it",
-        formula="the last answer is the query's average + Lap(1 / (n epsilon)), the others are the averages themselves",
-        code=_CODE.given(share=lambda place, queries: float(place == queries - 1)),
-    ),
-    last_exact=Twin(
-        title="The last answer without noise",
-        reason="the vote's accuracy is a count of records over n: an exact count tells two neighbours apart",
-        formula="with k queries: each answer + Lap((k - 1) / (n epsilon)), the last without noise",
-        code=_CODE.given(share=lambda place, queries: queries - 1.0 if place < queries - 1 else 0.0),
-    ),
+    """columns_as_disjoint: Each answer at the noise of a single query
+        the features are columns, not disjoint records: one record is in all answers, and the losses add up
+        each answer is the query's average + Lap(1 / (n epsilon))
+    choice_exact: All answers but the last without noise
+        an average over n records, as it is, tells two neighbours apart, and so does what is chosen by it
+        the last answer is the query's average + Lap(1 / (n epsilon)), the others are the averages themselves
+    last_exact: The last answer without noise
+        the vote's accuracy is a count of records over n: an exact count tells two neighbours apart
+        with k queries: each answer + Lap((k - 1) / (n epsilon)), the last without noise""",
+    columns_as_disjoint=Twin(code=_CODE.given(share=lambda place, queries: 1.0)),
+    choice_exact=Twin(code=_CODE.given(share=lambda place, queries: float(place == queries - 1))),
+    last_exact=Twin(code=_CODE.given(share=lambda place, queries: queries - 1.0 if place < queries - 1 else 0.0)),
 )

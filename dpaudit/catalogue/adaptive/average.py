@@ -111,28 +111,22 @@ select_and_average = in_room(
     ),
     default_pair=([3.0, 3.0, *[0.0] * 4, *GROUP], [3.0, -3.0, *[0.0] * 4, *GROUP]),
 ).with_twins(
-    final_answer_exact=Twin(
-        title="The last query answered without noise",
-        reason="that nobody adapts to the last answer saves the generalisation, not the privacy: it is exact",
-        formula="the choice as in select_subsets at epsilon; then the average of the chosen means as it is",
-        code=_CODE.given(budgets=EXACT),
-    ),
-    budget_spent_twice=Twin(
-        title="The whole epsilon for the choice, and again for the average",
-        reason="a choice at epsilon and then an answer at epsilon compose to 2 epsilon",
-        formula="as select_and_average with Lap(2 bound / (size epsilon)) and Lap(2 bound / (size groups epsilon))",
-        code=_CODE.given(budgets=WHOLES),
-    ),
-    average_of_all=Twin(
-        title="The noise of an average of all samples",
-        reason="the average is over the chosen subsets only, so a sample in one weighs per_group times as much",
-        formula="as select_and_average with Lap(2 bound / (n epsilon / 2)) on the average, n the number of all samples",
-        code=_CODE.given(of_all=True),
-    ),
+    """final_answer_exact: The last query answered without noise
+        that nobody adapts to the last answer saves the generalisation, not the privacy: it is exact
+        the choice as in select_subsets at epsilon; then the average of the chosen means as it is
+    budget_spent_twice: The whole epsilon for the choice, and again for the average
+        a choice at epsilon and then an answer at epsilon compose to 2 epsilon
+        as select_and_average with Lap(2 bound / (size epsilon)) and Lap(2 bound / (size groups epsilon))
+    average_of_all: The noise of an average of all samples
+        the average is over the chosen subsets only, so a sample in one weighs per_group times as much
+        as select_and_average with Lap(2 bound / (n epsilon / 2)) on the average, n the number of all samples
+    final_answer_unclipped: The average taken over the samples as they are
+        only the choice saw clipped samples: from 15 to -15 one moves the average five times as far as 3 to -3
+        as select_and_average, but the average is over the samples before clipping""",
+    final_answer_exact=Twin(code=_CODE.given(budgets=EXACT)),
+    budget_spent_twice=Twin(code=_CODE.given(budgets=WHOLES)),
+    average_of_all=Twin(code=_CODE.given(of_all=True)),
     final_answer_unclipped=Twin(
-        title="The average taken over the samples as they are",
-        reason="only the choice saw clipped samples: from 15 to -15 one moves the average five times as far as 3 to -3",
-        formula="as select_and_average, but the average is over the samples before clipping",
         code=_CODE.given(clip_answer=False),
         default_pair=([3.0, 15.0, *[0.0] * 4, *GROUP], [3.0, -15.0, *[0.0] * 4, *GROUP]),
     ),

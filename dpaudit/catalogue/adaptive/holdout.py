@@ -200,58 +200,46 @@ thresholdout = in_room(
     parameters=(EPSILON, THRESHOLD, TRAINED, BUDGET, ANALYST),
     default_pair=_pair((6, 6, 6, 3) * 2, (UP, UP, UP, DOWN) * 2),
 ).with_twins(
+    """comparison_noise_released: Thresholdout that gives away the noise of its comparison
+        a low value betrays a low threshold, and then every query before it costs epsilon / (2 B) of its own
+        as Thresholdout, but with one draw of Lap(sigma) for the comparison and for the value released
+    budget_not_counted: Thresholdout that never halts
+        only B answers of the holdout set are paid for: each further one costs up to epsilon / B
+        as Thresholdout, but every query is answered: there is no halt
+    exact_value: Thresholdout without noise on the values
+        that a query is above the threshold is hidden by noise, but its average is given away as it is
+        as Thresholdout, but the value is released without noise
+    exact_comparisons: Thresholdout with exact comparisons
+        where one record moves a query over the threshold, who answers it tells what the record says
+        as Thresholdout, but threshold and comparisons get no noise: the values alone do
+    one_noise: Thresholdout with one draw for all values
+        the difference of two values is exact, and tells a record on which only one of the queries holds
+        as Thresholdout, but one draw of Lap(sigma) is added to all values
+    training_set_counted: Thresholdout with n taken as the size of both sets
+        only the holdout set is protected: with 2 n in the place of n all noise is halved
+        as Thresholdout with sigma = 2 B / (epsilon 2 n)
+    no_threshold_noise: Thresholdout with an exact threshold
+        nothing that the comparisons share is random, so every query below costs epsilon / (8 B) of its own
+        as Thresholdout, but the threshold gets no noise
+    threshold_kept: Thresholdout with one noisy threshold for all queries
+        kept, the threshold is paid for once, 1 / (2 sigma n), and not with every answer
+        as Thresholdout, but the threshold keeps its one draw of Lap(2 sigma)""",
     comparison_noise_released=Twin(
-        title="Thresholdout that gives away the noise of its comparison",
-        reason="a low value betrays a low threshold, and then every query before it costs epsilon / (2 B) of its own",
-        formula="as Thresholdout, but with one draw of Lap(sigma) for the comparison and for the value released",
-        code=_form(Design("that of the comparison")),
-        default_pair=_pair((4,) * 8, (UP,) * 8),
+        code=_form(Design("that of the comparison")), default_pair=_pair((4,) * 8, (UP,) * 8)
     ),
-    budget_not_counted=Twin(
-        title="Thresholdout that never halts",
-        reason="only B answers of the holdout set are paid for: each further one costs up to epsilon / B",
-        formula="as Thresholdout, but every query is answered: there is no halt",
-        code=_form(Design(counted=False)),
-        default_pair=_pair((9,) * 6, (UP,) * 6),
-    ),
-    exact_value=Twin(
-        title="Thresholdout without noise on the values",
-        reason="that a query is above the threshold is hidden by noise, but its average is given away as it is",
-        formula="as Thresholdout, but the value is released without noise",
-        code=_form(Design("none")),
-        default_pair=_pair((5, 5), (UP, UP)),
-    ),
+    budget_not_counted=Twin(code=_form(Design(counted=False)), default_pair=_pair((9,) * 6, (UP,) * 6)),
+    exact_value=Twin(code=_form(Design("none")), default_pair=_pair((5, 5), (UP, UP))),
     exact_comparisons=Twin(
-        title="Thresholdout with exact comparisons",
-        reason="where one record moves a query over the threshold, who answers it tells what the record says",
-        formula="as Thresholdout, but threshold and comparisons get no noise: the values alone do",
-        code=_form(Design(compared=0.0, threshold_noise=False)),
-        default_pair=_pair((5, 5), (UP, UP)),
+        code=_form(Design(compared=0.0, threshold_noise=False)), default_pair=_pair((5, 5), (UP, UP))
     ),
     one_noise=Twin(
-        title="Thresholdout with one draw for all values",
-        reason="the difference of two values is exact, and tells a record on which only one of the queries holds",
-        formula="as Thresholdout, but one draw of Lap(sigma) is added to all values",
-        code=_form(Design("one draw")),
-        default_pair=([*_ones(6, 6), [0.0, 0.0]], [*_ones(6, 6), [1.0, 0.0]]),
+        code=_form(Design("one draw")), default_pair=([*_ones(6, 6), [0.0, 0.0]], [*_ones(6, 6), [1.0, 0.0]])
     ),
-    training_set_counted=Twin(
-        title="Thresholdout with n taken as the size of both sets",
-        reason="only the holdout set is protected: with 2 n in the place of n all noise is halved",
-        formula="as Thresholdout with sigma = 2 B / (epsilon 2 n)",
-        at=doubled,
-    ),
+    training_set_counted=Twin(at=doubled),
     no_threshold_noise=Twin(
-        title="Thresholdout with an exact threshold",
-        reason="nothing that the comparisons share is random, so every query below costs epsilon / (8 B) of its own",
-        formula="as Thresholdout, but the threshold gets no noise",
-        code=_form(Design(threshold_noise=False)),
-        default_pair=_pair((5,) * 12 + (4,) * 2, (UP,) * 12 + (DOWN,) * 2),
+        code=_form(Design(threshold_noise=False)), default_pair=_pair((5,) * 12 + (4,) * 2, (UP,) * 12 + (DOWN,) * 2)
     ),
     threshold_kept=Harmless(
-        title="Thresholdout with one noisy threshold for all queries",
-        reason="kept, the threshold is paid for once, 1 / (2 sigma n), and not with every answer",
-        formula="as Thresholdout, but the threshold keeps its one draw of Lap(2 sigma)",
         code=_form(Design(redrawn=False)),
         default_pair=_pair((6, 6, 6, 6, 6, 6, 3, 3), (UP, UP, UP, UP, UP, UP, DOWN, DOWN)),
     ),

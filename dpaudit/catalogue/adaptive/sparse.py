@@ -80,16 +80,14 @@ adaptive_sparse = in_room(
     ),
     default_pair=([*[AGREES] * 3, [0] * 6 + [1]], [AGREES] * 4),
 ).with_twins(
-    no_threshold_noise=Twin(
-        title="Sparse on chosen queries, with an exact threshold",
-        reason="nothing that the comparisons share is random: an analyst who repeats a query pays for each bottom",
-        formula="as Sparse on chosen queries, but the threshold gets no noise",
-        code=_by(NO_THRESHOLD_NOISE),
-    ),
+    """no_threshold_noise: Sparse on chosen queries, with an exact threshold
+        nothing that the comparisons share is random: an analyst who repeats a query pays for each bottom
+        as Sparse on chosen queries, but the threshold gets no noise
+    no_cut_off: Sparse on chosen queries that never halts
+        only c tops are paid for: an analyst who is told of more of them learns up to epsilon / c from each
+        as Sparse on chosen queries, but every query is compared: there is no halt""",
+    no_threshold_noise=Twin(code=_by(NO_THRESHOLD_NOISE)),
     no_cut_off=Twin(
-        title="Sparse on chosen queries that never halts",
-        reason="only c tops are paid for: an analyst who is told of more of them learns up to epsilon / c from each",
-        formula="as Sparse on chosen queries, but every query is compared: there is no halt",
         code=_by(NO_CUT_OFF),
         default_pair=([*[AGREES] * 3, [0, 0, 1, 0, 0, 1, 1]], [*[AGREES] * 3, [1, 1, 0, 1, 1, 0, 1]]),
     ),

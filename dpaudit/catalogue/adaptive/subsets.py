@@ -200,51 +200,46 @@ select_subsets = in_room(
     promise=lambda beta, size, **_: PureDP(price(beta, size), Relation.REPLACE_ONE),
     default_pair=_one_sample(3.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
 ).with_twins(
+    """exact_maximum: The subset of the largest mean, without noise
+        the choice is a function of the data: one sample decides which of two subsets is the larger
+        clip the samples, average each subset; of every group the index of the largest mean, ties by chance
+    half_sensitivity: The sensitivity of the notes: bound / size
+        a sample that is replaced goes from -bound to bound, which moves a mean by twice bound / size
+        as select_subsets with Lap(bound / (size epsilon)): 3 / ln(n) is what the notes take
+    not_clipped: Samples beyond the bound left as they are
+        a normal sample has no bound: from 9 to -9 it moves a mean three times as far as the noise hides
+        as select_subsets, but the samples are not clipped
+    sensitivity_of_all: Noise for the average of all samples
+        a subset averages `size` samples, not all of them: each weighs as many times more as there are subsets
+        as select_subsets with Lap(2 bound / (n epsilon)), n the number of all samples
+    small_subset: The samples left over make a smaller subset
+        a subset of one sample moves `size` times as far as the others, and its noise is theirs
+        as select_subsets, and the samples that fill no subset make one of their own, in the last group
+    groups_overlap: Overlapping groups, each with the whole epsilon
+        every subset competes in `per_group` groups with noise of its own in each, and the losses add up
+        as select_subsets, with a group for each subset: itself and the next per_group - 1, around
+    noisy_value: The largest noisy mean released with its index
+        the subsets are disjoint, so all noisy means together are epsilon-DP, and this is a function of them
+        as select_subsets, and of every group also the noisy mean that won""",
     exact_maximum=Twin(
-        title="The subset of the largest mean, without noise",
-        reason="the choice is a function of the data: one sample decides which of two subsets is the larger",
-        formula="clip the samples, average each subset; of every group the index of the largest mean, ties by chance",
         code=Code(_exact_maximum, partial(_runs, moves=_none), partial(_loss, moves=_none)),
         default_pair=_one_sample(1.0, [0.5, 0.0, 1.0, -1.0, 0.0]),
     ),
-    half_sensitivity=Twin(
-        title="The sensitivity of the notes: bound / size",
-        reason="a sample that is replaced goes from -bound to bound, which moves a mean by twice bound / size",
-        formula="as select_subsets with Lap(bound / (size epsilon)): 3 / ln(n) is what the notes take",
-        code=_CODE.given(moves=lambda samples, size, bound: bound / size),
-    ),
+    half_sensitivity=Twin(code=_CODE.given(moves=lambda samples, size, bound: bound / size)),
     not_clipped=Twin(
-        title="Samples beyond the bound left as they are",
-        reason="a normal sample has no bound: from 9 to -9 it moves a mean three times as far as the noise hides",
-        formula="as select_subsets, but the samples are not clipped",
         code=_CODE.given(cut=lambda data, size, per_group, bound: split(data, size, per_group, math.inf)),
         default_pair=_one_sample(9.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
     ),
     sensitivity_of_all=Twin(
-        title="Noise for the average of all samples",
-        reason="a subset averages `size` samples, not all of them: each weighs as many times more as there are subsets",
-        formula="as select_subsets with Lap(2 bound / (n epsilon)), n the number of all samples",
         code=_CODE.given(moves=lambda samples, size, bound: 2.0 * bound / samples),
         default_pair=([1.0, 0.5, *[0.0] * 4, *GROUP], [-2.0, 0.5, *[0.0] * 4, *GROUP]),
     ),
     small_subset=Twin(
-        title="The samples left over make a smaller subset",
-        reason="a subset of one sample moves `size` times as far as the others, and its noise is theirs",
-        formula="as select_subsets, and the samples that fill no subset make one of their own, in the last group",
         code=_CODE.given(cut=_with_rest),
         default_pair=([0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, 3.0], [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, -3.0]),
     ),
     groups_overlap=Twin(
-        title="Overlapping groups, each with the whole epsilon",
-        reason="every subset competes in `per_group` groups with noise of its own in each, and the losses add up",
-        formula="as select_subsets, with a group for each subset: itself and the next per_group - 1, around",
-        code=_CODE.given(cut=_overlapping),
-        default_pair=([3.0, -3.0, *[0.0] * 10], [-3.0, -3.0, *[0.0] * 10]),
+        code=_CODE.given(cut=_overlapping), default_pair=([3.0, -3.0, *[0.0] * 10], [-3.0, -3.0, *[0.0] * 10])
     ),
-    noisy_value=Harmless(
-        title="The largest noisy mean released with its index",
-        reason=("the subsets are disjoint, so all noisy means together are epsilon-DP, and this is a function of them"),
-        formula="as select_subsets, and of every group also the noisy mean that won",
-        code=Code(_noisy_value, _noisy_value_runs, _noisy_value_loss),
-    ),
+    noisy_value=Harmless(code=Code(_noisy_value, _noisy_value_runs, _noisy_value_loss)),
 )

@@ -63,45 +63,39 @@ laplace_average = in_room(
     promise=pure_if_replaced,
     default_pair=([70.0, 80.0, 55.0, 95.0, 0.0], [70.0, 80.0, 55.0, 95.0, 100.0]),
 ).with_twins(
+    """unclipped: The average of values that nobody clips
+        a value far beyond `bound` moves the average further than the bound / n that the noise is made for
+        the average of the n values as they come, plus one draw of Lap(bound / (n epsilon))
+    uniform_noise: Uniform noise on [-reach / n, reach / n] around the average
+        the noise ends: a value that changes by `reach` moves half of the outputs out of reach
+        the average plus k / n, k an integer from -reach to reach, all equally likely
+    secret_size: The average claimed for a record more or less
+        then n is a secret, but noise and average are made with it: the tails tell one n from another
+    divided_twice: The noise of the average added to the sum, before dividing by n
+        dividing takes the noise down with the sum, so it is n times too small for the average
+        (the sum plus one draw of Lap(bound / (n epsilon))) / n
+    observed_range: The sensitivity of the average taken from the values at hand
+        the range of the values is itself a fact about them, and the width of the noise publishes it
+        the average plus one draw of Lap((largest - smallest value) / (n epsilon))
+    rounded_values: Each value rounded before the average is taken
+        rounded values lie in [0, bound] too, so one of them moves the average by bound / n at most
+        the average of the n values, each first rounded to the nearest multiple of `step`, then clipped to [0, \
+            bound], plus one draw of Lap(bound / (n epsilon))""",
     unclipped=Twin(
-        title="The average of values that nobody clips",
-        reason="a value far beyond `bound` moves the average further than the bound / n that the noise is made for",
-        formula="the average of the n values as they come, plus one draw of Lap(bound / (n epsilon))",
         code=centred(lambda data, **_: sum(data) / len(data), _scale),
         default_pair=([70.0, 80.0, 55.0, 95.0, 300.0], [70.0, 80.0, 55.0, 95.0, 0.0]),
     ),
-    uniform_noise=Twin(
-        title="Uniform noise on [-reach / n, reach / n] around the average",
-        reason="the noise ends: a value that changes by `reach` moves half of the outputs out of reach",
-        formula="the average plus k / n, k an integer from -reach to reach, all equally likely",
-        code=Code(_uniform, _uniform_runs, _uniform_loss),
-        parameters=(REACH,),
-    ),
+    uniform_noise=Twin(code=Code(_uniform, _uniform_runs, _uniform_loss), parameters=(REACH,)),
     secret_size=Twin(
-        title="The average claimed for a record more or less",
-        reason="then n is a secret, but noise and average are made with it: the tails tell one n from another",
         promise=pure_if_added_or_removed,
         neighbours="one value more or less",
         default_pair=([0.0, 0.0, 100.0], [0.0, 0.0]),
     ),
-    divided_twice=Twin(
-        title="The noise of the average added to the sum, before dividing by n",
-        reason="dividing takes the noise down with the sum, so it is n times too small for the average",
-        formula="(the sum plus one draw of Lap(bound / (n epsilon))) / n",
-        code=centred(_mean, lambda data, epsilon, bound: bound / (len(data) ** 2 * epsilon)),
-    ),
+    divided_twice=Twin(code=centred(_mean, lambda data, epsilon, bound: bound / (len(data) ** 2 * epsilon))),
     observed_range=Twin(
-        title="The sensitivity of the average taken from the values at hand",
-        reason="the range of the values is itself a fact about them, and the width of the noise publishes it",
-        formula="the average plus one draw of Lap((largest - smallest value) / (n epsilon))",
-        code=centred(_mean, _observed_scale),
-        default_pair=([50.0, 40.0, 60.0, 50.0], [50.0, 40.0, 60.0, 100.0]),
+        code=centred(_mean, _observed_scale), default_pair=([50.0, 40.0, 60.0, 50.0], [50.0, 40.0, 60.0, 100.0])
     ),
     rounded_values=Harmless(
-        title="Each value rounded before the average is taken",
-        reason="rounded values lie in [0, bound] too, so one of them moves the average by bound / n at most",
-        formula="the average of the n values, each first rounded to the nearest multiple of `step`, then clipped to "
-        "[0, bound], plus one draw of Lap(bound / (n epsilon))",
         on=lambda data, step, **_: [step * round(value / step) for value in data],
         parameters=(STEP,),
         default_pair=([74.0, 84.0, 53.0, 94.0, 4.0], [74.0, 84.0, 53.0, 94.0, 100.0]),
@@ -128,26 +122,22 @@ laplace_sum = in_room(
     promise=pure_if_added_or_removed,
     default_pair=([1.0, -0.5, 2.0], [1.0, -0.5]),
 ).with_twins(
-    inverted_scale=Twin(
-        title="Noise of scale epsilon / sensitivity",
-        reason="the fraction is upside down: the more one value can move the sum, the less noise it gets",
-        formula="the sum plus one draw of Lap(epsilon / bound)",
-        code=centred(_total, lambda data, epsilon, bound: epsilon / bound),
-    ),
+    """inverted_scale: Noise of scale epsilon / sensitivity
+        the fraction is upside down: the more one value can move the sum, the less noise it gets
+        the sum plus one draw of Lap(epsilon / bound)
+    observed_bound: The bound taken from the largest value at hand
+        whoever holds the largest value sets the width of the noise, and it shows in the tails
+        the sum plus one draw of Lap(largest absolute value / epsilon)
+    replace_one: The sum claimed for a value replaced
+        from -bound to bound one value moves the sum by 2 bound, twice what the noise is made for""",
+    inverted_scale=Twin(code=centred(_total, lambda data, epsilon, bound: epsilon / bound)),
     observed_bound=Twin(
-        title="The bound taken from the largest value at hand",
-        reason="whoever holds the largest value sets the width of the noise, and it shows in the tails",
-        formula="the sum plus one draw of Lap(largest absolute value / epsilon)",
         code=centred(
             _total, lambda data, epsilon, bound: max(abs(value) for value in _clipped(data, -bound, bound)) / epsilon
         ),
         default_pair=([0.5, -0.5], [0.5, -0.5, 2.0]),
     ),
     replace_one=Twin(
-        title="The sum claimed for a value replaced",
-        reason="from -bound to bound one value moves the sum by 2 bound, twice what the noise is made for",
-        promise=pure_if_replaced,
-        neighbours="one value replaced",
-        default_pair=([1.0, -0.5, 2.0], [1.0, -0.5, -2.0]),
+        promise=pure_if_replaced, neighbours="one value replaced", default_pair=([1.0, -0.5, 2.0], [1.0, -0.5, -2.0])
     ),
 )

@@ -80,31 +80,22 @@ geometric = in_room(
     neighbours="integers at most `sensitivity` apart",
     code=_two_sided(_stop, lambda first, second, epsilon, sensitivity: epsilon * abs(first - second) / sensitivity),
 ).with_twins(
-    half_noise=Twin(
-        title="Geometric noise with the exponent doubled",
-        reason="the parameter counts e^-epsilon for each of the two sides: a step costs 2 epsilon",
-        formula="the answer plus z with probability proportional to e^(-2 epsilon |z| / sensitivity)",
-        at=doubled,
-    ),
-    first_order=Twin(
-        title="Geometric draws that stop with probability epsilon",
-        reason="epsilon is not 1 - e^-epsilon: a step costs -ln(1 - epsilon), and epsilon = 1 leaves no noise",
-        formula="the answer plus the difference of two geometric draws, stop probability epsilon / sensitivity",
-        code=_two_sided(_at_once, _first_order_loss),
-    ),
-    one_sided=Twin(
-        title="Geometric noise upwards only",
-        reason="the output is never below the answer, so the least outputs of one dataset cannot come from the other",
-        formula="the answer plus z with probability proportional to e^(-epsilon z / sensitivity), z = 0, 1, 2, ...",
-        code=Code(_one_sided, _one_sided_runs, unbounded),
-    ),
-    uniform_noise=Twin(
-        title="Uniform integer noise from 0 to width",
-        reason="the noise ends: a share 1 / (width + 1) of one dataset's outputs cannot come from the other",
-        formula="the answer plus an integer from 0 to `width`, all equally likely",
-        code=Code(_uniform, _uniform_runs, unbounded),
-        parameters=(WIDTH,),
-    ),
+    """half_noise: Geometric noise with the exponent doubled
+        the parameter counts e^-epsilon for each of the two sides: a step costs 2 epsilon
+        the answer plus z with probability proportional to e^(-2 epsilon |z| / sensitivity)
+    first_order: Geometric draws that stop with probability epsilon
+        epsilon is not 1 - e^-epsilon: a step costs -ln(1 - epsilon), and epsilon = 1 leaves no noise
+        the answer plus the difference of two geometric draws, stop probability epsilon / sensitivity
+    one_sided: Geometric noise upwards only
+        the output is never below the answer, so the least outputs of one dataset cannot come from the other
+        the answer plus z with probability proportional to e^(-epsilon z / sensitivity), z = 0, 1, 2, ...
+    uniform_noise: Uniform integer noise from 0 to width
+        the noise ends: a share 1 / (width + 1) of one dataset's outputs cannot come from the other
+        the answer plus an integer from 0 to `width`, all equally likely""",
+    half_noise=Twin(at=doubled),
+    first_order=Twin(code=_two_sided(_at_once, _first_order_loss)),
+    one_sided=Twin(code=Code(_one_sided, _one_sided_runs, unbounded)),
+    uniform_noise=Twin(code=Code(_uniform, _uniform_runs, unbounded), parameters=(WIDTH,)),
 )
 
 
@@ -134,19 +125,16 @@ clamped_geometric = in_room(
     parameters=(EPSILON, LARGEST),
     default_pair=(1, 0),
 ).with_twins(
+    """own_bound: The noisy count clamped to twice the true one
+        the upper end is a function of the data, and outputs at or near it show where it is
+        the count plus geometric noise, clamped to 0, ..., 2 count
+    wrapped: The noisy count wrapped around at the ends
+        the remainder is taken after the noise and knows nothing else of the data, useless as it is
+        the count plus geometric noise, its remainder modulo largest + 1""",
     own_bound=Twin(
-        title="The noisy count clamped to twice the true one",
-        reason="the upper end is a function of the data, and outputs at or near it show where it is",
-        formula="the count plus geometric noise, clamped to 0, ..., 2 count",
-        code=_two_sided(_stop, unbounded, lambda noisy, data, **_: np.clip(noisy, 0, 2 * data)),
-        default_pair=(2, 1),
+        code=_two_sided(_stop, unbounded, lambda noisy, data, **_: np.clip(noisy, 0, 2 * data)), default_pair=(2, 1)
     ),
-    wrapped=Harmless(
-        title="The noisy count wrapped around at the ends",
-        reason="the remainder is taken after the noise and knows nothing else of the data, useless as it is",
-        formula="the count plus geometric noise, its remainder modulo largest + 1",
-        code=_two_sided(_stop, _wrapped_loss, lambda noisy, data, largest, **_: noisy % (largest + 1)),
-    ),
+    wrapped=Harmless(code=_two_sided(_stop, _wrapped_loss, lambda noisy, data, largest, **_: noisy % (largest + 1))),
 )
 
 
@@ -202,11 +190,9 @@ truncated_geometric = in_room(
     promise=lambda epsilon, n: PureDP(math.log1p(2.0 ** -geosample_steps(epsilon))),
     default_pair=(1, 0),
 ).with_twins(
-    claimed_as_epsilon=Twin(
-        title="The same, claimed as the epsilon that k was made from",
-        reason="2^-k is at most epsilon / 2 for a logarithm to base 2; the natural one gives a smaller k, which for a "
-        "small epsilon is too small",
-        formula="as truncated geometric noise, with the claim epsilon",
-        promise=pure,
-    ),
+    """claimed_as_epsilon: The same, claimed as the epsilon that k was made from
+        2^-k is at most epsilon / 2 for a logarithm to base 2; the natural one gives a smaller k, which for a \
+            small epsilon is too small
+        as truncated geometric noise, with the claim epsilon""",
+    claimed_as_epsilon=Twin(promise=pure),
 )

@@ -76,24 +76,19 @@ gaussian = in_room(
     parameters=(SMALL_EPSILON, DELTA, SENSITIVITY),
     promise=approximate,
 ).with_twins(
+    """sigma_as_variance: Gaussian noise whose variance is what sigma should be
+        the standard deviation is sqrt(sigma), and sigma is above 1: too little noise
+        the answer plus one draw of N(0, sigma), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon
+    laplace_scale: Gaussian noise with the scale of Laplace noise
+        normal tails fall faster than those of Lap(b), so sigma = b leaves more than delta beyond epsilon
+        the answer plus one draw of N(0, (sensitivity / epsilon)^2)
+    without_delta: Gaussian noise claimed as pure DP
+        the log ratio of two normal densities grows in the tails without bound: delta is not to be left out""",
     sigma_as_variance=Twin(
-        title="Gaussian noise whose variance is what sigma should be",
-        reason="the standard deviation is sqrt(sigma), and sigma is above 1: too little noise",
-        formula="the answer plus one draw of N(0, sigma), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
-        code=normal(lambda epsilon, delta, sensitivity: math.sqrt(classic_sigma(epsilon, delta, sensitivity))),
+        code=normal(lambda epsilon, delta, sensitivity: math.sqrt(classic_sigma(epsilon, delta, sensitivity)))
     ),
-    laplace_scale=Twin(
-        title="Gaussian noise with the scale of Laplace noise",
-        reason="normal tails fall faster than those of Lap(b), so sigma = b leaves more than delta beyond epsilon",
-        formula="the answer plus one draw of N(0, (sensitivity / epsilon)^2)",
-        code=normal(lambda epsilon, delta, sensitivity: sensitivity / epsilon, _laplace_scale),
-    ),
-    without_delta=Twin(
-        title="Gaussian noise claimed as pure DP",
-        reason="the log ratio of two normal densities grows in the tails without bound: delta is not to be left out",
-        code=Code(loss=unbounded),
-        promise=pure,
-    ),
+    laplace_scale=Twin(code=normal(lambda epsilon, delta, sensitivity: sensitivity / epsilon, _laplace_scale)),
+    without_delta=Twin(code=Code(loss=unbounded), promise=pure),
 )
 
 
@@ -174,13 +169,11 @@ gaussian_analytic = in_room(
     parameters=(EPSILON, DELTA, SENSITIVITY),
     promise=approximate,
 ).with_twins(
-    tail_only=Harmless(
-        title="Calibrated so that the privacy loss exceeds epsilon with probability delta",
-        reason="notes 004 define delta-approximate DP by this tail, which is more than (epsilon, delta)-DP asks for",
-        formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
-        "Phi(D / (2 sigma) - epsilon sigma / D) <= delta",
-        code=normal(tail_sigma),
-    ),
+    """tail_only: Calibrated so that the privacy loss exceeds epsilon with probability delta
+        notes 004 define delta-approximate DP by this tail, which is more than (epsilon, delta)-DP asks for
+        the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, Phi(D / (2 \
+            sigma) - epsilon sigma / D) <= delta""",
+    tail_only=Harmless(code=normal(tail_sigma)),
 )
 
 
@@ -203,11 +196,11 @@ gaussian_zcdp = in_room(
     parameters=(RHO, SENSITIVITY),
     promise=lambda rho, **_: ZeroConcentratedDP(rho),
 ).with_twins(
+    """variance_as_sigma: Gaussian noise with sigma^2 passed as the standard deviation
+        the variance is below 1 here, and its square far below: rho is 1 / sigma^2 times too large
+        the answer plus one draw of N(0, sigma^4), sigma^2 = sensitivity^2 / (2 rho)""",
     variance_as_sigma=Twin(
-        title="Gaussian noise with sigma^2 passed as the standard deviation",
-        reason="the variance is below 1 here, and its square far below: rho is 1 / sigma^2 times too large",
-        formula="the answer plus one draw of N(0, sigma^4), sigma^2 = sensitivity^2 / (2 rho)",
-        code=normal(lambda rho, sensitivity: sensitivity * sensitivity / (2.0 * rho), loss=_rho_loss),
+        code=normal(lambda rho, sensitivity: sensitivity * sensitivity / (2.0 * rho), loss=_rho_loss)
     ),
 )
 

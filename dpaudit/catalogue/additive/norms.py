@@ -163,23 +163,23 @@ norm_l1 = _printed("l1", ([0.0, 0.0], [0.75, 0.25]))
 norm_l2 = _printed("l2", ([0.0, 0.0], [0.6, 0.8]))
 norm_linf = _printed("linf", ([0.0, 0.0], [1.0, 1.0]))
 k_norm_l2 = _tight("l2", ([0.0, 0.0], [0.6, 0.8])).with_twins(
+    """exponential_radius: A random direction with a length from the exponential law
+        in m dimensions the length must be Gamma(m): here outputs crowd at the answer, and at no other place
+        the vector plus a uniform direction times a draw of Exp(sensitivity / epsilon)
+    constant_length: A random direction with the expected length
+        outputs lie on a sphere around the answer, and two spheres have next to no points in common
+        the vector plus a uniform direction times m sensitivity / epsilon
+    largest_difference: Noise for the Euclidean norm, claimed for the largest difference
+        vectors whose m coordinates all move by the sensitivity are sqrt(m) sensitivities apart
+        the vector plus z of density proportional to e^(-epsilon |z| / sensitivity), |z| the l2 norm""",
     exponential_radius=Twin(
-        title="A random direction with a length from the exponential law",
-        reason="in m dimensions the length must be Gamma(m): here outputs crowd at the answer, and at no other place",
-        formula="the vector plus a uniform direction times a draw of Exp(sensitivity / epsilon)",
-        code=Code(_exponential_radius, partial(_runs, noise=_exponential_noise, factor=1.0), _exponential_loss),
+        code=Code(_exponential_radius, partial(_runs, noise=_exponential_noise, factor=1.0), _exponential_loss)
     ),
     constant_length=Twin(
-        title="A random direction with the expected length",
-        reason="outputs lie on a sphere around the answer, and two spheres have next to no points in common",
-        formula="the vector plus a uniform direction times m sensitivity / epsilon",
         code=Code(_constant_length, partial(_runs, noise=_shell_noise, factor=1.0), unbounded),
         default_pair=([0.0, 0.0], [1.0, 0.0]),
     ),
     largest_difference=Twin(
-        title="Noise for the Euclidean norm, claimed for the largest difference",
-        reason="vectors whose m coordinates all move by the sensitivity are sqrt(m) sensitivities apart",
-        formula="the vector plus z of density proportional to e^(-epsilon |z| / sensitivity), |z| the l2 norm",
         neighbours="vectors whose coordinates each move by at most `sensitivity`",
         default_pair=([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]),
     ),
@@ -207,10 +207,10 @@ gaussian_vector = in_room(
     promise=approximate,
     default_pair=([0.0, 0.0], [0.6, 0.8]),
 ).with_twins(
+    """sensitivity_of_one: m answers with the sigma that one of them would need
+        m answers that all move together are sqrt(m) times as far apart as one of them
+        every answer plus its own draw of N(0, sigma^2), sigma made with sensitivity / sqrt(m)""",
     sensitivity_of_one=Twin(
-        title="m answers with the sigma that one of them would need",
-        reason="m answers that all move together are sqrt(m) times as far apart as one of them",
-        formula="every answer plus its own draw of N(0, sigma^2), sigma made with sensitivity / sqrt(m)",
         at=lambda data, sensitivity, **_: {"sensitivity": sensitivity / math.sqrt(len(data))},
         default_pair=([0.0] * 16, [0.25] * 16),
     ),

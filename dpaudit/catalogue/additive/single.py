@@ -151,88 +151,59 @@ laplace = in_room(
     adjacency=("all-differ",),
     code=Code(_laplace, _laplace_runs, _laplace_loss),
 ).with_twins(
-    half_noise=Twin(
-        title="Laplace noise of half the scale",
-        reason="Lap(sensitivity / (2 epsilon)) has a density that falls by e^(2 epsilon) over one sensitivity",
-        formula="the answer plus one draw of Lap(sensitivity / (2 epsilon))",
-        code=Code(_half_noise),
-        at=doubled,
-    ),
+    """half_noise: Laplace noise of half the scale
+        Lap(sensitivity / (2 epsilon)) has a density that falls by e^(2 epsilon) over one sensitivity
+        the answer plus one draw of Lap(sensitivity / (2 epsilon))
+    uniform_noise: Uniform noise on [0, width]
+        the noise ends: the smallest answers of one dataset cannot come from the other
+        the answer plus one draw from the uniform distribution on [0, width]
+    deviation_as_scale: Laplace noise whose standard deviation is sensitivity / epsilon
+        Lap(b) has the standard deviation b sqrt(2), so the scale is too small by sqrt(2)
+        the answer plus one draw of Lap(b), b = sensitivity / (epsilon sqrt(2)), of variance 2 b^2
+    relative_noise: Laplace noise in proportion to the answer
+        the scale is a function of the data: other answers have other tails, and an answer of 0 gets no noise
+        the answer times 1 + Lap(sensitivity / epsilon)
+    clipped_noise: Laplace noise cut off at a largest error
+        the noise ends at `reach`: the outputs beyond the other answer's reach give the dataset away
+        the answer plus Lap(sensitivity / epsilon) clipped to [-reach, reach]
+    one_sided: Exponential noise, so that no output is too low
+        no output lies below the answer: those between two answers can only come from the lower one
+        the answer plus one exponential draw of mean sensitivity / epsilon
+    moved_up: Laplace noise moved up, so that few outputs are too low
+        all outputs move by the same, which is public: the ratios of their densities stay
+        the answer plus one draw of Lap(sensitivity / epsilon) plus `shift`
+    few_seeds: Laplace noise from a generator with few seeds
+        there are only 64 noises, and everyone can compute them: an output tells which answer it is from
+        the answer plus the first draw of Lap(sensitivity / epsilon) after one of the seeds 0, ..., 63
+    rounded_first: The answer rounded to multiples of a step before the noise
+        rounding can put neighbours a whole step apart, farther than the `sensitivity` that the noise is for
+        the multiple of `step` nearest to the answer, plus one draw of Lap(sensitivity / epsilon)
+    rounded_noise: The noise rounded to integers before it is added
+        the answer keeps its digits behind the point, and outputs show them unchanged
+        the answer plus the integer nearest to one draw of Lap(sensitivity / epsilon)
+    rounded_output: The noisy answer rounded to an integer
+        rounding comes after the noise, and what follows the release sees nothing else of the data
+        the integer nearest to the answer plus one draw of Lap(sensitivity / epsilon)
+    clamped_output: The noisy answer clamped to what is possible
+        the noisy answer is changed after the noise, by a rule that knows nothing else of the data
+        the answer plus one draw of Lap(sensitivity / epsilon), clamped to [0, largest]""",
+    half_noise=Twin(code=Code(_half_noise), at=doubled),
     uniform_noise=Twin(
-        title="Uniform noise on [0, width]",
-        reason="the noise ends: the smallest answers of one dataset cannot come from the other",
-        formula="the answer plus one draw from the uniform distribution on [0, width]",
         code=Code(
             _uniform, lambda data, runs, rng, epsilon, sensitivity, width: rng.random(runs) * width + data, unbounded
         ),
         parameters=(Parameter("width", 5.0, "units of the answer", "the length of the interval", validate.positive),),
     ),
-    deviation_as_scale=Twin(
-        title="Laplace noise whose standard deviation is sensitivity / epsilon",
-        reason="Lap(b) has the standard deviation b sqrt(2), so the scale is too small by sqrt(2)",
-        formula="the answer plus one draw of Lap(b), b = sensitivity / (epsilon sqrt(2)), of variance 2 b^2",
-        at=lambda data, epsilon, **_: {"epsilon": math.sqrt(2.0) * epsilon},
-    ),
-    relative_noise=Twin(
-        title="Laplace noise in proportion to the answer",
-        reason="the scale is a function of the data: other answers have other tails, and an answer of 0 gets no noise",
-        formula="the answer times 1 + Lap(sensitivity / epsilon)",
-        code=Code(_relative_noise, _relative_noise_runs, _relative_noise_loss),
-        default_pair=(0, 1),
-    ),
-    clipped_noise=Twin(
-        title="Laplace noise cut off at a largest error",
-        reason="the noise ends at `reach`: the outputs beyond the other answer's reach give the dataset away",
-        formula="the answer plus Lap(sensitivity / epsilon) clipped to [-reach, reach]",
-        code=Code(_clipped, _clipped_runs, unbounded),
-        parameters=(REACH,),
-    ),
-    one_sided=Twin(
-        title="Exponential noise, so that no output is too low",
-        reason="no output lies below the answer: those between two answers can only come from the lower one",
-        formula="the answer plus one exponential draw of mean sensitivity / epsilon",
-        code=Code(_one_sided, _one_sided_runs, unbounded),
-    ),
-    moved_up=Harmless(
-        title="Laplace noise moved up, so that few outputs are too low",
-        reason="all outputs move by the same, which is public: the ratios of their densities stay",
-        formula="the answer plus one draw of Lap(sensitivity / epsilon) plus `shift`",
-        code=Code(_moved_up),
-        on=lambda data, shift, **_: data + shift,
-        parameters=(SHIFT,),
-    ),
-    few_seeds=Twin(
-        title="Laplace noise from a generator with few seeds",
-        reason="there are only 64 noises, and everyone can compute them: an output tells which answer it is from",
-        formula="the answer plus the first draw of Lap(sensitivity / epsilon) after one of the seeds 0, ..., 63",
-        code=Code(_few_seeds, _few_seeds_runs, unbounded),
-    ),
-    rounded_first=Twin(
-        title="The answer rounded to multiples of a step before the noise",
-        reason="rounding can put neighbours a whole step apart, farther than the `sensitivity` that the noise is for",
-        formula="the multiple of `step` nearest to the answer, plus one draw of Lap(sensitivity / epsilon)",
-        on=lambda data, step, **_: step * round(data / step),
-        parameters=(STEP,),
-        default_pair=(10, 11),
-    ),
-    rounded_noise=Twin(
-        title="The noise rounded to integers before it is added",
-        reason="the answer keeps its digits behind the point, and outputs show them unchanged",
-        formula="the answer plus the integer nearest to one draw of Lap(sensitivity / epsilon)",
-        code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss),
-        default_pair=(10.0, 9.5),
-    ),
-    rounded_output=Harmless(
-        title="The noisy answer rounded to an integer",
-        reason="rounding comes after the noise, and what follows the release sees nothing else of the data",
-        formula="the integer nearest to the answer plus one draw of Lap(sensitivity / epsilon)",
-        code=Code(_rounded_output, _rounded_output_runs, _laplace_loss),
-    ),
+    deviation_as_scale=Twin(at=lambda data, epsilon, **_: {"epsilon": math.sqrt(2.0) * epsilon}),
+    relative_noise=Twin(code=Code(_relative_noise, _relative_noise_runs, _relative_noise_loss), default_pair=(0, 1)),
+    clipped_noise=Twin(code=Code(_clipped, _clipped_runs, unbounded), parameters=(REACH,)),
+    one_sided=Twin(code=Code(_one_sided, _one_sided_runs, unbounded)),
+    moved_up=Harmless(code=Code(_moved_up), on=lambda data, shift, **_: data + shift, parameters=(SHIFT,)),
+    few_seeds=Twin(code=Code(_few_seeds, _few_seeds_runs, unbounded)),
+    rounded_first=Twin(on=lambda data, step, **_: step * round(data / step), parameters=(STEP,), default_pair=(10, 11)),
+    rounded_noise=Twin(code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss), default_pair=(10.0, 9.5)),
+    rounded_output=Harmless(code=Code(_rounded_output, _rounded_output_runs, _laplace_loss)),
     clamped_output=Harmless(
-        title="The noisy answer clamped to what is possible",
-        reason="the noisy answer is changed after the noise, by a rule that knows nothing else of the data",
-        formula="the answer plus one draw of Lap(sensitivity / epsilon), clamped to [0, largest]",
-        code=Code(_clamped_output, _clamped_output_runs, _clamped_output_loss),
-        parameters=(LARGEST,),
+        code=Code(_clamped_output, _clamped_output_runs, _clamped_output_loss), parameters=(LARGEST,)
     ),
 )

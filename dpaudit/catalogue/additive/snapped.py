@@ -74,10 +74,8 @@ snapping = in_room(
     ),
     promise=lambda epsilon, sensitivity, bound, **_: PureDP(epsilon * (1.0 + LOST * bound / sensitivity)),
 ).with_twins(
-    half_noise=Twin(
-        title="The same with noise of half the scale",
-        reason="noise of scale sensitivity / (2 epsilon) has the loss 2 epsilon, and rounding takes none of it off",
-        formula="as the snapping mechanism, with sensitivity / (2 epsilon) in the place of sensitivity / epsilon",
-        at=doubled,
-    ),
+    """half_noise: The same with noise of half the scale
+        noise of scale sensitivity / (2 epsilon) has the loss 2 epsilon, and rounding takes none of it off
+        as the snapping mechanism, with sensitivity / (2 epsilon) in the place of sensitivity / epsilon""",
+    half_noise=Twin(at=doubled),
 )

@@ -45,16 +45,14 @@ laplace_vector = in_room(
     parameters=(EPSILON, TOGETHER),
     default_pair=([0] * 10, [1] * 10),
 ).with_twins(
-    sensitivity_of_one=Twin(
-        title="m answers with the noise that one of them would need",
-        reason="one person can move all m answers, and each move costs epsilon: m epsilon in all",
-        formula="every answer plus its own draw of Lap(sensitivity / (m epsilon))",
-        at=lambda data, sensitivity, **_: {"sensitivity": sensitivity / len(data)},
-    ),
+    """sensitivity_of_one: m answers with the noise that one of them would need
+        one person can move all m answers, and each move costs epsilon: m epsilon in all
+        every answer plus its own draw of Lap(sensitivity / (m epsilon))
+    inverted_scale: Laplace noise of the inverse scale on each of m answers
+        the fraction is turned over: the smaller epsilon is, the less noise there is
+        every answer plus its own draw of Lap(epsilon / sensitivity)""",
+    sensitivity_of_one=Twin(at=lambda data, sensitivity, **_: {"sensitivity": sensitivity / len(data)}),
     inverted_scale=Twin(
-        title="Laplace noise of the inverse scale on each of m answers",
-        reason="the fraction is turned over: the smaller epsilon is, the less noise there is",
-        formula="every answer plus its own draw of Lap(epsilon / sensitivity)",
         code=Code(_inverted_scale),
         at=lambda data, epsilon, sensitivity: {"epsilon": sensitivity, "sensitivity": epsilon},
     ),
@@ -81,12 +79,10 @@ counting_queries = in_room(
     promise=pure_if_added_or_removed,
     default_pair=([[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1]]),
 ).with_twins(
-    l2_sensitivity=Twin(
-        title="Laplace noise for the Euclidean distance of the counts",
-        reason="Laplace noise pays for the sum of the moves, m, and not for their Euclidean length, sqrt(m)",
-        formula="each count plus its own draw of Lap(sqrt(m) / epsilon)",
-        code=centred_each(_counted, lambda data, epsilon, queries: math.sqrt(queries) / epsilon),
-    ),
+    """l2_sensitivity: Laplace noise for the Euclidean distance of the counts
+        Laplace noise pays for the sum of the moves, m, and not for their Euclidean length, sqrt(m)
+        each count plus its own draw of Lap(sqrt(m) / epsilon)""",
+    l2_sensitivity=Twin(code=centred_each(_counted, lambda data, epsilon, queries: math.sqrt(queries) / epsilon)),
 )
 
 
@@ -109,18 +105,14 @@ histogram = in_room(
     promise=pure_if_added_or_removed,
     default_pair=([0, 0, 0, 1], [0, 0, 0]),
 ).with_twins(
-    shared_noise=Twin(
-        title="One draw of noise for all cells",
-        reason="the noise cancels in the difference of two cells, which is then exact",
-        formula="for each cell the number of records in it, plus the same draw of Lap(1 / epsilon)",
-        code=one_draw(_counts, lambda data, epsilon, cells: 1.0 / epsilon),
-    ),
-    sensitivity_of_m=Harmless(
-        title="Disjoint cells with the noise of m overlapping queries",
-        reason="a record is in one cell only, so the noise is m times more than needed",
-        formula="for each cell the number of records in it, plus its own draw of Lap(m / epsilon)",
-        at=lambda data, epsilon, cells: {"epsilon": epsilon / cells},
-    ),
+    """shared_noise: One draw of noise for all cells
+        the noise cancels in the difference of two cells, which is then exact
+        for each cell the number of records in it, plus the same draw of Lap(1 / epsilon)
+    sensitivity_of_m: Disjoint cells with the noise of m overlapping queries
+        a record is in one cell only, so the noise is m times more than needed
+        for each cell the number of records in it, plus its own draw of Lap(m / epsilon)""",
+    shared_noise=Twin(code=one_draw(_counts, lambda data, epsilon, cells: 1.0 / epsilon)),
+    sensitivity_of_m=Harmless(at=lambda data, epsilon, cells: {"epsilon": epsilon / cells}),
 )
 
 
@@ -160,10 +152,10 @@ prefix_sums = in_room(
     code=Code(_prefix_sums, _prefix_sums_runs, _prefix_sums_loss),
     default_pair=([1, 1, 1, 1], [0, 1, 1, 1]),
 ).with_twins(
+    """all_answers_move: Running totals of noisy answers, claimed where all answers move
+        each difference of neighbouring totals costs epsilon of its own: n epsilon for n answers
+        the same totals""",
     all_answers_move=Twin(
-        title="Running totals of noisy answers, claimed where all answers move",
-        reason="each difference of neighbouring totals costs epsilon of its own: n epsilon for n answers",
-        formula="the same totals",
         neighbours="vectors whose answers each move by at most `sensitivity`, in any direction",
         adjacency=("all-differ",),
         default_pair=([1] * 10, [2] * 10),

@@ -149,19 +149,17 @@ noisy_bisection = in_room(
     promise=lambda epsilon, steps: PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE),
     default_pair=([0, 0, 7, 7], [0, 0, 0, 7, 7]),
 ).with_twins(
+    """turn_by_truth: Bisection that turns by the answer without noise
+        the next question gives away an exact comparison: the answers that follow are to other questions
+        as the bisection, but the true answer decides which half is kept; the noisy answers are published
+    stop_by_truth: Bisection that stops where the true answer is 0
+        the number of answers gives away an exact comparison: it depends on data that no noise has touched
+        as the bisection, but it ends after the first question whose true answer is 0""",
     turn_by_truth=Twin(
-        title="Bisection that turns by the answer without noise",
-        reason="the next question gives away an exact comparison: the answers that follow are to other questions",
-        formula="as the bisection, but the true answer decides which half is kept; the noisy answers are published",
         code=Code(
             partial(_noisy_bisection, by_truth=True), partial(_bisection_runs, by_truth=True), _turn_by_truth_loss
         ),
         default_pair=([3, 4], [0, 3, 4]),
     ),
-    stop_by_truth=Twin(
-        title="Bisection that stops where the true answer is 0",
-        reason="the number of answers gives away an exact comparison: it depends on data that no noise has touched",
-        formula="as the bisection, but it ends after the first question whose true answer is 0",
-        code=Code(_stop_by_truth, _stop_by_truth_runs, partial(_bisection_loss, stops=True)),
-    ),
+    stop_by_truth=Twin(code=Code(_stop_by_truth, _stop_by_truth_runs, partial(_bisection_loss, stops=True))),
 )

@@ -47,17 +47,16 @@ composed_counts = in_room(
     parameters=(EPSILON,),
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
+    """noise_reused: k noisy counts with one draw of noise
+        the noise cancels in the difference of two counts, which so is published exactly
+        one draw of Lap(k / epsilon), added to each of the k counts
+    uncoordinated: Noisy counts of k databases that do not know of each other
+        each database keeps its own epsilon, and someone who is in all of them loses k epsilon
+        the count of each of the k databases plus its own draw of Lap(1 / epsilon)""",
     noise_reused=Twin(
-        title="k noisy counts with one draw of noise",
-        reason="the noise cancels in the difference of two counts, which so is published exactly",
-        formula="one draw of Lap(k / epsilon), added to each of the k counts",
-        code=one_draw(_as_they_are, lambda data, epsilon: len(data) / epsilon),
-        default_pair=([10, 10], [10, 9]),
+        code=one_draw(_as_they_are, lambda data, epsilon: len(data) / epsilon), default_pair=([10, 10], [10, 9])
     ),
     uncoordinated=Twin(
-        title="Noisy counts of k databases that do not know of each other",
-        reason="each database keeps its own epsilon, and someone who is in all of them loses k epsilon",
-        formula="the count of each of the k databases plus its own draw of Lap(1 / epsilon)",
         at=lambda data, epsilon: {"epsilon": len(data) * epsilon},
         default_pair=([2, 1, 2, 1], [1, 0, 1, 0]),
         neighbours="the counts of k databases, each of which someone may enter or leave",
@@ -109,15 +108,11 @@ advanced_counts = in_room(
     promise=approximate,
     default_pair=([10] * 8, [9] * 8),
 ).with_twins(
-    logarithm_left_out=Twin(
-        title="k noisy counts, the budget divided by the root of k alone",
-        reason=(
-            "epsilon' grows like sqrt(k) epsilon only up to the factor sqrt(2 ln(1 / delta)), which is 3 at a delta of "
-            "0.01 and 5 at 1e-6"
-        ),
-        formula="each of the k counts plus its own draw of Lap(sqrt(k) / epsilon), claimed with the delta",
-        code=_advanced(logarithm=False),
-    ),
+    """logarithm_left_out: k noisy counts, the budget divided by the root of k alone
+        epsilon' grows like sqrt(k) epsilon only up to the factor sqrt(2 ln(1 / delta)), which is 3 at a delta of \
+            0.01 and 5 at 1e-6
+        each of the k counts plus its own draw of Lap(sqrt(k) / epsilon), claimed with the delta""",
+    logarithm_left_out=Twin(code=_advanced(logarithm=False)),
 )
 
 
@@ -137,13 +132,10 @@ halving_budget = in_room(
     parameters=(EPSILON,),
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
-    harmonic_shares=Twin(
-        title="Noisy counts without end, with shares of 1/2, 1/3, 1/4, ...",
-        reason="the shares fall, but their sum grows without end: above 1 from the third, above 1.8 with the eighth",
-        formula="count i = 1, 2, ... plus a draw of Lap((i + 1) / epsilon)",
-        code=_shared(lambda release: 1.0 / (release + 2)),
-        default_pair=([10] * 8, [9] * 8),
-    ),
+    """harmonic_shares: Noisy counts without end, with shares of 1/2, 1/3, 1/4, ...
+        the shares fall, but their sum grows without end: above 1 from the third, above 1.8 with the eighth
+        count i = 1, 2, ... plus a draw of Lap((i + 1) / epsilon)""",
+    harmonic_shares=Twin(code=_shared(lambda release: 1.0 / (release + 2)), default_pair=([10] * 8, [9] * 8)),
 )
 
 
@@ -183,21 +175,19 @@ averaged_count = in_room(
     parameters=(EPSILON, Parameter("k", 2, "releases", "how many are averaged", at_least_one)),
     default_pair=(10, 9),
 ).with_twins(
-    each_at_full_budget=Twin(
-        title="The mean of k releases, each at the whole budget",
-        reason="averaging takes the noise away again, and far out the mean loses all of the k epsilon that were spent",
-        formula="the mean of k releases, each the count plus its own draw of Lap(1 / epsilon)",
-        code=Code(_averaged_count, _averaged_runs, _averaged_loss).given(divided=False),
-    ),
+    """each_at_full_budget: The mean of k releases, each at the whole budget
+        averaging takes the noise away again, and far out the mean loses all of the k epsilon that were spent
+        the mean of k releases, each the count plus its own draw of Lap(1 / epsilon)
+    answer_kept: The mean of k releases that all repeat one draw
+        the same noise for the same question tells nothing new: k identical answers lose what one does
+        the count plus one draw of Lap(1 / epsilon), released k times; the mean of these""",
+    each_at_full_budget=Twin(code=Code(_averaged_count, _averaged_runs, _averaged_loss).given(divided=False)),
     answer_kept=Harmless(
-        title="The mean of k releases that all repeat one draw",
-        reason="the same noise for the same question tells nothing new: k identical answers lose what one does",
-        formula="the count plus one draw of Lap(1 / epsilon), released k times; the mean of these",
         code=Code(
             _answer_kept,
             lambda data, runs, rng, epsilon, k: around(data, 1.0 / epsilon, runs, rng),
             lambda first, second, epsilon, k: epsilon * abs(first - second),
-        ),
+        )
     ),
 )
 
@@ -224,16 +214,12 @@ composed_gaussians = in_room(
     promise=GaussianDP,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
-    sigma_of_one=Twin(
-        title="k releases with normal noise, each with the sigma of a single one",
-        reason="the squares add up: k releases of mu are sqrt(k) mu",
-        formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = 1 / mu",
-        code=_gaussians(0.0, _sigma_of_one),
-    ),
-    sigma_times_k=Harmless(
-        title="k releases with normal noise, the budget divided as for epsilon",
-        reason="mu adds up in squares and not as epsilon does, so k times the sigma is more noise than needed",
-        formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = k / mu",
-        code=_gaussians(1.0),
-    ),
+    """sigma_of_one: k releases with normal noise, each with the sigma of a single one
+        the squares add up: k releases of mu are sqrt(k) mu
+        each of the k answers plus its own draw of N(0, sigma^2), sigma = 1 / mu
+    sigma_times_k: k releases with normal noise, the budget divided as for epsilon
+        mu adds up in squares and not as epsilon does, so k times the sigma is more noise than needed
+        each of the k answers plus its own draw of N(0, sigma^2), sigma = k / mu""",
+    sigma_of_one=Twin(code=_gaussians(0.0, _sigma_of_one)),
+    sigma_times_k=Harmless(code=_gaussians(1.0)),
 )

@@ -74,24 +74,18 @@ parallel_counts = in_room(
     promise=pure_if_added_or_removed,
     default_pair=([[0], [1], [2], [0, 1]], [[0], [1], [2]]),
 ).with_twins(
-    parts_overlap=Twin(
-        title="Parallel composition claimed for parts that overlap",
-        reason="a member of two parts moves two counts, and each of them costs epsilon",
-        formula="each member counts in every part on his list; every count plus its own draw of Lap(1 / epsilon)",
-        code=_parallel(overlap=True),
-    ),
-    exact_total=Twin(
-        title="Noisy counts of the parts beside their exact total",
-        reason="a member who joins or leaves moves the total, and no noise hides it",
-        formula="the number of members, and then the noisy counts of the parts",
-        code=Code(_exact_total, _exact_total_runs, _exact_total_loss),
-    ),
-    total_of_noisy=Harmless(
-        title="Noisy counts of the parts beside their sum",
-        reason="the total is computed from what is published anyway: post-processing, which costs nothing",
-        formula="the sum of the noisy counts of the parts, and then these counts",
-        code=Code(_total_of_noisy, _total_of_noisy_runs, _parallel_loss),
-    ),
+    """parts_overlap: Parallel composition claimed for parts that overlap
+        a member of two parts moves two counts, and each of them costs epsilon
+        each member counts in every part on his list; every count plus its own draw of Lap(1 / epsilon)
+    exact_total: Noisy counts of the parts beside their exact total
+        a member who joins or leaves moves the total, and no noise hides it
+        the number of members, and then the noisy counts of the parts
+    total_of_noisy: Noisy counts of the parts beside their sum
+        the total is computed from what is published anyway: post-processing, which costs nothing
+        the sum of the noisy counts of the parts, and then these counts""",
+    parts_overlap=Twin(code=_parallel(overlap=True)),
+    exact_total=Twin(code=Code(_exact_total, _exact_total_runs, _exact_total_loss)),
+    total_of_noisy=Harmless(code=Code(_total_of_noisy, _total_of_noisy_runs, _parallel_loss)),
 )
 
 
@@ -119,19 +113,14 @@ group_count = in_room(
     promise=pure_if_added_or_removed,
     default_pair=([2, 1, 3, 3], [2, 1, 3]),
 ).with_twins(
-    noise_of_one_person=Twin(
-        title="A count that protects one person, claimed for households",
-        reason="epsilon-DP for one person is no more than k epsilon-DP for a group of k",
-        formula="the number of people, at most `size` of each household, plus one draw of Lap(1 / epsilon)",
-        code=_group(grouped=False),
-    ),
-    size_not_enforced=Twin(
-        title="A count for households of limited size, with the limit taken on trust",
-        reason="nothing cuts a larger household down to the size that the noise was made for",
-        formula="the number of people, all of each household, plus one draw of Lap(size / epsilon)",
-        code=_group(enforced=False),
-        default_pair=([2, 1, 7], [2, 1]),
-    ),
+    """noise_of_one_person: A count that protects one person, claimed for households
+        epsilon-DP for one person is no more than k epsilon-DP for a group of k
+        the number of people, at most `size` of each household, plus one draw of Lap(1 / epsilon)
+    size_not_enforced: A count for households of limited size, with the limit taken on trust
+        nothing cuts a larger household down to the size that the noise was made for
+        the number of people, all of each household, plus one draw of Lap(size / epsilon)""",
+    noise_of_one_person=Twin(code=_group(grouped=False)),
+    size_not_enforced=Twin(code=_group(enforced=False), default_pair=([2, 1, 7], [2, 1])),
 )
 
 
@@ -154,16 +143,12 @@ replaced_histogram = in_room(
     promise=pure_if_replaced,
     default_pair=([0, 0, 1, 2], [0, 1, 1, 2]),
 ).with_twins(
-    noise_for_removal=Twin(
-        title="A histogram with the noise of remove-one, claimed for replace-one",
-        reason="a record that is replaced leaves one bin and enters another: two counts move, each at epsilon",
-        formula="the number of records of each value plus its own draw of Lap(1 / epsilon)",
-        code=_bins(1.0),
-    ),
-    one_bin=Harmless(
-        title="One count with the noise of remove-one, claimed for replace-one",
-        reason="a record that is replaced moves a single count by at most 1, so here nothing is to be doubled",
-        formula="the number of records of value 0 plus one draw of Lap(1 / epsilon)",
-        code=centred(lambda data, **_: data.count(0), lambda data, epsilon, bins: 1.0 / epsilon),
-    ),
+    """noise_for_removal: A histogram with the noise of remove-one, claimed for replace-one
+        a record that is replaced leaves one bin and enters another: two counts move, each at epsilon
+        the number of records of each value plus its own draw of Lap(1 / epsilon)
+    one_bin: One count with the noise of remove-one, claimed for replace-one
+        a record that is replaced moves a single count by at most 1, so here nothing is to be doubled
+        the number of records of value 0 plus one draw of Lap(1 / epsilon)""",
+    noise_for_removal=Twin(code=_bins(1.0)),
+    one_bin=Harmless(code=centred(lambda data, **_: data.count(0), lambda data, epsilon, bins: 1.0 / epsilon)),
 )

@@ -76,21 +76,15 @@ nonnegative_count = in_room(
     parameters=(EPSILON,),
     default_pair=(1, 0),
 ).with_twins(
-    drawn_again=Twin(
-        title="A noisy count, drawn again until it is not negative",
-        reason=(
-            "the chance of having to draw again depends on the count, and so the density is divided by another number: "
-            "that adds up to ln 2 to the loss"
-        ),
-        formula="the count plus a draw of Lap(1 / epsilon), anew until the sum is at least 0",
-        code=Code(_drawn_again, _drawn_again_runs, _drawn_again_loss),
-    ),
-    draws_counted=Twin(
-        title="A noisy count, drawn again until it is not negative, with the number of draws",
-        reason="each draw that was thrown away tells that the count is small, and there is no end to their number",
-        formula="as drawn again, and beside it how many draws there were",
-        code=Code(_draws_counted, _draws_counted_runs, unbounded),
-    ),
+    """drawn_again: A noisy count, drawn again until it is not negative
+        the chance of having to draw again depends on the count, and so the density is divided by another number: \
+            that adds up to ln 2 to the loss
+        the count plus a draw of Lap(1 / epsilon), anew until the sum is at least 0
+    draws_counted: A noisy count, drawn again until it is not negative, with the number of draws
+        each draw that was thrown away tells that the count is small, and there is no end to their number
+        as drawn again, and beside it how many draws there were""",
+    drawn_again=Twin(code=Code(_drawn_again, _drawn_again_runs, _drawn_again_loss)),
+    draws_counted=Twin(code=Code(_draws_counted, _draws_counted_runs, unbounded)),
 )
 
 
@@ -159,20 +153,15 @@ rounded_count = in_room(
     ),
     default_pair=(10, 9),
 ).with_twins(
-    rounded_to_truth=Twin(
-        title="A noisy count, rounded towards the truth",
-        reason=(
-            "noise cut off towards 0 leaves the true count as it is on an interval twice as long as any other has: "
-            "epsilon + ln 2"
-        ),
-        formula="the count plus the whole part of one draw of Lap(1 / epsilon), cut off towards 0",
-        code=Code(_rounded_to_truth, _rounded_to_truth_runs, _rounded_to_truth_loss),
-    ),
+    """rounded_to_truth: A noisy count, rounded towards the truth
+        noise cut off towards 0 leaves the true count as it is on an interval twice as long as any other has: \
+            epsilon + ln 2
+        the count plus the whole part of one draw of Lap(1 / epsilon), cut off towards 0
+    suppressed_by_truth: A noisy count, suppressed where the true count is small
+        whether it is suppressed is an exact comparison: a count just below the limit is never published
+        0 where the true count is below `least`; else the count plus one draw of Lap(1 / epsilon), rounded""",
+    rounded_to_truth=Twin(code=Code(_rounded_to_truth, _rounded_to_truth_runs, _rounded_to_truth_loss)),
     suppressed_by_truth=Twin(
-        title="A noisy count, suppressed where the true count is small",
-        reason="whether it is suppressed is an exact comparison: a count just below the limit is never published",
-        formula="0 where the true count is below `least`; else the count plus one draw of Lap(1 / epsilon), rounded",
-        code=Code(_suppressed_by_truth, _suppressed_by_truth_runs, _suppressed_by_truth_loss),
-        default_pair=(5, 4),
+        code=Code(_suppressed_by_truth, _suppressed_by_truth_runs, _suppressed_by_truth_loss), default_pair=(5, 4)
     ),
 )

@@ -69,15 +69,11 @@ repeated_response = in_room(
     promise=_bounded,
     default_pair=(0, 1),
 ).with_twins(
+    """delta_forgotten: k randomised responses, advanced composition claimed without its delta
+        the epsilon of advanced composition holds but for a part delta of the transcripts; those in which all \
+            responses agree lose k epsilon
+        the same responses, claimed as epsilon' = epsilon sqrt(2 k ln(1 / delta)) + k epsilon^2 / 2 with no delta""",
     delta_forgotten=Twin(
-        title="k randomised responses, advanced composition claimed without its delta",
-        reason=(
-            "the epsilon of advanced composition holds but for a part delta of the transcripts; those in which all "
-            "responses agree lose k epsilon"
-        ),
-        formula=(
-            "the same responses, claimed as epsilon' = epsilon sqrt(2 k ln(1 / delta)) + k epsilon^2 / 2 with no delta"
-        ),
         code=Code(loss=lambda first, second, epsilon, k, delta, bound: 0.0 if first == second else k * epsilon),
         promise=lambda epsilon, k, delta, bound: PureDP(advanced_sharper(k, epsilon, delta), Relation.LOCAL),
     ),
@@ -132,13 +128,9 @@ leaky_responses = in_room(
     promise=lambda epsilon, delta, k: ApproximateDP(epsilon, delta, Relation.LOCAL),
     default_pair=(0, 1),
 ).with_twins(
-    delta_not_divided=Twin(
-        title="k approximate responses, only the epsilon divided",
-        reason=(
-            "each response gives the bit away with probability delta: some response does with 1 - (1 - delta)^k, "
-            "which is more than delta, and no epsilon makes up for it"
-        ),
-        formula="k times: with probability delta a sure answer, otherwise a randomised response with epsilon / k",
-        code=Code(_leaky_responses, _leaky_runs, _leaky_loss).given(divided=False),
-    ),
+    """delta_not_divided: k approximate responses, only the epsilon divided
+        each response gives the bit away with probability delta: some response does with 1 - (1 - delta)^k, which \
+            is more than delta, and no epsilon makes up for it
+        k times: with probability delta a sure answer, otherwise a randomised response with epsilon / k""",
+    delta_not_divided=Twin(code=Code(_leaky_responses, _leaky_runs, _leaky_loss).given(divided=False)),
 )

@@ -103,13 +103,11 @@ sparse_twice = in_room(
     promise=lambda epsilon, **_: PureDP(2.0 * epsilon),
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
+    """lyu_3_and_4: Two wrong variants of Sparse on the same answers: algorithms 3 and 4 of Lyu, Su & Li
+        each of the two breaks epsilon by itself, and their losses add up
+        algorithm 3, whose tops give away the noisy answers compared, then algorithm 4, whose noise does not grow \
+            with c; the output holds the tops of the first by their places i, and the second by n + i""",
     lyu_3_and_4=Twin(
-        title="Two wrong variants of Sparse on the same answers: algorithms 3 and 4 of Lyu, Su & Li",
-        reason="each of the two breaks epsilon by itself, and their losses add up",
-        formula=(
-            "algorithm 3, whose tops give away the noisy answers compared, then algorithm 4, whose noise does not grow "
-            "with c; the output holds the tops of the first by their places i, and the second by n + i"
-        ),
         code=Code(_lyu_3_and_4, _lyu_3_and_4_runs, _lyu_3_and_4_loss),
         default_pair=([0, 0, 0, 0, 1, 1], [1, 1, 1, 1, 0, 0]),
     ),

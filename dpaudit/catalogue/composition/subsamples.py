@@ -84,19 +84,13 @@ sampled_counts = in_room(
     promise=lambda epsilon, rate, k: PureDP(k * math.log1p(rate * math.expm1(epsilon)), Relation.ADD_OR_REMOVE_ONE),
     default_pair=(1, 0),
 ).with_twins(
-    one_sample=Twin(
-        title="k noisy counts of one and the same sample",
-        reason=(
-            "a person who is in the sample is in it for all k releases: sampling lowers the loss of the whole, "
-            "ln(1 + rate (e^(k epsilon) - 1)), which is more than k times that of one"
-        ),
-        formula="one sample, drawn once; then k times its size plus a draw of Lap(1 / epsilon); the claim is as above",
-        code=Code(_one_sample, partial(_sampled_runs, samples=1), _one_sample_loss),
-    ),
-    size_published=Twin(
-        title="k noisy counts of samples whose size is published",
-        reason="a sample of everyone is larger than any of one person less, and its size has no noise",
-        formula="k times: the exact size of the sample, and the same size plus one draw of Lap(1 / epsilon)",
-        code=Code(_size_published, _size_published_runs, unbounded),
-    ),
+    """one_sample: k noisy counts of one and the same sample
+        a person who is in the sample is in it for all k releases: sampling lowers the loss of the whole, ln(1 + \
+            rate (e^(k epsilon) - 1)), which is more than k times that of one
+        one sample, drawn once; then k times its size plus a draw of Lap(1 / epsilon); the claim is as above
+    size_published: k noisy counts of samples whose size is published
+        a sample of everyone is larger than any of one person less, and its size has no noise
+        k times: the exact size of the sample, and the same size plus one draw of Lap(1 / epsilon)""",
+    one_sample=Twin(code=Code(_one_sample, partial(_sampled_runs, samples=1), _one_sample_loss)),
+    size_published=Twin(code=Code(_size_published, _size_published_runs, unbounded)),
 )

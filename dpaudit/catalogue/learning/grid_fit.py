@@ -161,36 +161,30 @@ exponential_fit = in_room(
     ),
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
 ).with_twins(
+    """sum_for_average: Regression by the exponential mechanism, with the sum where the average belongs
+        the exponent epsilon n / (2 D) is for the average; beside a sum one record moves it n times too far
+        theta with probability proportional to e^(-(epsilon n / (2 D)) (sum loss - lambda theta^2))
+    labels_not_clipped: Regression by the exponential mechanism on labels of any size
+        D = 4 bounds the loss of a record with |y| <= 1; a larger label makes a larger loss
+        as the regression, with the labels as they come
+    grid_from_data: Regression by the exponential mechanism on a grid around the exact fit
+        the slopes that can come out depend on the data: those of one grid are not on the other
+        as the regression, with the grid centred at the ridge optimum of the data
+    risk_released: Regression by the exponential mechanism that tells how well it fits
+        the loss of the chosen slope on the private data is an exact statistic of them
+        as the regression, and beside the slope its L(theta)
+    sign_turned: Regression by the exponential mechanism with the regulariser's sign turned
+        the regulariser does not look at the data: large slopes are favoured, at no cost in privacy
+        theta with probability proportional to e^(-(epsilon n / (2 D)) ((1/n) sum loss - lambda theta^2))""",
     sum_for_average=Twin(
-        title="Regression by the exponential mechanism, with the sum where the average belongs",
-        reason="the exponent epsilon n / (2 D) is for the average; beside a sum one record moves it n times too far",
-        formula="theta with probability proportional to e^(-(epsilon n / (2 D)) (sum loss - lambda theta^2))",
         code=_with(partial(_fit, over=lambda data: 1, sign=-1.0), _total),
         default_pair=([*_FEW, [1.0, 1.0]], [*_FEW, [1.0, -1.0]]),
     ),
     labels_not_clipped=Twin(
-        title="Regression by the exponential mechanism on labels of any size",
-        reason="D = 4 bounds the loss of a record with |y| <= 1; a larger label makes a larger loss",
-        formula="as the regression, with the labels as they come",
         code=_with(partial(_fit, clip=_clip_features), partial(_average, clip=_clip_features)),
         default_pair=([*_OTHERS, [1.0, 4.0]], [*_OTHERS, [1.0, -4.0]]),
     ),
-    grid_from_data=Twin(
-        title="Regression by the exponential mechanism on a grid around the exact fit",
-        reason="the slopes that can come out depend on the data: those of one grid are not on the other",
-        formula="as the regression, with the grid centred at the ridge optimum of the data",
-        code=_with(partial(_fit, centre=_best), _around_the_best),
-    ),
-    risk_released=Twin(
-        title="Regression by the exponential mechanism that tells how well it fits",
-        reason="the loss of the chosen slope on the private data is an exact statistic of them",
-        formula="as the regression, and beside the slope its L(theta)",
-        code=Code(partial(_fit, told=True), _risk_runs, partial(_loss, told=True)),
-    ),
-    sign_turned=Harmless(
-        title="Regression by the exponential mechanism with the regulariser's sign turned",
-        reason="the regulariser does not look at the data: large slopes are favoured, at no cost in privacy",
-        formula="theta with probability proportional to e^(-(epsilon n / (2 D)) ((1/n) sum loss - lambda theta^2))",
-        code=_with(partial(_fit, sign=-1.0), partial(_average, sign=-1.0)),
-    ),
+    grid_from_data=Twin(code=_with(partial(_fit, centre=_best), _around_the_best)),
+    risk_released=Twin(code=Code(partial(_fit, told=True), _risk_runs, partial(_loss, told=True))),
+    sign_turned=Harmless(code=_with(partial(_fit, sign=-1.0), partial(_average, sign=-1.0))),
 )

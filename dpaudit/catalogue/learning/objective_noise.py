@@ -181,30 +181,24 @@ objective_perturbation = in_room(
     parameters=(EPSILON, replace(WEIGHT, default=0.01)),
     default_pair=([*_OTHERS, [1.0, 0.0, 1]], [*_OTHERS, [0.0, 1.0, 1]]),
 ).with_twins(
-    no_correction=Twin(
-        title="Objective perturbation with all of epsilon for the noise",
-        reason="a record that bends the objective also changes |det db / dw|, by a factor of up to 1 + c / (n lambda)",
-        formula="argmin (1/n) sum loss + (lambda / 2) ||w||^2 + <b, w> / n, length of b from Gamma(d, 2 / epsilon)",
-        code=_CODE.given(terms=lambda records, epsilon, weight: (records * weight, epsilon / 2.0)),
-    ),
+    """no_correction: Objective perturbation with all of epsilon for the noise
+        a record that bends the objective also changes |det db / dw|, by a factor of up to 1 + c / (n lambda)
+        argmin (1/n) sum loss + (lambda / 2) ||w||^2 + <b, w> / n, length of b from Gamma(d, 2 / epsilon)
+    divided_twice: Objective perturbation with the noise divided by n twice
+        b / n already stands beside an average; noise for a sensitivity of 2 / n is n times too little there
+        as objective perturbation, the length of b from Gamma(d, 2 / (n epsilon'))
+    radius_of_one_feature: Objective perturbation with the length of the noise drawn as for one feature
+        the length of that density is Gamma(d); an exponential one heaps optima up at the one without noise
+        as objective perturbation, ||b|| from the exponential distribution
+    features_not_scaled: Objective perturbation of features of any length
+        a record with ||x|| = 5 pulls five times as hard, and bends 25 times as much, as the noise is made for
+        as objective perturbation, with the features as they come""",
+    no_correction=Twin(code=_CODE.given(terms=lambda records, epsilon, weight: (records * weight, epsilon / 2.0))),
     divided_twice=Twin(
-        title="Objective perturbation with the noise divided by n twice",
-        reason="b / n already stands beside an average; noise for a sensitivity of 2 / n is n times too little there",
-        formula="as objective perturbation, the length of b from Gamma(d, 2 / (n epsilon'))",
-        code=_CODE.given(terms=_divided_twice),
-        default_pair=([*_ALIKE, [1.0, 1]], [*_ALIKE, [0.1, -1]]),
+        code=_CODE.given(terms=_divided_twice), default_pair=([*_ALIKE, [1.0, 1]], [*_ALIKE, [0.1, -1]])
     ),
-    radius_of_one_feature=Twin(
-        title="Objective perturbation with the length of the noise drawn as for one feature",
-        reason="the length of that density is Gamma(d); an exponential one heaps optima up at the one without noise",
-        formula="as objective perturbation, ||b|| from the exponential distribution",
-        code=Code(partial(_objective, shape=1.0), partial(_runs, shape=1.0), _radius_loss),
-    ),
+    radius_of_one_feature=Twin(code=Code(partial(_objective, shape=1.0), partial(_runs, shape=1.0), _radius_loss)),
     features_not_scaled=Twin(
-        title="Objective perturbation of features of any length",
-        reason="a record with ||x|| = 5 pulls five times as hard, and bends 25 times as much, as the noise is made for",
-        formula="as objective perturbation, with the features as they come",
-        code=_CODE.given(scaled=False),
-        default_pair=([*_OTHERS, [5.0, 0.0, 1]], [*_OTHERS, [0.0, 5.0, 1]]),
+        code=_CODE.given(scaled=False), default_pair=([*_OTHERS, [5.0, 0.0, 1]], [*_OTHERS, [0.0, 5.0, 1]])
     ),
 )

@@ -119,39 +119,35 @@ output_perturbation = in_room(
     parameters=(EPSILON, WEIGHT),
     default_pair=_PAIR,
 ).with_twins(
-    half_sensitivity=Twin(
-        title="Output perturbation for the sensitivity 1 / (n lambda)",
-        reason="replacing a record takes one gradient out and puts another in: the optimum moves by 2 / (n lambda)",
-        formula="w* + z, z of density proportional to e^(-epsilon n lambda ||z||)",
-        code=_CODE.given(rate=lambda data, epsilon, weight: epsilon * len(data) * weight),
-    ),
-    weight_left_out=Twin(
-        title="Output perturbation with the regulariser left out of the sensitivity",
-        reason="the loss moves by 2 / n, but the optimum by 1 / lambda times as much: a flat objective moves further",
-        formula="w* + z, z of density proportional to e^(-epsilon n ||z|| / 2)",
-        code=_CODE.given(rate=lambda data, epsilon, weight: epsilon * len(data) / 2.0),
-    ),
+    """half_sensitivity: Output perturbation for the sensitivity 1 / (n lambda)
+        replacing a record takes one gradient out and puts another in: the optimum moves by 2 / (n lambda)
+        w* + z, z of density proportional to e^(-epsilon n lambda ||z||)
+    weight_left_out: Output perturbation with the regulariser left out of the sensitivity
+        the loss moves by 2 / n, but the optimum by 1 / lambda times as much: a flat objective moves further
+        w* + z, z of density proportional to e^(-epsilon n ||z|| / 2)
+    features_not_scaled: Output perturbation of features of any length
+        a record with ||x|| = 5 has a gradient of length 5, and moves the optimum up to five times too far
+        as output perturbation, with the features as they come
+    exponential_radius: Output perturbation with a radius from the exponential distribution
+        the radius of that density is Gamma(d); an exponential one heaps the noise up at the optimum itself
+        w* + r u with u uniform on the sphere and r exponential with mean 2 / (epsilon n lambda)
+    laplace_per_coordinate: Output perturbation with Laplace noise for the l2 sensitivity
+        independent Laplace noise pays for the l1 distance, up to sqrt(d) times the l2 distance
+        each coordinate of w* plus its own draw of Lap(2 / (epsilon n lambda))""",
+    half_sensitivity=Twin(code=_CODE.given(rate=lambda data, epsilon, weight: epsilon * len(data) * weight)),
+    weight_left_out=Twin(code=_CODE.given(rate=lambda data, epsilon, weight: epsilon * len(data) / 2.0)),
     features_not_scaled=Twin(
-        title="Output perturbation of features of any length",
-        reason="a record with ||x|| = 5 has a gradient of length 5, and moves the optimum up to five times too far",
-        formula="as output perturbation, with the features as they come",
         code=_CODE.given(fit=lambda data, weight: classifier(data, weight, HUBER_HINGE)),
         default_pair=([*_OTHERS, [4.0, 3.0, 1]], [*_OTHERS, [4.0, 3.0, -1]]),
     ),
     exponential_radius=Twin(
-        title="Output perturbation with a radius from the exponential distribution",
-        reason="the radius of that density is Gamma(d); an exponential one heaps the noise up at the optimum itself",
-        formula="w* + r u with u uniform on the sphere and r exponential with mean 2 / (epsilon n lambda)",
         code=Code(
             partial(_output, radius=lambda rng, dimensions, scale: rng.exponential(scale)),
             partial(_output_runs, shape=1.0),
             _radius_loss,
-        ),
+        )
     ),
     laplace_per_coordinate=Twin(
-        title="Output perturbation with Laplace noise for the l2 sensitivity",
-        reason="independent Laplace noise pays for the l1 distance, up to sqrt(d) times the l2 distance",
-        formula="each coordinate of w* plus its own draw of Lap(2 / (epsilon n lambda))",
         code=centred_each(
             lambda data, weight, **_: _fit(data, weight),
             lambda data, epsilon, weight: 1.0 / _rate(data, epsilon, weight),
@@ -189,16 +185,12 @@ gaussian_output_perturbation = in_room(
     promise=lambda mu, **_: GaussianDP(mu, relation=Relation.REPLACE_ONE),
     default_pair=_PAIR,
 ).with_twins(
-    variance_for_deviation=Twin(
-        title="Logistic regression with sigma^2 passed for sigma",
-        reason="samplers take the standard deviation: with sigma = 0.2 the noise is five times too little",
-        formula="w* plus normal noise with the standard deviation (2 / (n lambda mu))^2 in each coordinate",
-        code=normal_each(_optimum, lambda data, mu, weight: _sigma(data, mu, weight) ** 2),
-    ),
-    one_draw=Twin(
-        title="Logistic regression with one draw for all coordinates",
-        reason="the difference of two coordinates has no noise at all",
-        formula="each coordinate of w* plus the same draw of N(0, sigma^2)",
-        code=one_draw(_optimum, _sigma, normal=True),
-    ),
+    """variance_for_deviation: Logistic regression with sigma^2 passed for sigma
+        samplers take the standard deviation: with sigma = 0.2 the noise is five times too little
+        w* plus normal noise with the standard deviation (2 / (n lambda mu))^2 in each coordinate
+    one_draw: Logistic regression with one draw for all coordinates
+        the difference of two coordinates has no noise at all
+        each coordinate of w* plus the same draw of N(0, sigma^2)""",
+    variance_for_deviation=Twin(code=normal_each(_optimum, lambda data, mu, weight: _sigma(data, mu, weight) ** 2)),
+    one_draw=Twin(code=one_draw(_optimum, _sigma, normal=True)),
 )

@@ -136,31 +136,22 @@ statistical_queries = in_room(
     parameters=(EPSILON, BITS),
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(
-    budget_not_divided=Twin(
-        title="Statistical queries with all of epsilon for each",
-        reason="one record can count in every query, so K answers at epsilon each are K epsilon together",
-        formula="each share plus Lap(1 / (epsilon m))",
-        at=lambda data, epsilon, bits: {"epsilon": epsilon * len(_thresholds(bits))},
-    ),
-    redrawn=Twin(
-        title="Statistical queries, drawn again until the answer is a share",
-        reason="what is left of the noise must be scaled up to one, by a factor that depends on the share itself",
-        formula="each share plus Lap(K / (epsilon m)), drawn anew until the answer lies in [0, 1]",
-        code=Code(_redrawn, _redrawn_runs, _redrawn_loss),
-    ),
-    within_tolerance=Twin(
-        title="Statistical queries answered anywhere within the tolerance",
-        reason="the learner is content with any answer within tau, but noise that ends shows where it ended",
-        formula="each share plus a draw from the uniform distribution on [-tau, tau]",
-        code=Code(_within_tolerance, _uniform_runs, _uniform_loss),
-        parameters=(TOLERANCE,),
-    ),
-    made_monotone=Harmless(
-        title="Statistical queries made to rise with the threshold",
-        reason="the running maximum is a function of the private answers: like shares, they now rise, at no cost",
-        formula="each share plus Lap(K / (epsilon m)), then the largest answer so far",
-        code=Code(_made_monotone, _monotone_runs, _ANSWERS.loss),
-    ),
+    """budget_not_divided: Statistical queries with all of epsilon for each
+        one record can count in every query, so K answers at epsilon each are K epsilon together
+        each share plus Lap(1 / (epsilon m))
+    redrawn: Statistical queries, drawn again until the answer is a share
+        what is left of the noise must be scaled up to one, by a factor that depends on the share itself
+        each share plus Lap(K / (epsilon m)), drawn anew until the answer lies in [0, 1]
+    within_tolerance: Statistical queries answered anywhere within the tolerance
+        the learner is content with any answer within tau, but noise that ends shows where it ended
+        each share plus a draw from the uniform distribution on [-tau, tau]
+    made_monotone: Statistical queries made to rise with the threshold
+        the running maximum is a function of the private answers: like shares, they now rise, at no cost
+        each share plus Lap(K / (epsilon m)), then the largest answer so far""",
+    budget_not_divided=Twin(at=lambda data, epsilon, bits: {"epsilon": epsilon * len(_thresholds(bits))}),
+    redrawn=Twin(code=Code(_redrawn, _redrawn_runs, _redrawn_loss)),
+    within_tolerance=Twin(code=Code(_within_tolerance, _uniform_runs, _uniform_loss), parameters=(TOLERANCE,)),
+    made_monotone=Harmless(code=Code(_made_monotone, _monotone_runs, _ANSWERS.loss)),
 )
 
 
@@ -286,30 +277,23 @@ sq_learner = in_room(
     parameters=(EPSILON, replace(BITS, default=3), replace(TOLERANCE, default=0.15), LEARNER),
     default_pair=([*_RECORDS, [0, 1]], [*_RECORDS, [0, 0]]),
 ).with_twins(
-    half_noise=Twin(
-        title="Private PAC learner, half the noise",
-        reason="noise of half the scale costs twice epsilon, whatever the learner does with the answers",
-        formula="as the learner, each answer with Lap(K / (2 epsilon m))",
-        at=doubled,
-    ),
+    """half_noise: Private PAC learner, half the noise
+        noise of half the scale costs twice epsilon, whatever the learner does with the answers
+        as the learner, each answer with Lap(K / (2 epsilon m))
+    asked_until_clear: PAC learner that asks again where the answer is close
+        every answer costs epsilon / K, those thrown away as well: far out, a query costs twice as much
+        as the learner, each query with fresh noise until the answer is at least `margin` away from tau
+    last_one_charged: PAC learner that tries the thresholds in turn and charges the last query
+        that the queries before it came out below is told as well, and each of them costs epsilon
+        t = 1, 2, ... until the share plus Lap(1 / (epsilon m)) exceeds tau; the output is t - 1
+    error_released: PAC learner that reports its training error
+        the threshold is private, its error on the private data is an exact statistic of them
+        as the learner, and beside the hypothesis the share of the records that it gets wrong""",
+    half_noise=Twin(at=doubled),
     asked_until_clear=Twin(
-        title="PAC learner that asks again where the answer is close",
-        reason="every answer costs epsilon / K, those thrown away as well: far out, a query costs twice as much",
-        formula="as the learner, each query with fresh noise until the answer is at least `margin` away from tau",
         code=Code(_hypothesis, _hypothesis_runs, _hypothesis_loss),
         parameters=(Parameter("margin", 0.3, "share of records", "how far is clear", validate.positive),),
     ),
-    last_one_charged=Twin(
-        title="PAC learner that tries the thresholds in turn and charges the last query",
-        reason="that the queries before it came out below is told as well, and each of them costs epsilon",
-        formula="t = 1, 2, ... until the share plus Lap(1 / (epsilon m)) exceeds tau; the output is t - 1",
-        at=_in_turn,
-        default_pair=([*_MIXED, [0, 1]], [*_MIXED, [0, 0]]),
-    ),
-    error_released=Twin(
-        title="PAC learner that reports its training error",
-        reason="the threshold is private, its error on the private data is an exact statistic of them",
-        formula="as the learner, and beside the hypothesis the share of the records that it gets wrong",
-        code=Code(_error_released, _error_runs, _error_loss),
-    ),
+    last_one_charged=Twin(at=_in_turn, default_pair=([*_MIXED, [0, 1]], [*_MIXED, [0, 0]])),
+    error_released=Twin(code=Code(_error_released, _error_runs, _error_loss)),
 )

@@ -156,17 +156,17 @@ noisy_stats = in_room(
     parameters=(EPSILON,),
     default_pair=([*_OTHERS, [0.0, 1.0]], [*_OTHERS, [1.0, 1.0]]),
 ).with_twins(
+    """exact_variance: NoisyStats that divides by the exact variance
+        the scale of the slope is then a function of the data: where all x are alike it scatters far
+        slope = (n cov + Lap(s)) / (n var), and the rest as in NoisyStats
+    mean_of_y_only: NoisyStats with intercept noise for the mean of y alone
+        the intercept holds slope * mean x too, which one record moves by |slope| / n
+        as NoisyStats with Lap(3 / (n epsilon)) on the intercept""",
     exact_variance=Twin(
-        title="NoisyStats that divides by the exact variance",
-        reason="the scale of the slope is then a function of the data: where all x are alike it scatters far",
-        formula="slope = (n cov + Lap(s)) / (n var), and the rest as in NoisyStats",
         code=Code(partial(_noisy_stats, exact=True), partial(_runs, exact=True), _exact_variance_loss),
         default_pair=([*_CLOSE, [1.0, 0.5]], [*_CLOSE, [0.5, 0.5]]),
     ),
     mean_of_y_only=Twin(
-        title="NoisyStats with intercept noise for the mean of y alone",
-        reason="the intercept holds slope * mean x too, which one record moves by |slope| / n",
-        formula="as NoisyStats with Lap(3 / (n epsilon)) on the intercept",
         code=Code(_noisy_stats, _runs, _loss).given(widened=False),
         default_pair=([*_AT_ONE, [0.0, 0.0]], [*_AT_ONE, [1.0, 0.0]]),
     ),

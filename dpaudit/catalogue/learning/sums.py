@@ -82,36 +82,29 @@ regression_from_sums = in_room(
     promise=pure_if_added_or_removed,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS]),
 ).with_twins(
-    exact_squares=Twin(
-        title="Regression from sums, with noise on all but the sum of squares",
-        reason="the sum of squares of x is a statistic of the data as well: released exactly it tells who is there",
-        formula="n, sum x, sum y and sum xy, each plus Lap(5 / epsilon), and the exact sum x^2",
-        code=_shared_out(SUMS, SUMS, SUMS, SUMS, 0),
-    ),
-    exact_count=Twin(
-        title="Regression from sums, with the exact number of records",
-        reason="where neighbours differ by a record the number of records is private too",
-        formula="the exact n, and sum x, sum y, sum xy and sum x^2, each plus Lap(5 / epsilon)",
-        code=_shared_out(0, SUMS, SUMS, SUMS, SUMS),
-        default_pair=([*_OTHERS, [0.0, 0.0]], [*_OTHERS]),
-    ),
+    """exact_squares: Regression from sums, with noise on all but the sum of squares
+        the sum of squares of x is a statistic of the data as well: released exactly it tells who is there
+        n, sum x, sum y and sum xy, each plus Lap(5 / epsilon), and the exact sum x^2
+    exact_count: Regression from sums, with the exact number of records
+        where neighbours differ by a record the number of records is private too
+        the exact n, and sum x, sum y, sum xy and sum x^2, each plus Lap(5 / epsilon)
+    one_draw: Regression from sums, with one draw for all five
+        the difference of two sums has no noise at all
+        n, sum x, sum y, sum xy, sum x^2, all plus the same draw of Lap(5 / epsilon)
+    budget_not_split: Regression from sums, all of epsilon for each
+        five releases at epsilon each are 5 epsilon together, and one record moves all five
+        n, sum x, sum y, sum xy, sum x^2, each plus its own draw of Lap(1 / epsilon)
+    bounds_from_data: Regression from sums, clipped to the largest value in the data
+        one far record widens the noise of all sums: how far they scatter tells whether it is there
+        the five sums unclipped, with noise for |x|, |y| <= the largest |x| or |y| in the data""",
+    exact_squares=Twin(code=_shared_out(SUMS, SUMS, SUMS, SUMS, 0)),
+    exact_count=Twin(code=_shared_out(0, SUMS, SUMS, SUMS, SUMS), default_pair=([*_OTHERS, [0.0, 0.0]], [*_OTHERS])),
     one_draw=Twin(
-        title="Regression from sums, with one draw for all five",
-        reason="the difference of two sums has no noise at all",
-        formula="n, sum x, sum y, sum xy, sum x^2, all plus the same draw of Lap(5 / epsilon)",
         code=one_draw(_clipped_sums, lambda data, epsilon: SUMS / epsilon),
         default_pair=([*_OTHERS, [0.5, 1.0]], [*_OTHERS]),
     ),
-    budget_not_split=Twin(
-        title="Regression from sums, all of epsilon for each",
-        reason="five releases at epsilon each are 5 epsilon together, and one record moves all five",
-        formula="n, sum x, sum y, sum xy, sum x^2, each plus its own draw of Lap(1 / epsilon)",
-        code=_shared_out(*[1] * SUMS),
-    ),
+    budget_not_split=Twin(code=_shared_out(*[1] * SUMS)),
     bounds_from_data=Twin(
-        title="Regression from sums, clipped to the largest value in the data",
-        reason="one far record widens the noise of all sums: how far they scatter tells whether it is there",
-        formula="the five sums unclipped, with noise for |x|, |y| <= the largest |x| or |y| in the data",
         code=scaled_each(lambda data, **_: _exact(data), _scales_of_data),
         default_pair=([*_OTHERS, [6.0, 6.0]], [*_OTHERS]),
     ),
@@ -181,17 +174,12 @@ ridge_output_perturbation = in_room(
     ),
     default_pair=([*_SMALL, [1.0, 1.0]], [*_SMALL, [1.0, -1.0]]),
 ).with_twins(
-    labels_not_clipped=Twin(
-        title="Ridge regression on labels of any size",
-        reason="the gradient of a squared loss grows with the label, and the move of the optimum with it",
-        formula="as ridge regression with noise, with the labels as they come",
-        code=_code(clip=False),
-        default_pair=([*_SMALL, [1.0, 8.0]], [*_SMALL, [1.0, -1.0]]),
-    ),
-    sum_for_average=Twin(
-        title="Ridge regression of the sum, with noise for the average",
-        reason="lambda beside a sum of losses is n times weaker than beside their average: the optimum moves further",
-        formula="w* + Lap(S / epsilon) with the S of the average, and w* = argmin sum (y - w x)^2 + lambda w^2",
-        code=_code(average=False),
-    ),
+    """labels_not_clipped: Ridge regression on labels of any size
+        the gradient of a squared loss grows with the label, and the move of the optimum with it
+        as ridge regression with noise, with the labels as they come
+    sum_for_average: Ridge regression of the sum, with noise for the average
+        lambda beside a sum of losses is n times weaker than beside their average: the optimum moves further
+        w* + Lap(S / epsilon) with the S of the average, and w* = argmin sum (y - w x)^2 + lambda w^2""",
+    labels_not_clipped=Twin(code=_code(clip=False), default_pair=([*_SMALL, [1.0, 8.0]], [*_SMALL, [1.0, -1.0]])),
+    sum_for_average=Twin(code=_code(average=False)),
 )

@@ -134,19 +134,14 @@ rappor_one_time = in_room(
     promise=_permanent_claim,
     default_pair=(0, 1),
 ).with_twins(
-    half_f=Twin(
-        title="One-time RAPPOR that replaces a bit with probability f / 2",
-        reason="f / 2 is the probability of a 1 and again of a 0: with f / 2 in all the bits are kept too often",
-        formula="each bit of the filter: a fair coin with probability f / 2, otherwise as it is",
-        code=Code(_half_f),
-        at=lambda data, f, **_: {"f": f / 2.0},
-    ),
-    only_set_bits=Twin(
-        title="One-time RAPPOR with noise on the bits that are set only",
-        reason="a bit that the value does not set is never 1, so every 1 in the report rules values out",
-        formula="each 1 of the filter: 1 with probability 1 - f / 2, otherwise 0; each 0 as it is",
-        code=Code(_only_set_bits, _only_set_bits_runs, _only_set_bits_loss),
-    ),
+    """half_f: One-time RAPPOR that replaces a bit with probability f / 2
+        f / 2 is the probability of a 1 and again of a 0: with f / 2 in all the bits are kept too often
+        each bit of the filter: a fair coin with probability f / 2, otherwise as it is
+    only_set_bits: One-time RAPPOR with noise on the bits that are set only
+        a bit that the value does not set is never 1, so every 1 in the report rules values out
+        each 1 of the filter: 1 with probability 1 - f / 2, otherwise 0; each 0 as it is""",
+    half_f=Twin(code=Code(_half_f), at=lambda data, f, **_: {"f": f / 2.0}),
+    only_set_bits=Twin(code=Code(_only_set_bits, _only_set_bits_runs, _only_set_bits_loss)),
 )
 
 
@@ -238,30 +233,26 @@ rappor = in_room(
     parameters=(*_parameters(0.5, bits=4, hashes=1), Q, P, REPORTS),
     promise=_report_claim,
 ).with_twins(
+    """memo_lost: RAPPOR that draws the permanent response anew for each report
+        the reports become independent, so their noise averages out and each costs what one report costs
+        each report with a permanent randomised response of its own
+    no_permanent_step: RAPPOR without the permanent step
+        all reports start from the true filter: q and p bound what one report tells, not what many do
+        in each report a bit is 1 with probability q where the filter has a 1, and p where it has a 0
+    same_report_again: RAPPOR that sends its first report again and again
+        copies of one report tell what one report tells
+        one report, drawn once, sent each time""",
     memo_lost=Twin(
-        title="RAPPOR that draws the permanent response anew for each report",
-        reason="the reports become independent, so their noise averages out and each costs what one report costs",
-        formula="each report with a permanent randomised response of its own",
         code=Code(
             _memo_lost,
             lambda data, runs, rng, f, bits, hashes, q, p, reports: (
                 told(filter_of(data, bits, hashes) * reports, runs, rng, *_one_report(f, q, p)).T
             ),
             lambda first, second, reports, **given: reports * _rappor_loss(first, second, reports=1, **given),
-        ),
+        )
     ),
-    no_permanent_step=Twin(
-        title="RAPPOR without the permanent step",
-        reason="all reports start from the true filter: q and p bound what one report tells, not what many do",
-        formula="in each report a bit is 1 with probability q where the filter has a 1, and p where it has a 0",
-        code=Code(_no_permanent_step, _no_permanent_step_runs),
-        at=lambda data, **_: {"f": 0.0},
-    ),
+    no_permanent_step=Twin(code=Code(_no_permanent_step, _no_permanent_step_runs), at=lambda data, **_: {"f": 0.0}),
     same_report_again=Harmless(
-        title="RAPPOR that sends its first report again and again",
-        reason="copies of one report tell what one report tells",
-        formula="one report, drawn once, sent each time",
-        code=Code(_same_report_again, _same_report_again_runs),
-        at=lambda data, **_: {"reports": 1},
+        code=Code(_same_report_again, _same_report_again_runs), at=lambda data, **_: {"reports": 1}
     ),
 )

@@ -144,36 +144,26 @@ symmetric_unary = in_room(
     formula="the k bits of the unary code, each kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
     code=_bits(_symmetric, _symmetric_unary),
 ).with_twins(
-    budget_per_bit=Twin(
-        title="Unary encoding with the whole epsilon for each bit",
-        reason="two bits of the code differ between two values, and each of them costs epsilon",
-        formula="the k bits of the unary code, each kept with probability e^epsilon / (e^epsilon + 1)",
-        at=doubled,
-    ),
-    only_the_one=Twin(
-        title="Unary encoding with noise on the bit that is 1 only",
-        reason="a bit that is 0 is always reported as 0, so a 1 in the report is the truth for certain",
-        formula="the unary code, its 1 kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
-        code=_bits(lambda epsilon: (_symmetric(epsilon)[0], 0.0), _only_the_one),
-    ),
-    one_coin=Twin(
-        title="Unary encoding with one coin for all bits",
-        reason="the report is the code or its complement: with more than two values either gives the value away",
-        formula="the unary code with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1), otherwise its complement",
-        code=Code(_one_coin, _one_coin_runs, _one_coin_loss),
-    ),
-    empty_corrected=Twin(
-        title="Unary encoding that sends the true code in the place of an empty report",
-        reason="reports without any 1, likely for every value, all become the truth",
-        formula="the report of the unary encoding; where it holds no 1, the unary code itself",
-        code=Code(_empty_corrected, _empty_corrected_runs, _empty_corrected_loss),
-    ),
-    until_valid=Harmless(
-        title="Unary encoding drawn again until exactly one bit is 1",
-        reason="a report is valid with the same probability for every value, and k-ary response remains",
-        formula="the report of the unary encoding, drawn again until it is a unary code",
-        code=_until(lambda report: report.sum(axis=1) == 1, _symmetric, _symmetric_unary),
-    ),
+    """budget_per_bit: Unary encoding with the whole epsilon for each bit
+        two bits of the code differ between two values, and each of them costs epsilon
+        the k bits of the unary code, each kept with probability e^epsilon / (e^epsilon + 1)
+    only_the_one: Unary encoding with noise on the bit that is 1 only
+        a bit that is 0 is always reported as 0, so a 1 in the report is the truth for certain
+        the unary code, its 1 kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)
+    one_coin: Unary encoding with one coin for all bits
+        the report is the code or its complement: with more than two values either gives the value away
+        the unary code with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1), otherwise its complement
+    empty_corrected: Unary encoding that sends the true code in the place of an empty report
+        reports without any 1, likely for every value, all become the truth
+        the report of the unary encoding; where it holds no 1, the unary code itself
+    until_valid: Unary encoding drawn again until exactly one bit is 1
+        a report is valid with the same probability for every value, and k-ary response remains
+        the report of the unary encoding, drawn again until it is a unary code""",
+    budget_per_bit=Twin(at=doubled),
+    only_the_one=Twin(code=_bits(lambda epsilon: (_symmetric(epsilon)[0], 0.0), _only_the_one)),
+    one_coin=Twin(code=Code(_one_coin, _one_coin_runs, _one_coin_loss)),
+    empty_corrected=Twin(code=Code(_empty_corrected, _empty_corrected_runs, _empty_corrected_loss)),
+    until_valid=Harmless(code=_until(lambda report: report.sum(axis=1) == 1, _symmetric, _symmetric_unary)),
 )
 
 
@@ -189,22 +179,16 @@ optimised_unary = in_room(
     formula="k bits: 1 with probability 1/2 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
     code=_bits(_optimised, _optimised_unary),
 ).with_twins(
-    ones_likelier=Twin(
-        title="Optimised unary encoding with the 1 kept more often",
-        reason="the 1/2 is not free to choose: at 3/4 with the same 0s the ratio gains a factor of 3",
-        formula="k bits: 1 with probability 3/4 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
-        code=_bits(lambda epsilon: (0.75, _optimised(epsilon)[1])),
-    ),
-    chances_swapped=Harmless(
-        title="Optimised unary encoding with the two kinds of bits exchanged",
-        reason="the ratio is the same, epsilon; the estimates are much worse",
-        formula="k bits: 1 with probability e^epsilon / (e^epsilon + 1) where the code has its 1, 1/2 where it has a 0",
-        code=_bits(lambda epsilon: (1.0 / (1.0 + math.exp(-epsilon)), 0.5)),
-    ),
-    empty_redrawn=Harmless(
-        title="Optimised unary encoding that draws empty reports again",
-        reason="a report is empty with the same probability for every value, so all ratios stay",
-        formula="the report of the optimised unary encoding, drawn again until it holds a 1",
-        code=_until(lambda report: np.any(report, axis=1), _optimised, _optimised_unary),
-    ),
+    """ones_likelier: Optimised unary encoding with the 1 kept more often
+        the 1/2 is not free to choose: at 3/4 with the same 0s the ratio gains a factor of 3
+        k bits: 1 with probability 3/4 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0
+    chances_swapped: Optimised unary encoding with the two kinds of bits exchanged
+        the ratio is the same, epsilon; the estimates are much worse
+        k bits: 1 with probability e^epsilon / (e^epsilon + 1) where the code has its 1, 1/2 where it has a 0
+    empty_redrawn: Optimised unary encoding that draws empty reports again
+        a report is empty with the same probability for every value, so all ratios stay
+        the report of the optimised unary encoding, drawn again until it holds a 1""",
+    ones_likelier=Twin(code=_bits(lambda epsilon: (0.75, _optimised(epsilon)[1]))),
+    chances_swapped=Harmless(code=_bits(lambda epsilon: (1.0 / (1.0 + math.exp(-epsilon)), 0.5))),
+    empty_redrawn=Harmless(code=_until(lambda report: np.any(report, axis=1), _optimised, _optimised_unary)),
 )

@@ -105,26 +105,23 @@ k_randomised_response = in_room(
     formula="the value with probability e^epsilon / (e^epsilon + k - 1), otherwise any other one, all equally likely",
     code=Code(_k_ary, _k_ary_runs, lambda first, second, epsilon, k: 0.0 if first == second else epsilon),
 ).with_twins(
+    """binary_keep: Randomised response on k values that keeps as on two
+        the truth is told as often as with two values, but each lie is k - 1 times rarer: epsilon + ln(k - 1)
+        the value with probability e^epsilon / (e^epsilon + 1), otherwise any other one, all equally likely
+    lies_nearby: Randomised response on k values that lies by one only
+        a report rules out every value more than one away from it
+        the value with probability e^epsilon / (e^epsilon + k - 1), otherwise the next or the previous one
+    bit_by_bit: Randomised response on each bit of a value, each for the whole epsilon
+        the bits of one value are several questions: epsilon each, and as many as differ add up
+        each binary digit of the value with probability e^epsilon / (e^epsilon + 1), otherwise the other""",
     binary_keep=Twin(
-        title="Randomised response on k values that keeps as on two",
-        reason="the truth is told as often as with two values, but each lie is k - 1 times rarer: epsilon + ln(k - 1)",
-        formula="the value with probability e^epsilon / (e^epsilon + 1), otherwise any other one, all equally likely",
-        code=Code(partial(_k_ary, keep=_binary_keep), partial(_k_ary_runs, keep=_binary_keep), _binary_keep_loss),
+        code=Code(partial(_k_ary, keep=_binary_keep), partial(_k_ary_runs, keep=_binary_keep), _binary_keep_loss)
     ),
-    lies_nearby=Twin(
-        title="Randomised response on k values that lies by one only",
-        reason="a report rules out every value more than one away from it",
-        formula="the value with probability e^epsilon / (e^epsilon + k - 1), otherwise the next or the previous one",
-        code=Code(_lies_nearby, _lies_nearby_runs, _lies_nearby_loss),
-        default_pair=(0, 2),
-    ),
+    lies_nearby=Twin(code=Code(_lies_nearby, _lies_nearby_runs, _lies_nearby_loss), default_pair=(0, 2)),
     bit_by_bit=Twin(
-        title="Randomised response on each bit of a value, each for the whole epsilon",
-        reason="the bits of one value are several questions: epsilon each, and as many as differ add up",
-        formula="each binary digit of the value with probability e^epsilon / (e^epsilon + 1), otherwise the other",
         code=Code(
             _bit_by_bit, _bit_by_bit_runs, lambda first, second, epsilon, k: epsilon * (first ^ second).bit_count()
-        ),
+        )
     ),
 )
 
@@ -196,18 +193,14 @@ subset_selection = in_room(
     parameters=(EPSILON, SIX, SIZE),
     promise=_subset_claim,
 ).with_twins(
-    kept_as_on_two=Twin(
-        title="Subset selection that holds the true value as often as a report on two values",
-        reason="a subset with the true value is one of C(k - 1, size - 1) only: epsilon + ln((k - size) / size)",
-        formula="as subset selection, the true value within with probability e^epsilon / (e^epsilon + 1)",
-        code=_holding(lambda epsilon, k, size: _k_ary_keep(epsilon, 2)),
-    ),
-    always_in=Twin(
-        title="The true value hidden among decoys",
-        reason="the true value is always in the report, so every value that is not in it is ruled out",
-        formula="the true value and size - 1 random others",
-        code=_holding(lambda epsilon, k, size: 1.0, _always_in),
-    ),
+    """kept_as_on_two: Subset selection that holds the true value as often as a report on two values
+        a subset with the true value is one of C(k - 1, size - 1) only: epsilon + ln((k - size) / size)
+        as subset selection, the true value within with probability e^epsilon / (e^epsilon + 1)
+    always_in: The true value hidden among decoys
+        the true value is always in the report, so every value that is not in it is ruled out
+        the true value and size - 1 random others""",
+    kept_as_on_two=Twin(code=_holding(lambda epsilon, k, size: _k_ary_keep(epsilon, 2))),
+    always_in=Twin(code=_holding(lambda epsilon, k, size: 1.0, _always_in)),
 )
 
 
@@ -277,37 +270,26 @@ randomised_response = in_room(
     promise=lambda keep: PureDP(abs(math.log(keep / (1.0 - keep))), Relation.LOCAL),
     default_pair=(0, 1),
 ).with_twins(
-    flipped=Harmless(
-        title="Randomised response with the reported bit flipped",
-        reason="0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong",
-        formula="the other bit with probability `keep`, otherwise the bit",
-        on=lambda data, keep: 1 - data,
-    ),
-    applied_twice=Harmless(
-        title="Randomised response to the answer of randomised response",
-        reason="randomising a report once more is post-processing, and the loss shrinks",
-        formula="the report is randomised again, by the same coin: true with probability keep^2 + (1 - keep)^2",
-        code=Code(_applied_twice, _applied_twice_runs, _applied_twice_loss),
-    ),
-    asked_twice=Twin(
-        title="Randomised response asked twice, with fresh coins",
-        reason="two independent reports about the same bit cost epsilon each: 2 epsilon",
-        formula="two reports of randomised response on the same bit",
-        code=Code(_asked_twice, _asked_twice_runs, _asked_twice_loss),
-    ),
-    fair_coin=Twin(
-        title="Randomised response that answers by a fair coin instead of lying",
-        reason="the coin tells the truth half the time: kept with probability (1 + keep) / 2, claimed for `keep`",
-        formula="the bit with probability `keep`, otherwise a fair coin",
-        code=Code(_fair_coin),
-        at=lambda data, keep: {"keep": (1.0 + keep) / 2.0},
-    ),
-    one_sided=Twin(
-        title="Randomised response that lies for the value 1 only",
-        reason="whoever has 0 never reports 1, so a report of 1 is the truth for certain",
-        formula="0 if the bit is 0; if it is 1, the bit with probability `keep`, otherwise 0",
-        code=Code(_one_sided, _one_sided_runs, unbounded),
-    ),
+    """flipped: Randomised response with the reported bit flipped
+        0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong
+        the other bit with probability `keep`, otherwise the bit
+    applied_twice: Randomised response to the answer of randomised response
+        randomising a report once more is post-processing, and the loss shrinks
+        the report is randomised again, by the same coin: true with probability keep^2 + (1 - keep)^2
+    asked_twice: Randomised response asked twice, with fresh coins
+        two independent reports about the same bit cost epsilon each: 2 epsilon
+        two reports of randomised response on the same bit
+    fair_coin: Randomised response that answers by a fair coin instead of lying
+        the coin tells the truth half the time: kept with probability (1 + keep) / 2, claimed for `keep`
+        the bit with probability `keep`, otherwise a fair coin
+    one_sided: Randomised response that lies for the value 1 only
+        whoever has 0 never reports 1, so a report of 1 is the truth for certain
+        0 if the bit is 0; if it is 1, the bit with probability `keep`, otherwise 0""",
+    flipped=Harmless(on=lambda data, keep: 1 - data),
+    applied_twice=Harmless(code=Code(_applied_twice, _applied_twice_runs, _applied_twice_loss)),
+    asked_twice=Twin(code=Code(_asked_twice, _asked_twice_runs, _asked_twice_loss)),
+    fair_coin=Twin(code=Code(_fair_coin), at=lambda data, keep: {"keep": (1.0 + keep) / 2.0}),
+    one_sided=Twin(code=Code(_one_sided, _one_sided_runs, unbounded)),
 )
 
 
@@ -351,17 +333,12 @@ one_bit_mean = in_room(
     parameters=(EPSILON,),
     default_pair=(0.8, -1.0),
 ).with_twins(
-    full_slope=Twin(
-        title="A number as one bit, 1 with probability (1 + x) / 2",
-        reason="at x = -1 and x = 1 the bit is not random at all: rounding at random is not enough",
-        formula="1 with probability (1 + x) / 2, x the number clipped to [-1, 1]",
-        code=_bit(lambda data, epsilon: _chance(data, math.inf)),
-    ),
-    not_clipped=Twin(
-        title="A number as one bit, without clipping it first",
-        reason="beyond (e^epsilon + 1) / (e^epsilon - 1) the probability passes 0 or 1, and the bit is certain",
-        formula="1 with probability (1 + t x) / 2, or 0 or 1 where that lies outside [0, 1]; x as it is",
-        code=_bit(lambda data, epsilon: (1.0 + _slope(epsilon) * data) / 2.0),
-        default_pair=(3.0, 0.0),
-    ),
+    """full_slope: A number as one bit, 1 with probability (1 + x) / 2
+        at x = -1 and x = 1 the bit is not random at all: rounding at random is not enough
+        1 with probability (1 + x) / 2, x the number clipped to [-1, 1]
+    not_clipped: A number as one bit, without clipping it first
+        beyond (e^epsilon + 1) / (e^epsilon - 1) the probability passes 0 or 1, and the bit is certain
+        1 with probability (1 + t x) / 2, or 0 or 1 where that lies outside [0, 1]; x as it is""",
+    full_slope=Twin(code=_bit(lambda data, epsilon: _chance(data, math.inf))),
+    not_clipped=Twin(code=_bit(lambda data, epsilon: (1.0 + _slope(epsilon) * data) / 2.0), default_pair=(3.0, 0.0)),
 )

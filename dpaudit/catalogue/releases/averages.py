@@ -73,24 +73,18 @@ noisy_count_and_average = in_room(
     promise=pure_if_added_or_removed,
     default_pair=(_SMOKERS, _SMOKERS[:1] + _SMOKERS[2:]),
 ).with_twins(
-    exact=Twin(
-        title="The exact count and the exact average",
-        reason="count times average is the sum, and two sums differ by the value of the one who is missing",
-        formula="how many there are, and the sum divided by that",
-        code=exact(lambda data, **_: (float(len(data)), sum(data) / len(data))),
-    ),
-    average_alone=Twin(
-        title="The exact average, and no count",
-        reason="the average moves whenever somebody joins who is not average",
-        formula="the sum divided by how many there are",
-        code=exact(lambda data, **_: sum(data) / len(data)),
-    ),
-    exact_count=Twin(
-        title="A noisy average with the exact count beside it",
-        reason="all the noise is in the average, and the count alone tells whether somebody takes part",
-        formula="the exact count; the sum, each value at most `cap`, plus Lap(cap / epsilon), divided by the count",
-        code=Code(_exact_count, _exact_count_runs, _exact_count_loss),
-    ),
+    """exact: The exact count and the exact average
+        count times average is the sum, and two sums differ by the value of the one who is missing
+        how many there are, and the sum divided by that
+    average_alone: The exact average, and no count
+        the average moves whenever somebody joins who is not average
+        the sum divided by how many there are
+    exact_count: A noisy average with the exact count beside it
+        all the noise is in the average, and the count alone tells whether somebody takes part
+        the exact count; the sum, each value at most `cap`, plus Lap(cap / epsilon), divided by the count""",
+    exact=Twin(code=exact(lambda data, **_: (float(len(data)), sum(data) / len(data)))),
+    average_alone=Twin(code=exact(lambda data, **_: sum(data) / len(data))),
+    exact_count=Twin(code=Code(_exact_count, _exact_count_runs, _exact_count_loss)),
 )
 
 
@@ -120,29 +114,22 @@ noisy_average = in_room(
     parameters=(EPSILON, Parameter("cap", 10.0, "points", "the best grade; the worst is 0", validate.positive)),
     default_pair=(_GRADES, [2, *_GRADES[1:]]),
 ).with_twins(
-    exact=Twin(
-        title="The exact average grade",
-        reason="m times the average, less the other grades, is the grade of the one who is left",
-        formula="the average of the m grades",
-        code=exact(lambda data, **_: sum(data) / len(data)),
-    ),
+    """exact: The exact average grade
+        m times the average, less the other grades, is the grade of the one who is left
+        the average of the m grades
+    one_decimal: The average grade, rounded to one decimal
+        one of m grades moves the average by up to cap / m, far more than what the rounding hides
+        the average of the m grades, rounded to a tenth of a point
+    exact_median: The exact median grade
+        most grades never move a median, but the ones in the middle do, in every run
+        the middle grade, or half of the sum of the two in the middle
+    exact_best: The exact best grade
+        the largest value is the value of one person
+        the largest of the m grades""",
+    exact=Twin(code=exact(lambda data, **_: sum(data) / len(data))),
     one_decimal=Twin(
-        title="The average grade, rounded to one decimal",
-        reason="one of m grades moves the average by up to cap / m, far more than what the rounding hides",
-        formula="the average of the m grades, rounded to a tenth of a point",
-        code=exact(lambda data, **_: round(sum(data) / len(data), 1)),
-        default_pair=(_GRADES, [9, *_GRADES[1:]]),
+        code=exact(lambda data, **_: round(sum(data) / len(data), 1)), default_pair=(_GRADES, [9, *_GRADES[1:]])
     ),
-    exact_median=Twin(
-        title="The exact median grade",
-        reason="most grades never move a median, but the ones in the middle do, in every run",
-        formula="the middle grade, or half of the sum of the two in the middle",
-        code=exact(lambda data, **_: float(np.median(data))),
-    ),
-    exact_best=Twin(
-        title="The exact best grade",
-        reason="the largest value is the value of one person",
-        formula="the largest of the m grades",
-        code=exact(lambda data, **_: float(max(data))),
-    ),
+    exact_median=Twin(code=exact(lambda data, **_: float(np.median(data)))),
+    exact_best=Twin(code=exact(lambda data, **_: float(max(data)))),
 )

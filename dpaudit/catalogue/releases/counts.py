@@ -142,67 +142,65 @@ noisy_counts = in_room(
     promise=pure_if_added_or_removed,
     default_pair=(_ALL, _people(2, 6, 5, 4, 1, 4)),
 ).with_twins(
-    exact=Twin(
-        title="Exact counts",
-        reason="the counts are a function of the data: with and without one person they differ in every run",
-        formula="for each area, how many are ill and how many are well",
-        code=_EXACT,
-    ),
+    """exact: Exact counts
+        the counts are a function of the data: with and without one person they differ in every run
+        for each area, how many are ill and how many are well
+    rounded: Counts rounded to the nearest multiple of 5
+        at the edge between two multiples one person moves the rounded count, in every run
+        every count rounded to the nearest multiple of `base`
+    randomly_rounded: Counts rounded at random to a multiple of 3, up or down
+        a count that is a multiple of 3 stays as it is, and one person less may be rounded away from it
+        base * (count // base), plus base with a probability of (count mod base) / base
+    small_cells_left_out: Exact counts, those below 5 left out
+        the counts shown are exact, and a count of 5 disappears when one person leaves
+        every count of at least `least`; nothing for the others
+    small_groups_left_out: A k-anonymous table of counts: areas of fewer than k people left out
+        a group of k people disappears when one of them leaves, and the groups shown are exact
+        the exact counts of every area that has at least `least` people
+    bounded_noise: Counts with whole noise from -2 to 2
+        the noise ends: a fifth of the outputs of one dataset cannot come from the other
+        every count plus a whole number drawn uniformly from -most, ..., most
+    swapped: Counts after random swapping of records between areas
+        swapping keeps the number of people in every area, so that number is published exactly
+        each record is chosen with probability `rate`; the chosen exchange health at random; then counts
+    empty_left_out: Noise in the cells that hold somebody, nothing for empty ones
+        a cell of one person disappears when that person leaves: which cells are empty is exact
+        every count above 0 plus a draw of Lap(1 / epsilon); nothing for the others
+    rounded_noise: Noisy counts, then rounded and cut off at 0
+        the noise comes first, and what is done with a noisy count afterwards costs nothing
+        every count plus a draw of Lap(1 / epsilon), then rounded to a multiple of `base` and at least 0""",
+    exact=Twin(code=_EXACT),
     rounded=Twin(
-        title="Counts rounded to the nearest multiple of 5",
-        reason="at the edge between two multiples one person moves the rounded count, in every run",
-        formula="every count rounded to the nearest multiple of `base`",
         code=exact(lambda data, base, **_: tuple(base * ((2 * count + base) // (2 * base)) for count in _counts(data))),
         parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
     ),
     randomly_rounded=Twin(
-        title="Counts rounded at random to a multiple of 3, up or down",
-        reason="a count that is a multiple of 3 stays as it is, and one person less may be rounded away from it",
-        formula="base * (count // base), plus base with a probability of (count mod base) / base",
         code=Code(_randomly_rounded, _randomly_rounded_runs, _randomly_rounded_loss),
         parameters=(Parameter("base", 3, "people", "counts are published as its multiples", _BASE),),
     ),
     small_cells_left_out=Twin(
-        title="Exact counts, those below 5 left out",
-        reason="the counts shown are exact, and a count of 5 disappears when one person leaves",
-        formula="every count of at least `least`; nothing for the others",
         code=exact(_small_cells_left_out, places=len(CELLS)),
         parameters=(Parameter("least", 5, "people", "the smallest count that is shown", at_least_one),),
         default_pair=(_ALL, _people(3, 6, 4, 4, 1, 4)),
     ),
     small_groups_left_out=Twin(
-        title="A k-anonymous table of counts: areas of fewer than k people left out",
-        reason="a group of k people disappears when one of them leaves, and the groups shown are exact",
-        formula="the exact counts of every area that has at least `least` people",
         code=exact(_small_groups_left_out, places=len(CELLS)),
         parameters=(Parameter("least", 5, "people", "k, the smallest group", at_least_one),),
         default_pair=(_ALL, _people(3, 6, 5, 4, 1, 3)),
     ),
     bounded_noise=Twin(
-        title="Counts with whole noise from -2 to 2",
-        reason="the noise ends: a fifth of the outputs of one dataset cannot come from the other",
-        formula="every count plus a whole number drawn uniformly from -most, ..., most",
         code=Code(_bounded_noise, _bounded_noise_runs, _EXACT.loss),
         parameters=(Parameter("most", 2, "people", "the largest noise", at_least_one),),
     ),
     swapped=Twin(
-        title="Counts after random swapping of records between areas",
-        reason="swapping keeps the number of people in every area, so that number is published exactly",
-        formula="each record is chosen with probability `rate`; the chosen exchange health at random; then counts",
-        code=Code(_swapped, _swapped_runs, _EXACT.loss),  # an area's total differs, and swapping keeps it
+        code=Code(_swapped, _swapped_runs, _EXACT.loss),
         parameters=(Parameter("rate", 0.1, "probability", "of a record to be swapped", validate.probability),),
     ),
     empty_left_out=Twin(
-        title="Noise in the cells that hold somebody, nothing for empty ones",
-        reason="a cell of one person disappears when that person leaves: which cells are empty is exact",
-        formula="every count above 0 plus a draw of Lap(1 / epsilon); nothing for the others",
         code=Code(_empty_left_out, _empty_left_out_runs, _empty_left_out_loss),
         default_pair=(_ALL, _people(3, 6, 5, 4, 0, 4)),
     ),
     rounded_noise=Harmless(
-        title="Noisy counts, then rounded and cut off at 0",
-        reason="the noise comes first, and what is done with a noisy count afterwards costs nothing",
-        formula="every count plus a draw of Lap(1 / epsilon), then rounded to a multiple of `base` and at least 0",
         code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss),
         parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
     ),

@@ -63,16 +63,12 @@ noisy_models = in_room(
     parameters=(EPSILON, WEIGHT),
     default_pair=(_PEOPLE, [[*_PEOPLE[0][:-1], -_PEOPLE[0][-1]], *_PEOPLE[1:]]),
 ).with_twins(
-    exact=Twin(
-        title="A classifier before and after somebody joins, exactly",
-        reason="the difference points to the features of who joined, and who knows the others finds them to the digit",
-        formula="the d coefficients without the last record, then with it",
-        code=_read(lambda both: both),
-    ),
-    labels_only=Twin(
-        title="Classifiers that answer only yes or no, to 21 questions",
-        reason="a record that turns the boundary across one of the questions is seen",
-        formula="for 21 public points: their labels by the model before, then by the one after",
-        code=_read(lambda both: both.reshape(2, -1) @ _ASKED.T > 0.0),
-    ),
+    """exact: A classifier before and after somebody joins, exactly
+        the difference points to the features of who joined, and who knows the others finds them to the digit
+        the d coefficients without the last record, then with it
+    labels_only: Classifiers that answer only yes or no, to 21 questions
+        a record that turns the boundary across one of the questions is seen
+        for 21 public points: their labels by the model before, then by the one after""",
+    exact=Twin(code=_read(lambda both: both)),
+    labels_only=Twin(code=_read(lambda both: both.reshape(2, -1) @ _ASKED.T > 0.0)),
 )

@@ -73,24 +73,19 @@ noisy_column = in_room(
     parameters=(EPSILON, CAP),
     default_pair=_two_worlds(VOTERS[:20]),
 ).with_twins(
-    without_names=Twin(
-        title="Patients without names, with zip code, date of birth and sex (as in Massachusetts)",
-        reason="a list of voters has the same three attributes beside the names, and most people have theirs alone",
-        formula="every row without its name, sorted: 'zip code | date of birth | sex | days in hospital'",
-        code=_WITHOUT_NAMES,
-    ),
+    """without_names: Patients without names, with zip code, date of birth and sex (as in Massachusetts)
+        a list of voters has the same three attributes beside the names, and most people have theirs alone
+        every row without its name, sorted: 'zip code | date of birth | sex | days in hospital'
+    hashed_names: Taxi cabs under pseudonyms that are a hash of their plate (as in New York)
+        there are so few plates that all of them can be hashed and looked up
+        for each cab 'md5(plate) | income of a year', sorted
+    ratings: Ratings of films with their dates, without names (as of the Netflix prize)
+        nobody else has rated the same few films at about the same time: a few known ratings single a row out
+        for each subscriber 'film:stars@day ...' and the stars of one film more, sorted""",
+    without_names=Twin(code=_WITHOUT_NAMES),
     hashed_names=Twin(
-        title="Taxi cabs under pseudonyms that are a hash of their plate (as in New York)",
-        reason="there are so few plates that all of them can be hashed and looked up",
-        formula="for each cab 'md5(plate) | income of a year', sorted",
         code=exact(lambda data, **_: tuple(sorted(f"{hashed(name)} | {number:g}" for name, _, number in data))),
         default_pair=_two_worlds(CABS),
     ),
-    ratings=Twin(
-        title="Ratings of films with their dates, without names (as of the Netflix prize)",
-        reason="nobody else has rated the same few films at about the same time: a few known ratings single a row out",
-        formula="for each subscriber 'film:stars@day ...' and the stars of one film more, sorted",
-        code=_WITHOUT_NAMES,
-        default_pair=_two_worlds(RATINGS),
-    ),
+    ratings=Twin(code=_WITHOUT_NAMES, default_pair=_two_worlds(RATINGS)),
 )

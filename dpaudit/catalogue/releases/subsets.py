@@ -85,23 +85,19 @@ noisy_subset_counts = in_room(
     parameters=(EPSILON, QUERIES),
     default_pair=(_BITS, _flipped(_BITS, 6)),
 ).with_twins(
-    exact=Twin(
-        title="Exact counts over many subsets",
-        reason="as many counts as people are linear equations for all the bits",
-        formula="for each public subset: how many in it have the bit",
-        code=exact(lambda data, epsilon, queries: tuple(map(int, _counts(data, queries)))),
-    ),
+    """exact: Exact counts over many subsets
+        as many counts as people are linear equations for all the bits
+        for each public subset: how many in it have the bit
+    bounded_noise: Counts over many subsets, each off by at most a little
+        the noise ends, and errors well below the square root of the people leave nearly every bit to be found
+        for each public subset: how many in it have the bit, plus a draw from the uniform on [-error, error]
+    noise_of_one_query: Counts over many subsets, each with the noise that one alone would need
+        every count is epsilon-DP by itself, and a person in five of them pays five times
+        for each public subset: how many in it have the bit, plus a draw of Lap(1 / epsilon)""",
+    exact=Twin(code=exact(lambda data, epsilon, queries: tuple(map(int, _counts(data, queries))))),
     bounded_noise=Twin(
-        title="Counts over many subsets, each off by at most a little",
-        reason="the noise ends, and errors well below the square root of the people leave nearly every bit to be found",
-        formula="for each public subset: how many in it have the bit, plus a draw from the uniform on [-error, error]",
         code=Code(_bounded, _bounded_runs, _bounded_loss),
         parameters=(Parameter("error", 1.0, "people", "the largest noise", validate.positive),),
     ),
-    noise_of_one_query=Twin(
-        title="Counts over many subsets, each with the noise that one alone would need",
-        reason="every count is epsilon-DP by itself, and a person in five of them pays five times",
-        formula="for each public subset: how many in it have the bit, plus a draw of Lap(1 / epsilon)",
-        code=centred_each(_counts, lambda data, epsilon, queries: 1.0 / epsilon),
-    ),
+    noise_of_one_query=Twin(code=centred_each(_counts, lambda data, epsilon, queries: 1.0 / epsilon)),
 )

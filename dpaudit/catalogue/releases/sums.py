@@ -65,31 +65,27 @@ noisy_sum = in_room(
     promise=pure_if_added_or_removed,
     default_pair=(_SALARIES, _SALARIES[:4]),
 ).with_twins(
+    """refused: The exact sum, refused where fewer than 5 are selected
+        the refusal tells that there are fewer than 5, and an answer is exact
+        the sum where at least `least` people are selected; nothing otherwise
+    refused_noisy: The noisy sum, refused where fewer than 5 are selected
+        the noise in the answer is enough, but whether there is an answer depends on the exact count
+        as the noisy sum where at least `least` people are selected; nothing otherwise
+    unclipped: A noisy sum whose values are not cut at the cap
+        the noise is for values up to the cap, and a value of three times the cap costs 3 epsilon
+        the sum of the values as they are, plus a draw of Lap(cap / epsilon)
+    asked_again: The same sum asked four times, with fresh noise each time
+        every answer costs epsilon, and the noise averages out
+        `times` answers, each the sum plus a draw of its own of Lap(cap / epsilon)""",
     refused=Twin(
-        title="The exact sum, refused where fewer than 5 are selected",
-        reason="the refusal tells that there are fewer than 5, and an answer is exact",
-        formula="the sum where at least `least` people are selected; nothing otherwise",
         code=exact(lambda data, least, **_: {0: float(sum(data))} if len(data) >= least else {}, places=1),
         parameters=(_LEAST,),
     ),
-    refused_noisy=Twin(
-        title="The noisy sum, refused where fewer than 5 are selected",
-        reason="the noise in the answer is enough, but whether there is an answer depends on the exact count",
-        formula="as the noisy sum where at least `least` people are selected; nothing otherwise",
-        code=Code(_refused_noisy, _refused_noisy_runs, _refused_noisy_loss),
-        parameters=(_LEAST,),
-    ),
+    refused_noisy=Twin(code=Code(_refused_noisy, _refused_noisy_runs, _refused_noisy_loss), parameters=(_LEAST,)),
     unclipped=Twin(
-        title="A noisy sum whose values are not cut at the cap",
-        reason="the noise is for values up to the cap, and a value of three times the cap costs 3 epsilon",
-        formula="the sum of the values as they are, plus a draw of Lap(cap / epsilon)",
-        code=centred(lambda data, **_: sum(data), _scale),
-        default_pair=([*_SALARIES[:4], 30], _SALARIES[:4]),
+        code=centred(lambda data, **_: sum(data), _scale), default_pair=([*_SALARIES[:4], 30], _SALARIES[:4])
     ),
     asked_again=Twin(
-        title="The same sum asked four times, with fresh noise each time",
-        reason="every answer costs epsilon, and the noise averages out",
-        formula="`times` answers, each the sum plus a draw of its own of Lap(cap / epsilon)",
         code=centred_each(lambda data, cap, times, **_: [_total(data, cap)] * times, _scale),
         parameters=(Parameter("times", 4, "queries", "how often it is asked", partial(validate.whole, least=2)),),
     ),
@@ -118,17 +114,12 @@ noisy_maxima = in_room(
     parameters=(EPSILON, CAP),
     default_pair=([3, 10, 2, 9], [3, 1, 2, 9]),
 ).with_twins(
-    exact=Twin(
-        title="The exact largest value of all, and of all but one",
-        reason="a largest value is the value of one person",
-        formula="the largest value, and the largest but for the last person's",
-        code=exact(lambda data, **_: (float(max(data)), float(max(data[:-1])))),
-    ),
-    query_auditing=Twin(
-        title="Exact largest values, the second refused where both would give a value away",
-        reason="the refusal itself says that the last person has the largest value, which the first answer gives",
-        formula="the largest value; then the largest but for the last person's, unless that is smaller",
-        code=exact(_query_auditing, places=2),
-        default_pair=([3, 9, 2, 9], [3, 7, 2, 9]),
-    ),
+    """exact: The exact largest value of all, and of all but one
+        a largest value is the value of one person
+        the largest value, and the largest but for the last person's
+    query_auditing: Exact largest values, the second refused where both would give a value away
+        the refusal itself says that the last person has the largest value, which the first answer gives
+        the largest value; then the largest but for the last person's, unless that is smaller""",
+    exact=Twin(code=exact(lambda data, **_: (float(max(data)), float(max(data[:-1]))))),
+    query_auditing=Twin(code=exact(_query_auditing, places=2), default_pair=([3, 9, 2, 9], [3, 7, 2, 9])),
 )

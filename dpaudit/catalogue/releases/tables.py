@@ -145,36 +145,34 @@ noisy_table = in_room(
     parameters=(EPSILON,),
     default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 0, "Flu")),
 ).with_twins(
-    pseudonymised=Twin(
-        title="A pseudonymised table: names replaced by random numbers",
-        reason="zip code, age and nationality still single a person out, and beside them stands the condition",
-        formula="every record as it is; the name is replaced by a random number, the place of its row",
-        code=Code(_pseudonymised, _pseudonymised_runs, _pseudonymised_loss),
-    ),
+    """pseudonymised: A pseudonymised table: names replaced by random numbers
+        zip code, age and nationality still single a person out, and beside them stands the condition
+        every record as it is; the name is replaced by a random number, the place of its row
+    four_anonymous: The 4-anonymous table of the notes
+        the conditions of a group are exact: where all four share one, each of them is known to have it
+        zip code 130**, age as <30, 3* or ≥40, no nationality, condition exact; groups below 4 left out
+    six_anonymous: The 6-anonymous table of the notes
+        the conditions of a group are exact: who can rule out the others' rows reads the one that is left
+        zip code 130**, age as <35 or ≥35, no nationality, condition exact; groups below 6 left out
+    generalised: A table made coarse, with no look at the size of the groups
+        a coarse zip code and age with the nationality still leave people alone in their group
+        zip code cut to three digits, age to its decade; nationality and condition exact""",
+    pseudonymised=Twin(code=Code(_pseudonymised, _pseudonymised_runs, _pseudonymised_loss)),
     four_anonymous=Twin(
-        title="The 4-anonymous table of the notes",
-        reason="the conditions of a group are exact: where all four share one, each of them is known to have it",
-        formula="zip code 130**, age as <30, 3* or ≥40, no nationality, condition exact; groups below 4 left out",
         code=exact(lambda data, epsilon: k_anonymous(data, 4, decade)),
         default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 8, "Flu")),
     ),
     six_anonymous=Twin(
-        title="The 6-anonymous table of the notes",
-        reason="the conditions of a group are exact: who can rule out the others' rows reads the one that is left",
-        formula="zip code 130**, age as <35 or ≥35, no nationality, condition exact; groups below 6 left out",
         code=exact(lambda data, epsilon: k_anonymous(data, 6, half)),
         default_pair=(HOSPITAL_B, changed(HOSPITAL_B, 6, "Heart Disease")),
     ),
     generalised=Twin(
-        title="A table made coarse, with no look at the size of the groups",
-        reason="a coarse zip code and age with the nationality still leave people alone in their group",
-        formula="zip code cut to three digits, age to its decade; nationality and condition exact",
         code=exact(
             lambda data, **_: tuple(
                 f"{zip_code[:3]}** | {age // 10}* | {nationality} | {condition}"
                 for zip_code, age, nationality, condition in data
             )
-        ),
+        )
     ),
 )
 
@@ -211,10 +209,8 @@ two_noisy_tables = in_room(
     parameters=(EPSILON,),
     default_pair=(_seen("AIDS"), _seen("Flu")),
 ).with_twins(
-    both_k_anonymous=Twin(
-        title="The 4-anonymous and the 6-anonymous table of the notes, together",
-        reason="a patient of both hospitals has one of the conditions that both groups hold, and that may be only one",
-        formula="the 4-anonymous table of hospital A, then the 6-anonymous table of hospital B",
-        code=exact(_both_k_anonymous),
-    ),
+    """both_k_anonymous: The 4-anonymous and the 6-anonymous table of the notes, together
+        a patient of both hospitals has one of the conditions that both groups hold, and that may be only one
+        the 4-anonymous table of hospital A, then the 6-anonymous table of hospital B""",
+    both_k_anonymous=Twin(code=exact(_both_k_anonymous)),
 )

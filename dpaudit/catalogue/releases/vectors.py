@@ -50,16 +50,14 @@ noisy_mean_vector = in_room(
     promise=lambda epsilon, delta: ApproximateDP(epsilon, delta, relation=Relation.REPLACE_ONE),
     default_pair=([[1] * 6, *_OTHERS], [[-1] * 6, *_OTHERS]),
 ).with_twins(
-    exact=Twin(
-        title="The exact average of many attributes",
-        reason="every attribute leans a little towards a member's, and many attributes add up to certainty",
-        formula="the average of the n rows, every attribute cut to [-1, 1]",
-        code=exact(lambda data, **_: tuple(map(float, _average(data)))),
-    ),
+    """exact: The exact average of many attributes
+        every attribute leans a little towards a member's, and many attributes add up to certainty
+        the average of the n rows, every attribute cut to [-1, 1]
+    noise_of_one_attribute: The average of many attributes, each with the noise that one alone would need
+        a person moves all d attributes at once: sqrt(d) times as far as the noise is for
+        the average of the n rows, plus N(0, sigma^2) in each attribute; sigma hides a shift of 2 / n only""",
+    exact=Twin(code=exact(lambda data, **_: tuple(map(float, _average(data))))),
     noise_of_one_attribute=Twin(
-        title="The average of many attributes, each with the noise that one alone would need",
-        reason="a person moves all d attributes at once: sqrt(d) times as far as the noise is for",
-        formula="the average of the n rows, plus N(0, sigma^2) in each attribute; sigma hides a shift of 2 / n only",
-        code=normal_each(_average, lambda data, epsilon, delta: noise_of(len(data), 1, epsilon, delta)),
+        code=normal_each(_average, lambda data, epsilon, delta: noise_of(len(data), 1, epsilon, delta))
     ),
 )

@@ -55,26 +55,26 @@ report_noisy_max_exponential = in_room(
     formula="the index of the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon",
     code=Code(_one_sided, raced(_exponential, scale(2.0)), compared(of_answers(permute_and_flip, rate(0.5)))),
 ).with_twins(
+    """counts_noise: Report Noisy Max over any queries with exponential noise of half the mean
+        a mean of sensitivity / epsilon suits answers that all move one way; else a margin of 2 is 2 epsilon
+        the index of the largest answer after each got its own exponential draw of mean sensitivity / epsilon
+    value_released: Report Noisy Max with exponential noise that gives away the noisy answer
+        the noise is never negative: a value below the largest answer of a dataset cannot come from it
+        the index of the largest noisy answer, and that noisy answer
+    value_only: The noisy maximum itself, of exponential noise, in the place of its index
+        the noise is never negative: a maximum below the largest answer of a dataset cannot come from it
+        the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon, without its \
+            index""",
     counts_noise=Twin(
-        title="Report Noisy Max over any queries with exponential noise of half the mean",
-        reason="a mean of sensitivity / epsilon suits answers that all move one way; else a margin of 2 is 2 epsilon",
-        formula="the index of the largest answer after each got its own exponential draw of mean sensitivity / epsilon",
         code=Code(
             _one_sided_counts_noise, raced(_exponential, scale(1.0)), compared(of_answers(permute_and_flip, rate(1.0)))
-        ),
+        )
     ),
     value_released=Twin(
-        title="Report Noisy Max with exponential noise that gives away the noisy answer",
-        reason="the noise is never negative: a value below the largest answer of a dataset cannot come from it",
-        formula="the index of the largest noisy answer, and that noisy answer",
         code=Code(_one_sided_value, raced(_exponential, scale(2.0), "both"), between(releasing_one_sided, scale(2.0))),
         default_pair=([0, 0], [1, 1]),
     ),
     value_only=Twin(
-        title="The noisy maximum itself, of exponential noise, in the place of its index",
-        reason="the noise is never negative: a maximum below the largest answer of a dataset cannot come from it",
-        formula="the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon, "
-        "without its index",
         code=Code(
             _one_sided_value_only, raced(_exponential, scale(2.0), "value"), between(largest_one_sided, scale(2.0))
         ),
@@ -132,24 +132,24 @@ report_noisy_max_gumbel = in_room(
     ),
     code=Code(_gumbel, raced(_gumbel_noise, scale(2.0)), _GUMBEL_LOSS),
 ).with_twins(
+    """inverse_scale: Report Noisy Max with Gumbel noise of the inverse scale
+        the scale grows with epsilon: at epsilon 1 and sensitivity 1 it is 4 times too small
+        the index of the largest answer after each got its own draw of Gumbel(epsilon / (2 sensitivity))
+    wrong_tail: Report Noisy Max with Gumbel noise for minima
+        its upper tail falls doubly exponentially: a candidate that lies behind many others all but never wins
+        the index of the largest answer after each lost its own draw of Gumbel(2 sensitivity / epsilon)
+    value_released: Report Noisy Max with Gumbel noise that gives away the noisy answer
+        the lower tail of a Gumbel falls doubly exponentially: the lower the value, the larger the ratio
+        the index of the largest noisy answer, and that noisy answer""",
     inverse_scale=Twin(
-        title="Report Noisy Max with Gumbel noise of the inverse scale",
-        reason="the scale grows with epsilon: at epsilon 1 and sensitivity 1 it is 4 times too small",
-        formula="the index of the largest answer after each got its own draw of Gumbel(epsilon / (2 sensitivity))",
         code=Code(_inverse_scale, raced(_gumbel_noise, rate(0.5)), compared(of_answers(exponential, scale(2.0)))),
         default_pair=([1, -1, -1], [0, 0, 0]),
     ),
     wrong_tail=Twin(
-        title="Report Noisy Max with Gumbel noise for minima",
-        reason="its upper tail falls doubly exponentially: a candidate that lies behind many others all but never wins",
-        formula="the index of the largest answer after each lost its own draw of Gumbel(2 sensitivity / epsilon)",
         code=Code(_wrong_tail, raced(_gumbel_noise, scale(-2.0)), compared(of_answers(last_clock, rate(0.5)))),
         default_pair=([0, 1, 1, 1, 1, 1], [-1, 2, 2, 2, 2, 2]),
     ),
     value_released=Twin(
-        title="Report Noisy Max with Gumbel noise that gives away the noisy answer",
-        reason="the lower tail of a Gumbel falls doubly exponentially: the lower the value, the larger the ratio",
-        formula="the index of the largest noisy answer, and that noisy answer",
         code=Code(_gumbel_value, raced(_gumbel_noise, scale(2.0), "both"), _gumbel_value_loss),
         default_pair=([0, 0, 0], [1, 1, 1]),
     ),

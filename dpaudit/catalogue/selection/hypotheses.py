@@ -95,38 +95,31 @@ exponential_mechanism_learning = in_room(
     promise=pure_if_replaced,
     default_pair=([2, 3, 3, 3, 3], [3, 3, 3, 3, 3]),
 ).with_twins(
+    """sum_for_average: Learning by the exponential mechanism, with the sum of losses in the place of the average
+        n times the sum is n^2 averages: one record moves it by n, as if its sensitivity were n times smaller
+        hypothesis h with probability proportional to e^(-epsilon n (sum of losses of h) / 2)
+    minimiser: Learning without any noise: the minimiser of the average loss
+        a hypothesis that is not among the best is never chosen, and one record can put it there
+        the hypothesis with the least average loss, one of them at random where several have it
+    loss_released: Learning by the exponential mechanism, with the training loss of the hypothesis
+        the average loss is released without noise: where it moved, no output is common to both datasets
+        hypothesis h with probability proportional to e^(epsilon n u(h) / 2), and its average loss, -u(h)
+    regularised: Learning by the exponential mechanism with a penalty on hypotheses
+        the penalty R does not depend on the records, so it moves no utility
+        hypothesis h with probability proportional to e^(-epsilon n (average loss + R(h)) / 2)
+    n_left_out: Learning by the exponential mechanism without the factor n
+        the utilities then move by 1 / n only, and the loss is epsilon / n
+        hypothesis h with probability proportional to e^(epsilon u(h) / 2), -u(h) its average loss""",
     sum_for_average=Twin(
-        title="Learning by the exponential mechanism, with the sum of losses in the place of the average",
-        reason="n times the sum is n^2 averages: one record moves it by n, as if its sensitivity were n times smaller",
-        formula="hypothesis h with probability proportional to e^(-epsilon n (sum of losses of h) / 2)",
         code=by_law(_sum_for_average, lambda data, epsilon: _law(data, epsilon * len(data))),
         default_pair=([0, 0, 0, 1, 1], [1, 0, 0, 1, 1]),
     ),
     minimiser=Twin(
-        title="Learning without any noise: the minimiser of the average loss",
-        reason="a hypothesis that is not among the best is never chosen, and one record can put it there",
-        formula="the hypothesis with the least average loss, one of them at random where several have it",
-        code=Code(_minimiser, _minimiser_runs, _minimiser_loss),
-        default_pair=([0, 0, 0, 1, 4], [1, 0, 0, 1, 4]),
+        code=Code(_minimiser, _minimiser_runs, _minimiser_loss), default_pair=([0, 0, 0, 1, 4], [1, 0, 0, 1, 4])
     ),
-    loss_released=Twin(
-        title="Learning by the exponential mechanism, with the training loss of the hypothesis",
-        reason="the average loss is released without noise: where it moved, no output is common to both datasets",
-        formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), and its average loss, -u(h)",
-        code=told_exactly(_learning, _law, average_losses),
-    ),
-    regularised=Harmless(
-        title="Learning by the exponential mechanism with a penalty on hypotheses",
-        reason="the penalty R does not depend on the records, so it moves no utility",
-        formula="hypothesis h with probability proportional to e^(-epsilon n (average loss + R(h)) / 2)",
-        code=by_law(_regularised, _regularised_law),
-        parameters=(PENALTY,),
-    ),
+    loss_released=Twin(code=told_exactly(_learning, _law, average_losses)),
+    regularised=Harmless(code=by_law(_regularised, _regularised_law), parameters=(PENALTY,)),
     n_left_out=Harmless(
-        title="Learning by the exponential mechanism without the factor n",
-        reason="the utilities then move by 1 / n only, and the loss is epsilon / n",
-        formula="hypothesis h with probability proportional to e^(epsilon u(h) / 2), -u(h) its average loss",
-        code=by_law(_n_left_out, lambda data, epsilon: _law(data, epsilon / len(data))),
-        default_pair=([0, 2], [0, 3]),
+        code=by_law(_n_left_out, lambda data, epsilon: _law(data, epsilon / len(data))), default_pair=([0, 2], [0, 3])
     ),
 )

@@ -115,54 +115,46 @@ report_noisy_max = in_room(
     parameters=(EPSILON,),
     default_pair=([1, 1, 1, 1, 0], [0, 0, 0, 0, 0]),
 ).with_twins(
-    half_noise=Twin(
-        title="Report Noisy Max with noise of half the scale",
-        reason="with Lap(1 / (2 epsilon)) a margin of 1 between two answers is worth 2 epsilon, not epsilon",
-        formula="the index of the largest answer after each got its own draw of Lap(1 / (2 epsilon))",
-        code=Code(_half_noise),
-        at=doubled,
-    ),
+    """half_noise: Report Noisy Max with noise of half the scale
+        with Lap(1 / (2 epsilon)) a margin of 1 between two answers is worth 2 epsilon, not epsilon
+        the index of the largest answer after each got its own draw of Lap(1 / (2 epsilon))
+    replace_one: Report Noisy Max over counts, claimed for replacing one person
+        one count can rise while another falls, so a margin moves by 2: the proof needs all to move one way
+    value_released: Report Noisy Max that gives away the noisy count with the index
+        a low value says that all noisy counts were low: each of them costs epsilon, as if all were released
+        the index of the largest noisy answer, and that noisy answer
+    recycled_noise: Report Noisy Max that uses two draws of noise over and over
+        counts that share a draw are compared exactly: only the largest of them can win
+        the index of the largest answer after they got, in turn, one of two draws of Lap(1 / epsilon)
+    noise_on_the_leader: Report Noisy Max with noise on the largest count only
+        only the exact leader and the exact runner-up can be reported: the others never
+        the index of the largest answer after the largest alone got a draw of Lap(1 / epsilon)
+    grouped: Report Noisy Max that says only in which pair of counts the winner is
+        the group is computed from the index, and post-processing costs nothing
+        half the index, rounded down, of the largest answer after each got its own draw of Lap(1 / epsilon)
+    head_start: Report Noisy Max with a head start for the first count
+        the head start does not depend on the data, so every count still moves by at most 1
+        the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides""",
+    half_noise=Twin(code=Code(_half_noise), at=doubled),
     replace_one=Twin(
-        title="Report Noisy Max over counts, claimed for replacing one person",
-        reason="one count can rise while another falls, so a margin moves by 2: the proof needs all to move one way",
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
         neighbours="counts after one person is replaced by another: some rise by 1 and others fall by 1",
         adjacency=("all-differ",),
     ),
     value_released=Twin(
-        title="Report Noisy Max that gives away the noisy count with the index",
-        reason="a low value says that all noisy counts were low: each of them costs epsilon, as if all were released",
-        formula="the index of the largest noisy answer, and that noisy answer",
         code=Code(_value_released, raced(laplace, _scale, "both"), between(partial(releasing, index=True), _scale)),
         default_pair=([0, 0, 0, 0], [1, 1, 1, 1]),
     ),
     recycled_noise=Twin(
-        title="Report Noisy Max that uses two draws of noise over and over",
-        reason="counts that share a draw are compared exactly: only the largest of them can win",
-        formula="the index of the largest answer after they got, in turn, one of two draws of Lap(1 / epsilon)",
         code=Code(_recycled_noise, _recycled_noise_runs, compared(_recycled_noise_law)),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
     noise_on_the_leader=Twin(
-        title="Report Noisy Max with noise on the largest count only",
-        reason="only the exact leader and the exact runner-up can be reported: the others never",
-        formula="the index of the largest answer after the largest alone got a draw of Lap(1 / epsilon)",
         code=Code(_noise_on_the_leader, _noise_on_the_leader_runs, compared(_noise_on_the_leader_law)),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
-    grouped=Harmless(
-        title="Report Noisy Max that says only in which pair of counts the winner is",
-        reason="the group is computed from the index, and post-processing costs nothing",
-        formula="half the index, rounded down, of the largest answer after each got its own draw of Lap(1 / epsilon)",
-        code=Code(_grouped, _grouped_runs, compared(_grouped_law)),
-    ),
-    head_start=Harmless(
-        title="Report Noisy Max with a head start for the first count",
-        reason="the head start does not depend on the data, so every count still moves by at most 1",
-        formula="the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides",
-        on=lambda data, head_start, **_: [data[0] + head_start, *data[1:]],
-        parameters=(HEAD_START,),
-    ),
+    grouped=Harmless(code=Code(_grouped, _grouped_runs, compared(_grouped_law))),
+    head_start=Harmless(on=lambda data, head_start, **_: [data[0] + head_start, *data[1:]], parameters=(HEAD_START,)),
 )
 
 
@@ -255,32 +247,30 @@ permute_and_flip = in_room(
     parameters=(EPSILON, UTILITY),
     default_pair=([1, -1, -1, -1, -1], [0, 0, 0, 0, 0]),
 ).with_twins(
+    """factor_two_missing: Permute-and-flip without the 2 in the exponent
+        the best utility and another one can move apart by 2 sensitivities: e^(2 epsilon) in one coin
+        as permute-and-flip, with coins of probability e^(epsilon (u(r) - best) / sensitivity)
+    no_permutation: Flip without permute: always from the first candidate to the last
+        where the first candidate is the best its coin shows heads, and no other can ever be reported
+        as permute-and-flip, in the order of the candidates
+    one_coin: Permute-and-flip with one coin for all candidates
+        all that lie behind win or lose together, however many: a leader that falls back among them loses its \
+            lead, and shares with all of them what is left
+        as permute-and-flip, with one uniform draw compared with every candidate's probability
+    drawn_again: Permute-and-flip that puts refused candidates back
+        candidates drawn with replacement until one is accepted are the exponential mechanism
+        a candidate drawn uniformly, with replacement, until its coin shows heads""",
     factor_two_missing=Twin(
-        title="Permute-and-flip without the 2 in the exponent",
-        reason="the best utility and another one can move apart by 2 sensitivities: e^(2 epsilon) in one coin",
-        formula="as permute-and-flip, with coins of probability e^(epsilon (u(r) - best) / sensitivity)",
         code=Code(_factor_two_missing, partial(_runs, units=1.0), compared(of_answers(law_of, rate(1.0)))),
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
     ),
     no_permutation=Twin(
-        title="Flip without permute: always from the first candidate to the last",
-        reason="where the first candidate is the best its coin shows heads, and no other can ever be reported",
-        formula="as permute-and-flip, in the order of the candidates",
         code=Code(_no_permutation, _no_permutation_runs, compared(of_answers(flip_in_order, rate(0.5)))),
         default_pair=([1, 0, 0], [0, 1, 0]),
     ),
     one_coin=Twin(
-        title="Permute-and-flip with one coin for all candidates",
-        reason="all that lie behind win or lose together, however many: a leader that falls back among them "
-        "loses its lead, and shares with all of them what is left",
-        formula="as permute-and-flip, with one uniform draw compared with every candidate's probability",
         code=Code(_one_coin, _one_coin_runs, compared(of_answers(flip_one_coin, rate(0.5)))),
         default_pair=([0, 0, -2, -2, -2], [-1, 1, -1, -1, -1]),
     ),
-    drawn_again=Harmless(
-        title="Permute-and-flip that puts refused candidates back",
-        reason="candidates drawn with replacement until one is accepted are the exponential mechanism",
-        formula="a candidate drawn uniformly, with replacement, until its coin shows heads",
-        code=by_law(_drawn_again, of_answers(exponential, rate(0.5))),
-    ),
+    drawn_again=Harmless(code=by_law(_drawn_again, of_answers(exponential, rate(0.5)))),
 )

@@ -195,34 +195,32 @@ report_noisy_max_general = in_room(
     formula="the index of the largest answer after each got its own draw of Lap(2 sensitivity / epsilon)",
     code=Code(_general, _INDEX, compared(of_answers(winning, scale(2.0)))),
 ).with_twins(
+    """counts_noise: Report Noisy Max over any queries with the noise for counts
+        answers that move in opposite directions change a margin by 2: with the noise for counts 2 epsilon
+        the index of the largest answer after each got its own draw of Lap(sensitivity / epsilon)
+    value_only: The noisy maximum itself in the place of its index
+        a low maximum says that all noisy answers were low: each costs epsilon / 2, so n answers n epsilon / 2
+        the largest answer after each got its own draw of Lap(2 sensitivity / epsilon), without its index
+    top_two: Report Noisy Max that names the second as well
+        one draw of noise pays for one name: two names can cost 2 epsilon
+        the indices of the two largest after each answer got one draw of Lap(2 sensitivity / epsilon)
+    unpaid_value: Report Noisy Max with a fresh noisy answer of the winner, not paid for
+        the index costs epsilon and the fresh answer another epsilon: the claim counts one of them
+        the index of the largest answer after each got a draw of Lap(2 sensitivity / epsilon), and that answer \
+            plus a fresh draw of Lap(sensitivity / epsilon)""",
     counts_noise=Twin(
-        title="Report Noisy Max over any queries with the noise for counts",
-        reason="answers that move in opposite directions change a margin by 2: with the noise for counts 2 epsilon",
-        formula="the index of the largest answer after each got its own draw of Lap(sensitivity / epsilon)",
         code=Code(_counts_noise, raced(laplace, scale(1.0)), compared(of_answers(winning, scale(1.0)))),
         default_pair=([-1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]),
     ),
     value_only=Twin(
-        title="The noisy maximum itself in the place of its index",
-        reason="a low maximum says that all noisy answers were low: each costs epsilon / 2, so n answers n epsilon / 2",
-        formula="the largest answer after each got its own draw of Lap(2 sensitivity / epsilon), without its index",
         code=Code(
             _value_only, raced(laplace, scale(2.0), "value"), between(partial(releasing, index=False), scale(2.0))
         ),
         default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     ),
     top_two=Twin(
-        title="Report Noisy Max that names the second as well",
-        reason="one draw of noise pays for one name: two names can cost 2 epsilon",
-        formula="the indices of the two largest after each answer got one draw of Lap(2 sensitivity / epsilon)",
         code=Code(_top_two, _top_two_runs, compared(of_answers(top_two, scale(2.0)))),
         default_pair=([0, 0, 0, 0, 0, 0], [-1, -1, 1, 1, 1, 1]),
     ),
-    unpaid_value=Twin(
-        title="Report Noisy Max with a fresh noisy answer of the winner, not paid for",
-        reason="the index costs epsilon and the fresh answer another epsilon: the claim counts one of them",
-        formula="the index of the largest answer after each got a draw of Lap(2 sensitivity / epsilon), and that "
-        "answer plus a fresh draw of Lap(sensitivity / epsilon)",
-        code=Code(_unpaid_value, _unpaid_value_runs, _unpaid_value_loss),
-    ),
+    unpaid_value=Twin(code=Code(_unpaid_value, _unpaid_value_runs, _unpaid_value_loss)),
 )

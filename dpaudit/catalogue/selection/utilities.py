@@ -58,38 +58,36 @@ exponential_mechanism = in_room(
     parameters=(EPSILON, UTILITY),
     default_pair=([0, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]),
 ).with_twins(
-    factor_two_missing=Twin(
-        title="The exponential mechanism without the 2 in the exponent",
-        reason="a weight moves by e^epsilon and the sum of weights by e^epsilon the other way: 2 epsilon together",
-        formula="candidate r with probability proportional to e^(epsilon u(r) / sensitivity)",
-        code=by_law(_factor_two_missing, of_answers(exponential, rate(1.0))),
-    ),
+    """factor_two_missing: The exponential mechanism without the 2 in the exponent
+        a weight moves by e^epsilon and the sum of weights by e^epsilon the other way: 2 epsilon together
+        candidate r with probability proportional to e^(epsilon u(r) / sensitivity)
+    utility_released: The exponential mechanism with the exact utility of the winner
+        the utility is released without noise: where it moved, the two datasets have no output in common
+        candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), and u(r)
+    powers_of_two: The exponential mechanism with powers of two
+        2^x = e^(x ln 2) only lowers epsilon, to 0.69 of the claim
+        candidate r with probability proportional to 2^(epsilon u(r) / (2 sensitivity))
+    cut_off: The exponential mechanism with utilities cut off
+        cutting off at limits known to all never moves two utilities further apart
+        candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), u(r) cut to +-limit
+    two_prices: A count by the exponential mechanism, where too low costs more than too high
+        the cost of a candidate moves by the larger of the two prices at most, and the exponent allows for it
+        r in {0, ..., top} with probability proportional to e^(-epsilon cost(r) / (2 sensitivity max(too_low, \
+            too_high))), cost(r) = too_low (count - r) below the count and too_high (r - count) above it
+    lower_price: A count by the exponential mechanism with two prices, scaled to the lower one
+        one person moves the cost of every candidate below the count by the higher price
+        the same with the smaller of the two prices in the exponent""",
+    factor_two_missing=Twin(code=by_law(_factor_two_missing, of_answers(exponential, rate(1.0)))),
     utility_released=Twin(
-        title="The exponential mechanism with the exact utility of the winner",
-        reason="the utility is released without noise: where it moved, the two datasets have no output in common",
-        formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), and u(r)",
-        code=told_exactly(_exponential, _LAW, lambda data: np.asarray(data, float)),
-        default_pair=([0, 1, 2], [0, 1, 3]),
+        code=told_exactly(_exponential, _LAW, lambda data: np.asarray(data, float)), default_pair=([0, 1, 2], [0, 1, 3])
     ),
-    powers_of_two=Harmless(
-        title="The exponential mechanism with powers of two",
-        reason="2^x = e^(x ln 2) only lowers epsilon, to 0.69 of the claim",
-        formula="candidate r with probability proportional to 2^(epsilon u(r) / (2 sensitivity))",
-        code=by_law(_powers_of_two, of_answers(exponential, rate(0.5 * math.log(2.0)))),
-    ),
+    powers_of_two=Harmless(code=by_law(_powers_of_two, of_answers(exponential, rate(0.5 * math.log(2.0))))),
     cut_off=Harmless(
-        title="The exponential mechanism with utilities cut off",
-        reason="cutting off at limits known to all never moves two utilities further apart",
-        formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), u(r) cut to +-limit",
         on=lambda data, limit, **_: [min(max(utility, -limit), limit) for utility in data],
         parameters=(LIMIT,),
         default_pair=([0, 1, 1, 1, 1, 9], [1, 0, 0, 0, 0, 8]),
     ),
     two_prices=Harmless(
-        title="A count by the exponential mechanism, where too low costs more than too high",
-        reason="the cost of a candidate moves by the larger of the two prices at most, and the exponent allows for it",
-        formula="r in {0, ..., top} with probability proportional to e^(-epsilon cost(r) / (2 sensitivity max(too_low, "
-        "too_high))), cost(r) = too_low (count - r) below the count and too_high (r - count) above it",
         on=_less_cost,
         at=lambda data, sensitivity, too_low, too_high, **_: {"sensitivity": sensitivity * max(too_low, too_high)},
         parameters=(TOO_LOW, TOO_HIGH, TOP),
@@ -98,9 +96,6 @@ exponential_mechanism = in_room(
         adjacency=(),
     ),
     lower_price=Twin(
-        title="A count by the exponential mechanism with two prices, scaled to the lower one",
-        reason="one person moves the cost of every candidate below the count by the higher price",
-        formula="the same with the smaller of the two prices in the exponent",
         on=_less_cost,
         at=lambda data, sensitivity, too_low, too_high, **_: {"sensitivity": sensitivity * min(too_low, too_high)},
         parameters=(TOO_LOW, TOO_HIGH, TOP),
@@ -145,16 +140,14 @@ most_common = in_room(
     promise=pure_if_added_or_removed,
     default_pair=([0, 0, 1, 2], [0, 0, 1, 2, 3]),
 ).with_twins(
-    unseen_dropped=Twin(
-        title="The most common value, chosen among the values that occur",
-        reason="a value that nobody has is never reported: the one person who has it shows",
-        formula="value v with probability proportional to e^(epsilon count(v)), among the values in the data",
-        code=by_law(_unseen_dropped, _seen_law),
-    ),
+    """unseen_dropped: The most common value, chosen among the values that occur
+        a value that nobody has is never reported: the one person who has it shows
+        value v with probability proportional to e^(epsilon count(v)), among the values in the data
+    weighted_votes: The most common value, where a record may count several times
+        a record that counts three times moves a count by 3, and the exponent allows for 1
+        value v with probability proportional to e^(epsilon times(v)), times(v) as the records say""",
+    unseen_dropped=Twin(code=by_law(_unseen_dropped, _seen_law)),
     weighted_votes=Twin(
-        title="The most common value, where a record may count several times",
-        reason="a record that counts three times moves a count by 3, and the exponent allows for 1",
-        formula="value v with probability proportional to e^(epsilon times(v)), times(v) as the records say",
         on=lambda data, **_: [vote for vote, times in data for _ in range(times)],
         default_pair=([[0, 1], [0, 1], [1, 1], [2, 1]], [[0, 1], [0, 1], [1, 1], [2, 1], [3, 3]]),
         neighbours="lists of records, each a value and how often it counts, one record more or less",
@@ -243,30 +236,27 @@ private_median = in_room(
     promise=pure_if_added_or_removed,
     default_pair=([2, 3, 3, 4, 7], [2, 3, 3, 4, 7, 9]),
 ).with_twins(
+    """share_sensitivity: A private median with the sensitivity of shares and the utility in records
+        a share of n records moves by 1 / n, their number by 1: the sensitivity is taken n times too small
+        value v with probability proportional to e^(-epsilon n |records below v - records above v| / 2)
+    range_from_data: A private median, chosen between the least and the largest record
+        values beyond the largest record are never reported: a person who lies there shows
+        as the private median, among the values from the least record to the largest
+    distance_to_median: A private median with the distance to the median as utility
+        one record can move the median across the whole range, and the exponent allows for 1
+        value v with probability proportional to e^(-epsilon |v - median| / 2)
+    unmixed_chain: A private median by a Markov chain that is stopped too early
+        after a few steps the law still depends on the start, and the start is the exact median
+        `steps` Metropolis steps of +1 or -1 towards the private median, from the exact one""",
     share_sensitivity=Twin(
-        title="A private median with the sensitivity of shares and the utility in records",
-        reason="a share of n records moves by 1 / n, their number by 1: the sensitivity is taken n times too small",
-        formula="value v with probability proportional to e^(-epsilon n |records below v - records above v| / 2)",
         code=by_law(_share_sensitivity, lambda data, epsilon, top: _median_law(data, epsilon * len(data), top)),
         default_pair=([0, 0, 1, 1], [0, 0, 1, 1, 9]),
     ),
-    range_from_data=Twin(
-        title="A private median, chosen between the least and the largest record",
-        reason="values beyond the largest record are never reported: a person who lies there shows",
-        formula="as the private median, among the values from the least record to the largest",
-        code=by_law(_range_from_data, _inner_law),
-    ),
+    range_from_data=Twin(code=by_law(_range_from_data, _inner_law)),
     distance_to_median=Twin(
-        title="A private median with the distance to the median as utility",
-        reason="one record can move the median across the whole range, and the exponent allows for 1",
-        formula="value v with probability proportional to e^(-epsilon |v - median| / 2)",
-        code=by_law(_distance_to_median, _distance_law),
-        default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
+        code=by_law(_distance_to_median, _distance_law), default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7])
     ),
     unmixed_chain=Twin(
-        title="A private median by a Markov chain that is stopped too early",
-        reason="after a few steps the law still depends on the start, and the start is the exact median",
-        formula="`steps` Metropolis steps of +1 or -1 towards the private median, from the exact one",
         code=by_law(_unmixed_chain, _chain_law),
         parameters=(Parameter("steps", 12, "steps", "how long the chain runs", at_least_one),),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),

@@ -115,44 +115,40 @@ above_threshold = in_room(
     parameters=(EPSILON, THRESHOLD),
     default_pair=([1, 1, 1, 1, 1, 1, 1, -1], [2, 2, 2, 2, 2, 2, 2, -2]),
 ).with_twins(
+    """no_threshold_noise: AboveThreshold with an exact threshold
+        nothing that the comparisons share is random, so every bottom costs epsilon / 4 of its own
+        each answer gets a draw of Lap(4 / epsilon), the threshold none; halt at the first top
+    no_query_noise: AboveThreshold with exact answers
+        all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the top
+        the threshold gets a draw of Lap(2 / epsilon), the answers none; halt at the first top
+    half_noise: AboveThreshold with both noises of half the scale
+        a threshold moved by 1 now costs epsilon, and a top moved by 2 costs epsilon: 2 epsilon in all
+        the threshold gets a draw of Lap(1 / epsilon), each answer Lap(2 / epsilon); halt at the first top
+    fresh_threshold: AboveThreshold with new threshold noise for each answer
+        no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / 4
+        as AboveThreshold, but the threshold gets a new draw of Lap(2 / epsilon) for each answer
+    no_halt: AboveThreshold that goes on after the first top
+        only one top is paid for: each further one costs epsilon / 2, up to n epsilon / 4 in all
+        as AboveThreshold, but every answer is compared: there is no halt
+    threshold_released: AboveThreshold that also gives away its noisy threshold
+        once the noisy threshold is known it hides nothing, and every bottom costs epsilon / 4 of its own
+        as AboveThreshold; the output is the noisy threshold and the number of bottoms""",
     no_threshold_noise=Twin(
-        title="AboveThreshold with an exact threshold",
-        reason="nothing that the comparisons share is random, so every bottom costs epsilon / 4 of its own",
-        formula="each answer gets a draw of Lap(4 / epsilon), the threshold none; halt at the first top",
         code=by_rule(Rule(lambda epsilon, c: (0.0, 4.0 / epsilon)), _no_threshold_noise),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
     no_query_noise=Twin(
-        title="AboveThreshold with exact answers",
-        reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the top",
-        formula="the threshold gets a draw of Lap(2 / epsilon), the answers none; halt at the first top",
-        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0)), _no_query_noise),
-        default_pair=([0, 1], [1, 0]),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0)), _no_query_noise), default_pair=([0, 1], [1, 0])
     ),
-    half_noise=Twin(
-        title="AboveThreshold with both noises of half the scale",
-        reason="a threshold moved by 1 now costs epsilon, and a top moved by 2 costs epsilon: 2 epsilon in all",
-        formula="the threshold gets a draw of Lap(1 / epsilon), each answer Lap(2 / epsilon); halt at the first top",
-        code=by_rule(Rule(lambda epsilon, c: (1.0 / epsilon, 2.0 / epsilon)), _half_noise),
-    ),
+    half_noise=Twin(code=by_rule(Rule(lambda epsilon, c: (1.0 / epsilon, 2.0 / epsilon)), _half_noise)),
     fresh_threshold=Twin(
-        title="AboveThreshold with new threshold noise for each answer",
-        reason="no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / 4",
-        formula="as AboveThreshold, but the threshold gets a new draw of Lap(2 / epsilon) for each answer",
-        code=by_rule(Rule(RIGHT.noises, "each answer"), _fresh_threshold),
-        default_pair=([-2] * 12, [-1] * 12),
+        code=by_rule(Rule(RIGHT.noises, "each answer"), _fresh_threshold), default_pair=([-2] * 12, [-1] * 12)
     ),
     no_halt=Twin(
-        title="AboveThreshold that goes on after the first top",
-        reason="only one top is paid for: each further one costs epsilon / 2, up to n epsilon / 4 in all",
-        formula="as AboveThreshold, but every answer is compared: there is no halt",
         code=by_rule(Rule(RIGHT.noises, "once", halts=False), _no_halt),
         default_pair=([1] * 4 + [-1] * 4, [2] * 4 + [-2] * 4),
     ),
     threshold_released=Twin(
-        title="AboveThreshold that also gives away its noisy threshold",
-        reason="once the noisy threshold is known it hides nothing, and every bottom costs epsilon / 4 of its own",
-        formula="as AboveThreshold; the output is the noisy threshold and the number of bottoms",
         code=Code(_threshold_released, _threshold_released_runs, _threshold_released_loss),
         default_pair=([0] * 8, [1] * 8),
     ),

@@ -107,39 +107,36 @@ sparse_lyu_1 = in_room(
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon); halt at the c-th top",
     code=by_rule(ONE, _lyu_1),
 ).with_twins(
+    """lyu_3: Algorithm 3 (Roth's lecture notes of 2011): the tops give away the noisy answers compared
+        a low value betrays a low threshold, and then every bottom before it costs epsilon / (2 c) of its own
+        the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon), given away at a top
+    lyu_4: Algorithm 4 (Lee & Clifton 2014): noise that does not grow with c
+        each of the c tops costs 3 epsilon / 2 and the threshold epsilon / 4: (1 + 6 c) / 4 times the claim
+        the threshold gets one draw of Lap(4 / epsilon), each answer Lap(4 / (3 epsilon)); halt at top c
+    lyu_5: Algorithm 5 (Stoddard, Chen & Machanavajjhala 2014): exact answers, no cut-off
+        all answers meet one threshold: a larger one cannot be a bottom where a smaller one is a top
+        the threshold gets one draw of Lap(2 / epsilon), the answers none; there is no halt
+    lyu_6: Algorithm 6 (Chen, Xiao, Zhang & Xu 2015): no cut-off
+        every top costs epsilon of its own, and nothing bounds their number: n epsilon / 2 for n answers
+        the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 / epsilon); there is no halt
+    query_noise_not_scaled: One noisy threshold, and noise on the answers that forgets c
+        each of the c tops costs epsilon / 2 and the threshold as much: (1 + c) / 2 times the claim
+        the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the c-th top""",
     lyu_3=Twin(
-        title="Algorithm 3 (Roth's lecture notes of 2011): the tops give away the noisy answers compared",
-        reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (2 c) of its own",
-        formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon), given away at a top",
         code=Code(_lyu_3, partial(compared_values, rule=THREE), _lyu_3_loss),
         default_pair=([0] * 7 + [1], [1] * 7 + [0]),
     ),
-    lyu_4=Twin(
-        title="Algorithm 4 (Lee & Clifton 2014): noise that does not grow with c",
-        reason="each of the c tops costs 3 epsilon / 2 and the threshold epsilon / 4: (1 + 6 c) / 4 times the claim",
-        formula="the threshold gets one draw of Lap(4 / epsilon), each answer Lap(4 / (3 epsilon)); halt at top c",
-        code=by_rule(FOUR, _lyu_4),
-        default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
-    ),
+    lyu_4=Twin(code=by_rule(FOUR, _lyu_4), default_pair=([1, 1, -1, -1], [2, 2, -2, -2])),
     lyu_5=Twin(
-        title="Algorithm 5 (Stoddard, Chen & Machanavajjhala 2014): exact answers, no cut-off",
-        reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is a top",
-        formula="the threshold gets one draw of Lap(2 / epsilon), the answers none; there is no halt",
         code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0), "once", halts=False), _lyu_5),
         default_pair=([0, 1], [1, 0]),
     ),
     lyu_6=Twin(
-        title="Algorithm 6 (Chen, Xiao, Zhang & Xu 2015): no cut-off",
-        reason="every top costs epsilon of its own, and nothing bounds their number: n epsilon / 2 for n answers",
-        formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 / epsilon); there is no halt",
         code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 / epsilon), "once", halts=False), _lyu_6),
         default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
     ),
     query_noise_not_scaled=Twin(
-        title="One noisy threshold, and noise on the answers that forgets c",
-        reason="each of the c tops costs epsilon / 2 and the threshold as much: (1 + c) / 2 times the claim",
-        formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the c-th top",
-        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon), "once"), _query_noise_not_scaled),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon), "once"), _query_noise_not_scaled)
     ),
 )
 
@@ -154,12 +151,10 @@ sparse_lyu_7 = in_room(
     ),
     code=by_rule(Rule(partial(_allocated_noises, per_top=2.0), "once")),
 ).with_twins(
-    top_moves_by_one=Twin(
-        title="Noise for tops that move by 1 against the threshold",
-        reason="answer and threshold move against each other, by 2: each top costs twice its part of epsilon",
-        formula="as algorithm 7, but each answer gets Lap(c / epsilon_2)",
-        code=by_rule(Rule(partial(_allocated_noises, per_top=1.0), "once")),
-    ),
+    """top_moves_by_one: Noise for tops that move by 1 against the threshold
+        answer and threshold move against each other, by 2: each top costs twice its part of epsilon
+        as algorithm 7, but each answer gets Lap(c / epsilon_2)""",
+    top_moves_by_one=Twin(code=by_rule(Rule(partial(_allocated_noises, per_top=1.0), "once"))),
 )
 
 
@@ -201,18 +196,16 @@ sparse_monotone = in_room(
     code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once"), _monotone),
     default_pair=([1, 1, 1, 1, 1, 1, 0, 0], [2, 2, 2, 2, 2, 2, 0, 0]),
 ).with_twins(
+    """general_queries: The noise for counts, on answers that move both ways
+        an answer that falls as the threshold rises moves by 2: each top costs epsilon / c, 3/2 epsilon in all
+        as for counts
+    halved_again: The noise for counts, halved once more
+        each of the c tops costs epsilon / c and the threshold epsilon / 2: 3/2 times the claim
+        the threshold gets one draw of Lap(2 / epsilon), each answer Lap(c / epsilon); halt at the c-th top""",
     general_queries=Twin(
-        title="The noise for counts, on answers that move both ways",
-        reason="an answer that falls as the threshold rises moves by 2: each top costs epsilon / c, 3/2 epsilon in all",
-        formula="as for counts",
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
         neighbours=NEIGHBOURS,
         adjacency=("all-differ",),
     ),
-    halved_again=Twin(
-        title="The noise for counts, halved once more",
-        reason="each of the c tops costs epsilon / c and the threshold epsilon / 2: 3/2 times the claim",
-        formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(c / epsilon); halt at the c-th top",
-        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, c / epsilon), "once"), _halved_again),
-    ),
+    halved_again=Twin(code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, c / epsilon), "once"), _halved_again)),
 )

@@ -172,59 +172,51 @@ sparse = in_room(
     code=by_rule(RIGHT, _sparse),
     default_pair=([1, 1, 1, -1, 1, 1, 1, -1], [2, 2, 2, -2, 2, 2, 2, -2]),
 ).with_twins(
-    no_threshold_noise=Twin(
-        title="Sparse with an exact threshold",
-        reason="nothing that the comparisons share is random, so every bottom costs epsilon / (4 c) of its own",
-        formula="each answer gets a draw of Lap(4 c / epsilon), the threshold none; halt at the c-th top",
-        code=by_rule(NO_THRESHOLD_NOISE, _no_threshold_noise),
-        default_pair=([-1] * 12, [0] * 12),
-    ),
+    """no_threshold_noise: Sparse with an exact threshold
+        nothing that the comparisons share is random, so every bottom costs epsilon / (4 c) of its own
+        each answer gets a draw of Lap(4 c / epsilon), the threshold none; halt at the c-th top
+    no_query_noise: Sparse with exact answers
+        all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the next top
+        the threshold gets a draw of Lap(2 c / epsilon), anew after each top; the answers none
+    value_released: Sparse that gives away the noisy answer it compared
+        a low value betrays a low threshold, and then every bottom before it costs epsilon / (4 c) of its own
+        as Sparse, but the output holds the tops only, each by its place: the noisy answer that was compared
+    query_noise_not_scaled: Sparse whose noise on the answers forgets c
+        each of the c tops costs epsilon / 2, and the thresholds epsilon / 2: (1 + c) / 2 times the claim
+        as Sparse, but each answer gets Lap(4 / epsilon), whatever c is
+    noise_not_scaled: Sparse with the noise of one AboveThreshold
+        c runs of AboveThreshold, each with all of epsilon, compose to c epsilon
+        as Sparse, but with sigma = 2 / epsilon, whatever c is
+    no_cut_off: Sparse that never halts
+        only c tops are paid for: each further one costs up to epsilon / c
+        as Sparse, but every answer is compared: there is no halt
+    threshold_kept: Sparse with one noisy threshold for all tops
+        a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less
+        as Sparse, but the threshold gets one draw of Lap(2 c / epsilon), kept after each top
+    printed_halt: Sparse with the halting line as it is printed
+        by count > c, c + 1 tops are answered, each with a c-th of epsilon: (c + 1) / c times the claim
+        as Sparse, with the noise for c tops, but a run halts at the top after the c-th""",
+    no_threshold_noise=Twin(code=by_rule(NO_THRESHOLD_NOISE, _no_threshold_noise), default_pair=([-1] * 12, [0] * 12)),
     no_query_noise=Twin(
-        title="Sparse with exact answers",
-        reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the next top",
-        formula="the threshold gets a draw of Lap(2 c / epsilon), anew after each top; the answers none",
         code=by_rule(Rule(lambda epsilon, c: (2.0 * c / epsilon, 0.0)), _no_query_noise),
         default_pair=([0, 1, 0, 1], [1, 0, 1, 0]),
     ),
     value_released=Twin(
-        title="Sparse that gives away the noisy answer it compared",
-        reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (4 c) of its own",
-        formula="as Sparse, but the output holds the tops only, each by its place: the noisy answer that was compared",
         code=Code(
             _value_released, partial(compared_values, rule=RIGHT), partial(tops_loss, rule=RIGHT, top=_value_ratio)
         ),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
     query_noise_not_scaled=Twin(
-        title="Sparse whose noise on the answers forgets c",
-        reason="each of the c tops costs epsilon / 2, and the thresholds epsilon / 2: (1 + c) / 2 times the claim",
-        formula="as Sparse, but each answer gets Lap(4 / epsilon), whatever c is",
-        code=by_rule(Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 / epsilon)), _query_noise_not_scaled),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 / epsilon)), _query_noise_not_scaled)
     ),
-    noise_not_scaled=Twin(
-        title="Sparse with the noise of one AboveThreshold",
-        reason="c runs of AboveThreshold, each with all of epsilon, compose to c epsilon",
-        formula="as Sparse, but with sigma = 2 / epsilon, whatever c is",
-        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon)), _noise_not_scaled),
-    ),
-    no_cut_off=Twin(
-        title="Sparse that never halts",
-        reason="only c tops are paid for: each further one costs up to epsilon / c",
-        formula="as Sparse, but every answer is compared: there is no halt",
-        code=by_rule(NO_CUT_OFF, _no_cut_off),
-        default_pair=([1, 1, 1, -1] * 4, [2, 2, 2, -2] * 4),
-    ),
+    noise_not_scaled=Twin(code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon)), _noise_not_scaled)),
+    no_cut_off=Twin(code=by_rule(NO_CUT_OFF, _no_cut_off), default_pair=([1, 1, 1, -1] * 4, [2, 2, 2, -2] * 4)),
     threshold_kept=Harmless(
-        title="Sparse with one noisy threshold for all tops",
-        reason="a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less",
-        formula="as Sparse, but the threshold gets one draw of Lap(2 c / epsilon), kept after each top",
         code=by_rule(Rule(RIGHT.noises, "once"), _threshold_kept),
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
     ),
     printed_halt=Twin(
-        title="Sparse with the halting line as it is printed",
-        reason="by count > c, c + 1 tops are answered, each with a c-th of epsilon: (c + 1) / c times the claim",
-        formula="as Sparse, with the noise for c tops, but a run halts at the top after the c-th",
         code=Code(_printed_halt),
         at=lambda _, epsilon, c, **__: {"epsilon": epsilon * (c + 1) / c, "c": c + 1},
         default_pair=([1, 1, 1, 1, 1, -1] * 3, [2, 2, 2, 2, 2, -2] * 3),
@@ -267,23 +259,19 @@ sparse_approximate = in_room(
     promise=approximate,
     default_pair=([0, 0, 0, 0, -1] * 3, [1, 1, 1, 1, -2] * 3),
 ).with_twins(
-    noise_inverted=Twin(
-        title="Sparse with the noise of advanced composition upside down",
-        reason="the fraction is turned over: noise that shrinks as c grows and as epsilon shrinks hides nothing",
-        formula="as this Sparse, with sigma = epsilon / (2 sqrt(2 c ln(1 / delta)))",
-        code=_by_rule(Rule(partial(_noises, inverted=True))),
-    ),
+    """noise_inverted: Sparse with the noise of advanced composition upside down
+        the fraction is turned over: noise that shrinks as c grows and as epsilon shrinks hides nothing
+        as this Sparse, with sigma = epsilon / (2 sqrt(2 c ln(1 / delta)))
+    no_query_noise: Sparse with the noise of advanced composition on the threshold alone
+        a larger answer cannot be a bottom where a smaller one is the next top, and that is no rare event
+        the threshold gets a draw of Lap(sigma), anew after each top; the answers none
+    threshold_kept: Sparse with the noise of advanced composition and one noisy threshold
+        the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma
+        as this Sparse, but the threshold gets one draw of Lap(sigma), kept after each top""",
+    noise_inverted=Twin(code=_by_rule(Rule(partial(_noises, inverted=True)))),
     no_query_noise=Twin(
-        title="Sparse with the noise of advanced composition on the threshold alone",
-        reason="a larger answer cannot be a bottom where a smaller one is the next top, and that is no rare event",
-        formula="the threshold gets a draw of Lap(sigma), anew after each top; the answers none",
         code=_by_rule(Rule(lambda epsilon, c, delta: (noise_level(epsilon, c, delta), 0.0))),
         default_pair=([0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]),
     ),
-    threshold_kept=Harmless(
-        title="Sparse with the noise of advanced composition and one noisy threshold",
-        reason="the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma",
-        formula="as this Sparse, but the threshold gets one draw of Lap(sigma), kept after each top",
-        code=_by_rule(Rule(_noises, "once")),
-    ),
+    threshold_kept=Harmless(code=_by_rule(Rule(_noises, "once"))),
 )

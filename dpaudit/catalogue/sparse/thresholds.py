@@ -67,17 +67,14 @@ sparse_thresholds = in_room(
     ),
     default_pair=([1, 11] * 7 + [1, 9], [2, 12] * 7 + [2, 8]),
 ).with_twins(
-    noise_of_its_own=Twin(
-        title="Sparse where each threshold has noise of its own",
-        reason="no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / (4 c)",
-        formula="as Sparse with a threshold for each answer, but each threshold gets a draw of its own",
-        code=_by_rule(Rule(RIGHT.noises, "each answer")),
-        default_pair=([-3, 7] * 8, [-2, 8] * 8),
-    ),
+    """noise_of_its_own: Sparse where each threshold has noise of its own
+        no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / (4 c)
+        as Sparse with a threshold for each answer, but each threshold gets a draw of its own
+    from_the_data: Sparse whose thresholds come from the data: the answer before
+        an answer less the one before it moves by 2, and the noise hides moves of 1: twice the claim
+        as Sparse with a threshold for each answer, to which the exact answer before it is added""",
+    noise_of_its_own=Twin(code=_by_rule(Rule(RIGHT.noises, "each answer")), default_pair=([-3, 7] * 8, [-2, 8] * 8)),
     from_the_data=Twin(
-        title="Sparse whose thresholds come from the data: the answer before",
-        reason="an answer less the one before it moves by 2, and the noise hides moves of 1: twice the claim",
-        formula="as Sparse with a threshold for each answer, to which the exact answer before it is added",
         on=lambda data, **_: [answer - before for answer, before in zip(data, [0, *data], strict=False)],
         default_pair=([1, 0] * 8, [2, -1] * 8),
     ),

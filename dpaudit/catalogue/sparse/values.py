@@ -88,18 +88,18 @@ gap_sparse = in_room(
     code=Code(_gap, partial(released, rule=GAP, value=_gap_of), partial(tops_loss, rule=GAP, top=gap_ratio)),
     default_pair=([1, 1, -1, 1, 1, -1], [2, 2, -2, 2, 2, -2]),
 ).with_twins(
+    """value_beside_gap: Sparse that gives away both the gap and the noisy answer
+        their difference is the noisy threshold, which then hides nothing: each bottom costs epsilon / (4 c)
+        as Sparse with gaps; the output holds the noisy answers of the tops too, after all gaps
+    exact_gap: Sparse that gives away the exact answer minus the noisy threshold
+        beside the answer the threshold has no secret left, so a bottom that moves the other way costs up to \
+            epsilon / (2 c) of its own
+        as Sparse; the output holds the tops only, each by its place: the answer minus the noisy threshold""",
     value_beside_gap=Twin(
-        title="Sparse that gives away both the gap and the noisy answer",
-        reason="their difference is the noisy threshold, which then hides nothing: each bottom costs epsilon / (4 c)",
-        formula="as Sparse with gaps; the output holds the noisy answers of the tops too, after all gaps",
         code=Code(_value_beside_gap, _value_beside_gap_runs, partial(tops_loss, rule=GAP, top=known_threshold_ratio)),
         default_pair=([0] * 12 + [1], [1] * 12 + [0]),
     ),
     exact_gap=Twin(
-        title="Sparse that gives away the exact answer minus the noisy threshold",
-        reason="beside the answer the threshold has no secret left, so a bottom that moves the other way costs up to "
-        "epsilon / (2 c) of its own",
-        formula="as Sparse; the output holds the tops only, each by its place: the answer minus the noisy threshold",
         code=Code(
             _exact_gap,
             partial(released, rule=GAP, value=lambda rng, answer, seen, **_: answer - seen.level),
@@ -177,23 +177,21 @@ numeric_sparse = in_room(
         partial(_numeric_loss, rule=NUMERIC, scale=3.0),
     ),
 ).with_twins(
+    """value_not_paid: Sparse that spends all of epsilon on the tops, and as much again on their values
+        finding the tops costs epsilon, and c values with Lap(c / epsilon) cost epsilon more
+        the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon) for its comparison; a top \
+            is given away with a fresh draw of Lap(c / epsilon); halt at the c-th top
+    exact_value: Numeric Sparse without noise on the values
+        that an answer is a top is hidden by noise, but the answer itself is given away as it is
+        as numeric Sparse, but a top is given away as it is""",
     value_not_paid=Twin(
-        title="Sparse that spends all of epsilon on the tops, and as much again on their values",
-        reason="finding the tops costs epsilon, and c values with Lap(c / epsilon) cost epsilon more",
-        formula=(
-            "the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon) for its comparison; a top "
-            "is given away with a fresh draw of Lap(c / epsilon); halt at the c-th top"
-        ),
         code=Code(
             _value_not_paid,
             partial(released, rule=NOT_PAID, value=partial(_fresh_value, scale=1.0)),
             partial(_numeric_loss, rule=NOT_PAID, scale=1.0),
-        ),
+        )
     ),
     exact_value=Twin(
-        title="Numeric Sparse without noise on the values",
-        reason="that an answer is a top is hidden by noise, but the answer itself is given away as it is",
-        formula="as numeric Sparse, but a top is given away as it is",
         code=Code(_exact_value, partial(released, rule=NUMERIC, value=_exact), unbounded_where_moved),
         default_pair=([1, 1], [2, 0]),
     ),

@@ -85,16 +85,23 @@ dp_gradient_descent = in_room(
     promise=_gaussian,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
-    no_clipping=Twin(
-        title="DP gradient descent without clipping",
-        reason="a record of large error moves the model as far as its error is large, and the noise knows no bound",
-        formula="as DP gradient descent, with the records' own gradients in the sum",
-        code=_descent(losses.unclipped_mu, total=(programs.unclipped_sum, unclipped_total), out=LAST),
-    ),
+    """no_clipping: DP gradient descent without clipping
+        a record of large error moves the model as far as its error is large, and the noise knows no bound
+        as DP gradient descent, with the records' own gradients in the sum
+    clipping_after_averaging: DP gradient descent that clips the average
+        one record can turn the clipped average round, by 2 C, and the noise is for a record's share, C / size
+        the average of the gradients is clipped to C and gets N(0, (noise_multiplier C / size)^2)
+    noise_at_the_end: DP gradient descent with the noise of one step on the last model
+        the record has pulled T times by then, against one draw of noise: T / noise_multiplier, not sqrt(T)
+        T exact steps with clipped gradients, then N(0, (learning_rate noise_multiplier C / size)^2)
+    replace_one: DP gradient descent, claimed for a record replaced
+        a clipped gradient that is replaced can turn round: the sum moves by 2 C, and the noise is for C
+        as DP gradient descent; the claim is made for datasets of one size
+    averaged: DP gradient descent, the mean of all models
+        the mean is computed from the models, which are private together
+        as DP gradient descent; the output is the mean of the models after all steps""",
+    no_clipping=Twin(code=_descent(losses.unclipped_mu, total=(programs.unclipped_sum, unclipped_total), out=LAST)),
     clipping_after_averaging=Twin(
-        title="DP gradient descent that clips the average",
-        reason="one record can turn the clipped average round, by 2 C, and the noise is for a record's share, C / size",
-        formula="the average of the gradients is clipped to C and gets N(0, (noise_multiplier C / size)^2)",
         code=_descent(
             losses.after_averaging_mu,
             total=(programs.clipped_average, many.average_clipped),
@@ -108,30 +115,19 @@ dp_gradient_descent = in_room(
         ),
     ),
     noise_at_the_end=Twin(
-        title="DP gradient descent with the noise of one step on the last model",
-        reason="the record has pulled T times by then, against one draw of noise: T / noise_multiplier, not sqrt(T)",
-        formula="T exact steps with clipped gradients, then N(0, (learning_rate noise_multiplier C / size)^2)",
         code=coded(
             programs.noise_at_the_end,
             many.noise_at_the_end,
             lambda first, second, at: math.sqrt(at.steps) * losses.gaussian_mu(first, second, at, own=True),
-        ),
+        )
     ),
     replace_one=Twin(
-        title="DP gradient descent, claimed for a record replaced",
-        reason="a clipped gradient that is replaced can turn round: the sum moves by 2 C, and the noise is for C",
-        formula="as DP gradient descent; the claim is made for datasets of one size",
         code=Code(loss=planned(losses.replaced_mu)),
         default_pair=([*OTHERS, CANARY], [*OTHERS, [[1.0, 0.0], -100.0]]),
         promise=partial(_gaussian, relation=Relation.REPLACE_ONE),
         neighbours="datasets of which one record is replaced",
     ),
-    averaged=Harmless(
-        title="DP gradient descent, the mean of all models",
-        reason="the mean is computed from the models, which are private together",
-        formula="as DP gradient descent; the output is the mean of the models after all steps",
-        code=_descent(losses.averaged_mu, out=(programs.mean, mean)),
-    ),
+    averaged=Harmless(code=_descent(losses.averaged_mu, out=(programs.mean, mean))),
 )
 
 dp_gradient_descent_iterates = in_room(
@@ -147,46 +143,59 @@ dp_gradient_descent_iterates = in_room(
     promise=_gaussian,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
+    """noise_unscaled: DP gradient descent with noise that does not know the clip norm
+        a record moves the sum by C, and the noise is for 1: C times the loss
+        the noise on every coordinate of the sum is N(0, noise_multiplier^2), whatever C is
+    noise_divided_twice: DP gradient descent with the noise averaged twice
+        noise that is made for the average is divided by `size` once more: `size` times the loss
+        the noise on every coordinate of the sum is N(0, (noise_multiplier C / size)^2)
+    noise_in_the_first_step: DP gradient descent with noise in its first step only
+        from one model to the next the later steps are exact, and give the gradient away
+        the noise is added in the first step; the steps after it have none
+    one_noise: DP gradient descent with one noise for all steps
+        the noise cancels between two steps, and what is left is how the gradient changed, exactly
+        one draw of N(0, (noise_multiplier C)^2) for every coordinate, added to the sum of each step
+    seeded_by_the_data: DP gradient descent with noise seeded by the data
+        a seed that is computed from the data gives one record more other noise: no output belongs to both
+        the generator of the noise is seeded with the number of records and one of `seeds` numbers
+    update_clipped: DP gradient descent that clips the step, learning rate included
+        a step of length C is a gradient of C / learning_rate, and the noise is for one of C
+        learning_rate times the gradient is clipped to C; the noise is that of the parent
+    clipping_per_coordinate: DP gradient descent that clips every coordinate by itself
+        a gradient of C in each of d coordinates has an l2 norm of sqrt(d) C
+        each coordinate of a gradient is clipped to [-C, C]
+    one_step_accounted: DP gradient descent, claimed as if it were one step
+        every step tells as much as the first: mu grows with sqrt(T), and the claim does not
+        as the sound one; the claim is 1 / noise_multiplier-GDP
+    stopping: DP gradient descent that stops when its true error is small
+        when it stops is computed from the data without noise: a record that no model fits keeps it going
+        as the sound one, up to the first model whose mean absolute error on the data is below `tolerance`
+    momentum: DP gradient descent with momentum
+        the memory is made of noisy gradients, which are private together
+        velocity = momentum velocity + noisy gradient; the step goes along the velocity
+    regularised: DP gradient descent with the regulariser added after the noise
+        the regulariser's gradient is computed from the model, not from the data
+        penalty times the model is added to the noisy gradient""",
     noise_unscaled=Twin(
-        title="DP gradient descent with noise that does not know the clip norm",
-        reason="a record moves the sum by C, and the noise is for 1: C times the loss",
-        formula="the noise on every coordinate of the sum is N(0, noise_multiplier^2), whatever C is",
         code=_descent(
             lambda first, second, at: at.clip * losses.gaussian_mu(first, second, at), spread=(_of_one, _of_one)
-        ),
+        )
     ),
     noise_divided_twice=Twin(
-        title="DP gradient descent with the noise averaged twice",
-        reason="noise that is made for the average is divided by `size` once more: `size` times the loss",
-        formula="the noise on every coordinate of the sum is N(0, (noise_multiplier C / size)^2)",
         code=_descent(
             lambda first, second, at: at.size * losses.gaussian_mu(first, second, at), spread=(_of_a_share, _of_a_share)
-        ),
+        )
     ),
-    noise_in_the_first_step=Twin(
-        title="DP gradient descent with noise in its first step only",
-        reason="from one model to the next the later steps are exact, and give the gradient away",
-        formula="the noise is added in the first step; the steps after it have none",
-        code=_descent(losses.first_step_mu, noise=(programs.first, many.first)),
-    ),
+    noise_in_the_first_step=Twin(code=_descent(losses.first_step_mu, noise=(programs.first, many.first))),
     one_noise=Twin(
-        title="DP gradient descent with one noise for all steps",
-        reason="the noise cancels between two steps, and what is left is how the gradient changed, exactly",
-        formula="one draw of N(0, (noise_multiplier C)^2) for every coordinate, added to the sum of each step",
         code=_descent(losses.one_noise_mu, noise=(programs.one, many.one)),
         default_pair=([*OTHERS, [[30.0, 0.0], 0.1]], OTHERS),
     ),
     seeded_by_the_data=Twin(
-        title="DP gradient descent with noise seeded by the data",
-        reason="a seed that is computed from the data gives one record more other noise: no output belongs to both",
-        formula="the generator of the noise is seeded with the number of records and one of `seeds` numbers",
         code=coded(programs.seeded_by_the_data, many.seeded, losses.seeded_mu),
         parameters=(Parameter("seeds", 8, "seeds", "the experiments it is repeated for", at_least_one),),
     ),
     update_clipped=Twin(
-        title="DP gradient descent that clips the step, learning rate included",
-        reason="a step of length C is a gradient of C / learning_rate, and the noise is for one of C",
-        formula="learning_rate times the gradient is clipped to C; the noise is that of the parent",
         code=_descent(
             lambda first, second, at: (
                 losses.gaussian_mu(first, second, replace(at, clip=at.clip / at.learning_rate)) / at.learning_rate
@@ -194,40 +203,25 @@ dp_gradient_descent_iterates = in_room(
             total=(programs.clipped_updates, many.updates_clipped),
             spread=(_of_an_update, _of_an_update),
             step=(programs.of_the_updates, many.of_the_updates),
-        ),
+        )
     ),
     clipping_per_coordinate=Twin(
-        title="DP gradient descent that clips every coordinate by itself",
-        reason="a gradient of C in each of d coordinates has an l2 norm of sqrt(d) C",
-        formula="each coordinate of a gradient is clipped to [-C, C]",
         code=_descent(losses.per_coordinate_mu, total=(programs.clipped_coordinates, many.coordinates_clipped)),
         default_pair=([*OTHERS, [[1.0, 1.0], 100.0]], OTHERS),
     ),
     one_step_accounted=Twin(
-        title="DP gradient descent, claimed as if it were one step",
-        reason="every step tells as much as the first: mu grows with sqrt(T), and the claim does not",
-        formula="as the sound one; the claim is 1 / noise_multiplier-GDP",
-        promise=lambda noise_multiplier, **_: GaussianDP(1.0 / noise_multiplier, Relation.ADD_OR_REMOVE_ONE),
+        promise=lambda noise_multiplier, **_: GaussianDP(1.0 / noise_multiplier, Relation.ADD_OR_REMOVE_ONE)
     ),
     stopping=Twin(
-        title="DP gradient descent that stops when its true error is small",
-        reason="when it stops is computed from the data without noise: a record that no model fits keeps it going",
-        formula="as the sound one, up to the first model whose mean absolute error on the data is below `tolerance`",
         code=coded(programs.stopping, many.stopping, losses.stopping_mu),
         default_pair=(OTHERS, [*OTHERS, [[0.0, 0.0], 100.0]]),
         parameters=(Parameter("tolerance", 1.0, "units of a label", "the error it stops below", validate.positive),),
     ),
     momentum=Harmless(
-        title="DP gradient descent with momentum",
-        reason="the memory is made of noisy gradients, which are private together",
-        formula="velocity = momentum velocity + noisy gradient; the step goes along the velocity",
         code=_descent(losses.momentum_mu, step=(programs.with_momentum, many.with_momentum)),
         parameters=(Parameter("momentum", 0.9, "share", "what is kept of the last velocity", validate.probability),),
     ),
     regularised=Harmless(
-        title="DP gradient descent with the regulariser added after the noise",
-        reason="the regulariser's gradient is computed from the model, not from the data",
-        formula="penalty times the model is added to the noisy gradient",
         code=_descent(losses.regularised_mu, step=(programs.with_penalty, many.with_penalty)),
         parameters=(replace(PENALTY, default=1.0),),
     ),

@@ -83,18 +83,16 @@ dp_sgd = in_room(
     promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
+    """one_batch: DP-SGD that draws one batch for all its steps
+        a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step
+        the batch is drawn once, before the first step
+    rate_of_one_record: DP-SGD, accounted at the rate of a batch of one
+        the accountant was given 1 / n where a record joins with probability batch_size / n
+        as DP-SGD; epsilon is computed for the rate `rate` / `batch_size`""",
     one_batch=Twin(
-        title="DP-SGD that draws one batch for all its steps",
-        reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
-        formula="the batch is drawn once, before the first step",
-        code=coded_sgd(losses.one_batch, batches=(programs.once(programs.poisson), many.once(many.poisson)), out=LAST),
+        code=coded_sgd(losses.one_batch, batches=(programs.once(programs.poisson), many.once(many.poisson)), out=LAST)
     ),
-    rate_of_one_record=Twin(
-        title="DP-SGD, accounted at the rate of a batch of one",
-        reason="the accountant was given 1 / n where a record joins with probability batch_size / n",
-        formula="as DP-SGD; epsilon is computed for the rate `rate` / `batch_size`",
-        promise=lambda rate, batch_size, **given: accounted(rate=rate / batch_size, **given),
-    ),
+    rate_of_one_record=Twin(promise=lambda rate, batch_size, **given: accounted(rate=rate / batch_size, **given)),
 )
 
 dp_sgd_iterates = in_room(
@@ -111,17 +109,24 @@ dp_sgd_iterates = in_room(
     promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
+    """no_clipping: DP-SGD without clipping
+        a record's gradient is as long as its features allow, and the noise is for one of length C
+        as DP-SGD, with the records' own gradients in the sum
+    clipping_per_batch: DP-SGD that clips the gradient of the batch
+        alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size
+        the average of the batch is clipped to C and gets N(0, (noise_multiplier C / batch_size)^2)
+    realised_batch_size: DP-SGD that divides by the number of records drawn
+        in a small batch a record's share is large, up to C, and the noise is for C / batch_size
+        the sum is divided by the size of the batch that was drawn, the noise by `batch_size`
+    shuffled_batches: DP-SGD with shuffled batches, claimed as Poisson batches
+        batches are full, so whoever joins pushes another out, and the sum moves by up to 2 C; in a Poisson batch \
+            it moves by C
+        each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out""",
     no_clipping=Twin(
-        title="DP-SGD without clipping",
-        reason="a record's gradient is as long as its features allow, and the noise is for one of length C",
-        formula="as DP-SGD, with the records' own gradients in the sum",
         code=coded_sgd(losses.unclipped, clip=(programs.whole, many.whole_pull)),
         default_pair=([*OTHERS, [[0.3, 0.0], 1.0]], OTHERS),
     ),
     clipping_per_batch=Twin(
-        title="DP-SGD that clips the gradient of the batch",
-        reason="alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size",
-        formula="the average of the batch is clipped to C and gets N(0, (noise_multiplier C / batch_size)^2)",
         code=coded_sgd(
             losses.per_batch,
             clip=(programs.whole, many.whole_pull),
@@ -130,19 +135,10 @@ dp_sgd_iterates = in_room(
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
     realised_batch_size=Twin(
-        title="DP-SGD that divides by the number of records drawn",
-        reason="in a small batch a record's share is large, up to C, and the noise is for C / batch_size",
-        formula="the sum is divided by the size of the batch that was drawn, the noise by `batch_size`",
         code=coded_sgd(losses.realised_size, average=(programs.realised, many.realised)),
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
     shuffled_batches=Twin(
-        title="DP-SGD with shuffled batches, claimed as Poisson batches",
-        reason=(
-            "batches are full, so whoever joins pushes another out, and the sum moves by up to 2 C; in a Poisson batch "
-            "it moves by C"
-        ),
-        formula="each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out",
         code=coded_sgd(losses.shuffled, batches=(programs.shuffled, many.shuffled)),
         default_pair=([[[1.0, 0.0], 0.0]] * 4 + [[[1.0, 0.0], 1.0]], [[[1.0, 0.0], 0.0]] * 4),
     ),
@@ -234,30 +230,26 @@ dp_sgd_fixed_batches = in_room(
     promise=_accounted(fixed_batch_epsilon),
     default_pair=([*ALIKE, [[1.0, 0.0], 1.0]], [*ALIKE, [[1.0, 0.0], 0.0]]),
 ).with_twins(
-    last=Harmless(
-        title="DP-SGD with batches of exactly B records, the last model",
-        reason="the last model is one of those that are private together",
-        formula="as DP-SGD with batches of exactly B records; only the last model is released",
-        code=coded_sgd(_last_model, batches=_EXACTLY, out=LAST),
-    ),
-    usual_sigma=Twin(
-        title="DP-SGD with batches of exactly B records, claimed as Poisson batches",
-        reason="a Poisson batch changes by a record's pull, up to C; in a full batch another pull goes for it: 2 C",
-        formula="as DP-SGD with batches of exactly B records; epsilon is that of Poisson batches of the rate B / n",
-        promise=_accounted(subsampled_gaussian_epsilon),
-    ),
+    """last: DP-SGD with batches of exactly B records, the last model
+        the last model is one of those that are private together
+        as DP-SGD with batches of exactly B records; only the last model is released
+    usual_sigma: DP-SGD with batches of exactly B records, claimed as Poisson batches
+        a Poisson batch changes by a record's pull, up to C; in a full batch another pull goes for it: 2 C
+        as DP-SGD with batches of exactly B records; epsilon is that of Poisson batches of the rate B / n
+    noise_over_n: DP-SGD with the noise of an average over all n records
+        a record's share in the average of a batch is 1 / B, not 1 / n: the noise is n / B times too small
+        as DP-SGD with batches of exactly B records, with sigma = noise_multiplier C / n
+    one_batch: DP-SGD that draws one batch of exactly B records for all its steps
+        a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step
+        the batch of B records is drawn once, before the first step""",
+    last=Harmless(code=coded_sgd(_last_model, batches=_EXACTLY, out=LAST)),
+    usual_sigma=Twin(promise=_accounted(subsampled_gaussian_epsilon)),
     noise_over_n=Twin(
-        title="DP-SGD with the noise of an average over all n records",
-        reason="a record's share in the average of a batch is 1 / B, not 1 / n: the noise is n / B times too small",
-        formula="as DP-SGD with batches of exactly B records, with sigma = noise_multiplier C / n",
         at=lambda data, noise_multiplier, records, batch_size, **_: {
             "noise_multiplier": noise_multiplier * batch_size / records
-        },
+        }
     ),
     one_batch=Twin(
-        title="DP-SGD that draws one batch of exactly B records for all its steps",
-        reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
-        formula="the batch of B records is drawn once, before the first step",
-        code=coded_sgd(_one_batch, batches=(programs.once(programs.of_exactly), many.once(many.of_exactly))),
+        code=coded_sgd(_one_batch, batches=(programs.once(programs.of_exactly), many.once(many.of_exactly)))
     ),
 )

@@ -296,11 +296,9 @@ private_training = in_room(
     promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
+    """wrong_length: Private training, accounted at the rate of a longer dataset
+        the accountant divided by the length of a loader, and it was not that of the data (opacus 813)
+        as private_training; epsilon is computed for a quarter of `rate`""",
     **TWINS,
-    wrong_length=Twin(
-        title="Private training, accounted at the rate of a longer dataset",
-        reason="the accountant divided by the length of a loader, and it was not that of the data (opacus 813)",
-        formula="as private_training; epsilon is computed for a quarter of `rate`",
-        promise=lambda rate, **given: accounted(rate=rate / 4.0, **given),
-    ),
+    wrong_length=Twin(promise=lambda rate, **given: accounted(rate=rate / 4.0, **given)),
 )

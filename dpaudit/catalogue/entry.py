@@ -75,7 +75,7 @@ class Code(NamedTuple):
 NOTHING = Code()
 
 
-class Words(NamedTuple):
+class TwinWords(NamedTuple):
     """What is told of a twin; a formula that is left out is its parent's."""
 
     title: str
@@ -198,7 +198,7 @@ class Entry:
                 words[name] = [title]
             else:
                 words[next(reversed(words))].append(text)
-        named = {name: replace(twins[name], **Words(*lines)._asdict()) for name, lines in words.items()}
+        named = {name: replace(twins[name], **TwinWords(*lines)._asdict()) for name, lines in words.items()}
         return replace(self, twins={name: self._twin(name, named.get(name, twin)) for name, twin in twins.items()})
 
     def claim(self, parameters: Mapping[str, Any] | None = None) -> Claim:

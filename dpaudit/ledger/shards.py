@@ -18,6 +18,10 @@ INSERT = (
     'INSERT INTO shards (run, audit, "call", look, stage, pair, shard, runs, question, kind, content, digest) '
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+BEFORE = (
+    'DELETE FROM shards WHERE run = ? AND audit = ? AND "call" = ? AND look = ? AND stage = ? AND pair = ? '
+    "AND shard = ? AND kind = 'piece'"
+)
 SOURCES = -1  # stands for a call: what the first runs loaded is kept as a shard is
 
 
@@ -45,8 +49,10 @@ class LedgerShards:
 
     def keep(self, shards: Sequence[StoredShard]) -> None:
         """Stores all of them or none; they are on the disk when this returns."""
+        rows = [self._row(each) for each in shards]
         with self.database.transaction() as connection:
-            connection.executemany(INSERT, [self._row(each) for each in shards])
+            connection.executemany(BEFORE, [row[:7] for row in rows])
+            connection.executemany(INSERT, rows)
         self._presence.check()
 
     def loaded(self, files: Mapping[str, str]) -> None:

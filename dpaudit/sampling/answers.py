@@ -17,6 +17,7 @@ from dpaudit.mechanisms.protocol import Description
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import SealedPair
 from dpaudit.sampling.codec import MALFORMED, KeptShard, UnreadableShard, decoded, encoded
+from dpaudit.sampling.pieces import Piece
 from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done, as_error, hold, named, several
 
@@ -59,9 +60,11 @@ def fits(result: Any, task: tuple[Any, ...]) -> bool:
     """Whether it may be what this task returned: its shards, and of the kind that was asked for."""
     if not isinstance(result, Done) or result.error is not None:
         return True
-    _, asked, reducer = task
-    kinds = {isinstance(found, Pilot) for _, found in result.results}
-    return tuple(shard for shard, _ in result.results) == asked and kinds == {reducer is None}
+    _, asked, reducer, *part = task
+    whole = [found for _, found in result.results if not isinstance(found, Piece)]
+    right = all(isinstance(found, Pilot) is (reducer is None) for found in whole)
+    right = right and (bool(part) or len(whole) == len(asked))
+    return right and tuple(shard for shard, _ in result.results) == asked
 
 
 def written(results: list[Any]) -> bytes:

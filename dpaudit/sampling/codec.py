@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dpaudit.errors import DpAuditError
 from dpaudit.outputs import Column, Outputs, Path, Pilot
+from dpaudit.sampling.pieces import Piece
 
 MAGIC = b"dpaudit shard 1\n"
 LENGTH = 8  # bytes that tell how long the head is
@@ -44,7 +45,7 @@ class BatchFailure:
 class KeptShard:
     """What one shard came to, with what a later process has to know of how it was made.
 
-    `result` is the counts of a reducer (int64), a `Pilot`, the `Outputs` of a fresh process, or a `BatchFailure`;
+    `result` is counts of a reducer (int64), a `Pilot`, a `Piece`, the `Outputs` of a fresh process or a `BatchFailure`;
     `seconds` and `runs` are those of the task it was part of, `pool` where that ran, `driver` how many processes had
     driven the audit before, `lost` how many workers this one had lost.
     """
@@ -129,6 +130,9 @@ def _taken_apart(result: Any, arrays: list[Array]) -> tuple[str, Any]:
         return "outputs", outputs_apart(result, arrays)
     if isinstance(result, BatchFailure):
         return "batch-failed", result.message
+    if isinstance(result, Piece):
+        arrays += [] if result.counts is None else [result.counts]
+        return "piece", [result.done, list(result.stream), result.held]
     raise TypeError(f"no shard brings home a {type(result).__name__}")
 
 
@@ -144,6 +148,11 @@ def _put_together(kind: str, value: Any, left: Iterator[Array]) -> Any:
         made = outputs_again(value, left)
     elif kind == "batch-failed":
         made = BatchFailure(str(value))
+    elif kind == "piece":
+        done, stream, held = value
+        made = Piece(int(done), 0, tuple(map(int, stream)), next(left, None), str(held))
+        if made.counts is not None and made.counts.dtype != np.int64:
+            raise ValueError(made.counts.dtype)
     else:
         raise ValueError(kind)
     none_left(left)

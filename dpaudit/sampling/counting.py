@@ -18,7 +18,8 @@ from dpaudit.arrays import Bytes
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.sampling import answers, tasks
 from dpaudit.sampling.duct import Ear, Garbled, Over, received
-from dpaudit.sampling.sinks import begun
+from dpaudit.sampling.pieces import Piece
+from dpaudit.sampling.sinks import added, begun
 from dpaudit.sampling.streams import Shard, calls, flips, sides_of
 from dpaudit.sampling.tasks import Done
 from dpaudit.sampling.watch import Reducer
@@ -45,22 +46,26 @@ def counted(process: Forked, content: bytes) -> bytes:
     except pickle.UnpicklingError as error:
         return answers.written([Done(error=(InvalidSpec.__name__, str(error)))])
     asked = [
-        (job, task, None if reducer is None else reducer.wanted, reducer is not None) for job, task, reducer in work
+        (job, task, None if reducer is None else reducer.wanted, reducer is not None, *map(_without_counts, part))
+        for job, task, reducer, *part in work
     ]
     if not process.send(cloudpickle.dumps((tasks.feed_task, asked, threads, payloads))):
         return b""
     ear, cpu, found = process.ear(), time.thread_time(), []
     try:
         try:
-            for job, task, reducer in work:
-                found.append(tuple((shard, _shard(ear, job.seed, shard, reducer)) for shard in task))
+            for job, task, reducer, *part in work:
+                found.append(tuple((shard, _shard(ear, job.seed, shard, reducer, *part)) for shard in task))
             answer = ear.answer()
         except Over as over:  # before all outputs: only an error may
             answer = over.answer
         told = answers.read(answer)
         if broken := [Done(error=done.error) for done in told if done.error is not None]:
             return answers.written(broken)
-        if not len(told) == len(found) == len(work) or any(done.results for done in told):
+        partly = [each for results in found for _, each in results if isinstance(each, Piece)]
+        if len(told) == 1 and told[0].results:
+            found = [_so_far(*work[0], *told[0].results[0], *found)]
+        elif partly or not len(told) == len(found) == len(work) or any(done.results for done in told):
             return b""
     except DpAuditError as error:
         return answers.written([Done(error=(type(error).__name__, str(error)))])
@@ -70,6 +75,25 @@ def counted(process: Forked, content: bytes) -> bytes:
     return answers.written(
         [replace(done, results=each, cpu_s=done.cpu_s + spent) for each, done in zip(found, told, strict=True)]
     )
+
+
+def _without_counts(part: Piece) -> Piece:
+    return replace(part, counts=None)
+
+
+def _so_far(
+    job: Any, task: tuple[Shard, ...], reducer: Any, part: Piece, shard: Shard, so_far: Piece, found: Any = None
+) -> Any:
+    """The shard after a part: counts are those of this host, stream and outputs to go on with those of the process."""
+    whole = part.stop == shard.runs or task != (shard,) or not isinstance(so_far, Piece)
+    if whole or so_far.done != part.stop or so_far.counts is not None or (found is None) != (reducer is None):
+        raise Garbled
+    if reducer is None:
+        return ((shard, so_far),)
+    ((_, mine),) = found
+    if not isinstance(mine, Piece):
+        raise Garbled
+    return ((shard, replace(mine, stream=so_far.stream)),)
 
 
 class _OurOwn(pickle.Unpickler):
@@ -83,23 +107,23 @@ class _OurOwn(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None) -> Any:
-    """The counts of a shard, or its outputs where there is no reducer, by sides that are drawn here."""
+def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None, part: Piece | None = None) -> Any:
+    """The counts of a shard, or its outputs where there is no reducer, by sides that are drawn here; or it so far."""
     coins, _ = shard.streams(seed)
     sink = begun(shard, reducer, _space(2 * shard.runs))
     ear.keeps = reducer is None
     (per_run, batch, size), _ = ear.part()
     if per_run is True:
         sink.sides[:] = sides_of(flips(coins, shard.runs), shard.runs)
-        done = 0
-        while done < shard.runs:
+        done, stop = (part.done, part.stop) if part and reducer else (0, shard.runs)
+        while done < stop:
             outputs, numbers = received(*ear.part())
             runs = outputs.runs if numbers is None else len(numbers)
-            if not 0 < runs <= shard.runs - done or (numbers is not None and not sink.tallies):
+            if not 0 < runs <= stop - done or (numbers is not None and not sink.tallies):
                 raise Garbled
             sink.fill(done, outputs, numbers)
             done += runs
-        return sink.result()
+        return added(sink, reducer, part, Piece(stop) if stop < shard.runs else None)
     if not all(type(each) is int and least <= each <= MOST_IN_A_BATCH for each, least in ((batch, 1), (size, 0))):
         raise Garbled
     planned = calls(coins, shard.runs, batch, size)

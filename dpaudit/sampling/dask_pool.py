@@ -41,14 +41,23 @@ class Dask:
             distributed.comm.CommClosedError,
         )
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a mechanism may be large, and goes with each task
-            futures = [client.submit(function, *task, pure=False) for task in tasks]
+        futures: list[Any] = []
+
+        def submitted() -> list[Any]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # a mechanism may be large, and goes with each task
+                fresh = [client.submit(function, *task, pure=False) for task in tasks]
+            tasks.clear()
+            futures.extend(fresh)
+            return fresh
+
         try:
             left_s = None if until == math.inf else max(0.0, until - time.monotonic())
-            for future in distributed.as_completed(futures, loop=client.loop, timeout=left_s):
+            done = distributed.as_completed(submitted(), loop=client.loop, timeout=left_s)
+            for future in done:
                 yield future.result()
                 future.release()
+                done.update(submitted())
         except TimeoutError:
             raise OutOfTime from None
         except lost as error:

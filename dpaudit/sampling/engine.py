@@ -26,18 +26,18 @@ from dpaudit.sampling import pools, tasks
 from dpaudit.sampling.codec import BatchFailure, KeptShard
 from dpaudit.sampling.host import NO_FORKS
 from dpaudit.sampling.limit import Limit, in_time, thought
+from dpaudit.sampling.pieces import Piece, Pieces
 from dpaudit.sampling.pipes import FORKS
 from dpaudit.sampling.pools import InProcess, LostWorker, Pool, tried
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled, run_fresh
 from dpaudit.sampling.store import Asked, Recorder, ShardStore, decided, identity, kept_of
-from dpaudit.sampling.streams import Shard, Stage, graded, grouped, shards
+from dpaudit.sampling.streams import Shard, Stage, graded, shards
 from dpaudit.sampling.tasks import Done, FreshTask, run_task
 from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, identical
 from dpaudit.sampling.workers import Workers
 
-QUICK_S = 0.01  # up to which it costs little to see after every shard that the datasets are as they were
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 
 Thought = TypeVar("Thought")
@@ -140,7 +140,7 @@ class Session:
         self._payload: bytes | None = None
         self.job = Job(uuid.uuid4().hex, seed, run_timeout_s)
         self.per_run, self._here = True, False
-        self.pool_names: list[str] = []
+        self.pool_names: dict[str, None] = {}  # in their order
         self._identity: tuple[Any, ...] = ()
         self._lost = 0  # workers that died while they ran shards
         self._makers: set[tuple[int, int]] = set()  # driver and its lost workers, of the runs that search and certify
@@ -262,20 +262,18 @@ class Session:
         late = asked if limit is None else self._asked("late")
         self.asked_for += sum(shard.runs for shard in work)
         held = asked.held(work)
+        parts = Pieces((shard, kept.result) for shard, kept in held.items() if isinstance(kept.result, Piece))
         for shard, kept in held.items():
-            self._take_up(shard, kept)
-            yield shard, kept.result
-        remaining = [shard for shard in work if shard not in held]
-        runs = sum(shard.runs for shard in remaining)
+            self._take_up(shard, kept, parts.end(shard, kept.result))
+            if shard not in parts:
+                yield shard, kept.result
+        remaining = [shard for shard in work if shard not in held or shard in parts]
         for attempt in (1, 2) if remaining else ():
-            pool = self._pool(sum(shard.runs for shard in remaining))
+            pool = self._pool(runs := sum(shard.runs for shard in remaining))
             job = self._job_for(pool)
-            size = self.engine.task_runs or (
-                self.engine.workers.task_runs(runs, self.run_s, self._check_s)
-                if limit is None or self._check_s > QUICK_S
-                else 1
-            )
-            calls = [(job, task, reducer) for task in grouped(remaining, size)]
+            size = self.engine.task_runs or self.engine.workers.task_runs(runs, self.run_s, self._check_s, limit)
+            speed = 0.0 if limit or not self.per_run or self.engine.task_runs else self.run_s, self._check_s
+            calls = [(job, task, reducer, *part) for task, *part in parts.tasks(remaining, *speed, size)]
             finished: set[Shard] = set()
             try:
                 results, began = pool.run(run_task, calls, self.engine.until), time.monotonic()
@@ -284,13 +282,19 @@ class Session:
                         self.opening_s += max(0.0, time.monotonic() - began - done.seconds)
                     if done.error is not None:
                         raise tasks.as_error(done)
-                    asked.keep(kept_of(done, pool.name, asked.driver, self._lost))
-                    finished.update(shard for shard, _ in done.results)
+                    made = parts.made(done.results)
+                    asked.keep(kept_of(done, pool.name, asked.driver, self._lost, made))
                     if work[0].stage is not Stage.PROBE:
                         self._makers.add((asked.driver, self._lost))
-                    self._learn(done, outside=job.payload is not None)
-                    self.engine.progress.advance(sum(shard.runs for shard, _ in done.results))
-                    yield from done.results
+                    self._learn(done, made, outside=job.payload is not None)
+                    self.engine.progress.advance(made)
+                    for shard, found in done.results:
+                        if isinstance(found, Piece):
+                            parts[shard] = found
+                            calls.insert(0, (job, (shard,), reducer, parts.next(shard, self.run_s, self._check_s)))
+                        else:
+                            finished.add(shard)
+                            yield shard, found
                 return
             except OutOfTime:
                 self._lost += 1
@@ -312,14 +316,13 @@ class Session:
             self._identity = identity(*self._contents)
         return recorder.asked(self._identity, self.job.seed, self.job.run_timeout_s, self.job.alone, question)
 
-    def _take_up(self, shard: Shard, kept: KeptShard) -> None:
+    def _take_up(self, shard: Shard, kept: KeptShard, runs: int) -> None:
         """A stored shard in place of its runs: as fast as they were, made where they were made."""
         if shard.stage is not Stage.PROBE:
             self._makers.add((kept.driver, kept.lost))
         self.run_s = kept.seconds / max(1, kept.runs)
-        if kept.pool not in self.pool_names:
-            self.pool_names.append(kept.pool)
-        self.engine.progress.advance(shard.runs, stored=True)
+        self.pool_names[kept.pool] = None
+        self.engine.progress.advance(runs, stored=True)
 
     def _looks(self, task: tuple[Shard, ...], asked: Asked) -> list[Done]:
         """Two looks of a probe, stored together: from two processes they would not show what a process keeps."""
@@ -360,8 +363,7 @@ class Session:
         pool = self.engine.workers.pool(
             runs * self.run_s, self._home_pool, alone=self.per_run or isolated, limited=limited
         )
-        if pool.name not in self.pool_names:
-            self.pool_names.append(pool.name)
+        self.pool_names[pool.name] = None
         return pool
 
     def _home_pool(self, threads: int) -> Pool:
@@ -388,10 +390,9 @@ class Session:
             self._payload = pickled(self._sent)
         return replace(self.job, payload=self._payload, own_process=True, isolated=self.engine.isolated)
 
-    def _learn(self, done: Done, *, outside: bool) -> None:
+    def _learn(self, done: Done, runs: int, *, outside: bool) -> None:
         """The speed of the last task groups the next stage better; it never changes a shard."""
         self.worked_s += done.cpu_s if outside else 0.0
-        runs = sum(shard.runs for shard, _ in done.results)
         self.made += runs
         if runs:
             self.run_s, self._check_s = done.seconds / runs, done.check_s

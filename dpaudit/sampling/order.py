@@ -46,13 +46,23 @@ class Looked:
 
 
 def summary(
-    inside: Bytes, sides: Bools, calls: Iterable[tuple[int, int]] = (), watched: int | None = None
+    inside: Bytes,
+    sides: Bools,
+    calls: Iterable[tuple[int, int]] = (),
+    watched: int | None = None,
+    part: tuple[int, int] | None = None,
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Hits and runs by quarter and side, patterns of four runs, patterns of calls; of 0-1 states in run order."""
+    """Hits and runs by quarter and side, patterns of four runs, patterns of calls; of 0-1 states in run order.
+
+    `part`: of the runs from one place to another, which are whole fours but for the last.
+    """
+    start, stop = part or (0, len(sides))
+    cuts = [min(max(start, cut), stop) for cut in _cuts(len(sides))]
+    seen = slice(start, stop if watched is None else min(stop, watched))
     return (
-        _quarters(inside, sides),
-        _quarter_runs(sides),
-        _quads(inside[:watched], sides[:watched]),
+        _quarters(inside, sides, cuts),
+        _quarter_runs(sides, cuts),
+        _quads(inside[seen], sides[seen]),
         _calls(inside, sides, list(calls)),
     )
 
@@ -106,11 +116,21 @@ def _salted(values: Numbers, codes: Codes | None, paths: Sequence[Path]) -> Word
 
 
 def packed(
-    inside: Bytes, sides: Bools, words: Words, calls: Iterable[tuple[int, int]] = (), watched: int | None = None
+    inside: Bytes,
+    sides: Bools,
+    words: Words,
+    calls: Iterable[tuple[int, int]] = (),
+    watched: int | None = None,
+    part: tuple[int, int] | None = None,
 ) -> Integers:
-    """All integers of a shard, `ORDER` of them: its 0-1 states and sides in run order, and the first words."""
-    parts = summary(inside, sides, calls, watched)
-    return np.concatenate([*(part.ravel() for part in parts), printed(words, sides).view(np.int64)])
+    """All integers of a shard, `ORDER` of them: its 0-1 states and sides in run order, and the first words.
+
+    Those of its parts add up to them.
+    """
+    found, marked = summary(inside, sides, calls, watched, part), printed(words, sides)
+    if part is not None:
+        marked[: part[0]] = marked[part[1] :] = 0
+    return np.concatenate([*(each.ravel() for each in found), marked.view(np.int64)])
 
 
 def unpacked(table: Integers, wanted: Wanted = None) -> Looked:
@@ -130,9 +150,8 @@ def _cuts(runs: int) -> list[int]:
     return [runs * quarter // QUARTERS for quarter in range(QUARTERS + 1)]
 
 
-def _quarters(inside: Bytes, sides: Bools) -> Integers:
+def _quarters(inside: Bytes, sides: Bools, cuts: list[int]) -> Integers:
     hits = inside.view(np.bool_)
-    cuts = _cuts(len(sides))
     found = [
         (np.count_nonzero(hits[low:high]), np.count_nonzero(hits[low:high] & sides[low:high]))
         for low, high in pairwise(cuts)
@@ -140,8 +159,7 @@ def _quarters(inside: Bytes, sides: Bools) -> Integers:
     return np.array([(all_ - second, second) for all_, second in found], np.int64)
 
 
-def _quarter_runs(sides: Bools) -> Integers:
-    cuts = _cuts(len(sides))
+def _quarter_runs(sides: Bools, cuts: list[int]) -> Integers:
     found = [(high - low, np.count_nonzero(sides[low:high])) for low, high in pairwise(cuts)]
     return np.array([(runs - second, second) for runs, second in found], np.int64)
 

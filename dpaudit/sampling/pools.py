@@ -46,6 +46,7 @@ class Pool(Protocol):
     def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
         """What each task returned, in any order; raises `OutOfTime` when `time.monotonic()` is past `until`.
 
+        Takes the tasks out of the list, to which more may be added until the last result has come.
         Processes of ours are ended at that time, in the midst of a run; elsewhere the task that is at work is finished.
         """
 
@@ -69,14 +70,14 @@ class InProcess:
         self.name = "sequential" if threads == 1 else "threading"
 
     def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
-        if self.threads == 1 or len(tasks) == 1:
-            for task in tasks:
-                in_time(until)
-                with guard.telling_interrupts(), guard.ended_at(until):
-                    done = function(*task)
-                yield done
-            return
-        yield from _parallel("threading", self.threads, function, tasks, until)
+        if self.threads > 1 and len(tasks) > 1:
+            yield from _parallel("threading", self.threads, function, tasks, until)
+        while tasks:
+            task = tasks.pop(0)
+            in_time(until)
+            with guard.telling_interrupts(), guard.ended_at(until):
+                done = function(*task)
+            yield done
 
     def close(self) -> None:
         return None
@@ -110,22 +111,19 @@ class Processes:
         self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf
     ) -> Iterator[tuple[int, list[Any]]]:
         """The number of every group of tasks, with what they returned: groups of as many as there are threads."""
-        step = self.threads
-        groups = [tasks[start : start + step] for start in range(0, len(tasks), step)]
-        waiting = list(enumerate(groups))[::-1]
-        limits = _limits(self.workers)
+        limits, begun = _limits(self.workers), 0
         in_time(until)
-        while len(self._hosts) < min(self._spread, len(groups)):
+        while len(self._hosts) < min(self._spread, -(-len(tasks) // self.threads)):
             self._hosts.append(ready(silent=self._silent, environment=limits))
-        busy: dict[Host, int] = {}
+        busy: dict[Host, tuple[int, list[Task]]] = {}
         looked = 0.0
         try:
-            while waiting or busy:
+            while tasks or busy:
                 in_time(until)
-                while waiting and len(busy) < self.workers:
-                    number, group = waiting.pop()
+                while tasks and len(busy) < min(self.workers, len(self._hosts)):
+                    group, tasks[: self.threads] = tasks[: self.threads], []
                     host = next(each for each in self._hosts if each not in busy)
-                    busy[host] = number
+                    busy[host], begun = (begun, group), begun + 1
                     self._send(host, function, group)
                 if time.monotonic() > looked + TICK_S:
                     looked = time.monotonic()
@@ -134,8 +132,8 @@ class Processes:
                 flying: list[Any] = list(busy)
                 for host in cast("list[Host]", wait(flying, max(0.0, min(TICK_S, until - time.monotonic())))):
                     results = answers.read(host.receive())
-                    number = busy[host]
-                    if len(results) != len(groups[number]) or not all(map(answers.fits, results, groups[number])):
+                    number, group = busy[host]
+                    if len(results) != len(group) or not all(map(answers.fits, results, group)):
                         raise answers.Unreadable
                     del busy[host]
                     self._hosts.append(self._hosts.pop(self._hosts.index(host)))
@@ -229,20 +227,22 @@ def _parallel(
 ) -> Iterator[Any]:
     from joblib import Parallel, delayed
 
-    calls = [delayed(_beside)(os.getpid(), function, *task) for task in tasks]
     try:
-        try:
-            stream: Iterable[Any] = Parallel(
-                n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, max_nbytes=None
-            )(calls)
-        except ValueError:  # a backend that cannot stream: waves of lists, so that a lost worker loses one wave
-            waves = _waves(calls, 4 * n_jobs)
-            stream = itertools.chain.from_iterable(
-                Parallel(n_jobs, backend=backend, batch_size=1, max_nbytes=None)(wave) for wave in waves
-            )
-        for done in stream:
-            yield done
-            in_time(until)
+        while tasks:
+            calls = [delayed(_beside)(os.getpid(), function, *task) for task in tasks]
+            tasks.clear()
+            try:
+                stream: Iterable[Any] = Parallel(
+                    n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, max_nbytes=None
+                )(calls)
+            except ValueError:  # a backend that cannot stream: waves of lists, so that a lost worker loses one wave
+                waves = _waves(calls, 4 * n_jobs)
+                stream = itertools.chain.from_iterable(
+                    Parallel(n_jobs, backend=backend, batch_size=1, max_nbytes=None)(wave) for wave in waves
+                )
+            for done in stream:
+                yield done
+                in_time(until)
     except BrokenProcessPool as error:
         raise LostWorker(str(error)) from None
 

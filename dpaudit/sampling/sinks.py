@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from dpaudit.arrays import Bools, Bytes, Integers, Places
 from dpaudit.outputs import Outputs, Pilot, Sample, concatenate
 from dpaudit.sampling.matrix import Wanted
+from dpaudit.sampling.pieces import Piece
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.watch import Reducer, ShardCounter, Watch, reduced
 
@@ -67,7 +69,7 @@ class Adding(_Sided):
     def _add(self, found: Integers) -> None:
         self._total = found if self._total is None else self._total + found
 
-    def result(self) -> Integers:
+    def result(self, start: int = 0, stop: int | None = None) -> Integers:
         assert self._total is not None
         return self._total
 
@@ -90,7 +92,7 @@ class Keeping(_Sided):
         self.called(start, outputs.runs, side)
         self._parts[side].append(outputs)
 
-    def result(self) -> Pilot:
+    def result(self, start: int = 0, stop: int | None = None) -> Pilot:
         first, second = (concatenate(part or [NOTHING]) for part in self._parts)
         return Pilot(first, second, self.sides.copy(), (len(self.sides),))
 
@@ -100,3 +102,16 @@ def begun(shard: Shard, reducer: Reducer | None, space: Bytes) -> Adding | Keepi
     if isinstance(reducer, Watch):
         return reducer.begin(shard, space)
     return Keeping(space[: shard.runs]) if reducer is None else Adding(reducer, space[: shard.runs])
+
+
+def added(
+    sink: Adding | Keeping | ShardCounter, reducer: Reducer | None, part: Piece | None, so_far: Piece | None
+) -> Integers | Pilot | Piece:
+    """What a shard came to, with the counts of the parts before this one, or the shard so far."""
+    if part is None or (reducer is None and so_far is None):
+        return sink.result()
+    if reducer is None:
+        return so_far  # type: ignore[return-value]
+    counts: Any = sink.result(part.done, part.stop)
+    counts = counts if part.counts is None else counts + part.counts
+    return counts if so_far is None else replace(so_far, counts=counts)

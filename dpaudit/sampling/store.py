@@ -57,7 +57,10 @@ class ShardStore(Protocol):
         """All shards of a call."""
 
     def keep(self, shards: Sequence[StoredShard]) -> None:
-        """Stores all of them or none; when it returns they survive a kill. Raises where they would not."""
+        """Stores all of them or none; when it returns they survive a kill. Raises where they would not.
+
+        A part of a shard, of the kind "piece", is replaced by the next one, and by the whole.
+        """
 
     def loaded(self, files: Mapping[str, str]) -> None:
         """Keeps the digests of source files that the first runs have loaded: the next driver must find the same."""
@@ -145,9 +148,9 @@ def digests_of(pair: Any) -> list[Any]:
     return [record["name"], record["distance"], *(record[side]["digest"] for side in SIDES)]
 
 
-def kept_of(done: Done, pool: str, driver: int, lost: int = 0) -> list[tuple[Shard, KeptShard]]:
-    """The shards of a task that came back, each with the time and the place of the task."""
-    runs = sum(shard.runs for shard, _ in done.results)
+def kept_of(done: Done, pool: str, driver: int, lost: int = 0, runs: int = 0) -> list[tuple[Shard, KeptShard]]:
+    """The shards of a task that came back, each with the time, the `runs` and the place of the task."""
+    runs = runs or sum(shard.runs for shard, _ in done.results)
     return [(shard, KeptShard(result, done.seconds, runs, pool, driver, lost)) for shard, result in done.results]
 
 

@@ -24,6 +24,7 @@ from dpaudit.outputs import Outputs
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import duct, guard, intact
 from dpaudit.sampling.matrix import Wanted
+from dpaudit.sampling.pieces import Piece
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Worker, one_line
@@ -83,21 +84,22 @@ def hold(payloads: dict[str, bytes]) -> None:
         _HELD.update(payloads)
 
 
-def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done:
-    """Runs the shards of a task in this worker; errors come back as words, never as objects."""
-    return _done(job, lambda worker: tuple((shard, worker.run(shard, reducer)) for shard in task))
+def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None, part: Piece | None = None) -> Done:
+    """Runs the shards of a task in this worker, of one a part; errors come back as words, never as objects."""
+    return _done(job, lambda worker: tuple((shard, worker.run(shard, reducer, part)) for shard in task))
 
 
-def feed_task(job: Job, task: tuple[Shard, ...], wanted: Wanted, tallies: bool) -> Done:
-    """The same where the counting is done elsewhere: outputs go out as they come, and nothing is left to tell."""
+def feed_task(job: Job, task: tuple[Shard, ...], wanted: Wanted, tallies: bool, part: Piece | None = None) -> Done:
+    """The same where the counting is done elsewhere: outputs go out as they come, and only a part is left to tell."""
 
-    def feed(worker: Worker) -> tuple[()]:
+    def feed(worker: Worker) -> tuple[tuple[Shard, Any], ...]:
         (mouth,) = duct.HERE
+        found = []
         for shard in task:
             mouth.put([worker.opened.per_run, worker.batch, worker.opened.size], [])
-            worker.feed(shard, duct.Sending(shard.runs, wanted, tallies=tallies, mouth=mouth))
+            found.append(worker.feed(shard, duct.Sending(shard.runs, wanted, tallies=tallies, mouth=mouth), part))
         mouth.flush()
-        return ()
+        return tuple((shard, so_far) for shard, so_far in zip(task, found, strict=True) if so_far is not None)
 
     return _done(job, feed)
 

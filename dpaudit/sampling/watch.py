@@ -182,14 +182,15 @@ class ShardCounter:
             found = found if numbers is None else found[numbers[:count]]
             self.words[start : start + count] = found
 
-    def result(self) -> Integers:
-        """All integers of the shard."""
-        size = self.watch.sizes[0]
-        self.hits[0] += _by_side(self.states, self.sides, size + 1)
-        second = int(np.count_nonzero(self.sides))
+    def result(self, start: int = 0, stop: int | None = None) -> Integers:
+        """All integers of the shard, or of the runs of it that were filled in, from a multiple of 4 on."""
+        size, stop = self.watch.sizes[0], len(self.sides) if stop is None else stop
+        self.hits[0] += _by_side(self.states[start:stop], self.sides[start:stop], size + 1)
+        second = int(np.count_nonzero(self.sides[start:stop]))
         inside = self.states if size == 1 else (self.states > size // 2).view(np.uint8)
-        order = packed(inside, self.sides, self.words, self.calls, WATCHED_IN_CALLS if self.batched else None)
-        return _joined([len(self.sides) - second, second], self.hits, order, self.also)
+        watched = WATCHED_IN_CALLS if self.batched else None
+        order = packed(inside, self.sides, self.words, self.calls, watched, (start, stop))
+        return _joined([stop - start - second, second], self.hits, order, self.also)
 
 
 def _joined(runs: list[int], hits: list[Integers], order: Integers, also: Integers | None) -> Integers:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,8 @@ from dpaudit.sampling import guard
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import FIXED, arrays_of, kept
 from dpaudit.sampling.matrix import Wanted
-from dpaudit.sampling.sinks import Sink, begun
+from dpaudit.sampling.pieces import Piece, again, heard, state_of, told
+from dpaudit.sampling.sinks import Sink, added, begun
 from dpaudit.sampling.streams import Shard, calls, flips, parts, sides_of
 from dpaudit.sampling.tally import Tally
 from dpaudit.sampling.watch import Reducer
@@ -89,6 +90,7 @@ class Worker:
     tables: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
     space: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
     last: Any = None  # what the last batched call returned
+    going: tuple[Shard, int, Any] | None = None  # the shard whose part came last, where that ended, and its stream
 
     @classmethod
     def start(cls, job: Job, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...]) -> Worker:
@@ -107,16 +109,32 @@ class Worker:
         marks = tuple((mark(first), mark(second)) for first, second in data)
         return cls(job, opened, data, marks)
 
-    def run(self, shard: Shard, reducer: Reducer | None) -> Integers | Pilot:
-        """The reduced outputs of a shard; the outputs themselves where there is no reducer."""
+    def run(self, shard: Shard, reducer: Reducer | None, part: Piece | None = None) -> Integers | Pilot | Piece:
+        """The reduced outputs of a shard; the outputs themselves where there is no reducer; the shard so far."""
         sink = begun(shard, reducer, self._space(2 * shard.runs))
-        self.feed(shard, sink)
-        return sink.result()
+        so_far = self.feed(shard, sink, part)
+        return added(sink, reducer, part if self.opened.per_run else None, so_far)
 
-    def feed(self, shard: Shard, sink: Sink) -> None:
-        """Runs a shard, and gives its outputs to a sink."""
+    def feed(self, shard: Shard, sink: Sink, part: Piece | None = None) -> Piece | None:
+        """Runs a shard, and gives its outputs to a sink; of a per-run mechanism to the end of a part.
+
+        Returns where it is then, if more is to come, without counts.
+        """
         coins, rng = shard.streams(self.job.seed)
-        (self._per_run if self.opened.per_run else self._batched)(shard, coins, rng, sink)
+        if not self.opened.per_run:
+            self._batched(shard, coins, rng, sink)
+            return None
+        part = part or Piece(stop=shard.runs)
+        if part.done:
+            known = self.going is not None and self.going[:2] == (shard, part.done)
+            rng = self.going[2] if self.going and known else again(rng, part.stream)
+        flipped = flips(coins, shard.runs)
+        sink.sides[:] = sides_of(flipped, shard.runs)
+        self.going = (shard, part.stop, rng)
+        if sink.tallies:
+            self._per_run(shard, flipped, rng, sink, part.done, part.stop)
+            return Piece(part.stop, stream=state_of(rng)) if part.stop < shard.runs else None
+        return self._looked_at(shard, flipped, rng, sink, part)
 
     @property
     def batch(self) -> int:
@@ -144,29 +162,43 @@ class Worker:
 
     # --- the two ways to run --------------------------------------------------------------------------------
 
-    def _per_run(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
-        table = self._octets(shard.pair)
+    def _per_run(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, first: int, end: int) -> None:
         tally = self._tally(sink)
-        flipped = flips(coins, shard.runs)
-        sink.sides[:] = sides_of(flipped, shard.runs)
         recurring: list[Places] = []  # the first cells, as long as the tally holds them
-        done, cell = 0, CELL
-        while done < shard.runs:
-            runs = min(cell, shard.runs - done)
-            data: Iterator[Any] = chain.from_iterable(
-                map(table.__getitem__, flipped[done // 8 : -(-(done + runs) // 8)])
-            )
-            outputs = run_each(self.opened.call, islice(data, runs) if runs % 8 else data, rng, sink.wanted)
-            start, done = done, done + runs
+        done, cell = first, CELL
+        while done < end:
+            start, done = done, min(done + cell, end)
+            outputs = self._outputs(shard.pair, flipped, rng, sink.wanted, start, done)
             numbers = tally.numbers(outputs) if tally is not None and tally.recurring else None
             if numbers is not None:
                 recurring.append(numbers)
-            if tally is not None and recurring and (numbers is None or done == shard.runs):
-                sink.fill(0, tally.known(), np.concatenate(recurring))
+            if tally is not None and recurring and (numbers is None or done == end):
+                sink.fill(first, tally.known(), np.concatenate(recurring))
                 recurring = []
             if numbers is None:
-                cell = LARGE_CELL if not sink.tallies or type(outputs[0]) in (float, int) else CELL
+                cell = LARGE_CELL if type(outputs[0]) in (float, int) else CELL
                 sink.fill(start, encode_objects(outputs, sink.wanted))
+
+    def _looked_at(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, part: Piece) -> Piece | None:
+        """Outputs that are kept: their cells are those of the whole shard, however many parts it is made in."""
+        fresh: list[Any] = []
+        if part.stop < shard.runs:
+            fresh = self._outputs(shard.pair, flipped, rng, None, part.done, part.stop)
+            if (text := told([*heard(part.held), *fresh])) is not None:
+                return Piece(part.stop, stream=state_of(rng), held=text)
+        done = part.done + len(fresh)
+        ends = [0, *range(CELL, shard.runs, LARGE_CELL), shard.runs]
+        for start, stop in pairwise(ends):
+            more = self._outputs(shard.pair, flipped, rng, None, max(start, done), stop) if stop > done else []
+            before = [*heard(part.held), *fresh][start:stop] if start < done else []
+            sink.fill(start, encode_objects(before + more, None))
+        return None
+
+    def _outputs(self, pair: int, flipped: bytes, rng: Rng, wanted: Wanted, start: int, stop: int) -> list[Any]:
+        """The outputs of the runs from one place, a multiple of 8, to another."""
+        octets = map(self._octets(pair).__getitem__, flipped[start // 8 : -(-stop // 8)])
+        data: Iterator[Any] = chain.from_iterable(octets)
+        return run_each(self.opened.call, islice(data, stop - start) if stop % 8 else data, rng, wanted)
 
     def _tally(self, sink: Sink) -> Tally | None:
         """What numbers outputs that recur; none for a pilot, whose outputs stay in the order of the runs."""

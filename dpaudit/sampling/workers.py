@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 
 from dpaudit.sampling.dask_pool import Dask
+from dpaudit.sampling.pieces import CHECK_PART, LONGEST_TASK_S
 from dpaudit.sampling.pools import IN_ONE_PROCESS, InProcess, Joblib, Pool, Processes
 
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
+QUICK_S = 0.01  # up to which it costs little to see after every shard that the datasets are as they were
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
-CHECK_PART = 20  # a task lasts this many times longer than it takes to look at its datasets,
-LONGEST_TASK_S = 10.0  # up to this
 
 
 class Workers:
@@ -48,8 +48,13 @@ class Workers:
             return home(1)
         return self._processes if alone or limited else home(self.n_jobs)
 
-    def task_runs(self, runs: int, run_s: float, check_s: float) -> int:
-        """Runs of a task: about `TASK_S` of work, more where datasets are large, and some tasks for each worker."""
+    def task_runs(self, runs: int, run_s: float, check_s: float, limited: object = None) -> int:
+        """Runs of a task: about `TASK_S` of work, more where datasets are large, and some tasks for each worker.
+
+        Where time is `limited`, one shard, if it is seen quickly after it that the datasets are as they were.
+        """
+        if limited and check_s <= QUICK_S:
+            return 1
         if run_s <= 0.0:
             return runs
         fair = max(1, runs // (4 * self.n_jobs)) if runs * run_s > PARALLEL_FROM_S else runs

@@ -15,7 +15,7 @@ from dpaudit import AdjacentPair
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, Stage, shards
+from dpaudit.sampling import Engine, Progress, Stage, shards
 
 pytestmark = pytest.mark.long
 
@@ -29,18 +29,14 @@ def noisy(data: int, rng: Any) -> Any:
     return data + rng.laplace()
 
 
-class Killer:
+class Killer(Progress):
     """Kills one worker when the first counts have come."""
 
     def __init__(self) -> None:
         self.engine: Engine | None = None
         self.killed = 0
 
-    def begin(self, stage: str, runs: int) -> None: ...
-
-    def end(self) -> None: ...
-
-    def advance(self, runs: int) -> None:
+    def advance(self, runs: int, *, stored: bool = False) -> None:
         if self.engine is not None and not self.killed:
             pool: Any = self.engine.workers.cluster
             self.killed = min(pool._client.run(os.getpid).values())
@@ -64,7 +60,7 @@ def test_a_killed_worker_costs_nothing(cluster: tuple[Engine, Killer]) -> None:
     engine, killer = cluster
     with engine.session(wrap(noisy), (PAIR,), 3, None) as session:
         found = session.shard_counts(WORK, COUNTER)
-        assert session.pool_names == ["dask"]
+        assert list(session.pool_names) == ["dask"]
         assert not session.one_process
     assert killer.killed
     assert killer.killed != os.getpid()

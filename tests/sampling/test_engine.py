@@ -194,7 +194,7 @@ def test_large_datasets_are_looked_at_after_longer_tasks() -> None:
         found = {}
         for check_s in (0.0, 0.001, 0.1, 60.0):
             shard = shards(Stage.SEARCH, 0, 1_000, 1_000)[0]
-            session._learn(Done(((shard, None),), 0.001, check_s=check_s), outside=False)
+            session._learn(Done(((shard, None),), 0.001, check_s=check_s), shard.runs, outside=False)
             found[check_s] = engine.workers.task_runs(10**9, session.run_s, session._check_s)
     assert found == {0.0: 150_000, 0.001: 150_000, 0.1: 2_000_000, 60.0: 10_000_000}
 

@@ -309,7 +309,7 @@ def test_work_before_and_after_a_lost_worker_was_not_made_in_one_process() -> No
         with Engine(1, task_runs=1) as engine, engine.session(wrap(noisy), (PAIR,), 0, None) as session:
             engine.keep_in(store)
             session._home_pool = lambda threads: pools.pop(0)  # type: ignore[method-assign]
-            session.pool_names.append("sequential")
+            session.pool_names["sequential"] = None
             found.append((session.counts(work, HitCounter(EVENT)).tolist(), session.one_process))
         store.next_driver()
     assert found[0] == found[1]

@@ -37,7 +37,6 @@ from dpaudit.results.health import Health
 from dpaudit.results.provenance import short_path, versions
 from dpaudit.results.rechecking import ALONE_WORDS
 from dpaudit.results.result import AuditResult
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Probe, Progress, Session, apart, rechecking
 
@@ -61,7 +60,7 @@ def run_audit(
     )
     pair = spec.pairs[result.witness.pair]
     result = replace(result, upper=known_upper(spec.mechanism, pair, result.certificate.delta))
-    if not spec.controls or result.verdict is Verdict.REFUTED:
+    if not spec.controls or result.refuted:
         return result
     return with_controls(result, spec, engine, run_stages, progress=progress, clock=clock)
 

@@ -26,7 +26,6 @@ from dpaudit.mechanisms.spiked import EntriesShown, Spiked, SpikedPair, far_outs
 from dpaudit.outputs import Outputs, concatenate
 from dpaudit.results.beside import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control, Explored
 from dpaudit.results.result import AuditResult
-from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
 from dpaudit.sampling.engine import FEWEST_PROBED
 
@@ -71,7 +70,7 @@ def run_controls(
                 result = audit(replace(spiked, seed=seed), engine)
                 if any(entry.what == "time" for entry in result.explored):
                     raise OutOfTime
-                caught += result.verdict is Verdict.REFUTED
+                caught += result.refuted
                 made += 1
             control = Control(mass, rarer, loss, caught, made, needed, place)
             yield control

@@ -84,11 +84,11 @@ def command(
             result.save(json_path)
     show(str(result))
     if plot_path or folder is not None:
-        from dpaudit.report.scores import write_page, write_picture
+        from dpaudit.report.scores import write_page
 
         if plot_path:
             with writing("--plot", plot_path):
-                write_picture(result, plot_path)
+                result.plot("roc").save(plot_path)
         if folder is not None:
             with writing("--report", str(folder)):
                 click.echo(f"report: {write_page(result, folder)[-1]}")

@@ -18,7 +18,6 @@ from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
 from dpaudit.results.strict_toml import read_toml
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
 
 DEFAULT = "dpaudit-accepted.toml"
@@ -84,9 +83,9 @@ def accept(
 
     Raises `InvalidSpec` where nothing is refuted, the reason is empty, or the day is over.
     """
-    bits = result.verdict is not Verdict.REFUTED and result.representation_refuted
+    bits = not result.refuted and result.representation_refuted
     chosen = bits if representation is None else representation
-    refuted = result.representation_refuted if chosen else result.verdict is Verdict.REFUTED
+    refuted = result.representation_refuted if chosen else result.refuted
     name = clean(result.name)
     if not refuted:
         raise InvalidSpec(f"{name}: not refuted, so there is no finding to accept")
@@ -116,7 +115,7 @@ def review(
     reviewed = []
     for entry in entries:
         found, covering = entry.result, None
-        if found is not None and found.verdict is Verdict.REFUTED:
+        if found is not None and found.refuted:
             covering = by_print.get(fingerprint(found))
         if covering is not None:
             matched.add(covering.fingerprint)

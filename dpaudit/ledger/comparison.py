@@ -76,7 +76,7 @@ def change_of(old: Half | None, new: Half | None, again: Again | None = None) ->
             return Change(old, new, (Kind.LOST,))
         if new.result is None:
             return Change(old, new, (Kind.NEITHER,))
-        became = new.result.verdict is Verdict.REFUTED
+        became = new.result.refuted
         return Change(old, new, (Kind.REFUTED, Kind.FOUND) if became else (Kind.FOUND,))
     return _judged(old, new, old.result, new.result, again)
 

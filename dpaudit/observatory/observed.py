@@ -10,7 +10,6 @@ from dpaudit.observatory.rows import LibraryAudit
 from dpaudit.results.audited import Finding
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cause import cause
 from dpaudit.results.wording.numerals import bound
 from dpaudit.results.wording.statements import at_delta
@@ -74,7 +73,7 @@ def most(hits: int, runs: int, level: float) -> float:
 
 def decisive(result: AuditResult) -> Finding | AuditResult:
     """What the stamp of a result stands on: the result itself, or the finding on bits where only bits refute."""
-    alone = result.representation_refuted and result.verdict is not Verdict.REFUTED
+    alone = result.representation_refuted and not result.refuted
     return result.representation if alone and result.representation is not None else result
 
 

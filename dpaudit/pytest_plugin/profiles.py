@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-LARGEST = 2**22  # bytes of pyproject.toml
 CONFIDENCE = 1.0 - 1e-6  # of each audit: a suite of a thousand then refutes falsely once in a thousand sessions
 
 
@@ -84,31 +83,17 @@ def plan(
 
 
 def settings_of(root: Path) -> dict[str, Any]:
-    """The table [tool.dpaudit] of the project, as far as a session needs it; every audit reads it in full.
+    """The table [tool.dpaudit] of the project, as far as a session needs it; empty where it is wrong: each audit tells.
 
-    It costs nothing where there is none, and leaves out values of the wrong kind: each audit tells of them. Its
-    confidence is that of a whole suite of `dpaudit run`, which would be far too little for each of many tests.
+    Its confidence is that of a whole suite of `dpaudit run`, which would be far too little for each of many tests.
     """
     from dpaudit.errors import InvalidSpec
-    from dpaudit.results.files import read_bytes
+    from dpaudit.spec_file.settings import read_settings
 
     try:
-        if b"dpaudit" not in read_bytes(root / "pyproject.toml", LARGEST):
-            return {}
-        from dpaudit.results.strict_toml import read_toml
-
-        table = read_toml(root / "pyproject.toml", largest=LARGEST, dates=True).get("tool", {}).get("dpaudit", {})
-    except (InvalidSpec, AttributeError):
+        held = read_settings(root)
+    except InvalidSpec:
         return {}
-    if not isinstance(table, dict):
-        return {}
-    kinds: dict[str, tuple[type, ...]] = {
-        "runs": (int, float),
-        "seed": (int,),
-        "accepted": (str,),
-    }
-    found = {key: table[key] for key, kind in kinds.items() if key in table and type(table[key]) in kind}
-    runs = found.get("runs")
-    if isinstance(runs, float):
-        found["runs"] = int(runs) if runs.is_integer() else None  # neither infinity nor NaN is
+    runs = None if held.runs is None else int(held.runs)
+    found = {"runs": runs, "seed": held.seed, "accepted": held.accepted}
     return {key: value for key, value in found.items() if value is not None}

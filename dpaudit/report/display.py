@@ -72,7 +72,7 @@ def plot(result: Any, kind: str | None) -> Any:
     """The figure of this name, or the first. Raises `InvalidSpec` where there is none."""
     drawn = {each.name: each for each in parts(result).shown().figures}
     if not drawn:
-        raise InvalidSpec(f"there is nothing to draw in {result!r}")
+        raise InvalidSpec(f"there is nothing to draw in {result!r}: it holds no numbers for a figure")
     return drawn[next(iter(drawn)) if kind is None else validate.one_of("kind", kind, tuple(drawn))]
 
 

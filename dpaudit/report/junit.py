@@ -14,7 +14,6 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dpaudit.report.places import inside, spec_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.rules import (
     BROKEN_REPORT,
@@ -66,7 +65,7 @@ def _case(entry: SuiteEntry) -> Element:
         _ending(case, "error", NO_VERDICT, line, line)
         return case
     if not entry.as_expected:
-        rule = REFUTED if result.verdict is Verdict.REFUTED else MISSED
+        rule = REFUTED if result.refuted else MISSED
         _ending(case, "failure", rule, line, full_text(result))
     elif entry.exit_code or entry.error:
         _ending(case, "error", POWERLESS if result.power_reached is False else BROKEN_REPORT, line, line)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dpaudit.errors import InvalidSpec
 from dpaudit.report.account import Account, pictures, short, write
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.sections import Section
@@ -24,14 +23,6 @@ TONES = {True: "refuted", False: "kept", None: "none"}
 def write_page(result: ScoresResult, folder: str | os.PathLike[str]) -> list[Path]:
     """Writes scores.json, the figures, scores.md and scores.html into a folder; returns their paths."""
     return write(account_of(result), folder)
-
-
-def write_picture(result: ScoresResult, path: str | os.PathLike[str]) -> Path:
-    """Writes the ROC of the attack alone, as .svg or .png; raises `InvalidSpec` where counts alone are known."""
-    drawn = {each.name: each for each in account_of(result).drawings}
-    if "roc" not in drawn:
-        raise InvalidSpec("counts alone have no curve to plot; give the scores")
-    return drawn["roc"].save(path)
 
 
 def account_of(result: ScoresResult) -> Account:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dpaudit.report.markdown import escape, listed, page, table
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.diagnosis import diagnosis
 from dpaudit.results.wording.numerals import counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
@@ -73,14 +72,14 @@ def kind_of(entry: SuiteEntry) -> str:
     if result is None:
         return NO_VERDICT
     if not entry.as_expected:
-        return REFUTED if result.verdict is Verdict.REFUTED else MISSED_BITS if entry.bits else MISSED
+        return REFUTED if result.refuted else MISSED_BITS if entry.bits else MISSED
     if result.power_reached is False:
         return POWERLESS
     if entry.error or entry.exit_code:
         return BESIDE
     if entry.covered:
         return ACCEPTED
-    if result.verdict is Verdict.REFUTED:
+    if result.refuted:
         return KNOWN
     return KNOWN_BITS if entry.bits else BITS if result.representation_refuted else KEPT
 

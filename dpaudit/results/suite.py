@@ -82,7 +82,7 @@ class SuiteEntry:
     @property
     def covered(self) -> bool:
         """Whether a refutation that nobody expected is an accepted finding, reviewed and not yet expired."""
-        refuted = self.result is not None and self.result.verdict is Verdict.REFUTED
+        refuted = self.result is not None and self.result.refuted
         return refuted and self.expect is Verdict.NOT_REFUTED and self.accepted is not None
 
 

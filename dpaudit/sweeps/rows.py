@@ -23,7 +23,6 @@ from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
-from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import Engine
 from dpaudit.sweeps.grid import Point
 
@@ -204,7 +203,7 @@ def _claimed(claim: Claim) -> dict[str, Any]:
 
 def _answered(result: AuditResult) -> dict[str, Any]:
     certificate, mechanism = result.certificate, result.spec["mechanism"]
-    refuted = result.verdict is Verdict.REFUTED
+    refuted = result.refuted
     return {
         "mechanism": mechanism["name"],
         "reference": mechanism["reference"],

@@ -6,12 +6,12 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import down, p_text
 from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.tables import Table
 from dpaudit.sweeps.rows import PARAMETERS
 from dpaudit.sweeps.sentences import certified_text, claim_text, epsilon_text
 
@@ -20,18 +20,7 @@ ALIKE = (1, 2, 3, 4, 5, 11)  # columns of the points that are left out where all
 NUMBERS = (3, 5, 8, 9, 10, 11, 12)  # columns of the points that hold numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A table: what it holds, its head, its rows, the columns (from 0) that are numbers, and a note below it."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: tuple[int, ...]
-    note: str = ""
-
-
-def mechanisms_table(rows: Sequence[Fields]) -> Summary:
+def mechanisms_table(rows: Sequence[Fields]) -> Table:
     """A row for each mechanism: its points, the claims, and how much of the exact loss was certified."""
     groups: dict[str, list[Fields]] = {}
     for row in rows:
@@ -48,10 +37,10 @@ def mechanisms_table(rows: Sequence[Fields]) -> Summary:
     )
     made = tuple(_mechanism(name, group) for name, group in groups.items())
     title = "Points of each mechanism; shares are of epsilons at one delta, over the points where both are known"
-    return Summary(title, head, made, (1, 3, 4, 5, 6, 7))
+    return Table(title, head, made, frozenset({1, 3, 4, 5, 6, 7}))
 
 
-def points_table(rows: Sequence[Fields]) -> Summary:
+def points_table(rows: Sequence[Fields]) -> Table:
     """A row for each point; what is the same at all of them stands in the note, once."""
     head = (
         "mechanism",
@@ -72,11 +61,11 @@ def points_table(rows: Sequence[Fields]) -> Summary:
     same = [k for k in ALIKE if len({row[k] for row in cells}) == 1 and len(cells) > 1]
     kept = [k for k in range(len(head)) if k not in same]
     told = ", ".join(f"{head[k]} {cells[0][k]}" for k in same if cells[0][k])
-    return Summary(
+    return Table(
         "Every point of the sweep",
         tuple(head[k] for k in kept),
         tuple(tuple(row[k] for k in kept) for row in cells),
-        tuple(at for at, k in enumerate(kept) if k in NUMBERS),
+        frozenset(at for at, k in enumerate(kept) if k in NUMBERS),
         f"The same at every point: {told}." if told else "",
     )
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.report.account import Account, pictures, sentence, short, write
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NO_BITS, at_delta
@@ -37,7 +36,7 @@ def write_page(result: Trained, record: dict[str, Any], folder: str | os.PathLik
 def account_of(result: Trained, record: dict[str, Any]) -> Account:
     """The page of a result, as plain values; `record` is its stored form."""
     many, claim = result.canaries == 1, wording.claim(result)
-    refuted = result.verdict is Verdict.REFUTED
+    refuted = result.refuted
     drawn = result.sample_rate == 1.0  # otherwise the claim is of a step before it is sampled, the scores of one after
     return Account(
         kind="Audit of private training",

@@ -110,7 +110,8 @@ def test_a_time_limit_of_the_test_goes_before_the_usual_runs_and_beside_its_own(
     ("text", "expected"),
     [
         ("[tool.dpaudit]\nruns = 2e5\nseed = 4\nconfidence = 0.99\n", {"runs": 200_000, "seed": 4}),
-        ("[tool.dpaudit]\nruns = 'many'\nseed = true\naccepted = 'a.toml'\n", {"accepted": "a.toml"}),
+        ("[tool.dpaudit]\nruns = 'many'\nseed = true\naccepted = 'a.toml'\n", {}),
+        ("[tool.dpaudit]\nseed = 4\naccepted = 'a.toml'\n", {"seed": 4, "accepted": "a.toml"}),
         ("[tool.dpaudit]\nruns = inf\n", {}),
         ("[tool.dpaudit]\nruns = 2.5\n", {}),
         (f"[tool.dpaudit]\nruns = 1{'0' * 400}\n", {}),

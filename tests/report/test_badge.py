@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 from dpaudit.cli.group import exit_code
 from dpaudit.report import badge
-from dpaudit.report.single import alone
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
@@ -33,8 +32,8 @@ def shown(suite: SuiteResult) -> tuple[str, str, str]:
 @for_each(
     ("suite", "words", "colour"),
     [
-        (alone(example.result()), "REFUTED, 2025-01-31", badge.RED),
-        (alone(example.kept()), "not refuted, 2025-01-31", badge.BLUE),
+        (SuiteResult.of([example.result()]), "REFUTED, 2025-01-31", badge.RED),
+        (SuiteResult.of([example.kept()]), "not refuted, 2025-01-31", badge.BLUE),
         (SuiteResult((), 0.99), "nothing audited", badge.GREY),
         (SuiteResult((LOST,), 0.99), "no verdict", badge.GREY),
         (SuiteResult((LOST, KEPT), 0.99), "1 no verdict; 1 not refuted, 2025-01-31", badge.GREY),
@@ -61,11 +60,11 @@ def test_white_is_readable_on_every_colour_and_none_is_green() -> None:
 
 
 def test_what_a_file_says_of_its_version_stays_text() -> None:
-    plain = badge.render_suite(alone(example.result())).count("<")
+    plain = badge.render_suite(SuiteResult.of([example.result()])).count("<")
     for name in hostile.NAMES:
         named = {"version": name, "started": name}
         result = replace(example.result(), provenance={**example.result().provenance, **named})
-        text = badge.render_suite(alone(result))
+        text = badge.render_suite(SuiteResult.of([result]))
         assert text.count("<") == plain
         assert len(ElementTree.fromstring(text)) == 5
 
@@ -74,4 +73,4 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     golden = Path(__file__).parents[1] / "golden" / "result.json"
     target = tmp_path / "badge.svg"
     assert exit_code(["report", str(golden), "--format", "badge", "--output", str(target)]) == 0
-    assert target.read_text(encoding="utf-8") == badge.render_suite(alone(example.result()))
+    assert target.read_text(encoding="utf-8") == badge.render_suite(SuiteResult.of([example.result()]))

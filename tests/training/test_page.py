@@ -175,7 +175,7 @@ def test_every_kind_of_result_has_a_page_that_says_what_it_is_about(more: dict[s
 def test_scores_have_the_same_page_and_counts_have_one_without_pictures(tmp_path: Path) -> None:
     found = audit_scores(INSIDE, OUTSIDE, epsilon=1.0, methods=("clopper-pearson", "gaussian"))
     assert dpaudit.write_report(found, tmp_path) == tmp_path / "scores.html"
-    scores_page.write_picture(found, tmp_path / "alone.svg")
+    found.plot("roc").save(tmp_path / "alone.svg")
     assert {path.name for path in tmp_path.iterdir()} >= {
         "scores.html",
         "scores.md",
@@ -187,8 +187,8 @@ def test_scores_have_the_same_page_and_counts_have_one_without_pictures(tmp_path
     assert "limits at 0.95, certified" in told
     counts = scores_page.account_of(audit_scores(counts=found.counts, epsilon=1.0, methods="clopper-pearson"))
     assert (counts.drawings, counts.stamp) == ((), "REFUTED")
-    with pytest.raises(InvalidSpec, match="counts alone have no curve"):
-        scores_page.write_picture(audit_scores(counts=found.counts, methods="clopper-pearson"), tmp_path / "x.svg")
+    with pytest.raises(InvalidSpec, match="holds no numbers for a figure"):
+        audit_scores(counts=found.counts, methods="clopper-pearson").plot("roc")
     for given, words in (({}, "of a weight of"), ({"guesses": (50, 30)}, "of 80 guesses are right")):
         assert words in str(audit_scores(INSIDE, OUTSIDE, design="one-run", methods="one-run", **given))
     nothing = scores_page.account_of(audit_scores(INSIDE, OUTSIDE, methods=["auroc"]))

@@ -13,7 +13,6 @@ from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import SMALL, Key, Panel, Places, Scale, breadth
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted, up
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.statements import certified, claimed, stamp
@@ -43,7 +42,7 @@ class _Row:
         promised, lower = result.claim.promised(result.certificate.delta), result.certificate.lower
         if result.certificate.refuted and result.claim.value is not None:
             lower = max(lower, promised)  # bets may refute and certify no number beyond the claimed one
-        return cls(place, promised, lower, _upper(result), result.verdict is Verdict.REFUTED)
+        return cls(place, promised, lower, _upper(result), result.refuted)
 
 
 def _upper(result: AuditResult) -> float | None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.diagnosis import diagnosis, of_bits
 from dpaudit.results.wording.findings import representation_lines
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
@@ -153,7 +152,7 @@ def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> l
         return [Reported(NO_VERDICT, _line(entry), number)]
     found = []
     if not entry.foreseen:
-        rule = REFUTED if result.verdict is Verdict.REFUTED else MISSED
+        rule = REFUTED if result.refuted else MISSED
         # what was not refuted has the witness that this seed happened on, and no fingerprint of a finding
         mine = fingerprint(result) if rule is REFUTED else None
         told = "; ".join((_line(entry), *(of.lines if rule is REFUTED and (of := diagnosis(result)) else ())))

@@ -13,7 +13,6 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
 from dpaudit.results.audited import Audited
 from dpaudit.results.question import spec_hash
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.diagnosis import of_bits
 from dpaudit.results.wording.findings import (
     bet_lines,
@@ -89,7 +88,7 @@ def sections(result: Audited) -> list[Section]:
         Section("more pairs", other_lines(result)),
         Section(
             "representation",
-            (*representation_lines(result), *(of_bits(result) if result.verdict is Verdict.REFUTED else ())),
+            (*representation_lines(result), *(of_bits(result) if result.refuted else ())),
         ),
         Section("search", _search(result)),
         Section("health", health_lines(result)),
@@ -115,7 +114,7 @@ def _verdict(result: Audited) -> tuple[str, ...]:
             f"REFUTED by bits: p-value at most {p_text(found.certificate.p_value)}, a finding with a level of its own",
         )
     )
-    if result.verdict is Verdict.REFUTED:
+    if result.refuted:
         return (first, f"a mechanism that keeps its claim is refuted with probability at most {error}", *bits)
     return (*bits, first)
 

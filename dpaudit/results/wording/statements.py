@@ -73,7 +73,7 @@ def stamp(result: Audited) -> str:
     """
     if not result.representation_refuted:
         return verdict_text(result.verdict)
-    return "REFUTED, by bits too" if result.verdict is Verdict.REFUTED else "REFUTED by bits"
+    return "REFUTED, by bits too" if result.refuted else "REFUTED by bits"
 
 
 def said(result: Audited, *, digits: int = 3) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def said(result: Audited, *, digits: int = 3) -> tuple[str, ...]:
         return (values,)
     told = confidence_text(found.certificate.confidence)
     bits = f"{certified_bound(found.claim, found.certificate, digits=digits)} with confidence {told}"
-    if result.verdict is Verdict.REFUTED:
+    if result.refuted:
         return values, f"by bits: {bits}"
     return f"{bits}, claimed {promised(found.claim, found.certificate)}", f"not refuted by values: {values}"
 

@@ -33,7 +33,7 @@ from dpaudit.sampling.covered import cover
 from dpaudit.spec_file.settings import Settings, read_settings
 
 EXPECTATIONS = ("not-refuted", "refuted", "bits")
-CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs")  # of each, one says it all
+CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs", "data")  # of each, one says it all
 
 
 @dataclass(frozen=True, slots=True)

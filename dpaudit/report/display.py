@@ -25,7 +25,7 @@ from dpaudit.results.wording.tables import audits_table
 from dpaudit.scores.estimate import Estimate
 from dpaudit.scores.result import ScoresResult
 
-FIRST = ("what was found", "what to do", "how sure it is", "claim", "evidence")  # that stand before the picture
+FIRST = ("what was found", "what to do", "how sure it is", "witness", "evidence")  # sections before the picture
 MOST_ROWS = 60  # of a table in a notebook
 TONES = {BracketVerdict.REFUTED: "refuted", BracketVerdict.PROVED: "kept"}
 

@@ -159,7 +159,7 @@ def test_what_is_expected() -> None:
 def test_keywords_are_those_of_the_library() -> None:
     found = _arguments("m", {"epsilon": 1.0})
     assert (found["epsilon"], found["stopping"], found["backend"]) == (1.0, "fixed", None)
-    with pytest.raises(InvalidSpec, match="audit has no keyword 'epsillon'; it has: expect, pair, pairs, claim"):
+    with pytest.raises(InvalidSpec, match="audit has no keyword 'epsillon'; it has: expect, pair, pairs, data, claim"):
         _arguments("m", {"epsillon": 1.0})
     with pytest.raises(InvalidSpec, match="audit has no keyword 'mechanism'"):
         _arguments("m", {"mechanism": 1.0})

@@ -104,7 +104,7 @@ def test_names_stay_text_in_a_notebook() -> None:
 def test_what_a_notebook_shows_is_what_is_printed() -> None:
     held = example.result()
     shown = held._repr_html_()
-    for part in ("REFUTED", "p-value at most", "runs in the event", "not shown"):
+    for part in ("REFUTED", "what to do", "p-value at most", "runs in the event", "not shown"):
         assert part in shown
     lost = SuiteEntry("lost", Verdict.NOT_REFUTED, None, "it <broke>", 3)
     assert "it &lt;broke&gt;" in SuiteResult((lost,), 0.99)._repr_html_()

@@ -61,9 +61,10 @@ def count(source: str, name: str, number: int) -> dict[str, Any]:
     question = next(question for question in read_spec(source) if question.name == name)
     assert table.record is not None
     assert table.record.plain is not None
-    opened, pair = question.mechanism.open(), question.pairs[number]  # the mechanism first: it may lead the import path
+    opened = question.mechanism.open()  # the mechanism first: it may lead the import path
     hit = import_reference(table.record.plain, str(question.source.resolve().parent))
-    made = pair if isinstance(pair, AdjacentPair) else pair.resolve()
+    every = [(each,) if isinstance(each, AdjacentPair) else each.resolve() for each in question.pairs]
+    made = [pair for pairs in every for pair in pairs][number]
     rng = np.random.default_rng([OWN_SEED, question.seed])
     runs = table.record.plain_runs
     sides = {"first": made.first, "second": made.second}

@@ -165,7 +165,7 @@ def describe(
     mechanism: Mechanism, pairs: tuple[Any, ...], settle: Callable[..., Any] | None = None, *, seal: bool
 ) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
     """The description of a mechanism and its pairs, with every reference resolved, and the claim settled, here."""
-    found = tuple(pair.resolve() if hasattr(pair, "resolve") else pair for pair in pairs)
+    found = tuple(each for pair in pairs for each in (pair.resolve() if hasattr(pair, "resolve") else (pair,)))
     claim, found = (None, found) if settle is None else settle(mechanism, found)
     told = replace(mechanism.describe(), claim=None if claim is None else claim.to_dict())
     return told, tuple(SealedPair.seal(pair) if seal else pair for pair in found)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpaudit.claims import Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms.importing import import_reference
-from dpaudit.pairs import AdjacentPair
+from dpaudit.pairs import AdjacentPair, pairs_of_data
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file.tables import PairEntry
+    from dpaudit.spec_file.tables import AuditTable, PairEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +28,49 @@ class ImportedPair:
     relation: Relation | None = None
     distance: ClassVar[int] = 1  # until it is made
     reason: ClassVar[str] = ""
+    what: ClassVar[str] = "pair"
 
-    def resolve(self) -> AdjacentPair:
-        """The pair, checked against the relation. Raises `InvalidSpec` for anything that is no pair."""
+    def made(self) -> Any:
+        """What the function returns. Raises `InvalidSpec` where it cannot."""
         made = import_reference(self.reference, self.folder)
         try:
-            made = made() if callable(made) else made
+            return made() if callable(made) else made
         except DpAuditError:
             raise
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
-            raise InvalidSpec(f"{self.reference!r}: making the pair failed with {what}") from None
-        pair = AdjacentPair.of(made, self.name)
+            raise InvalidSpec(f"{self.reference!r}: making the {self.what} failed with {what}") from None
+
+    def resolve(self) -> tuple[AdjacentPair, ...]:
+        """The pair, checked against the relation. Raises `InvalidSpec` for anything that is no pair."""
+        pair = AdjacentPair.of(self.made(), self.name)
         pair.check(self.relation)
-        return pair
+        return (pair,)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedData(ImportedPair):
+    """One example dataset named as `module:function`, of which `resolve` makes the pairs; of all patterns, or these."""
+
+    patterns: tuple[str, ...] | None = None
+    what: ClassVar[str] = "data"
+
+    def resolve(self) -> tuple[AdjacentPair, ...]:
+        """The pairs, checked against the relation. Raises `InvalidSpec` where none can be made."""
+        assert self.relation is not None
+        return pairs_of_data(ImportedPair.made(self), self.relation, self.patterns)
+
+
+def made_of(table: AuditTable, folder: str, relation: Relation | None) -> tuple[AdjacentPair | ImportedPair, ...]:
+    """The pairs of a dataset that a spec writes down or names. Raises `InvalidSpec` without a relation."""
+    names = None if table.pairs is None else tuple(each for each in table.pairs if isinstance(each, str))
+    if table.pair is not None or len(names or ()) < len(table.pairs or ()):
+        raise InvalidSpec("of data pairs are made: leave out pair, and let pairs name patterns or leave them out")
+    if relation is None:
+        raise InvalidSpec('pairs are made of data under a relation: give relation = "add_or_remove_one" or another')
+    if isinstance(table.data, str) and relation is not Relation.LOCAL:
+        return (ImportedData(table.data, "data", folder, relation, names),)
+    return pairs_of_data(table.data, relation, names)
 
 
 def pairs_of(

@@ -28,7 +28,7 @@ from dpaudit.results.provenance import RECORD, recorded
 from dpaudit.results.strict_toml import read_toml
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.verdict import Verdict
-from dpaudit.spec_file.pairs import ImportedPair, pairs_of
+from dpaudit.spec_file.pairs import ImportedPair, made_of, pairs_of
 from dpaudit.spec_file.settings import Settings
 
 if TYPE_CHECKING:
@@ -315,6 +315,8 @@ def _claim(table: AuditTable, relation: Relation | None, known: Known | None) ->
 def _pairs(
     table: AuditTable, folder: str, claim: Claim | OwnClaim, known: Known | None
 ) -> tuple[AdjacentPair | ImportedPair, ...]:
+    if table.data is not None:
+        return made_of(table, folder, claim.relation)
     if table.pattern is not None:
         if table.pair is not None or table.pairs is not None:
             raise InvalidSpec("give pair, pairs or pattern, one of the three")

@@ -119,6 +119,9 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     relation: RelationKey = None
     pair: Annotated[PairEntry | None, Meta(description="{ first, second }, or module:function that makes them")] = None
     pairs: Annotated[list[PairEntry] | None, Meta(description="several of them; search chooses one")] = None
+    data: Annotated[
+        Any, Meta(description="one example dataset, or module:function: pairs are made of it; pairs may name patterns")
+    ] = None
     pattern: Annotated[str | None, Meta(description="instead of pair or pairs: the name of a stock pattern")] = None
     pattern_parameters: Annotated[dict[str, Any], Meta(description="keywords of the pattern")] = {}
     expect: Annotated[

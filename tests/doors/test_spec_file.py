@@ -88,6 +88,40 @@ def test_a_catalogue_entry_brings_claim_and_pair(write: Write) -> None:
     assert [pair.name for pair in asked.pairs] == ["laplace.half_noise, default"]
 
 
+def test_pairs_are_made_of_a_dataset_that_a_spec_writes_down_or_names(dpaudit: Run, write: Write, folder: Path) -> None:
+    (folder / "people.py").write_text(
+        "from dataclasses import dataclass\n@dataclass\nclass Person:\n    age: float\n"
+        "def visits():\n    return [Person(34.0), Person(71.0)]\n"
+        "def total(rows, rng):\n    return sum(each.age for each in rows) + rng.laplace()\n"
+        "def head(rows, rng):\n    return len(rows) + rng.laplace()\n"
+    )
+    made = {"pair": None, "claim": "{ epsilon = 1 }", "relation": '"add_or_remove_one"', "runs": "4_000"}
+    path = write(
+        spec(name='"named"', mechanism='"people:total"', data='"people:visits"', expect='"refuted"', **made)
+        + spec(name='"written"', mechanism='"people:head"', data="[1, 2, 5]", pairs='["drop_one", "empty"]', **made)
+    )
+    ended = dpaudit("run", path, "--report", "reports")
+    assert ended.code == 0, ended.out + ended.err
+    named, written = (
+        json.loads(next((folder / "reports").glob(f"{name}-*.json")).read_text()) for name in ("named", "written")
+    )
+    kinds = {each.partition(": ")[0] for each in named["provenance"]["reasons"].values()}
+    assert kinds >= {"a record less", "NaN", "far out of bounds", "the empty dataset"}
+    assert named["spec"]["pairs"][0]["first"]["shown"] == "[Person(age=34.0), Person(age=71.0)]"
+    assert set(named["adjacency"]) == {"records"}
+    assert {pair["name"].partition(":")[0] for pair in written["spec"]["pairs"]} == {"drop one", "empty"}
+    page = next((folder / "reports").glob("written-*.html")).read_text()
+    assert "Kinds of pairs that were tried: a record less, the empty dataset; not tried: a duplicate more," in page
+    for keys, words in (
+        ({"relation": None}, 'pairs are made of data under a relation: give relation = "add_or_remove_one" or another'),
+        ({"pair": "{ first = 1, second = 2 }"}, "of data pairs are made: leave out pair"),
+        ({"pairs": '["drop_on"]'}, "pattern must be one of "),
+        ({"data": "3"}, "data = 3 is one value, and add_or_remove_one is about records"),
+    ):
+        with pytest.raises(InvalidSpec, match=words):
+            read_spec(write(spec(**{**made, "data": "[1, 2]", **keys})))
+
+
 def test_the_command_line_goes_before_the_spec_and_that_before_the_project(write: Write, folder: Path) -> None:
     (folder / "pyproject.toml").write_text(
         '[tool.dpaudit]\nruns = 3_000\nconfidence = 0.9\nseed = 3\njobs = 1\nreport = "r"'

@@ -22,7 +22,9 @@ from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
 from dpaudit.cli.screen import show
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import review
+from dpaudit.ledger.history import trend
 from dpaudit.ledger.locks import LedgerLost
+from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.runs import Begun
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
@@ -96,12 +98,21 @@ class Suite:
         self.unwritten = False  # files of single results that could not be written are written now
         if self.folder is not None:
             with self._writing():
-                report.write_suite(finished, self.folder, self.formats)
+                report.write_suite(finished, self.folder, self.formats, self._trends())
             if self.unwritten:
                 say(f"error: {self.entries[-1].error}")
         if self.recording is not None and not self.unwritten:
             self.recording.run.finish()
         return replace(finished, entries=tuple(self.entries))  # with what went wrong while the report was written
+
+    def _trends(self) -> list[tuple[dict[str, Any], ...]]:
+        """What the ledger knows of each audit from before, and of now."""
+        if self.recording is None:
+            return []
+        with contextlib.suppress(LedgerError):
+            ledger = self.recording.ledger
+            return [() if each.result is None else trend(ledger, each.result) for each in self.entries]
+        return []
 
     def tell(self, suite: SuiteResult, *, quiet: bool) -> None:
         """The result on standard output: the whole account of what is not as expected, a line for the rest."""

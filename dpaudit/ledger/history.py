@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord
+from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord, subject_text
+from dpaudit.results.fingerprint import subject
+from dpaudit.results.result import AuditResult
 from dpaudit.results.strict_json import stored, text_of
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact
@@ -68,6 +70,13 @@ def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
         points.append(HistoryPoint(record, changed, otherwise))
         before[record.name] = record
     return tuple(points)
+
+
+def trend(ledger: Ledger, result: AuditResult, most: int = 30) -> tuple[dict[str, Any], ...]:
+    """The last points of the same audit with the same mechanism and claim, the oldest first; for a figure."""
+    same = subject_text(subject(result.spec))
+    records = [each for each in ledger.find(result.name) if (each.name, each.subject) == (result.name, same)]
+    return tuple(HistoryPoint(record, None, None).to_dict() for record in records[-most:])
 
 
 def names(points: Sequence[HistoryPoint]) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ class Observation:
             odd=[(by_name[each.entry.name], look(each)) for each in self.seen if each.odd],
             left_out=self._left,
             table=Table("All rows", HEAD, tuple(cells(each) for each in rows), frozenset({2, 5})),
-            marks=[(each["tone"], f"#{each['anchor']}") for each in rows],
+            marks=[(each["tone"], f"#{each['anchor']}", False) for each in rows],
             pairs={word: [by_name[each.entry.name] for each in found] for word, found in self.pairs.items()},
             libraries=libraries,
             together=together,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import write_text
@@ -39,10 +39,12 @@ class Report(Protocol):
     def render_result(self, result: AuditResult) -> str:
         """The text for one result; of a `single` format alone."""
 
-    def files(self, suite: SuiteResult, names: Names, records: Names) -> Iterable[tuple[str, Callable[[], str]]]:
+    def files(
+        self, suite: SuiteResult, names: Names, records: Names, trends: Any
+    ) -> Iterable[tuple[str, Callable[[], str]]]:
         """The name of each file, and what makes its text; of a `folder` format alone.
 
-        `names` are those that the records have, or would have.
+        `names` are those that the records have, or would have; `trends` the points of each audit's history.
         """
 
 
@@ -60,10 +62,12 @@ class Format:
         """The module, imported now."""
         return cast(Report, importlib.import_module(f"dpaudit.report.{self.module}"))
 
-    def files(self, suite: SuiteResult, names: Names, records: Names) -> Iterable[tuple[str, Callable[[], str]]]:
+    def files(
+        self, suite: SuiteResult, names: Names, records: Names, trends: Any = ()
+    ) -> Iterable[tuple[str, Callable[[], str]]]:
         """The name of each file of a suite, and what makes its text."""
         if self.folder:
-            return self.load().files(suite, names, records)
+            return self.load().files(suite, names, records, trends)
         return [(self.file, partial(self.load().render_suite, suite, records))]
 
 
@@ -125,12 +129,15 @@ def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Pa
     return write_text(path, render(report, format_of(path)))
 
 
-def write_suite(suite: SuiteResult, folder: str | os.PathLike[str], formats: Iterable[str] = USUAL) -> list[Path]:
+def write_suite(
+    suite: SuiteResult, folder: str | os.PathLike[str], formats: Iterable[str] = USUAL, trends: Any = ()
+) -> list[Path]:
     """Writes a suite into a folder, in each of the formats; returns the paths, in the order of the formats.
 
     The records come first, whatever the order of the formats: `json` is a file for each result, and `suite.json`.
     Where a file fails, the others are written all the same, and its error is raised at the end. Raises `InvalidSpec`
-    for a name that no format has, before anything is written.
+    for a name that no format has, before anything is written. `trends` are the points of each audit's history, for
+    pages, as `figures.history_drawing` takes them.
     """
     chosen = formats_of(formats)
     names = record_names(suite)
@@ -138,7 +145,7 @@ def write_suite(suite: SuiteResult, folder: str | os.PathLike[str], formats: Ite
     written: dict[str, list[Path]] = {made.name: [] for made in chosen}
     failed: list[Exception] = []
     for made in sorted(chosen, key=lambda made: made.name != "json"):
-        for name, text in made.files(suite, names, records):
+        for name, text in made.files(suite, names, records, trends):
             try:
                 written[made.name].append(write_text(Path(folder, name), text()))
             except Exception as error:  # whatever it is, it must not cost the files that follow

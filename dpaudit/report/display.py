@@ -106,9 +106,7 @@ def _suite(suite: SuiteResult) -> Display:
         from dpaudit.report.figures import suite_drawing
         from dpaudit.report.html.pages import stands_out
 
-        odd = tuple(
-            suite_line(each) for each in suite.entries if not each.as_expected or each.error or stands_out(each)
-        )
+        odd = tuple(suite_line(each) for each in suite.entries if stands_out(each))
         first = [Section("look at first", odd), Section("accepted", reviewed_lines(suite.reviewed))]
         more = Section("asked", suite_question(suite)), Section("not shown", limits(*suite.results))
         drawn = [suite_drawing(suite)] if suite.results else []

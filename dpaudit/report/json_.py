@@ -38,7 +38,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
 
 
 def files(
-    suite: SuiteResult, names: Sequence[str | None], records: Sequence[str | None]
+    suite: SuiteResult, names: Sequence[str | None], records: Sequence[str | None], trends: object = ()
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """A record for each result, and the suite."""
     for entry, name in zip(suite.entries, names, strict=True):

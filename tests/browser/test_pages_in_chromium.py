@@ -70,6 +70,31 @@ def suite() -> SuiteResult:
     return SuiteResult((*example.suite().entries, *many, *hostile.suite(worst).entries), 0.99)
 
 
+def test_the_table_is_sorted_and_filtered_by_keys_alone(tab: Tab, folder: Path) -> None:
+    tab.open(folder / "index.html")
+    shown = "[...document.querySelectorAll('.audits tbody tr')].filter(each => each.offsetHeight).map(each => each"
+    every = tab.run(f"{shown}.cells[0].textContent.trim())")
+    assert tab.run("document.querySelector('.filter').offsetHeight") > 0
+    press = "document.querySelectorAll('.audits th button')[{}].focus(), document.activeElement.click()"
+    certified = f"{shown}.cells[4].textContent.trim())"
+    tab.run(press.format(4))
+    rising = [float(each.split()[-1]) for each in tab.run(certified) if each]
+    assert rising == sorted(rising)
+    assert tab.run(certified)[-1] == ""
+    tab.run(press.format(4))
+    assert [float(each.split()[-1]) for each in tab.run(certified) if each] == rising[::-1]
+    assert tab.run("document.querySelectorAll('[aria-sort=descending]').length") == 1
+    choose = "(each => (each.value = '{1}', each.dispatchEvent(new Event('{2}'))))(document.getElementById('{0}'))"
+    tab.run(choose.format("words", "count 3", "input"))
+    assert tab.run(f"{shown}.cells[0].textContent.trim())") == ["count 3"]
+    tab.run(choose.format("words", "", "input"))
+    tab.run(choose.format("kind", "REFUTED", "change"))
+    assert set(tab.run(f"{shown}.cells[1].textContent.trim())")) == {"REFUTED"}
+    assert "of" in tab.run("document.getElementById('shown').textContent")
+    tab.run(choose.format("kind", "", "change"))
+    assert sorted(tab.run(f"{shown}.cells[0].textContent.trim())")) == sorted(every)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made, path = suite(), tmp_path_factory.mktemp("pages")

@@ -72,6 +72,8 @@ def test_the_record_of_a_suite_is_that_of_its_audits_and_reaches_the_result(
     (stored,) = (json.loads(file.read_text()) for file in (folder / "reports").glob("own-*.json"))
     assert stored["provenance"]["record"] == second.record
     assert stored["provenance"]["excerpt"][0].startswith("def ")
+    dpaudit("run", path, "--report", "again", "--seed", "1", "--format", "html")
+    assert (folder / "again" / "index.html").read_text().count('<svg role="img" aria-label="2 audits: ') == 2
 
 
 def test_the_keys_of_a_claim_choose_its_form(write: Write) -> None:

@@ -14,12 +14,12 @@ from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import BELOW, SMALL, Key, Panel, Scale, number
 from dpaudit.results.beside import Histogram
 from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.first import WHOLE, names
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.quoting import clean
 
 TITLE = "Both output distributions, from search runs"
 BETS_TITLE = "Both output distributions, from the first runs of the blocks"
-COLUMNS = ("output", "runs on the first dataset", "runs on the second dataset", "in the witness event")
 HIGH = 180.0
 TOKEN = 17.0  # of a row of tokens
 BARS, MOST = 170.0, 240.0  # where those of tokens begin, and how long they are at the most
@@ -39,7 +39,8 @@ def distributions(result: AuditResult) -> Drawing | None:
     spans = event.intervals if isinstance(event, Event) else ()
     tokens = event.tokens if isinstance(event, Event) else ()
     labels = {label for token in tokens for label in (token.label, f"token {token.code:x}")}
-    keys: list[Key] = [("line", "first", "first dataset"), ("dash", "second", "second dataset")]
+    first, second = names(result)
+    keys: list[Key] = [("line", "first", first), ("dash", "second", second)]
     cuts = _cuts(event) if isinstance(event, Partition) else []
     if cuts:
         keys.append(("line", "certified", "bins of the witness"))
@@ -51,8 +52,9 @@ def distributions(result: AuditResult) -> Drawing | None:
     panel = compared(held, keys, spans, cuts, below=below)
     if held.labels:
         _tokens(panel, held, labels)
+    columns = "output", f"runs, {first}", f"runs, {second}", "in the witness event"
     title = BETS_TITLE if result.blocks else TITLE
-    return Drawing.of(panel, "distributions", title, _described(result, held), COLUMNS, _table(held, spans, labels))
+    return Drawing.of(panel, "distributions", title, _described(result, held), columns, _table(held, spans, labels))
 
 
 def compared(
@@ -74,7 +76,9 @@ def compared(
 
 
 def _described(result: AuditResult, held: Histogram) -> str:
-    sides = f"{counted(held.runs_first, 'run')} on the first dataset and {held.runs_second:,} on the second"
+    told = ("", "") if (said := names(result)) == WHOLE else tuple(f" ({each})" for each in said)
+    sides = f"{counted(held.runs_first, 'run')} on the first dataset{told[0]} and {held.runs_second:,} on the second"
+    sides += told[1]
     if result.blocks:  # the runs that bets learn from are bet on too, each before it is learned from
         where, rests = "the first runs of the blocks", "on the bets, each frozen before its block, and on fresh runs"
     else:

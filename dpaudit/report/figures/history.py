@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, Scale
 from dpaudit.report.figures.series import is_refuted
@@ -15,6 +17,7 @@ from dpaudit.results.wording.quoting import clean
 
 COLUMNS = ("date", "commit", "runs", "claimed", "certified", "verdict")
 MOST_TICKS = 5
+SPARK, EDGE, MOST_TOLD = (96, 26), 5.0, 12  # a line in a cell: its size, what is left around it, bounds it says
 COMMIT = 12  # characters of one
 
 
@@ -54,6 +57,30 @@ def history_drawing(points: Sequence[Mapping[str, Any]], *, name: str = "", para
     )
     rows = [_cells(*each) for each in zip(points, claims, lower, strict=True)]
     return Drawing.of(panel, "history", title, text, COLUMNS, rows)
+
+
+def sparkline(points: Sequence[Mapping[str, Any]]) -> str:
+    """The certified bounds as a line in a cell, an `<svg>` that also says them; empty for one alone."""
+    lower, claims = ([_number(point.get(key)) or 0.0 for point in points] for key in ("lower", "claimed"))
+    if len(points) < 2 or not all(map(math.isfinite, (*lower, *claims))):
+        return ""
+    top = max(*lower, *claims) or 1.0
+    across = np.linspace(EDGE, SPARK[0] - EDGE, len(points))
+
+    def way(values: Sequence[float]) -> str:
+        up = SPARK[1] - EDGE - (SPARK[1] - 2.0 * EDGE) * np.array(values) / top
+        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(across, up, strict=True))
+
+    end, refuted = way(lower).rpartition("L")[2], is_refuted(points[-1])
+    mark = f"M{end}m-4 0l4 -4l4 4l-4 4Z" if refuted else f"M{end}m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z"
+    bounds = ", ".join(map(bound, lower[-MOST_TOLD:]))
+    told = f"{len(points)} audits: {bounds}, the last of them {'REFUTED' if refuted else 'not refuted'}"
+    return (
+        f'<svg role="img" aria-label="{told}" width="{SPARK[0]}" height="{SPARK[1]}" fill="none">'
+        f'<title>{told}</title><path d="{way(claims)}" style="stroke:var(--dp-claim);stroke-dasharray:4 3"/>'
+        f'<path d="{way(lower)}" style="stroke:var(--dp-muted);stroke-width:1.5"/>'
+        f'<path d="{mark}" style="fill:var(--dp-{"refuted" if refuted else "first"})"/></svg>'
+    )
 
 
 def _number(value: Any) -> float | None:

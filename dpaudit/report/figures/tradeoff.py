@@ -17,6 +17,7 @@ from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, Scale
 from dpaudit.results.beside import Histogram
 from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.first import WHOLE, names
 from dpaudit.results.wording.numerals import confidence_text, decimals, down, up
 from dpaudit.results.wording.statements import at_delta, claimed, confidence
 
@@ -62,7 +63,9 @@ def tradeoff(result: AuditResult) -> Drawing | None:
     allowed_region(panel, result.claim)
     diagonal = panel.x.grid(24)  # where an event says nothing
     panel.line(panel.at(diagonal, diagonal), colour="rule", width=0.9)
-    panel.frame("q: probability on the other dataset", "p: probability on the likelier dataset")
+    sides = names(result) if result.witness.p_side == "first" else names(result)[::-1]
+    likelier, other = ("likelier dataset", "other dataset") if sides[0] in WHOLE else sides
+    panel.frame(f"q: probability on the {other}", f"p: probability on the {likelier}")
     if curve:
         panel.line(panel.at(*zip(*curve, strict=True)), colour="muted", dash="dots", width=1.4)
     if line and epsilon is not None:  # p = e^epsilon q + delta

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from dpaudit.report.html.templating import render
 from dpaudit.results.result import AuditResult
@@ -19,19 +20,26 @@ from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite
 from dpaudit.results.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
 
 OVERVIEW = "index.html"
+Trends = Sequence[Sequence[Mapping[str, Any]]]  # points of a history, the oldest first, of each audit
 REPEAT = "repeat"
 
 
 def render_result(
-    result: AuditResult, *, entry: SuiteEntry | None = None, overview: str | None = None, record: str | None = None
+    result: AuditResult,
+    *,
+    entry: SuiteEntry | None = None,
+    overview: str | None = None,
+    record: str | None = None,
+    trend: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """A result as one page that needs no other file.
 
     `entry` adds what the author of a spec expected; `overview` and `record` are relative links to the page of the
-    suite and to the JSON file of the result.
+    suite and to the JSON file of the result; `trend` are points of `history_drawing`.
     """
-    from dpaudit.report.figures import drawings
+    from dpaudit.report.figures import drawings, history_drawing
 
+    past = [history_drawing(trend, parameter=result.claim.parameter)] if len(trend) > 1 else []
     first = {part.title: part for part in page_one(result, entry)}
     told = account(result)
     reviewed = {part.title: part for part in review(result)}
@@ -48,7 +56,7 @@ def render_result(
         seen=first.pop(SEEN),
         first=tuple(first.values()),
         excerpt=excerpt(result),
-        drawings=drawings(result),
+        drawings=(*drawings(result), *past),
         account=[part for part in told if part.title != REPEAT],
         repeating=[part for part in told if part.title == REPEAT],
         tables=tables(result),
@@ -63,23 +71,26 @@ def render_result(
     )
 
 
-def render_suite(suite: SuiteResult, pages: Sequence[str | None] = (), records: Sequence[str | None] = ()) -> str:
-    """The overview of a suite; `pages` and `records` are relative links, one an audit, None where it has none."""
+def render_suite(
+    suite: SuiteResult, pages: Sequence[str | None] = (), records: Sequence[str | None] = (), trends: Trends = ()
+) -> str:
+    """The overview of a suite; `pages` and `records` are relative links, one an audit, None where it has none.
+
+    `trends` are the points of each audit's history, as `history_drawing` takes them.
+    """
     from dpaudit.report.figures import suite_drawing
+    from dpaudit.report.figures.history import sparkline
 
     table = audits_table(suite)
     linked = list(itertools.zip_longest(suite.entries, table.rows, pages, records))
-    odd = [
-        (*around(suite_line(entry), clean(entry.name)), page)
-        for entry, _, page, _ in linked
-        if not entry.as_expected or entry.error or stands_out(entry)
-    ]
+    odd = [(*around(suite_line(entry), clean(entry.name)), page) for entry, _, page, _ in linked if stands_out(entry)]
     return render(
         "suite.html",
         title=suite_headline(suite),
         question=suite_question(suite),
         table=table,
-        marks=[(tone(entry.result, entry), page) for entry, _, page, _ in linked],
+        marks=[(tone(entry.result, entry), page, stands_out(entry)) for entry, _, page, _ in linked],
+        trends=[sparkline(points) for points in trends] if any(len(points) > 1 for points in trends) else [],
         odd=odd,
         drawing=suite_drawing(suite, pages) if suite.results else None,
         not_shown=(*not_private(*suite.results), *limits(*suite.results)),
@@ -89,14 +100,15 @@ def render_suite(suite: SuiteResult, pages: Sequence[str | None] = (), records: 
 
 
 def files(
-    suite: SuiteResult, names: Sequence[str | None], records: Sequence[str | None]
+    suite: SuiteResult, names: Sequence[str | None], records: Sequence[str | None], trends: Trends = ()
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """The overview, and a page for each result that leads back to it; links lead to `records` where there are any."""
     pages = page_names(names)
-    yield OVERVIEW, partial(render_suite, suite, pages, records)
-    for entry, page, record in itertools.zip_longest(suite.entries, pages, records):
+    yield OVERVIEW, partial(render_suite, suite, pages, records, trends)
+    for entry, page, record, trend in itertools.zip_longest(suite.entries, pages, records, trends):
         if entry.result is not None and page is not None:
-            yield page, partial(render_result, entry.result, entry=entry, overview=OVERVIEW, record=record)
+            linked = partial(render_result, entry.result, entry=entry, overview=OVERVIEW, record=record)
+            yield page, partial(linked, trend=trend or ())
 
 
 def page_names(records: Sequence[str | None]) -> tuple[str | None, ...]:
@@ -127,5 +139,8 @@ def around(line: str, name: str) -> tuple[str, str, str]:
 
 
 def stands_out(entry: SuiteEntry) -> bool:
-    """Whether something beside the verdict wants to be read: bits that give data away, power that was not reached."""
-    return entry.result is not None and (entry.result.representation_refuted or entry.result.power_reached is False)
+    """Whether it wants to be read first: another verdict than expected, an error, bits that leak, too little power."""
+    made = entry.result
+    if made is None or not entry.as_expected or entry.error:
+        return True
+    return made.representation_refuted or made.power_reached is False

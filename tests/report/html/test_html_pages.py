@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import itertools
 import re
 from collections import Counter
@@ -17,7 +19,8 @@ import pytest
 
 from dpaudit import report
 from dpaudit.report import html
-from dpaudit.report.html.templating import POLICY
+from dpaudit.report.figures.history import sparkline
+from dpaudit.report.html.templating import POLICY, SCRIPT
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
@@ -97,7 +100,9 @@ def test_the_strict_parser_would_notice() -> None:
 def test_pages_ask_for_nothing_and_run_nothing(page: str) -> None:
     tree = parse(page)
     tags = {str(each.tag).removeprefix(SVG) for each in tree.iter()}
-    assert not tags & {"script", "link", "iframe", "object", "embed", "img", "image", "base", "foreignObject"}
+    scripts = ["".join(each.itertext()) for each in tree.iter("script")]
+    assert scripts == ([SCRIPT] if text_of(next(tree.iter("h1"))) == "Audit report" else [])
+    assert not tags & {"link", "iframe", "object", "embed", "img", "image", "base", "foreignObject"}
     for each in tree.iter():
         for key, value in each.attrib.items():
             assert not key.startswith("on"), f"{each.tag} {key}"
@@ -105,9 +110,11 @@ def test_pages_ask_for_nothing_and_run_nothing(page: str) -> None:
             assert "url(" not in value.replace("url(#", ""), value
     assert not re.findall(r"@import|url\(|expression\(", next(tree.iter("style")).text or "")
     policy = [each.get("content") for each in tree.iter("meta") if each.get("http-equiv") == "Content-Security-Policy"]
-    assert policy == [POLICY]
+    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    assert policy == [f"{POLICY}; script-src 'sha256-{digest}'" if scripts else POLICY]
     assert "default-src 'none'" in POLICY
     assert "script-src" not in POLICY
+    assert not re.findall("fetch|XMLHttp|innerHTML|eval|import|document.write|Function", SCRIPT)
 
 
 def test_links_are_relative_or_lead_to_a_place_on_the_page(page: str) -> None:
@@ -126,7 +133,7 @@ def test_landmarks_headings_and_the_way_to_the_content(page: str) -> None:
     tree = parse(page)
     body = next(tree.iter("body"))
     assert tree.get("lang") == "en"
-    assert [str(each.tag) for each in body] == ["a", "header", "main", "footer"]
+    assert [str(each.tag) for each in body if each.tag != "script"] == ["a", "header", "main", "footer"]
     assert (body[0].get("class"), body[0].get("href")) == ("skip", "#main")
     assert body[2].get("id") == "main"
     assert all(each.get("aria-label") for each in tree.iter("nav"))
@@ -231,6 +238,26 @@ def test_no_name_changes_the_page(name: str, plain: tuple[Counter[Any], Counter[
         assert shape(page) == usual
         assert all(character.isprintable() or character == "\n" for character in page)
         assert len(page.encode()) <= most
+
+
+def test_the_trend_of_each_bound_is_a_line_that_says_its_numbers() -> None:
+    points = [
+        {"lower": 0.9, "claimed": 1.0, "verdict": "NOT_REFUTED", "runs": 10, "started": "2025-01-01"},
+        {"lower": 1.96, "claimed": 1.0, "verdict": "REFUTED", "runs": 10, "started": "2025-01-02"},
+    ]
+    tree = parse(html.render_suite(suite(), trends=[points, points[:1], (), (), ()]))
+    drawn = [list(each) for each in tree.iter("td") if each.get("class") == "trend"]
+    assert list(map(len, drawn)) == [1, 0, 0, 0, 0]
+    assert drawn[0][0].get("aria-label") == "2 audits: 0.900, 1.96, the last of them REFUTED"
+    assert "trend" not in html.render_suite(suite(), trends=[points[:1], (), (), (), ()]).partition("<body>")[2]
+    assert "The certified bound over time" in html.render_result(example.result(), trend=points)
+    assert sparkline([{**points[0], "lower": "inf"}, points[1]]) == ""
+
+
+def test_the_key_of_a_figure_names_what_differs(refuted: str) -> None:
+    words = [text_of(each) for each in parse(refuted).iter(f"{SVG}text")]
+    assert {"9 records", "8 records"} <= set(words)
+    assert "first dataset" not in words
 
 
 def test_sizes(refuted: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import json
 import re
 import sys
@@ -13,6 +15,7 @@ from types import ModuleType
 
 import pytest
 
+import dpaudit
 from dpaudit.sampling import Engine
 from dpaudit.spec_file.questions import Question, read_spec
 from dpaudit.sweeps.spec import read_sweep_file
@@ -21,7 +24,7 @@ from tests.docs.pages import ROOT
 AUDIT = 'name = "a"\nmechanism = "m:f"\nclaim = { epsilon = 1.0 }\npair = { first = 1, second = 2 }\n'
 SWEEP = 'mechanisms = "dpaudit.catalogue.additive:laplace"\n'
 LEFT_OUT = {"relation", "pairs", "pattern", "max_time_s", "run_timeout_s", "search_share", "certifier", "detect"}
-LEFT_OUT |= {"upper", "record"}
+LEFT_OUT |= {"upper", "record", "data"}
 
 
 @pytest.fixture
@@ -71,3 +74,15 @@ def test_so_do_those_of_a_sweep(schemas: ModuleType, tmp_path: Path, monkeypatch
     for key, value in defaults(schemas, "SweepTable").items():
         if value not in ("*left out*", "none", "*required*"):
             assert grid(f"{SWEEP}{key} = {value}\n") == grid(SWEEP), key
+
+
+def test_the_table_of_keywords_has_each_of_audit_with_its_default() -> None:
+    page = (ROOT / "docs" / "how" / "keywords.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `(\w+)` \| `([^`|]+)` \| \S.* \|$", page, re.MULTILINE))
+    wanted = inspect.signature(dpaudit.audit).parameters
+    first, *keywords = wanted.values()
+    assert first.name == "mechanism"
+    assert {name: ast.literal_eval(said) for name, said in told.items()} == {
+        each.name: each.default for each in keywords
+    }
+    assert page.count("\n| `") == len(keywords)  # none is there twice

@@ -94,12 +94,15 @@ def summary_lines(kept_records: Records, plan: Spending, folder: Path | None, pr
     if in_part:
         lines.append(f"{counted(in_part, 'audit')} did not look at outputs whole; --dpaudit-report DIR says how far")
     lost = {each.key for each in (*kept_records.swallowed, *kept_records.retried)}
-    failed = [f"{_word(each)}: {each.name}" for each in records if each.unmet and each.key not in lost]
+    unmet = [each for each in records if each.unmet and each.key not in lost]
+    failed = [
+        f"{'  '.join(filter(None, (_word(each), each.bound)))}: {each.name}" for each in unmet
+    ]  # the name is long
     accepted = [f"accepted finding: {record.name} ({record.accepted})" for record in records if record.accepted]
     told = [f"{record.name}: {record.problem}" for record in records if record.problem]
     again = kept_records.retried
-    told += [f"{each.name}: {_found(each)}, and its test was run again: what was found stands" for each in again]
-    silent = [f"{each.name}: {_found(each)}, but its test did not fail" for each in kept_records.swallowed]
+    told += [f"{each.name}: {_word(each)}, and its test was run again: what was found stands" for each in again]
+    silent = [f"{each.name}: {_word(each)}, but its test did not fail" for each in kept_records.swallowed]
     for named in (failed, accepted, silent, [*problems, *told]):
         lines += named[:MOST_NAMED]
         if len(named) > MOST_NAMED:
@@ -110,18 +113,9 @@ def summary_lines(kept_records: Records, plan: Spending, folder: Path | None, pr
 
 
 def _word(record: AuditOfTest) -> str:
-    """What made a test fail, the bound before any name that may be long."""
+    """What fails the test of an audit that is not as it should be."""
     if record.verdict is None:
         return "NO VERDICT"
     if record.as_expected:
-        return f"TOO LITTLE POWER  {record.bound}"
-    return f"{'REFUTED' if record.verdict == 'REFUTED' else 'NOT FOUND'}  {record.bound}"
-
-
-def _found(record: AuditOfTest) -> str:
-    """What an audit came to, for a line of the summary."""
-    if record.verdict is None:
-        return "no verdict"
-    if record.as_expected:
-        return "less power than it demands"
-    return "refuted" if record.verdict == "REFUTED" else "the violation it expects was not found"
+        return "TOO LITTLE POWER"
+    return "REFUTED" if record.verdict == "REFUTED" else "NOT FOUND"

@@ -16,7 +16,7 @@ class Displayed:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {' '.join(_report().parts(self).line.split())}>"
+        return f"<{type(self).__name__} {_report().parts(self).line}>"
 
     def _repr_html_(self) -> str:
         """The result for a notebook: no script, nothing from a network, no style for what stands beside it."""

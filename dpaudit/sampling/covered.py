@@ -65,7 +65,7 @@ def traced(payload: bytes) -> dict[str, str]:
         many = opened.size or max(RUNS, opened.smallest_batch)
         for _ in range(RUNS if opened.per_run else 1):
             for data in datasets:
-                with suppress(Exception):  # an output like any other
+                with suppress(Exception, SystemExit):  # an output like any other
                     opened.call(data, rng) if opened.per_run else opened.call(data, many, rng)
             if time.monotonic() > begun + ENOUGH_S:
                 break

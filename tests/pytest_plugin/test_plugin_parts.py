@@ -238,12 +238,12 @@ def test_what_did_not_fail_its_test_is_told() -> None:
             "REFUTED  epsilon >= 1.8 > 1: told",
             "REFUTED  epsilon >= 1.8 > 1: untold",
         ],
-        "caught: refuted, but its test did not fail",
-        "marked: refuted, but its test did not fail",
-        "weak: less power than it demands, but its test did not fail",
-        "lost: no verdict, but its test did not fail",
-        "told: refuted, and its test was run again: what was found stands",
-        "untold: refuted, and its test was run again: what was found stands",
+        "caught: REFUTED, but its test did not fail",
+        "marked: REFUTED, but its test did not fail",
+        "weak: TOO LITTLE POWER, but its test did not fail",
+        "lost: NO VERDICT, but its test did not fail",
+        "told: REFUTED, and its test was run again: what was found stands",
+        "untold: REFUTED, and its test was run again: what was found stands",
     ]
 
 

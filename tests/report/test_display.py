@@ -49,7 +49,7 @@ HELD = (example.result(), example.kept(), example.suite(), _bracket(), _scores()
 
 def test_a_result_is_one_short_line_at_a_prompt() -> None:
     lines = [repr(each) for each in HELD]
-    assert lines[0] == "<AuditResult REFUTED noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1>"
+    assert lines[0] == "<AuditResult REFUTED  noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1>"
     for held, line in zip(HELD, lines, strict=True):
         assert line.startswith(f"<{type(held).__name__} ")
         assert len(line) < 250, line

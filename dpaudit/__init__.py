@@ -26,14 +26,7 @@ if TYPE_CHECKING:
         TradeOffDP,
         ZeroConcentratedDP,
     )
-    from dpaudit.errors import (
-        ClaimRefuted,
-        DpAuditError,
-        InvalidSpec,
-        MissingRequirement,
-        NotAttested,
-        UnsoundAudit,
-    )
+    from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec, MissingRequirement, NotAttested, UnsoundAudit
     from dpaudit.existing import load, load_suite, recheck, write_report
     from dpaudit.looking import look
     from dpaudit.mechanisms import batched, built_by

@@ -1,7 +1,5 @@
 """What arrays are called: one name, one type of entry. Shapes stand where an array is taken or given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

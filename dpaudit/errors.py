@@ -4,8 +4,6 @@ The exit codes are those of the command line, worst first: 70 internal, 2 usage,
 4 underpowered, 5 nothing audited.
 """
 
-from __future__ import annotations
-
 
 class DpAuditError(Exception):
     """Base of every error that `dpaudit` raises on purpose."""

@@ -1,7 +1,5 @@
 """Results that exist already: read from files, checked again, written as reports."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks of single values: each returns the value, or raises `InvalidSpec` naming argument, value and range."""
 
-from __future__ import annotations
-
 import math
 import numbers
 

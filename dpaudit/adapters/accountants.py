@@ -1,7 +1,5 @@
 """What an accountant promises, as a claim: never stronger than it, as every number is rounded towards more loss."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What an adapter returns: a mechanism that each worker builds anew, and what is known of it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace

@@ -7,8 +7,6 @@ anew for every block. There an event is frozen, and all runs of later blocks tog
 certificate on it, at the error probability that the bets have left over. The bets themselves go on learning.
 """
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The mechanism has two outcomes whose probabilities lie on the boundary of the cl
 exactly true and the audit is as likely to refute it as it ever may be. A rate above the stated one is a defect.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A control says what search and certification together see of a leak of this one 
 it is for an event that is known beforehand. Every control is a whole audit, with the runs of the spec.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Between search and certification: what was proposed becomes the witness, which no later run changes."""
 
-from __future__ import annotations
-
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.claims import Claim, HalfPlane
 from dpaudit.claims.rounding import ratio

@@ -1,7 +1,5 @@
 """The upper bound that a mechanism offers: its exact loss on the pair that was audited, where that is known."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

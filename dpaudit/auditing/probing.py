@@ -1,8 +1,6 @@
 """The first stage: a few runs that tell how fast a mechanism is, whether it repeats itself, and how it is called;
 and how many runs fit into a time."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -66,9 +64,6 @@ def _repeats_afresh(session: Session, pilot: Pilot, pair: int) -> bool:
         np.array_equal(words(found.take(pilot.sides == side), held.runs), words(held, held.runs))
         for side, held in ((False, pilot.first), (True, pilot.second))
     )
-
-
-# --- before a spec -------------------------------------------------------------------------------------------------
 
 
 def planned_runs(

@@ -14,15 +14,7 @@ from dpaudit.claims.tradeoff import TradeOffDP
 from dpaudit.claims.zcdp import ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 
-FORMS: list[type[Claim]] = [
-    PureDP,
-    ApproximateDP,
-    GaussianDP,
-    RenyiDP,
-    ZeroConcentratedDP,
-    PrivacyProfile,
-    TradeOffDP,
-]
+FORMS: list[type[Claim]] = [PureDP, ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffDP]
 """The forms there are. One of your own joins by `FORMS.append(...)`; nothing else has to know it."""
 
 

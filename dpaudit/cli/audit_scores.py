@@ -1,7 +1,5 @@
 """`dpaudit audit-scores`: bounds on epsilon from a file of membership-inference scores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -99,11 +99,7 @@ def command(
             plan,
             supervised(mechanism, plan, many, limit),
             described,
-            {
-                "inserted": inserted,
-                "not_tested": (*not_tested, *NEVER_TESTED),
-                "repeat": (repeat,),
-            },
+            {"inserted": inserted, "not_tested": (*not_tested, *NEVER_TESTED), "repeat": (repeat,)},
             folder=None if folder is None else folder / "trainings",
             resume=resume,
             progress=None if no_progress else tell,

@@ -1,7 +1,5 @@
 """`dpaudit check`: a stored proof doubted from end to end, by judgements that the search for it does not share."""
 
-from __future__ import annotations
-
 import click
 
 from dpaudit.cli.options import one_line

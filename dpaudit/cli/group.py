@@ -1,7 +1,5 @@
 """The command `dpaudit`: loads the one command that is asked for, and turns every error into a line and a code."""
 
-from __future__ import annotations
-
 import importlib
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`dpaudit history`: the certified bound of a mechanism over time, from the ledger."""
 
-from __future__ import annotations
-
 import click
 
 from dpaudit.cli.options import check_writable, chosen_ledger, say, writing

@@ -1,7 +1,5 @@
 """The ledger of a `run`: where it is, the run that stands in it, and what of that is there already."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import os

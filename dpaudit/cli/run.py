@@ -1,19 +1,9 @@
 """`dpaudit run`: every audit of the given specs, one after the other, each as safe from the others as can be."""
 
-from __future__ import annotations
-
 import click
 
 from dpaudit.cli.group import Caller
-from dpaudit.cli.options import (
-    nothing_to_audit,
-    read_all,
-    report_folder,
-    report_formats,
-    tagged,
-    typed_again,
-    wishes,
-)
+from dpaudit.cli.options import nothing_to_audit, read_all, report_folder, report_formats, tagged, typed_again, wishes
 from dpaudit.errors import InvalidSpec
 
 

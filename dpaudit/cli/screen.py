@@ -1,7 +1,5 @@
 """What a terminal shows: lines within its width, and words of verdicts in colour; files and pipes get the bare text."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

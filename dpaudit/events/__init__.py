@@ -1,7 +1,5 @@
 """Sets of outputs, and which runs are in them: what is evaluated of a frozen event. `events.search` finds one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
@@ -14,9 +12,6 @@ from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.outputs import Token
 
 __all__ = ["Event", "Feature", "HitCounter", "Partition", "TwoEvents", "event_from_dict", "partition_from_dict"]
-
-
-# --- events as results store them, read back ------------------------------------------------------------------
 
 
 def event_from_dict(written: dict[str, Any]) -> Event:

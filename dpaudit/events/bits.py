@@ -6,8 +6,6 @@ sum, or how its last bits fall where ties round to even, tells f(x). Every numbe
 alone: a float32 and the double of the same value look alike.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Search counts them; a learned score has a weight for each.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An event: a set of outputs, given as intervals and tokens of one feature."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """A partition: several disjoint events of one feature, counted together."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from typing import Any

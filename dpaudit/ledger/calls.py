@@ -4,8 +4,6 @@ The same call asks the same question of the same code. What the function refers 
 the files of the modules that it names; what those import is not.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Who drives a run, by a lock that is gone with its process, and whether the ledger is still the file that it was."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -105,12 +105,7 @@ def no_top_ratio(p: Reals, q: Reals, threshold: float, threshold_scale: float, q
 
 
 def released_value_ratio(
-    p: Reals,
-    q: Reals,
-    values: tuple[float, float],
-    threshold: float,
-    threshold_scale: float,
-    query_scale: float,
+    p: Reals, q: Reals, values: tuple[float, float], threshold: float, threshold_scale: float, query_scale: float
 ) -> float:
     """The log ratio of a top at the last answer that gives away another statistic with the noise of its comparison.
 

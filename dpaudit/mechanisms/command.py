@@ -1,7 +1,5 @@
 """External programs: one JSON request {data, runs, seed} on standard input, `runs` lines of JSON out."""
 
-from __future__ import annotations
-
 import json
 import mmap
 import os

@@ -1,7 +1,5 @@
 """Mechanisms made of Python functions: one run at a time, many at once, built in the worker, or imported there."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import inspect

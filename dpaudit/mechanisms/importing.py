@@ -1,7 +1,5 @@
 """What a reference names: `module:attribute`, imported here; and whether it is our own code."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Iterator

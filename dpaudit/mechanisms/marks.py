@@ -4,8 +4,6 @@ A mark is a small frozen value. Of the mechanism's own outputs those that bear a
 dataset: so the marked ones have the rates of the marks to the last digit, and nothing leaks that did not before.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Mechanisms that stand for another: built in the worker, or imported there by name; and `wrap`, for anything."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Mapping

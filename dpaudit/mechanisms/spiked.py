@@ -6,8 +6,6 @@ output of the mechanism on the first dataset, whatever the side, so it tells not
 nothing changes: the event "marked" has the rates p and q, and no event leaks more than mechanism or marks do.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator

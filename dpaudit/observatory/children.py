@@ -1,7 +1,5 @@
 """Child processes that end with their parent, each in a group of its own: an interrupt reaches them once, from here."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 Nothing of the engine takes part but the mechanism itself: what an audit found is seen again without its statistics.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

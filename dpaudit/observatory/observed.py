@@ -1,7 +1,5 @@
 """What was seen of a row: its audit as a suite tells it, and a plain count beside it with a bound of its own."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The rows of the observatory: the audits of spec files that name an environment, as they are asked."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache

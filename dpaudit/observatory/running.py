@@ -1,7 +1,5 @@
 """Rows side by side, each asked by `dpaudit run` as a child process in its environment, and counted plainly after."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Datasets are opaque: they are compared and recorded by digest, and by value only when small and plain."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import marshal

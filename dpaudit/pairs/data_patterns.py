@@ -3,8 +3,6 @@
 A dataset is what `DataRecords` takes: a list, an array, a frame, columns. Both orders of a pair are looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A dataset as its records, whatever holds them: taken out, added, replaced, and put together again in its own kind."""
 
-from __future__ import annotations
-
 import copy
 import math
 import numbers
@@ -116,9 +114,6 @@ class DataRecords:
         if not made:
             raise InvalidSpec("replacing records by their equals makes no pair; give another value=...")
         return tuple(made)
-
-
-# --- each kind of dataset -------------------------------------------------------------------------------------------
 
 
 def records_of(data: Any) -> Any:

@@ -1,7 +1,5 @@
 """Stock patterns by name: what a spec file and a search over pairs may ask for without writing datasets down."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -5,8 +5,6 @@ table 1), at both ends of the vector, and the ones that mechanisms with a thresh
 looked at in search, so no pair stands here twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dpaudit import validate

@@ -4,8 +4,6 @@ Records are compared exactly, type and all, and without their order; NaN equals 
 counts as, for one missing entry makes floats of a whole column of integers.
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import Counter, deque
@@ -87,9 +85,6 @@ def _is_frame(data: Any) -> bool:
     return home_of(data) in ("pandas", "polars")
 
 
-# --- what stands for a record ---------------------------------------------------------------------------------------
-
-
 def _keys(records: Iterable[Any]) -> Keys:
     return [repr(record) if _is_plain(record) else digest(record) for record in records]
 
@@ -112,9 +107,6 @@ def _records(data: Any) -> Keys:
     if data.dtype.kind == "f":
         flat[np.isnan(flat)] = np.nan  # there are many NaNs
     return [(data.dtype.str, data.shape[1:], row.tobytes()) for row in flat]
-
-
-# --- tables ---------------------------------------------------------------------------------------------------------
 
 
 def _rows(frame: Any, indexed: bool) -> Keys:

@@ -1,7 +1,5 @@
 """Hypothesis strategies as a source of pairs: the first few that a strategy draws from a seed, always the same."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Frames, series and structured arrays of other libraries as plain values, and back; none of them is imported here."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pairs that found something in a library: each is of a kind that tests with usual data pass over."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpaudit import validate

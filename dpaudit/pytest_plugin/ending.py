@@ -1,7 +1,5 @@
 """The end of a test session: the report of all its audits, and the lines of the terminal summary."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How much a test session spends on an audit: profiles by name, and what the project and the command line change."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a test session keeps of its audits: small plain values that travel between processes, and their sum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from decimal import Decimal

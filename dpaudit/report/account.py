@@ -3,8 +3,6 @@
 A result of scores and one of training make an `Account` of plain values; this module lays it out, and knows neither.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -165,12 +163,7 @@ def promise_at(claim: Claim | None, decided: Estimate) -> Claim | None:
 
 
 def short(
-    claim: Claim | None,
-    about: str,
-    decided: Estimate | None,
-    confidence: float,
-    refuted: bool | None,
-    promised_by: str,
+    claim: Claim | None, about: str, decided: Estimate | None, confidence: float, refuted: bool | None, promised_by: str
 ) -> tuple[str, ...]:
     """The verdict in sentences: what was claimed, what is certified, and what that means for the claim."""
     lines = [f"Claimed: {about}."] if about else []

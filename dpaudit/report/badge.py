@@ -3,8 +3,6 @@
 Its words are those of the summary. Nothing is green: what is not refuted is not proved.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring

@@ -1,7 +1,5 @@
 """CSV: one row an audit, the columns of `COLUMNS`; numbers whole, and no text that a spreadsheet would compute."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

@@ -6,8 +6,6 @@ test case of its own, and fails; so does a suite of no audits. The file is green
 there. No two test cases of a file have one name in one class: readers take the second for a rerun of the first.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring

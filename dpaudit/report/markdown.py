@@ -4,8 +4,6 @@ Every text passes through `escape` or stands in a code block, so that no name ca
 or a heading.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Where an audit stands: its spec file, seen from the folder that dpaudit was called in, and from nowhere above it."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

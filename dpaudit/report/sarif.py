@@ -7,8 +7,6 @@ suppressions. A result keeps its fingerprint from run to run, whatever the seed.
 the folder that dpaudit was called in, which should be the root of the repository.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

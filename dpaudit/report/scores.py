@@ -1,7 +1,5 @@
 """The page of a result of `audit_scores`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Results that come without a suite, as one: what their files do not hold is that nobody expected anything of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

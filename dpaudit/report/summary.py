@@ -3,8 +3,6 @@
 It has at most 60 lines.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Plain text: what `print(result)` shows, and one line for each audit of a suite."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dpaudit.results.result import AuditResult

@@ -6,8 +6,6 @@ for all inputs that is proved or exact; a search that found nothing changes no v
 refutes nor proves nor pins, and one that a lower bound exceeds proves nothing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import Enum

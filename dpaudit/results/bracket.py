@@ -1,7 +1,5 @@
 """The bracket as a user holds it: the bounds from below and from above, which print themselves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpaudit.results.bounds import Bounds

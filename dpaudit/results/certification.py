@@ -1,7 +1,5 @@
 """From a frozen witness and its counts to a certificate: the one place where the two meet the claim."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

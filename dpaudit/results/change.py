@@ -1,7 +1,5 @@
 """What became of one audit between two records: the values that a comparison says its sentences about."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,8 +4,6 @@ What makes them is `dpaudit.report`, which stands on results: it is found by its
 results are read without it.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files read within a cap, and written whole or not at all; what stands at a path, in one look."""
 
-from __future__ import annotations
-
 import glob
 import os
 import stat

@@ -3,8 +3,6 @@
 Neither runs nor seed, confidence, threshold or dataset stand in it: a finding keeps its fingerprint from run to run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any

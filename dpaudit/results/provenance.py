@@ -1,7 +1,5 @@
 """Where and with what a result was made: all that may differ between two equal audits."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """What follows from a question alone: its digest, and the part of its runs that compares pairs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any

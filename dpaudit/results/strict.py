@@ -1,7 +1,5 @@
 """Strict models of our own classes, for msgspec: what may stand in a file, key by key, derived from their fields."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from enum import Enum

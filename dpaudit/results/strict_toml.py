@@ -1,7 +1,5 @@
 """Reading TOML that a stranger wrote: capped in size and depth before it costs anything, refused in one line."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import re

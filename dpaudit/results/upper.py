@@ -1,7 +1,5 @@
 """Upper bounds on the privacy loss: what is known, for which inputs, and in which arithmetic."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any

@@ -1,7 +1,5 @@
 """The two verdicts. There is no third word: "not refuted" is not "private"."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 

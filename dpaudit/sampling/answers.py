@@ -3,8 +3,6 @@
 Whoever writes these bytes, to read them runs nothing.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Each of these is a function of one output, and absent where its value tells it already; so plain outputs have none.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import enum

@@ -1,7 +1,5 @@
 """One digest for one question, in every process: values are spelled out, sets and mappings sorted, no hash used."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import hashlib

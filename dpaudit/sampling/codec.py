@@ -3,8 +3,6 @@
 No pickle: a ledger is a file that may come from elsewhere, and to read it must never run anything.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator
@@ -113,9 +111,6 @@ def arrays_at(start: int, content: bytes | memoryview, told: list[Any], aligned:
     if start != len(content):
         raise ValueError(start)
     return arrays
-
-
-# --- the kinds ------------------------------------------------------------------------------------------------------
 
 
 def _taken_apart(result: Any, arrays: list[Array]) -> tuple[str, Any]:

@@ -3,8 +3,6 @@
 Objects are grouped by type, containers by their shape, and each group becomes columns in a few passes of C code.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
@@ -36,28 +34,10 @@ from dpaudit.outputs import (
     derived,
     token,
 )
-from dpaudit.sampling.beside import (
-    IMPLIED,
-    beside_entries,
-    beside_numbers,
-    order_of,
-    read_names,
-    told_whole,
-    types_in,
-)
+from dpaudit.sampling.beside import IMPLIED, beside_entries, beside_numbers, order_of, read_names, told_whole, types_in
 from dpaudit.sampling.exact import base, module_of, own_words, real, words_of
 from dpaudit.sampling.matrix import NARROW, WIDEST, as_matrix, flat_lists, positions, reals
-from dpaudit.sampling.objects import (
-    ABSENT_ENTRY,
-    Absent,
-    Rows,
-    array_kind,
-    cells_of,
-    groups,
-    hexed,
-    item,
-    size_of,
-)
+from dpaudit.sampling.objects import ABSENT_ENTRY, Absent, Rows, array_kind, cells_of, groups, hexed, item, size_of
 from dpaudit.sampling.sheet import MOST_KEYS, Sheet
 from dpaudit.sampling.spelled import attached, state_of
 from dpaudit.sampling.steps import PRINTED, has, step, type_name

@@ -4,8 +4,6 @@ Nothing of a user's ever runs in a host. What a process sends is read as numbers
 sides that the host has drawn itself; anything else is a lost process, and no verdict.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import time

@@ -4,8 +4,6 @@ They are made in the process of the mechanism, once its audit has its result: no
 them, and where the mechanism ends that process, or does not end, there are simply no lines.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import sys

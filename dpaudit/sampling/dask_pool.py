@@ -35,11 +35,7 @@ class Dask:
     def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
         client = self._connected()
         distributed: Any = importlib.import_module("distributed")
-        lost = (
-            distributed.KilledWorker,
-            distributed.client.FutureCancelledError,
-            distributed.comm.CommClosedError,
-        )
+        lost = (distributed.KilledWorker, distributed.client.FutureCancelledError, distributed.comm.CommClosedError)
 
         futures: list[Any] = []
 

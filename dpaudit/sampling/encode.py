@@ -4,8 +4,6 @@
 output the same cells, for an event must be a function of one output, and not of what stands beside it.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Iterator
@@ -181,9 +179,6 @@ def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
     builder = Builder(len(objects), wanted)
     builder.add_matrix(together, kinds.pop())
     return builder.outputs()
-
-
-# --- arrays, the run as first axis ----------------------------------------------------------------------------------
 
 
 def _add_array(builder: Builder, part: Any, path: Path) -> None:

@@ -4,8 +4,6 @@ Content is read by the methods of the type that holds it (`float.__float__`, `li
 subclass, which may say anything. Where a class prints itself in words of its own, these are looked at too.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import enum

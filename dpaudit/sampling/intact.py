@@ -4,8 +4,6 @@ A mechanism that changes it by name (`dpaudit.sampling.encode.encode_objects = .
 One that knows this module can hide from it: what decides is that its outputs are counted in another process.
 """
 
-from __future__ import annotations
-
 import builtins
 import json
 import sys

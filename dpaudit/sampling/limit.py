@@ -3,8 +3,6 @@
 Whether a call was cut is stored with its shards, so that an audit that is taken up again is cut at the same places.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

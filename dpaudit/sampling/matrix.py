@@ -1,7 +1,5 @@
 """Many numbers of one output: the paths of their entries, those that are wanted, and one matrix for all of them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

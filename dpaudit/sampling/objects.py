@@ -1,7 +1,5 @@
 """Outputs as objects: grouped by what they have in common, and single ones as they are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

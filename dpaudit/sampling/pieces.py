@@ -4,8 +4,6 @@ A part goes on where the one before it ended, with the stream as that was left, 
 at outputs of a whole shard together, so a part of these hands them on as they were returned, where JSON can hold them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Pipes between a driver, its hosts and their processes: a nonce of the request, a length, and so many bytes."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

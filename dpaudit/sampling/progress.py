@@ -1,7 +1,5 @@
 """Who is told how far the work is; never what it found."""
 
-from __future__ import annotations
-
 import math
 
 

@@ -1,7 +1,5 @@
 """A mechanism as it travels to workers, pickled before anything ran here, with no state of this process; fresh runs."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import random

@@ -256,9 +256,6 @@ class _Process:
         _end_left()
 
 
-# --- the process ------------------------------------------------------------------------------------------------
-
-
 def _work(asked: int, told: int, beat: memoryview[float], memory: mmap.mmap) -> NoReturn:
     """What a process does: one request after the other; it ends at once, whatever threads a mechanism has left."""
     import numpy as np

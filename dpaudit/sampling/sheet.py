@@ -1,7 +1,5 @@
 """The cells of one batch while its outputs are looked at: columns by path, and one digest of all that has none."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter

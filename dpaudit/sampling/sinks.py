@@ -1,7 +1,5 @@
 """Where the outputs of a shard go: counted, reduced, or kept as they are; wherever that is done, to the same bits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Protocol
 

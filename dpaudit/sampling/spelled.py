@@ -1,7 +1,5 @@
 """An object spelled out to the last bit, for digests of what has no column: types, exact values, order, attributes."""
 
-from __future__ import annotations
-
 import copyreg
 import datetime
 import random

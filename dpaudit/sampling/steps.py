@@ -4,8 +4,6 @@ A step that starts with one @ is a name of ours (`LENGTH`, an element of a set, 
 that starts so gets another.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 import numbers

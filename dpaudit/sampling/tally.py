@@ -1,7 +1,5 @@
 """Outputs that recur are counted first and looked at once each."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

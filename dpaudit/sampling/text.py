@@ -4,8 +4,6 @@ Reading never raises and is bounded: by the characters looked at, by the fields 
 depth and keys. Texts are hostile until read.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence

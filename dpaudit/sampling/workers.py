@@ -1,7 +1,5 @@
 """The workers of an engine, and which of them a piece of work goes to; what it counts is the same on all of them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

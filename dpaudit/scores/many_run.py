@@ -27,10 +27,7 @@ WITHIN = "every score comes from a model trained independently of all others; th
 
 def rectangle(counts: AttackCounts, alpha: float) -> tuple[float, float]:
     """The upper limits of fpr and fnr, each at alpha / 2: with probability 1 - alpha both hold."""
-    return (
-        upper_limit(counts.fp, counts.others, alpha / 2.0),
-        upper_limit(counts.fn, counts.members, alpha / 2.0),
-    )
+    return (upper_limit(counts.fp, counts.others, alpha / 2.0), upper_limit(counts.fn, counts.members, alpha / 2.0))
 
 
 def clopper_pearson(counts: AttackCounts, delta: float, alpha: float) -> float:
@@ -48,10 +45,7 @@ def clopper_pearson_upper(counts: AttackCounts, delta: float, alpha: float) -> f
     >>> round(clopper_pearson_upper(AttackCounts(tp=900, fp=100, tn=900, fn=100), 0.0, 0.05), 3)
     2.414
     """
-    low = (
-        lower_limit(counts.fp, counts.others, alpha / 2.0),
-        lower_limit(counts.fn, counts.members, alpha / 2.0),
-    )
+    low = (lower_limit(counts.fp, counts.others, alpha / 2.0), lower_limit(counts.fn, counts.members, alpha / 2.0))
     return max(epsilon_of(*low, delta), epsilon_of(*rectangle(counts, alpha), delta))
 
 

@@ -1,7 +1,5 @@
 """Which files a path stands for."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path

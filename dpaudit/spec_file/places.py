@@ -1,7 +1,5 @@
 """Where a key of a spec file stands: its line, for messages alone, found once something is wrong."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 

@@ -276,9 +276,6 @@ def _first(*values: T | None, default: T) -> T:
     return next((value for value in values if value is not None), default)
 
 
-# --- the three parts of a question -------------------------------------------------------------------------------
-
-
 def _mechanism(table: AuditTable, folder: str) -> Mechanism:
     if not isinstance(table.mechanism, str):
         if table.parameters:

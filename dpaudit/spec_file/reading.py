@@ -1,7 +1,5 @@
 """Tables of a spec file as typed values: all that is wrong with one at once, each with its place, line and cure."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterator, Sequence
@@ -120,8 +118,6 @@ def faults(raw: Any, into: type[Struct], inside: Keys = ()) -> Iterator[Fault]:
         elif key in kinds:
             yield from _fault(value, kinds[key], into, (*inside, key))
 
-
-# --- from the words of msgspec to ours ---------------------------------------------------------------------------
 
 _ERROR = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")

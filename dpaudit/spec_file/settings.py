@@ -1,7 +1,5 @@
 """The table [tool.dpaudit] of ./pyproject.toml: this project's own defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_type_hints

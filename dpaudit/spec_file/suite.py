@@ -1,7 +1,5 @@
 """Several questions at one confidence: how the error probability is divided, and the command that repeats one file."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Contract: this module is the schema `dpaudit.audit/1`. A key may be added; none is renamed and none changes its meaning.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 

@@ -4,8 +4,6 @@ A combination that cannot be asked (a parameter that the mechanism does not have
 is a point with the reason. What is wrong in the grid itself (a word that nothing knows, no mechanism) is an error.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -145,14 +143,7 @@ def points(grid: Grid) -> Iterator[Point]:
             procedures = itertools.product(grid.runs, grid.certifiers, grid.stopping, grid.seeds)
             for runs, certifier, stopping, seed in procedures:
                 number += 1
-                yield replace(
-                    asked,
-                    number=number,
-                    runs=runs,
-                    certifier=certifier,
-                    stopping=stopping,
-                    seed=seed,
-                )
+                yield replace(asked, number=number, runs=runs, certifier=certifier, stopping=stopping, seed=seed)
 
 
 def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any, pair: Any) -> Point:

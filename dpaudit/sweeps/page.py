@@ -1,7 +1,5 @@
 """The report of a sweep: its table, its figures as files, and a page in Markdown and HTML that explains them."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

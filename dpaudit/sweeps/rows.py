@@ -5,8 +5,6 @@ None. Bounds, claim and truth of a row are told at one and the same delta, that 
 above about a question, proofs and exact losses, is found once for all its runs and seeds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -193,12 +191,7 @@ def _asked(point: Point) -> dict[str, Any]:
 
 
 def _claimed(claim: Claim) -> dict[str, Any]:
-    return {
-        "form": claim.form,
-        "claim": str(claim),
-        "parameter": claim.parameter,
-        "claimed": _number(claim.value),
-    }
+    return {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": _number(claim.value)}
 
 
 def _answered(result: AuditResult) -> dict[str, Any]:

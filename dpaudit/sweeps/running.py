@@ -84,12 +84,7 @@ def own_seed(spec: AuditSpec, drawn: set[int]) -> int:
 
 
 def _answer(
-    point: Point,
-    engines: _Engines,
-    store: Store | None,
-    progress: Progress,
-    above: UpperBounds | None,
-    drawn: set[int],
+    point: Point, engines: _Engines, store: Store | None, progress: Progress, above: UpperBounds | None, drawn: set[int]
 ) -> Row:
     if point.mechanism is None or point.error is not None:
         return Row(point, row_of(point, None, above=above))

@@ -1,7 +1,5 @@
 """Sentences about a sweep: what was asked, what came out, and what its table does not say."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

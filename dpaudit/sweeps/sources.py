@@ -5,8 +5,6 @@ for modules that import, or execute, what only running them shows, and for files
 been loaded into this process. Data that a mechanism reads from files is not looked at.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

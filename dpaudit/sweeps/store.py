@@ -1,7 +1,5 @@
 """Where the results of a sweep are kept: in the ledger, found again only for the very same question and code."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

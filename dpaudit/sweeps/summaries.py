@@ -1,7 +1,5 @@
 """Tables about a sweep, of text ready to be printed: one row a mechanism, and one row a point."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

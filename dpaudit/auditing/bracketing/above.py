@@ -4,8 +4,6 @@ A method that cannot say anything becomes a reason, in one line. Contract: a bou
 and a proof counts only once the independent checker has accepted it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -308,9 +306,6 @@ def check_together(found: Found) -> None:
                     f"the exact loss {low!r} of {each.scope} is above the proved {beaten[0].epsilon_upper!r} for "
                     f"{beaten[0].scope}: one of the two is wrong; please report it, there is no verdict"
                 )
-
-
-# --- stored proofs ------------------------------------------------------------------------------------------------
 
 
 def bound_of_proofs(

@@ -1,7 +1,5 @@
 """The join: a mechanism is bounded from above and audited from below, and everything found is put into one bracket."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """What a bracket is put around: what runs, what is read of it, at which parameters, and who is a neighbour of whom."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import functools

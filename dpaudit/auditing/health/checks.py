@@ -5,8 +5,6 @@ A check can only end an audit without a verdict; it never changes a number. All 
 check among its tests.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -138,9 +136,6 @@ def _alike(side: Outputs) -> str:
     """What the equal outputs of a side have in common."""
     label = side.labels.get(int(side.column(()).tokens[0]), "")
     return label if label.startswith("raised ") else "gave one and the same output"
-
-
-# --- the tests ----------------------------------------------------------------------------------------------------
 
 
 def _again(held: Pilot | None, look: Looked, names: list[str]) -> SeenBy:

@@ -4,8 +4,6 @@ Each state is a function of an output and of the pilot's outputs as a set, never
 independent, every order of the states of a side is equally likely, whatever the outputs are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any

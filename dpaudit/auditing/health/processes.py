@@ -5,8 +5,6 @@ value kept from the first call would look the same. So each run that counts gets
 a fair coin, and the number of processes is the sample size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

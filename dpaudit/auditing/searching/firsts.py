@@ -5,8 +5,6 @@ workers nobody would see it. So a small part of the search runs is made in fresh
 them gave its dataset away, that is the witness, frozen here, and further fresh processes certify it.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 All are functions of the scores seen so far and of one random stream; none knows what a pair or a mechanism is.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ bits is proposed only where it promises more than every event on the rounded val
 that those show already is a calibration finding, and belongs to the other witness.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpaudit.arrays import Integers

@@ -106,10 +106,7 @@ group_count = in_room(
     formula="the number of people, at most `size` of each household, plus one draw of Lap(size / epsilon)",
     neighbours="lists of households by their number of people, one household added or removed",
     code=_group(),
-    parameters=(
-        EPSILON,
-        Parameter("size", 3, "people", "the most that a household counts for", at_least_one),
-    ),
+    parameters=(EPSILON, Parameter("size", 3, "people", "the most that a household counts for", at_least_one)),
     promise=pure_if_added_or_removed,
     default_pair=([2, 1, 3, 3], [2, 1, 3]),
 ).with_twins(

@@ -147,10 +147,7 @@ rounded_count = in_room(
     formula="the count plus one draw of Lap(1 / epsilon), rounded to a whole number; 0 where that is below `least`",
     neighbours=NEIGHBOURS,
     code=Code(_rounded_count, _rounded_runs, _count_loss),
-    parameters=(
-        EPSILON,
-        Parameter("least", 5, "people", "smaller noisy counts are given as 0", at_least_one),
-    ),
+    parameters=(EPSILON, Parameter("least", 5, "people", "smaller noisy counts are given as 0", at_least_one)),
     default_pair=(10, 9),
 ).with_twins(
     """rounded_to_truth: A noisy count, rounded towards the truth

@@ -1,10 +1,6 @@
 """Learning: models fitted to private data."""
 
-from dpaudit.catalogue.learning.descent.full import (
-    dp_gradient_descent,
-    dp_gradient_descent_iterates,
-    gradient_descent,
-)
+from dpaudit.catalogue.learning.descent.full import dp_gradient_descent, dp_gradient_descent_iterates, gradient_descent
 from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_fixed_batches, dp_sgd_iterates
 from dpaudit.catalogue.learning.descent.training import private_training
 from dpaudit.catalogue.learning.grid_fit import exponential_fit

@@ -8,13 +8,7 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.selection.races import BASSI, between, compared, in_room, of_answers, raced, rate, scale
-from dpaudit.losses.selecting import (
-    exponential,
-    largest_one_sided,
-    last_clock,
-    permute_and_flip,
-    releasing_one_sided,
-)
+from dpaudit.losses.selecting import exponential, largest_one_sided, last_clock, permute_and_flip, releasing_one_sided
 
 Answers = list[float]
 

@@ -188,10 +188,7 @@ def _unpaid_value_loss(first: Answers, second: Answers, epsilon: float, sensitiv
 report_noisy_max_general = in_room(
     name="report_noisy_max_general",
     title="Report Noisy Max over any queries",
-    source=Source(
-        BASSI,
-        "Dwork & Roth 2014; Ding et al. 2018, Detecting violations of differential privacy",
-    ),
+    source=Source(BASSI, "Dwork & Roth 2014; Ding et al. 2018, Detecting violations of differential privacy"),
     formula="the index of the largest answer after each got its own draw of Lap(2 sensitivity / epsilon)",
     code=Code(_general, _INDEX, compared(of_answers(winning, scale(2.0)))),
 ).with_twins(

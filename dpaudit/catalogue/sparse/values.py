@@ -227,8 +227,7 @@ numerical_sparse = in_room(
     name="numerical_sparse",
     title="Numeric Sparse that says 0 for a bottom",
     source=Source(
-        None,
-        "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution (NumericalSVT)",
+        None, "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution (NumericalSVT)"
     ),
     formula="as numeric Sparse; the output is a list, with 0 for each bottom, that ends at the c-th top",
     code=Code(_numerical, _numerical_runs, partial(_numeric_loss, rule=NUMERIC, scale=3.0)),

@@ -6,8 +6,6 @@ at most `GROUPS` values in order of their ratio. What it has seen of an event is
 more cells needs several times the runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

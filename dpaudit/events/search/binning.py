@@ -4,8 +4,6 @@ Bins are a fine even grid where that fits (two nanoseconds a value), and explici
 or spread over many scales.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

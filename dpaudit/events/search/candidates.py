@@ -1,7 +1,5 @@
 """The features that outputs deserve, the simplest first, and the terms of the scores that may be learned on them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -244,9 +242,6 @@ def _recurring(feature: Residue | Decimals, look: Outputs) -> list[float]:
     column = feature.column(look)
     values, times = np.unique(column.values[column.tokens == 0], return_counts=True)
     return [float(value) for value in values[times > max(2.0, RECURS * look.runs)]]
-
-
-# --- the features on bits that outputs deserve, and their cells -----------------------------------------------
 
 
 MOST = 16  # coordinates of an output that are looked at

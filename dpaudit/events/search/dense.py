@@ -8,8 +8,6 @@ distances from the centre and of their squares. What is best on runs that it was
 learned once more on all.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

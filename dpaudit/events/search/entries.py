@@ -6,8 +6,6 @@ taken, each a z-score: parts of the runs from either end, down to a few; normal 
 and a change of spread (van der Waerden 1952; Klotz 1962); and every value that recurs. An entry counts by its best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -8,8 +8,6 @@ curve loses nothing); the best number of them is kept. An order that the search 
 take part in it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

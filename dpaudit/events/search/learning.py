@@ -5,8 +5,6 @@ that have the same cells with the weights that all their hits together give (`po
 many as there are.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -157,9 +155,7 @@ def chain_of(parts: Sequence[Coordinate], both: Outputs) -> Tables | None:
     if bins.cells > MOST_BESIDE:
         return None
     joint = Binning(single(np.arange(bins.cells**2 - 1) + 0.5))
-    return Tables(
-        ((parts[0], bins), *((Neighbours(*each, bins), joint) for each in itertools.pairwise(parts))),
-    )
+    return Tables(((parts[0], bins), *((Neighbours(*each, bins), joint) for each in itertools.pairwise(parts))))
 
 
 def _together(parts: Sequence[Coordinate], both: Outputs, groups: int) -> Binning:

@@ -5,8 +5,6 @@ of the runs and one by a half are judged on the other half, and what the larger 
 still lack (the learning curve, Cortes et al. 1994).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

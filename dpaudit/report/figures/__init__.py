@@ -1,7 +1,5 @@
 """Figures of results, suites, histories and studies: SVG that stands inside a page, and files of either kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from dpaudit.report.figures.distributions import distributions

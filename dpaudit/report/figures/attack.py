@@ -3,8 +3,6 @@
 All take plain values; what may be said of them is the caller's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

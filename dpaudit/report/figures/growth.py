@@ -1,7 +1,5 @@
 """How the finding grew with the runs: the bound of a fixed audit, the wealth of an anytime one."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

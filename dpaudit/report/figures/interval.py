@@ -1,7 +1,5 @@
 """A bracket as a picture: a row for each bound, the values of epsilon that it leaves, and what is claimed."""
 
-from __future__ import annotations
-
 import math
 
 from dpaudit.report.figures.drawing import Drawing

@@ -10,8 +10,6 @@ page decides; a PNG has the light values. Lines and text reach a contrast of at 
 is told by colour alone.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import unicodedata

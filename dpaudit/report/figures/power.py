@@ -1,7 +1,5 @@
 """What the audit could have seen: the least loss it refutes, by the probability of the event that shows it."""
 
-from __future__ import annotations
-
 import math
 
 from dpaudit.certify import Binned

@@ -1,7 +1,5 @@
 """The privacy profile: delta as a function of epsilon, claimed and certified from below."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

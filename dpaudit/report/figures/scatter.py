@@ -1,7 +1,5 @@
 """The audits of a study one by one: what each claimed, what it certified, and what is known of the truth."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Rows of a study as numbers, and in lines: one for each procedure, its audits at each place taken together."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

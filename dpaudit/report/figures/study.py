@@ -4,8 +4,6 @@ Rows are dicts with the columns of `dpaudit.sweeps`; a row without the numbers t
 out of it, and the description says how many were. All raise `InvalidSpec` where no row has what they show.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 

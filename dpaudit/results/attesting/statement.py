@@ -4,8 +4,6 @@ Source: in-toto attestation framework, version 1 (statement, resource descriptor
 Contract: what stands under a version of `PREDICATE` never changes; a further key is another version.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Collection, Iterable

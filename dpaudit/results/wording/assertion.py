@@ -1,7 +1,5 @@
 """What a failing test says: the finding in at most 25 lines, in the order in which one acts on it."""
 
-from __future__ import annotations
-
 import shlex
 
 from dpaudit.certify.certificate import error_probability

@@ -1,7 +1,5 @@
 """A bracket in words: its verdict, both halves with what they hold for, and why a method gave nothing."""
 
-from __future__ import annotations
-
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 

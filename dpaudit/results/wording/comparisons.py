@@ -1,7 +1,5 @@
 """Sentences about two records of audits held against each other."""
 
-from __future__ import annotations
-
 import math
 
 from dpaudit.results.change import Change, Comparison, Half, Kind, RunNoise

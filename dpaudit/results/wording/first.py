@@ -1,7 +1,5 @@
 """What a reader who has to act needs first, in plain words: what was found on which datasets, what to do, how sure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any
@@ -120,9 +118,6 @@ def odds(error: float) -> str:
     whole = 1 / Decimal(repr(float(error)))
     places = max(0, whole.adjusted() - 2)
     return f"1 in {int(whole.scaleb(-places).quantize(Decimal(1), rounding=ROUND_FLOOR).scaleb(places)):,}"
-
-
-# --- two datasets in words -------------------------------------------------------------------------------------
 
 
 def differ(result: Audited) -> str:

@@ -1,7 +1,5 @@
 """Numbers as a report prints them, rounded towards safety: lower bounds down, p-values and detectable epsilons up."""
 
-from __future__ import annotations
-
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 

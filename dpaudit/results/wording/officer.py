@@ -1,7 +1,5 @@
 """Page one of a report: what was found, how sure that is and what it leaves open, for a reader of no formulas."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping
@@ -22,13 +20,7 @@ from dpaudit.results.wording.first import DO, FOUND, SURE, found, odds, sentence
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, least_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.sections import Section, sections
-from dpaudit.results.wording.statements import (
-    delta_text,
-    limits,
-    record_lines,
-    trusted,
-    unseen,
-)
+from dpaudit.results.wording.statements import delta_text, limits, record_lines, trusted, unseen
 from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line, expected_text
 
 VERDICT, MEANING, UNIT = "Verdict", "What that means", "Who is protected"

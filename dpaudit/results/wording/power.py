@@ -1,7 +1,5 @@
 """What an audit could have seen: its power, its ceiling, and the controls that back them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

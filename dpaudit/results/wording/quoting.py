@@ -1,7 +1,5 @@
 """Text and data that came from a user, made harmless and short before a sentence quotes them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """How to repeat an audit: the command that was recorded, or the call in Python."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpaudit.certify import suited

@@ -3,8 +3,6 @@
 Where the result does not know an answer, a sentence says that it was not recorded.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass
@@ -219,7 +217,7 @@ def _tried(result: AuditResult) -> tuple[str, ...]:
         bets = counted(len(result.blocks), "bet")
         lines = [
             f"{bets} were made, on {pairs}: an event was chosen from the runs of earlier blocks and frozen before the "
-            "first run of its own block. There is no fixed bound beside them, for they refuted the claim.",
+            "first run of its own block. There is no fixed bound beside them, for they refuted the claim."
         ]
         return (*lines, *_controls(result), ELSEWHERE)
     where = "runs that bets were made on" if result.blocks else "runs of its own"
@@ -285,11 +283,7 @@ def _release(result: AuditResult) -> tuple[str, ...]:
         trust = "The relation is one of the central model: somebody trusted holds the dataset and runs the mechanism."
     else:
         trust = "The trust model is not recorded."
-    return (
-        "One run is one release.",
-        *_filled(result, "releases"),
-        trust,
-    )
+    return ("One run is one release.", *_filled(result, "releases"), trust)
 
 
 def _running(result: AuditResult) -> tuple[str, ...]:
@@ -313,10 +307,7 @@ def _running(result: AuditResult) -> tuple[str, ...]:
         )
     if made.get("isolation"):
         lines.append(COUNTED[made["isolation"]])
-    return (
-        *lines,
-        "Not recorded: processor, libraries of the system, container, a lock file of all packages.",
-    )
+    return (*lines, "Not recorded: processor, libraries of the system, container, a lock file of all packages.")
 
 
 def _interrupted(result: AuditResult) -> str:

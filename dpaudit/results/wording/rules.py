@@ -4,8 +4,6 @@ Contract: an id keeps its meaning for ever; a new kind of finding gets a new id.
 is an "error", so that a gate on errors closes where the build fails; the rest is a "warning" or a "note".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

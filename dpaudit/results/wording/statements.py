@@ -1,7 +1,5 @@
 """The statements of a result on one line: its verdict, its bound, what was claimed."""
 
-from __future__ import annotations
-
 from dpaudit.certify import Certificate
 from dpaudit.claims import Claim, Relation
 from dpaudit.results.audited import Audited

@@ -1,7 +1,5 @@
 """Sentences about several audits at one suite confidence, and about findings that somebody answers for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dpaudit.certify.certificate import error_probability

@@ -46,10 +46,7 @@ class Parameters:
         scales = {draw: number(1) / draw.weight for draw in draws}
         in_scales = {name for scale in scales.values() for name in scale.names}
         self._grant(
-            (
-                *(f"{n} >= 1" if n in self.integers else f"{n} > 0" for n in self.free if n in in_scales),
-                *self._beyond,
-            )
+            (*(f"{n} >= 1" if n in self.integers else f"{n} > 0" for n in self.free if n in in_scales), *self._beyond)
         )
         for draw, scale in scales.items():
             if not self._positive(scale):

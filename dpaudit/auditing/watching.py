@@ -1,6 +1,6 @@
 """How far audits are: one bar and one time for all stages of an audit, a line now and then in a log, or nothing.
 
-Always on standard error, but in a notebook, where that is red. Before an audit of more than a minute, how long.
+On standard error, or as an output of a notebook's cell. Before an audit of more than a minute, how long.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any, TextIO
 
-from dpaudit.results.wording.numerals import counted, duration
+from dpaudit.results.wording.numerals import counted, duration, percent
 from dpaudit.results.wording.quoting import clean
 from dpaudit.sampling.progress import Progress, about_s
 
 LINE_EVERY_S, PAINT_EVERY_S = 5.0, 0.25
 LONG_S = 60.0  # from which on an audit says before how long it takes
 SEEN_S = 0.05  # of work, which tell how long a run takes
-WINDOW_S, SHORTEST_S = 20.0, 2.0  # of the last runs, whose speed tells when the others are done
+WINDOW_S, SHORTEST_S = 60.0, 2.0  # of the last runs, whose speed tells when the others are done
 NOTEBOOK_S = 1.5  # before which nothing is shown there: what is shown leaves a line
 BAR = 20
 STAGES = {"probe": "first look", "screen": "choosing a pair", "search": "looking for an event", "certify": "certifying"}
@@ -100,16 +101,22 @@ class Watcher(Progress):
         now, left = self.clock(), max(0, self.planned - self.done)
         while len(self._past) > 2 and self._past[1][0] < now - WINDOW_S:
             self._past.pop(0)
-        found = about_s(left, self.run_s, self.workers) if self.run_s else None
-        if self._past and now - self._past[0][0] >= SHORTEST_S and self.made > self._past[0][1]:
-            found = left * (now - self._past[0][0]) / (self.made - self._past[0][1])
+        span = now - self._past[0][0] if self._past else 0.0
+        made = self.made - self._past[0][1] if self._past else 0
+        found = None
+        if self.run_s:  # the first runs of an audit are made one after the other
+            before = max(0.0, WINDOW_S - span)
+            found = left * (span + before) / (made + before * self.workers / self.run_s)
+        elif span >= SHORTEST_S and made:
+            found = left * span / made
         most = max(0.0, self.until - now)
         return found if most == math.inf else most if found is None else min(found, most)
 
     def words(self) -> str:
         """How much is done, and when the rest will be."""
         left = self.left_s()
-        share = f"{min(1.0, self.done / self.planned):.0%} of {counted(self.planned, 'run')}" if self.planned else ""
+        done = percent(min(self.done, self.planned), self.planned) if self.planned else ""
+        share = f"{done} of {counted(self.planned, 'run')}" if done else ""
         return ", ".join([*filter(None, [self.stage, share]), *([] if left is None else [f"{duration(left)} left"])])
 
     def place(self) -> str:
@@ -126,6 +133,9 @@ class Watcher(Progress):
     def failed(self, line: str) -> None:
         """The audit is over and has no verdict; `line` says why, and is never held back."""
         self.tell(line)
+
+    def close(self) -> None:
+        """Nothing more is shown."""
 
 
 class Silent(Watcher):
@@ -166,19 +176,21 @@ class Live(Watcher):
     def __init__(self, audits: int, out: TextIO, *, below: bool = False) -> None:
         super().__init__(audits)
         self.out, self.below, self.notebook = out, below, not out.isatty()
-        self._over, self._lock, self._shown = threading.Event(), threading.Lock(), 0
+        self._over, self._lock, self._shown, self._displayed = threading.Event(), threading.Lock(), 0, False
         self._thread = threading.Thread(target=self._paint_on, name="dpaudit-bar", daemon=True)
         self._thread.start()
 
     def tell(self, line: str) -> None:
         with self._lock:
             self._put("")
-            self.write(line)
+            if self.below:
+                self.out.write(f"\r\n{line}\r\n")
+            else:
+                self.write(line)
 
     finished = tell
 
     def close(self) -> None:
-        """Takes the bar away."""
         self._over.set()
         self._thread.join()
         with self._lock:
@@ -191,7 +203,7 @@ class Live(Watcher):
         room = max(20, shutil.get_terminal_size().columns - 1)
         name, words = self.place(), self.words()
         name = name if len(name) + BAR + len(words) + 2 <= room else name[: max(8, room - BAR - len(words) - 5)] + "..."
-        line = f"{name} {'━' * full}{'─' * (BAR - full)} {words}"[:room]
+        line = f"{name} {'━' * full}{'─' * (BAR - full)} {words}".strip()[:room]
         if self.notebook or os.environ.get("NO_COLOR"):
             return line
         return line.replace("━", "\x1b[36m━", 1).replace("─", "\x1b[0m\x1b[90m─", 1) + "\x1b[0m"
@@ -207,15 +219,21 @@ class Live(Watcher):
         """The line in place of the one before."""
         if not line and not self._shown:
             return
+        self._shown = len(line)
         if self.notebook:
-            text = "\r" + line.ljust(self._shown) + ("" if line else "\r")
-        elif self.below:
+            return self._display(line)
+        if self.below:
             text = f"\x1bD\x1bM\x1b7\x1bD\r\x1b[K{line}\x1b8"
         else:
             text = f"\r\x1b[K{line}\x1b[?25{'l' if line else 'h'}"
-        self._shown = len(line)
         self.out.write(text)
         self.out.flush()
+
+    def _display(self, line: str) -> None:
+        """The same in the output of a cell, of which it is one output that changes."""
+        display, self._displayed = "update_display" if self._displayed else "display", True
+        show = getattr(import_module("IPython.display"), display)
+        show({"text/plain": line}, display_id=f"dpaudit-{id(self)}", raw=True)
 
 
 def in_notebook() -> bool:
@@ -224,37 +242,32 @@ def in_notebook() -> bool:
     return "ipykernel" in sys.modules and hasattr(shell, "kernel")
 
 
-def on_terminal() -> bool:
-    """Whether somebody sees a bar on standard error."""
+def on_terminal(out: TextIO | None) -> bool:
+    """Whether somebody sees a bar there."""
     told = os.environ.get("CI", "").lower() in ("", "0", "false") and os.environ.get("TERM") != "dumb"
-    return told and sys.stderr is not None and sys.stderr.isatty()
+    return told and out is not None and out.isatty()
 
 
 @contextmanager
-def live(audits: int, out: TextIO, *, below: bool = False) -> Iterator[Live]:
-    """A bar, until the end of the block."""
-    watcher = Live(audits, out, below=below)
+def watching(
+    audits: int, name: str = "", *, shown: bool | None = None, below: TextIO | None = None
+) -> Iterator[Watcher]:
+    """The watcher that fits: a bar on a terminal and in a notebook, and else lines where it is `shown`.
+
+    `shown` None: elsewhere how long a long audit takes, and no more; False: nothing but what went wrong. `below`: a
+    terminal where another program is writing.
+    """
+    out = below or (sys.stdout if in_notebook() else sys.stderr)
+    watcher: Watcher
+    if shown is not False and (on_terminal(out) or out is sys.stdout):
+        watcher = Live(audits, out, below=below is not None)
+    else:
+        watcher = (Watcher if shown is None else PlainLines if shown else Silent)(audits)
+    watcher.audit(1, name)
     try:
         yield watcher
     finally:
         watcher.close()
-
-
-@contextmanager
-def watching(audits: int, name: str = "", *, shown: bool | None = None) -> Iterator[Watcher]:
-    """The watcher that fits: a bar on a terminal and in a notebook, and else lines where it is `shown`.
-
-    `shown` None: elsewhere how long a long audit takes, and no more; False: nothing but what went wrong.
-    """
-    if shown is not False and (on_terminal() or in_notebook()):
-        with live(audits, sys.stderr if on_terminal() else sys.stdout) as watcher:
-            watcher.audit(1, name)
-            yield watcher
-        return
-    kind = Watcher if shown is None else PlainLines if shown else Silent
-    other = kind(audits)
-    other.audit(1, name)
-    yield other
 
 
 @contextmanager

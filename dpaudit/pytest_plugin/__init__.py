@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import pytest
 
@@ -40,6 +40,7 @@ class SessionState:
     folder: Path | None  # of the report
     baseline: Path | None  # the file of accepted findings
     shared: bool  # by several processes, of which this is one that runs tests
+    terminal: TextIO | None = None  # where pytest's capturing does not reach
     modules: tuple[ModuleType, ...] | None = None
     audits: bool = False  # whether a test uses the fixture
 
@@ -90,7 +91,9 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--dpaudit-report: {folder} cannot be written to; name another folder")
     usual = config.rootpath / ACCEPTED
     baseline = config.rootpath / settings["accepted"] if "accepted" in settings else usual if usual.is_file() else None
-    config.stash[STATE] = SessionState(settled, folder, baseline, shared=mine is not None)
+    seen = mine is None and sys.stderr is not None and sys.stderr.isatty()
+    terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w") if seen else None
+    config.stash[STATE] = SessionState(settled, folder, baseline, shared=mine is not None, terminal=terminal)
     if mine is None:
         ending = SessionEnd(config)
         config.pluginmanager.register(ending, "dpaudit-ending")
@@ -138,6 +141,7 @@ def audit(request: pytest.FixtureRequest) -> Auditor:
         shared=state.shared,
         folder=state.folder,
         shown=config.option.dpaudit_report,
+        terminal=state.terminal,
         baseline=state.baseline,
     )
     marked = tuple(mark.kwargs for mark in reversed(marks))

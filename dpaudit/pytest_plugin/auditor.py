@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 from dpaudit import report
 from dpaudit.api import audit, pose
@@ -48,6 +48,7 @@ class Place:
     folder: Path | None  # of the report
     shown: str | None  # that folder as the command line names it
     baseline: Path | None  # the file of accepted findings
+    terminal: TextIO | None = None  # where a bar can be seen
 
 
 @dataclass(slots=True, repr=False)
@@ -136,7 +137,7 @@ class Auditor:
         with (
             by_value(self.place.modules, (question.mechanism, question.pairs)),
             Engine(workers, backend, supervised=True, isolation=isolation) as engine,
-            watching(1, name, shown=shown) as watcher,
+            watching(1, name, shown=shown, below=self.place.terminal) as watcher,
             question.kept(ledger, name) as call,
         ):
             check_patches(self.patches, self.place.modules, question.mechanism)

@@ -38,10 +38,10 @@ def test_lines_come_at_most_every_few_seconds() -> None:
     lines.advance(1)
     lines.failed("broken")
     assert said == [
-        "[1/2] first: looking for an event, 25% of 2,000 runs, 15.0 s left",
-        "[1/2] first: looking for an event, 50% of 2,000 runs, 10.0 s left",
-        "[1/2] first: certifying, 75% of 2,000 runs, 5.0 s left",
-        "[1/2] first: certifying, 100% of 2,000 runs, 0.0 s left",
+        "[1/2] first: looking for an event, 25 % of 2,000 runs, 15.0 s left",
+        "[1/2] first: looking for an event, 50 % of 2,000 runs, 10.0 s left",
+        "[1/2] first: certifying, 75 % of 2,000 runs, 5.0 s left",
+        "[1/2] first: certifying, 100 % of 2,000 runs, 0.0 s left",
         "[1/2] done",
         "[2/2] broken",
     ]

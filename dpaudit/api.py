@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dpaudit.ledger.calls import Call
 
 DEFAULT_RUNS = 1_000_000
+RUNNING = ("n_jobs", "backend", "isolation", "ledger", "progress")  # keywords that change no answer
 
 
 def audit(
@@ -104,32 +105,8 @@ def audit(
     >>> result.verdict.value, result.epsilon_lower > 1.6
     ('REFUTED', True)
     """
-    question = pose(
-        mechanism,
-        pair=pair,
-        pairs=pairs,
-        data=data,
-        claim=claim,
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        parameters=parameters,
-        name=name,
-        max_time_s=max_time_s,
-        upper=upper,
-        record=record,
-        runs=runs,
-        run_timeout_s=run_timeout_s,
-        confidence=confidence,
-        seed=seed,
-        stopping=stopping,
-        certifier=certifier,
-        sequential_share=sequential_share,
-        certify_pairs=certify_pairs,
-        representation=representation,
-        detect=detect,
-        controls=controls,
-    )
+    given = locals()
+    question = pose(**{key: value for key, value in given.items() if key not in RUNNING})
     title = name or question.mechanism.name
     with (
         watching(1, title, shown=progress) as watcher,

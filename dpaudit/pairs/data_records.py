@@ -190,10 +190,8 @@ def _with_polars(data: Any, records: list[Any]) -> Any:
 def _put(array: Any, places: Any, record: Any) -> None:
     try:
         array[places] = record
-        if array.dtype.names:
-            held = all(repr(each) == repr(tuple(record)) for each in array[places].tolist())
-        else:
-            held = array.dtype.kind in "fcO" or bool((array[places] == record).all())
+        whole = [repr(each) == repr(record) for each in array[places].tolist()] if array.dtype.names else []
+        held = all(whole) and (array.dtype.kind in "fcOV" or bool((array[places] == record).all()))
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidSpec(f"an array of {array.dtype} cannot hold the record {short(record)} ({error})") from None
     if not held:
@@ -233,11 +231,9 @@ def _numbers(record: Any) -> Iterator[float]:
         return
     if isinstance(record, numbers.Real):
         yield float(record)
-    elif isinstance(record, dict) or is_dataclass(record):
-        for value in (record if isinstance(record, dict) else vars_of(record)).values():
-            yield from _numbers(value)
-    elif isinstance(record, list | tuple) or _is_array(record):
-        for value in record:
+    elif isinstance(record, dict | list | tuple) or is_dataclass(record) or _is_array(record):
+        held = vars_of(record) if is_dataclass(record) else record
+        for value in held.values() if isinstance(held, dict) else held:
             yield from _numbers(value)
 
 

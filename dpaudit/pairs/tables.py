@@ -55,10 +55,10 @@ def spelled_table(data: Any) -> dict[str, Any] | None:
         types = [data.dtype[name].str for name in data.dtype.names]
         made = {"table": "numpy.array", "columns": list(data.dtype.names), "types": types}
         return {**made, "rows": [list(map(_cell, row)) for row in data.tolist()]}
-    if home is None or isinstance(data, _class("pandas", "Index")):
+    if home is None or type(data).__name__.endswith("Index"):
         return None
     columns = _columns(data)
-    rows = [list(map(_cell, row)) for row in zip(*(_listed(column) for column in columns), strict=True)]
+    rows = [list(map(_cell, row)) for row in zip(*(column.to_list() for column in columns), strict=True)]
     table = f"{home}.{type(data).__name__}"
     found = {"table": table, "columns": _names(data), "types": list(map(_type, columns)), "rows": rows}
     return {**found, "index": list(map(_cell, data.index))} if _labelled(data) else found
@@ -67,29 +67,23 @@ def spelled_table(data: Any) -> dict[str, Any] | None:
 def table_again(value: dict[str, Any]) -> Any:
     """The frame, series or array of a spelled table; raises whatever its library raises where there is none such."""
     home, _, kind = value["table"].partition(".")
-    library: Any = __import__(home)
+    library: Any = __import__(home if home in HOMES else "numpy")  # of a file that anybody may have written
     names, types, rows = value["columns"], value["types"], value["rows"]
     if home == "numpy":
         return library.array(list(map(tuple, rows)), dtype=list(zip(names, types, strict=True)))
     columns = [[row[j] for row in rows] for j in range(len(types))]
     if home == "polars":
-        made = [
-            library.Series(*each, dtype=getattr(library, of)) for *each, of in zip(names, columns, types, strict=True)
-        ]
+        kinds = [getattr(library, of) for of in types]
+        made = [library.Series(*each) for each in zip(names, columns, kinds, strict=True)]
         return library.DataFrame(made) if kind == "DataFrame" else made[0]
     index = value.get("index")
-    series = [
-        library.Series(each, index=index).astype(_dtype(library, of)) for each, of in zip(columns, types, strict=True)
-    ]
+    kinds = [of if isinstance(of, str) else library.CategoricalDtype(*of[1:]) for of in types]
+    series = [library.Series(each, index=index).astype(of) for each, of in zip(columns, kinds, strict=True)]
     if kind == "Series":
         return series[0].rename(names[0])
     frame = library.concat(series, axis=1) if series else library.DataFrame(index=index)
     frame.columns = names
     return frame
-
-
-def _class(home: str, kind: str) -> Any:
-    return getattr(sys.modules.get(home), kind, ())
 
 
 def _columns(data: Any) -> list[Any]:
@@ -110,27 +104,16 @@ def _type(column: Any) -> Any:
     return str(kind)
 
 
-def _dtype(pandas: Any, kind: Any) -> Any:
-    return kind if isinstance(kind, str) else pandas.CategoricalDtype(*kind[1:])
-
-
 def _labelled(data: Any) -> bool:
     """Whether the rows have labels that are more than their places."""
     index: Any = getattr(data, "index", None)
     return hasattr(index, "nlevels") and list(index) != list(range(len(index)))
 
 
-def _listed(column: Any) -> list[Any]:
-    return list(column.to_list())
-
-
 def _values(column: Any) -> Any:
-    kind = getattr(column.dtype, "kind", "")  # of numpy's own types, whose bytes are hashed quickly
-    return (
-        column.to_numpy()
-        if kind and kind in "biufmM" and type(column.dtype).__module__.startswith("numpy")
-        else _listed(column)
-    )
+    kind = column.dtype  # the bytes of numpy's own are hashed quickly
+    quick = type(kind).__module__.startswith("numpy") and kind.kind in "biufmM"
+    return column.to_numpy() if quick else column.to_list()
 
 
 def _cell(value: Any) -> Any:

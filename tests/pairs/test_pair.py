@@ -431,3 +431,11 @@ def test_small_tables_are_recorded_by_rows_and_come_back() -> None:
         stored = AdjacentPair(data, 1).record()["first"]
         assert (stored["value"], stored.get("shown")) == (None, printed)
         assert printed is None or data_text(stored) == printed
+
+
+def test_a_table_of_a_file_imports_nothing_but_the_libraries_of_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "antigravity", raising=False)
+    stored = {"table": "antigravity.DataFrame", "columns": ["a"], "types": ["int64"], "rows": [[1]]}
+    with pytest.raises(InvalidSpec, match="by digest only"):
+        restored(stored, "0" * 32)
+    assert "antigravity" not in sys.modules

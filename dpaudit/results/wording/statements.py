@@ -105,7 +105,8 @@ def certified(result: Audited, *, digits: int = 3) -> str:
 def beyond(result: Audited) -> str:
     """The bound and the claim that it is beyond, in as few words: `epsilon >= 1.98 > 1 at delta 1e-06`."""
     told, at, where = certified(result).partition(" at ")
-    return f"{told}{at}{where}" if " > " in told else f"{told} > {claimed(result)}{at}{where}"
+    more = ("" if " > " in told else f" > {claimed(result)}") + (" on trust" if result.on_trust else "")
+    return f"{told}{more}{at}{where}"
 
 
 def certified_bound(claim: Claim, certificate: Certificate, *, digits: int = 3) -> str:

@@ -15,6 +15,7 @@ from dpaudit.results.verdict import Verdict
 from tests.browser.chromium import Browser, Tab
 from tests.golden import example
 from tests.report import hostile
+from tests.report.test_display import HELD
 from tests.training import test_page as training
 
 pytestmark = pytest.mark.browser
@@ -127,6 +128,36 @@ def test_a_page_is_quiet_whole_and_readable(tab: Tab, folder: Path, which: int, 
     worst = tab.run(CONTRASTS)
     assert worst[0][0] >= LEAST_CONTRAST, worst
     assert tab.run(f"matchMedia('(prefers-color-scheme: {scheme})').matches") is True
+
+
+THEMES = {"system": "", "light": 'data-jp-theme-light="true"', "dark": 'class="vscode-dark"'}
+GROUND = "getComputedStyle(document.querySelector('#{} .dpaudit-shown')).backgroundColor"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_notebook_shows_results_in_its_own_theme(tab: Tab, tmp_path: Path, width: int, scheme: str) -> None:
+    """Whatever the system has, and without a style for what stands beside them."""
+    held = (*HELD, *suite().results[-1:], example.result().plot())
+    shown = "".join(each._repr_html_() for each in held)
+    cells = "".join(f'<div id="{name}" {theme}>{shown}</div>' for name, theme in THEMES.items())
+    path = tmp_path / "notebook.html"
+    beside = "<p>beside</p><dl><dt>a</dt><dd>b</dd></dl><table><tr><td>c</td></tr></table>"
+    head = '<!DOCTYPE html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>n</title>'
+    path.write_text(f"{head}<section>{beside}</section>{cells}", encoding="utf-8")
+    tab.open(path, width=width, scheme=scheme)
+    assert (tab.complaints, tab.requests) == ([], [path.resolve().as_uri()])
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    assert tab.run(OUTSIDE) == []
+    worst = tab.run(CONTRASTS)
+    assert worst[0][0] >= LEAST_CONTRAST, worst
+    grounds = {name: tab.run(GROUND.format(name)) for name in THEMES}
+    assert grounds["light"] != grounds["dark"]
+    assert grounds["system"] == grounds[scheme]
+    style = "[...document.querySelectorAll('section *')].map(each => JSON.stringify({...getComputedStyle(each)}))"
+    before = tab.run(style)
+    tab.run("document.querySelectorAll('style').forEach(each => each.remove())")
+    assert tab.run(style) == before
 
 
 def test_light_and_dark_are_not_the_same(tab: Tab, folder: Path) -> None:

@@ -3,8 +3,6 @@
 `parts` knows each kind of result; what stands above reports registers its own.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -166,15 +166,17 @@ def short(
     claim: Claim | None, about: str, decided: Estimate | None, confidence: float, refuted: bool | None, promised_by: str
 ) -> tuple[str, ...]:
     """The verdict in sentences: what was claimed, what is certified, and what that means for the claim."""
-    lines = [f"Claimed: {about}."] if about else []
+    lines: list[str] = []
+    if refuted:
+        lines.append(f"{promised_by}, at this confidence, does not keep its claim.")
+        lines.append("What to do: mend it or lower the claim, and audit it again.")
+    lines += [f"Claimed: {about}."] if about else []
     if decided is None:
         return (*lines, "Nothing is certified: only estimates without a guarantee were made.")
     lines.append(f"Certified: {said(decided)}, with confidence {exact(confidence)}.")
     if refuted and decided.p_value is not None:
-        lines.append(
-            f"{promised_by}, at this confidence, does not keep its claim. Were the claim true, evidence as strong as "
-            f"this would come up with probability at most {p_text(decided.p_value)}."
-        )
+        chance = f"with probability at most {p_text(decided.p_value)}"
+        lines.append(f"Were the claim true, evidence as strong as this would come up {chance}.")
     elif refuted is False:
         lines.append(NOT_PRIVATE)
     told = apart(claim, decided, refuted)

@@ -23,22 +23,9 @@ from dpaudit.errors import InvalidSpec
 __all__ = ["ATTACKS", "Achievement", "Attack", "achieves", "allowed", "attacked", "find", "identified"]
 
 ATTACKS: tuple[Attack, ...] = (
-    linkage,
-    inverted_pseudonyms,
-    matched_ratings,
-    homogeneity,
-    background,
-    intersection,
-    differencing,
-    colluding_students,
-    averaging,
-    refusal,
-    membership_in_an_average,
-    membership_in_a_model,
-    model_differencing,
-    model_reconstruction,
-    by_least_squares,
-    by_linear_program,
+    *(linkage, inverted_pseudonyms, matched_ratings, homogeneity, background, intersection, differencing),
+    *(colluding_students, averaging, refusal, membership_in_an_average, membership_in_a_model),
+    *(model_differencing, model_reconstruction, by_least_squares, by_linear_program),
 )
 
 

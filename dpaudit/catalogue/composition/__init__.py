@@ -19,19 +19,7 @@ from dpaudit.catalogue.composition.sparse_runs import sparse_twice
 from dpaudit.catalogue.composition.subsamples import sampled_counts
 
 ENTRIES = (
-    composed_counts,
-    halving_budget,
-    averaged_count,
-    noisy_bisection,
-    repeated_response,
-    leaky_responses,
-    advanced_counts,
-    composed_gaussians,
-    parallel_counts,
-    sampled_counts,
-    nonnegative_count,
-    rounded_count,
-    group_count,
-    replaced_histogram,
-    sparse_twice,
+    *(composed_counts, halving_budget, averaged_count, noisy_bisection, repeated_response, leaky_responses),
+    *(advanced_counts, composed_gaussians, parallel_counts, sampled_counts, nonnegative_count, rounded_count),
+    *(group_count, replaced_histogram, sparse_twice),
 )

@@ -11,20 +11,8 @@ from dpaudit.catalogue.learning.slopes import noisy_stats
 from dpaudit.catalogue.learning.sums import regression_from_sums, ridge_output_perturbation
 
 ENTRIES = (
-    statistical_queries,
-    sq_learner,
-    output_perturbation,
-    gaussian_output_perturbation,
-    ridge_output_perturbation,
-    objective_perturbation,
-    exponential_fit,
-    regression_from_sums,
-    noisy_stats,
-    gradient_descent,
-    dp_gradient_descent,
-    dp_gradient_descent_iterates,
-    dp_sgd,
-    dp_sgd_iterates,
-    dp_sgd_fixed_batches,
-    private_training,
+    *(statistical_queries, sq_learner, output_perturbation, gaussian_output_perturbation),
+    *(ridge_output_perturbation, objective_perturbation, exponential_fit, regression_from_sums, noisy_stats),
+    *(gradient_descent, dp_gradient_descent, dp_gradient_descent_iterates, dp_sgd, dp_sgd_iterates),
+    *(dp_sgd_fixed_batches, private_training),
 )

@@ -10,15 +10,6 @@ from dpaudit.catalogue.releases.tables import noisy_table, two_noisy_tables
 from dpaudit.catalogue.releases.vectors import noisy_mean_vector
 
 ENTRIES = (
-    noisy_table,
-    two_noisy_tables,
-    noisy_column,
-    noisy_counts,
-    noisy_count_and_average,
-    noisy_average,
-    noisy_sum,
-    noisy_maxima,
-    noisy_mean_vector,
-    noisy_models,
-    noisy_subset_counts,
+    *(noisy_table, two_noisy_tables, noisy_column, noisy_counts, noisy_count_and_average, noisy_average),
+    *(noisy_sum, noisy_maxima, noisy_mean_vector, noisy_models, noisy_subset_counts),
 )

@@ -7,13 +7,6 @@ from dpaudit.catalogue.selection.races import report_noisy_max_general
 from dpaudit.catalogue.selection.utilities import exponential_mechanism, most_common, private_median
 
 ENTRIES = (
-    report_noisy_max,
-    report_noisy_max_general,
-    report_noisy_max_exponential,
-    report_noisy_max_gumbel,
-    permute_and_flip,
-    exponential_mechanism,
-    most_common,
-    private_median,
-    exponential_mechanism_learning,
+    *(report_noisy_max, report_noisy_max_general, report_noisy_max_exponential, report_noisy_max_gumbel),
+    *(permute_and_flip, exponential_mechanism, most_common, private_median, exponential_mechanism_learning),
 )

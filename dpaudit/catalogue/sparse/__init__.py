@@ -7,14 +7,6 @@ from dpaudit.catalogue.sparse.thresholds import sparse_thresholds
 from dpaudit.catalogue.sparse.values import gap_sparse, numeric_sparse, numerical_sparse
 
 ENTRIES = (
-    above_threshold,
-    sparse,
-    sparse_approximate,
-    sparse_lyu_1,
-    sparse_lyu_7,
-    sparse_monotone,
-    sparse_thresholds,
-    gap_sparse,
-    numeric_sparse,
-    numerical_sparse,
+    *(above_threshold, sparse, sparse_approximate, sparse_lyu_1, sparse_lyu_7, sparse_monotone),
+    *(sparse_thresholds, gap_sparse, numeric_sparse, numerical_sparse),
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpaudit.auditing import probing
 from dpaudit.auditing.anytime import bet
-from dpaudit.auditing.certifying import Counted, Outcome, certified, count
+from dpaudit.auditing.certifying import Counted, Outcome, beside, certified, count
 from dpaudit.auditing.clock import Clock, cut, fewest
 from dpaudit.auditing.controls import most_runs, with_controls
 from dpaudit.auditing.health import Twins, judge
@@ -32,7 +32,7 @@ from dpaudit.events.search.entries import unpaired
 from dpaudit.outputs import Pilot
 from dpaudit.results.audited import Finding
 from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored
-from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate_of
+from dpaudit.results.certification import AuditEvidence, ceiling_of
 from dpaudit.results.health import Health
 from dpaudit.results.provenance import short_path, versions
 from dpaudit.results.rechecking import ALONE_WORDS
@@ -195,18 +195,19 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
         for witness, pilot in zip(found.witnesses, found.pilots, strict=True)
     ]
     counted: list[Counted] = []
-    witnesses, firsts = found.witnesses, Firsts()
+    witnesses, plain, firsts = found.witnesses, found.plain, Firsts()
     if not any(constants(pilot).give_away for pilot in pilots):
         firsts = first_calls(spec, session, found.witness.pair, pilots[0], (spent - probe.runs) // 2)
         explored = (*explored, *firsts.explored)
     if firsts.witness is not None:
-        witnesses, pilots, bits = (firsts.witness,), pilots[:1], None
+        witnesses, plain, pilots, bits = (firsts.witness,), (None,), pilots[:1], None
     for number, (witness, pilot) in enumerate(zip(witnesses, pilots, strict=True)):
         last = number == len(witnesses) - 1
         if clock is not None:
             clock.certifying(session.engine, len(witnesses) - number)
         try:
-            also = None if number else bits
+            asked_too = {"bits": None if number else bits, "plain": plain[number]}
+            also = {name: each for name, each in asked_too.items() if each is not None}
             more = partial(clock.limits, session.engine) if clock is not None and last and not counted else None
             counted.append(count(spec, session, witness, pilot, certifying, also, timed=clock is not None, more=more))
         except OutOfTime:
@@ -301,14 +302,10 @@ def _result(
     ends = endings(shown, main.witness)
     said = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
     told = {"exceptions": said, "reasons": {pair.name: pair.reason for pair in spec.pairs if pair.reason}}
-    level, bits = divided(spec.fixed_level, 1.0 / outcome.counted[first].part), None
-    if outcome.counted[0].bits is not None:  # a statement of its own, at the whole confidence
-        witness, evidence = outcome.counted[0].bits
-        claim = spec.claim_at(witness.pair)
-        part = outcome.counted[0].part
-        certificate = certificate_of(witness, evidence, claim, spec.confidence, spec.certifier, part=part)
-        bits = Finding(claim, witness, evidence, certificate)
-    told_by = main.witness if main.certificate.refuted else bits.witness if bits and bits.certificate.refuted else None
+    level = divided(spec.fixed_level, 1.0 / outcome.counted[first].part)
+    bits = beside(spec, outcome.counted[0], "bits", spec.confidence)  # a statement of its own, at the whole confidence
+    plain = beside(spec, outcome.counted[first], "plain", spec.level)
+    refuting = [each.witness for each in (main, bits) if each is not None and each.certificate.refuted]
     return AuditResult(
         spec=spec.to_dict(),
         claim=main.claim,
@@ -323,11 +320,12 @@ def _result(
         blocks=outcome.blocks,
         others=tuple(findings),
         representation=bits,
+        plain=plain,
         histogram=histogram(shown, main.witness),
         trail=outcome.counted[first].trail,
         milestones=outcome.milestones,
         endings=ends,
-        typical=typical(shown, told_by) if told_by is not None else None,
+        typical=typical(shown, refuting[0]) if refuting else None,
         adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),
         unseen=0 if outcome.pilot is None else outcome.pilot.unseen,
         unread="" if outcome.pilot is None else outcome.pilot.unread,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -29,8 +30,9 @@ from dpaudit.sampling.order import Looked
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A witness with the counts of its fresh runs, those of the event on bits, and what health checks look at.
+    """A witness with the counts of its fresh runs, those of other events, and what health checks look at.
 
+    `also` counted were the event on "bits" and a "plain" one, where there are such, on the same runs.
     `trail` holds the counts after growing parts of the runs, the last of them all. `crossed`: an output that search saw
     on one dataset alone came up on both. Where time could run out, the runs are those of one of the `milestones`, and
     there were `beyond` more that are not counted.
@@ -38,7 +40,7 @@ class Counted:
 
     witness: Witness
     evidence: AuditEvidence
-    bits: tuple[Witness, AuditEvidence] | None = None
+    also: Mapping[str, tuple[Witness, AuditEvidence]] = field(default_factory=dict)
     looked: Looked | None = None
     processes: FreshRuns | None = None
     trail: tuple[AuditEvidence, ...] = ()
@@ -82,12 +84,12 @@ def count(
     witness: Witness,
     pilot: Pilot,
     runs: int,
-    bits: Witness | None = None,
+    also: Mapping[str, Witness] = MappingProxyType({}),
     *,
     timed: bool = False,
     more: Callable[[], None] | None = None,
 ) -> Counted:
-    """The counts of `runs` fresh runs at the most, those of the event on bits too.
+    """The counts of `runs` fresh runs at the most, and of the events that are `also` asked for.
 
     Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
     Where there cannot be processes, the answer of one dataset that comes up on the other tells that none was kept.
@@ -98,15 +100,15 @@ def count(
     if witness.selector.startswith(SELECTOR):
         return _in_processes(spec, session, witness, None, runs)
     if not constants(pilot).give_away:
-        return _in_shards(spec, session, witness, bits, runs, timed=timed, more=more)
+        return _in_shards(spec, session, witness, also, runs, timed=timed, more=more)
     try:
         return _in_processes(spec, session, witness, pilot, runs)
     except NoProcesses:
         codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
         answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
-        found = _in_shards(spec, session, witness, bits, runs, answers, timed=timed, more=more)
+        found = _in_shards(spec, session, witness, also, runs, answers, timed=timed, more=more)
         claim = spec.claim_at(witness.pair)
-        for event, evidence in ((witness, found.evidence), *(() if found.bits is None else (found.bits,))):
+        for event, evidence in ((witness, found.evidence), *found.also.values()):
             made = certificate_of(event, evidence, claim, spec.fixed_level, spec.certifier, part=found.part)
             if not found.crossed and made.refuted:
                 raise
@@ -117,14 +119,14 @@ def _in_shards(
     spec: ResolvedSpec,
     session: Session,
     witness: Witness,
-    bits: Witness | None,
+    also: Mapping[str, Witness],
     runs: int,
     answers: tuple[Event, ...] = (),
     *,
     timed: bool = False,
     more: Callable[[], None] | None = None,
 ) -> Counted:
-    watch = Watch(witness.event, (*(() if bits is None else (bits.event,)), *answers))
+    watch = Watch(witness.event, (*(each.event for each in also.values()), *answers))
     with session.stage("certify", runs):
         work = session.grid(Stage.CERTIFY, witness.pair, runs, spec.shard_runs)
         table = session.shard_counts(work, watch)
@@ -146,13 +148,16 @@ def _in_shards(
     sides = total[:2]
     if int(sides.sum()) != runs:
         raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
-    also = None if bits is None else (bits, evidence_of(bits, watch.hits(total, 1), sides))
+    beside = {
+        name: (each, evidence_of(each, watch.hits(total, place), sides))
+        for place, (name, each) in enumerate(also.items(), start=1)
+    }
     parts = range(len(watch.sizes) - len(answers), len(watch.sizes))
     crossed = any(bool(watch.hits(total, part).all()) for part in parts)
     grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
     trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
     return Counted(
-        witness, trail[-1], also, watch.read(table), trail=trail, crossed=crossed, milestones=stones, beyond=beyond
+        witness, trail[-1], beside, watch.read(table), trail=trail, crossed=crossed, milestones=stones, beyond=beyond
     )
 
 
@@ -189,4 +194,13 @@ def certified(spec: ResolvedSpec, counted: Counted, blocks: Sequence[Block] = ()
         )
     else:
         certificate = certificate_of(witness, evidence, claim, spec.level, spec.certifier, part=part)
+    return Finding(claim, witness, evidence, certificate)
+
+
+def beside(spec: ResolvedSpec, counted: Counted, name: str, level: float) -> Finding | None:
+    """What the counts of an event that was also counted say, at a `level` of its own; None where there is none."""
+    if name not in counted.also:
+        return None
+    (witness, evidence), claim = counted.also[name], spec.claim_at(counted.witness.pair)
+    certificate = certificate_of(witness, evidence, claim, level, spec.certifier, part=counted.part)
     return Finding(claim, witness, evidence, certificate)

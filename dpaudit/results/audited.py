@@ -37,7 +37,18 @@ CROSS_CHECK = "two-interval Clopper-Pearson"
 KEYS = (  # of a stored result, in their order
     *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
     *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
-    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
+    *(
+        "trail",
+        "reproducible",
+        "adjacency",
+        "unseen",
+        "unpaired",
+        "unread",
+        "endings",
+        "milestones",
+        "typical",
+        "plain",
+    ),
     *("diagnosis", "provenance"),
 )
 
@@ -83,7 +94,7 @@ class Audited:
     `endings` says how search runs ended where some gave no value; it is empty where all did. `milestones` are those of
     an audit with `max_time_s`: which numbers of certifying runs a deadline could have left, and at what part of the
     error probability; None where there was no deadline. `typical` holds outputs of search runs where a claim is
-    refuted.
+    refuted. `plain` is the best event that people can read, beside a witness that they cannot, on the same runs.
     """
 
     spec: dict[str, Any]
@@ -110,6 +121,7 @@ class Audited:
     endings: tuple[Ending, ...] = ()
     milestones: Milestones | None = None
     typical: Typical | None = None
+    plain: Finding | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -338,7 +350,13 @@ class Audited:
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
             **self._told(),
         }
-        later = ("unread", "milestones", "typical", "diagnosis")  # where there is none, as before there were any
+        later = (
+            "unread",
+            "milestones",
+            "typical",
+            "plain",
+            "diagnosis",
+        )  # where there is none, as before there were any
         there = [key for key in KEYS if key not in later or derived.get(key) or getattr(self, key, None)]
         whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in there}
         return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}

@@ -13,7 +13,6 @@ BINS, MOST_VALUES = 48, 40  # of a histogram; up to so many different values eac
 TAIL = 0.002  # of all numbers that lie outside the bins at either end
 LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # of the quantiles of a place
 VALUE = "a value"  # how a run ended that gave one
-PART = "part"  # of what was explored: of an event that nobody can read, what people can
 PROCESSES, FIRST_CALLS = "processes", "first calls"  # what was explored in fresh processes; with runs where it was
 FAR, INSIDE, RECURRING, NARROW, TEXT, LATE = PLACES = (  # where a control puts its leak
     *("an output far away, or a new word", "a new value inside the range", "a value that recurs"),

@@ -76,6 +76,7 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
         blocks=(),
         others=(),
         representation=None,
+        plain=None,
         controls=(),
         milestones=None,
         provenance={**result.provenance, "command": AGAIN.format(result.spec["seed"])},

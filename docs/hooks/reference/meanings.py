@@ -55,6 +55,7 @@ RESULT: Meanings = {
         "unread": "parts in which outputs differ and that no event was looked for in, in words; left out where none do",
         "milestones": "of an audit with a deadline: the numbers of certifying runs at which it could have ended",
         "typical": "outputs of search runs, where a claim is refuted; to look at, never evidence",
+        "plain": "the best event that people can read, beside a witness that they cannot: counts of the same runs",
         "diagnosis": "the kind of mistake that the evidence of a refutation fits; left out where none does",
     },
     "StoredSpec": {

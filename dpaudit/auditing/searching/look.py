@@ -12,6 +12,7 @@ import numpy as np
 from dpaudit.arrays import Integers
 from dpaudit.auditing.spec import SEARCH_SHARE
 from dpaudit.claims import Claim
+from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.search.binning import Tables
 from dpaudit.events.search.crossfit import Coded, Folds, cross_fitted, learned_again, lines_judged, moved, relearned
 from dpaudit.events.search.explore import (
@@ -28,10 +29,10 @@ from dpaudit.events.search.explore import (
 )
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.grouping import PartitionProposal, as_partition, best_partition
-from dpaudit.events.search.plainer import exact, together
+from dpaudit.events.search.plainer import finished, together
 from dpaudit.events.search.selection import Proposal
 from dpaudit.events.search.worth import worth
-from dpaudit.outputs import FEWEST_HELD, MOST_HELD, Pilot, concatenate, room_for
+from dpaudit.outputs import FEWEST_HELD, MOST_HELD, Pilot, room_for
 from dpaudit.results.beside import Explored
 from dpaudit.sampling import Session, Stage
 from dpaudit.sampling.streams import Shard
@@ -214,7 +215,7 @@ class Look:
         found, chosen = self._best()
         if found is None or self.goal.bins:
             return
-        if found.part is not None:
+        if found.part is not None and not isinstance(found.event.feature, Coordinate):
             self._settled = self.session.thinking(
                 together, found, chosen.plainly, part_of(self.pilot, ENOUGH), self.goal
             )
@@ -266,9 +267,7 @@ class Look:
         found = found or everything(self.pilot)
         if isinstance(found, PartitionProposal) or self.goal.bins:
             return as_partition(found) if isinstance(found, Proposal) else found
-        both = concatenate([self.pilot.first, self.pilot.second])
-        part = None if found.part is None else (exact(found.part[0], both), *found.part[1:])
-        return replace(found, event=exact(found.event, both), part=part)
+        return finished(found, self.pilot, self.goal)
 
     def _work(self, runs: int, largest: int) -> list[Shard]:
         largest = min(self.shard_runs, largest)

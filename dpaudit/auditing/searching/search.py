@@ -21,7 +21,7 @@ from dpaudit.errors import OutOfTime
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.selection import Proposal
 from dpaudit.outputs import Pilot
-from dpaudit.results.beside import PART, Explored
+from dpaudit.results.beside import Explored
 from dpaudit.results.question import screening_share
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Session
@@ -162,10 +162,12 @@ FEW_TEXTS = 64  # outputs, for their being all different to tell anything
 class FoundWitness:
     """What search hands on: a witness for each pair that is certified, the best first, and what it looked at.
 
+    Beside a witness that nobody can read stands the best `plain` one, None beside others.
     `pilots` holds the outputs of the same pairs that search held, `runs` counts all search runs.
     """
 
     witnesses: tuple[Witness, ...]
+    plain: tuple[Witness | None, ...]
     pilots: tuple[Pilot, ...]
     runs: int
     explored: tuple[Explored, ...]
@@ -208,16 +210,17 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
     found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
     if any(look.hurried for look in looks):
         explored = (*explored, Explored("time", "max_time_s", "left no time to learn all scores"))
-    for look, proposal in found:
+    for look, _ in found:
         explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(found) > 1 else ""))
-        if isinstance(proposal, Proposal) and proposal.part is not None and len(found) == 1:
-            part, alone, of, side = proposal.part
-            much = "mostly" if 2.0 * alone >= of else "in part"
-            told = f"{much}, alone promised {alone:.3g} of {of:.3g} on search runs"
-            told += "" if side == proposal.p_side else f", likelier on the {side} dataset"
-            explored = (*explored, Explored(PART, str(part), told, round(alone, 6)))
+    witnesses = tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in found)
+    parts = [each.part if isinstance(each, Proposal) else None for _, each in found]
     return FoundWitness(
-        tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in found),
+        witnesses,
+        tuple(
+            # at the delta of the witness, so that both bounds are of one number
+            None if part is None else replace(frozen(spec, each.pair, part, SELECTOR), tangent=each.tangent)
+            for each, part in zip(witnesses, parts, strict=True)
+        ),
         tuple(look.shown for look, _ in found),
         screened.runs + made,
         explored,

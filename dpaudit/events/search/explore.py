@@ -20,7 +20,7 @@ from dpaudit.events.search.entries import looked_at
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.learning import scores_of
-from dpaudit.events.search.plainer import EASIER, plainer, readable, tells
+from dpaudit.events.search.plainer import EASIER, named, plainer, readable, tells
 from dpaudit.events.search.selection import (
     BY_RATIO,
     GROUPS,
@@ -230,10 +230,9 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
         counted = [(*each, table) for each, table in zip(chosen.tables.features, tables, strict=True)]
         made = plainer(counted, place, proposal, plain, goal)
         parts = [each for each in plain if readable(each.event) and not isinstance(each.event.feature, Whole)]
-        if not parts or readable(made.event) or isinstance(made.event.feature, Coordinate):  # some values of a place
+        if not parts or readable(made.event) or named(made.event):
             return made
-        part = next((each for each in parts if each.p_side == made.p_side), parts[0])
-        return replace(made, part=(part.event, part.score, proposal.score, part.p_side))
+        return replace(made, part=next((each for each in parts if each.p_side == made.p_side), parts[0]))
     return None
 
 

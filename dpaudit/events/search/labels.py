@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import Feature
+from dpaudit.events.features.column import Feature, single
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.search.binning import binning
 from dpaudit.events.search.entries import MOST, coordinates_of
-from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Outputs, Path, derived
+from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, TYPE, Outputs, Path, derived
 
 LONGEST_VALUE = 120
 PLAIN = {each.code: each.label for each in (NONE, NOT_A_NUMBER, TIMED_OUT)}
@@ -47,7 +47,7 @@ def written(
         code = int(column.tokens[row])
         number = float(column.values[row])
         text = f"{number:{digits}}" if code == 0 else PLAIN.get(code) or outputs.labels.get(code, "nan")
-        if code == 0 and kept is not None and float(np.float32(number)) not in kept:
+        if code == 0 and kept is not None and float(single(column.values[row : row + 1])[0]) not in kept:
             text = "a number"
         if code != ABSENT.code and not path:
             return text
@@ -56,20 +56,24 @@ def written(
             for step in path[:-1]:
                 node = node.setdefault(step, {})
             node[path[-1]] = text
-    return _nested(tree)
+    heads = {path[:end] for path in places for end in range(len(path))}
+    types = {head: outputs.labels.get(int(outputs.column((*head, TYPE)).tokens[row])) for head in heads}
+    return _nested(tree, (), [head for head, kind in types.items() if kind == "type tuple"])
 
 
-def _nested(node: Any) -> str:
+def _nested(node: Any, path: Path, tuples: Collection[Path]) -> str:
     if not isinstance(node, dict):
         return str(node)
+    entries = {step: _nested(each, (*path, step), tuples) for step, each in node.items()}
     if all(isinstance(step, int) for step in node):
-        return f"[{', '.join(map(_nested, node.values()))}]"
-    return f"{{{', '.join(_entry(step, each) for step, each in node.items())}}}"
+        inner = ", ".join(entries.values())
+        return f"({inner})" if path in tuples else f"[{inner}]"
+    return f"{{{', '.join(_entry(step, text) for step, text in entries.items())}}}"
 
 
-def _entry(step: int | str, value: Any) -> str:
+def _entry(step: int | str, text: str) -> str:
     """A key with its value; of a set, the element alone."""
     name = step if isinstance(step, str) else ""
     if name.startswith("@has "):
         return name[5:]
-    return f"{name[1:] if name[:1] == '@' != name[1:2] else repr(step)}: {_nested(value)}"
+    return f"{name[1:] if name[:1] == '@' != name[1:2] else repr(step)}: {text}"

@@ -16,13 +16,13 @@ import numpy as np
 from dpaudit.arrays import Bools, Integers, Places, Reals
 from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event, TwoEvents
-from dpaudit.events.features.column import Feature
+from dpaudit.events.features.column import Feature, single
 from dpaudit.events.features.joint import FirstOf, Ordered, Product
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.events.search.binning import binning
 from dpaudit.events.search.entries import coordinates_of, varies
-from dpaudit.events.search.goal import Goal, Spread
+from dpaudit.events.search.goal import FEWEST_HITS, Goal, Spread
 from dpaudit.events.search.selection import BY_RATIO, CHOSEN_Z, MANY_CELLS, Proposal, cells_inside, event_of, proposals
 from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Outputs, Pilot, Token, concatenate, derived, is_entry
 
@@ -31,6 +31,7 @@ AS_MANY = 0.8  # of the better event's hits, at least: a rarer one may be luck
 NAMED = 6  # values that a sentence names
 LEVELS = np.array([1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 60, 62, 63]) / 64  # of the numbers, at which two conditions part
 PLACES = 8  # entries of an output that conditions are tried of
+LONE = 3  # times as often as any other value: one that recurs alone
 WHOLE = 2.0**24  # numbers below it are whole as float32 where they are as doubles
 Counted = Sequence[tuple[Feature, Binning, Integers]]
 Side = Literal["first", "second"]
@@ -41,6 +42,12 @@ def readable(event: Event) -> bool:
     if isinstance(event.feature, LogRatio | Linear | Shape | Product) or getattr(event.feature, "steps", False):
         return False
     return len(event.intervals) + len(event.tokens) <= 1
+
+
+def named(event: Event) -> bool:
+    """Whether an event is some values of a place, few enough to be named."""
+    alone = all(np.nextafter(np.float32(low), np.float32(inf)) >= high for low, high in event.intervals)
+    return isinstance(event.feature, Coordinate) and alone and len(event.intervals) + len(event.tokens) <= NAMED
 
 
 def tells(feature: Feature, token: Token) -> bool:
@@ -72,6 +79,11 @@ def plainer(counted: Counted, place: int, best: Proposal, rivals: Sequence[Propo
             first = [each for each in proposals(feature, bins, table, goal, closely=False)[:1] if each is not None]
             cells = [cells_inside(bins, each.event) for _, each in first if readable(each.event)]
             asked += [(_plain(feature, each), j, each) for each in cells]
+    bins = counted[place][1]
+    numbers = asked[0][2][asked[0][2] < bins.bins]
+    if isinstance(best.event.feature, Coordinate) and len(best.event.intervals) > 1:  # without the gaps between them
+        low, high = int(numbers[0]), int(numbers[-1]) + 1
+        asked += [(5, place, np.arange(*span)) for span in ((low, high), (0, high), (low, bins.bins))]
     hits = np.array([counted[j][2][cells].sum(axis=0) for _, j, cells in asked], np.float64)
     runs = np.array([counted[j][2].sum(axis=0) for _, j, _ in asked])
     share = (hits / np.maximum(runs, 1)).sum(axis=1)
@@ -99,7 +111,7 @@ def _plain(feature: Feature, cells: Places) -> int:
 
 
 def together(best: Proposal, features: Sequence[Feature], pilot: Pilot, goal: Goal) -> Proposal | None:
-    """Two conditions together in place of an event that nobody can read; None where they are not surely as good.
+    """One condition, or two together, in place of an event that nobody can read; None where they are not as good.
 
     Every other output held chooses the two, the rest judges them (Stone 1974): as good but for `EASIER` of the bound.
     """
@@ -113,21 +125,23 @@ def together(best: Proposal, features: Sequence[Feature], pilot: Pilot, goal: Go
         return None
     inside = [np.array([event.contains(outputs) for event in events], np.float32) for outputs in chosen]
     both = np.stack([(each @ each.T).astype(np.float64) for each in inside], axis=-1)
-    one, other = np.triu_indices(len(events), 1)
+    one, other = np.triu_indices(len(events))
     own = np.array([features.index(event.feature) for event in events])
     plain = np.array([isinstance(each, Coordinate) for each in features], np.int64)[own]
-    alike = plain[one] + plain[other]  # how many of the two are of one place alone
+    # how many of the two are of one place alone; one condition is plainer than two, -1 stands for two of one feature
+    alike = np.where(one == other, 3 + plain[one], np.where(own[one] != own[other], plain[one] + plain[other], -1))
     runs, judging = (np.array([each.runs for each in part]) for part in (chosen, rest))
     held = [best.event.contains(each) for each in rest]
     own_hits = np.array([np.count_nonzero(each) for each in held], np.float64)
     mine = _scores(own_hits[None], judging, int(best.p_side == "second"), goal)[0]
     found: list[tuple[int, float, int, Event, Reals]] = []
-    for p, kind in itertools.product((0, 1), (2, 1, 0)):
-        among = np.flatnonzero((own[one] != own[other]) & (alike == kind))
+    for p, kind in itertools.product((0, 1), range(5)):
+        among = np.flatnonzero(alike == kind)
         front = among[_front(both[one[among], other[among]][:, [p, 1 - p]])]
         if len(front):
             top = front[int(np.argmax(_scores(both[one[front], other[front]], runs, p, goal, CHOSEN_Z)))]
-            event = Event(TwoEvents(events[one[top]], events[other[top]]), ((0.5, inf),))
+            event, more = events[one[top]], events[other[top]]
+            event = event if kind > 2 else Event(TwoEvents(event, more), ((0.5, inf),))
             new = [event.contains(each) for each in rest]
             hits = np.array([np.count_nonzero(each) for each in new], np.float64)
             # by a deviation of luck in what only one of the two events holds: of the same runs, that is how they differ
@@ -138,7 +152,8 @@ def together(best: Proposal, features: Sequence[Feature], pilot: Pilot, goal: Go
     if not found:
         return None
     _, score, p, event, hits = max(found, key=lambda each: each[:2])
-    return _proposal(event, p, "two conditions together", min(best.score, score), hits, judging, goal)
+    family = "two conditions together" if isinstance(event.feature, TwoEvents) else "a plain event"
+    return _proposal(event, p, family, min(best.score, score), hits, judging, goal)
 
 
 def _conditions(feature: Feature, both: Outputs) -> Iterator[Event]:
@@ -153,7 +168,10 @@ def _conditions(feature: Feature, both: Outputs) -> Iterator[Event]:
     spans = [(0, j) for j in range(last)] + [(j + 1, last) for j in range(last)]
     spans += [(j, j) for j in range(1, last)] if few else []
     events = [Event(feature, (cells.interval(*span),)) for span in spans]
-    events += [Event(feature, tokens=(token,)) for token in cells.tokens]
+    index = (
+        isinstance(feature, Coordinate) and feature.path and isinstance(feature.path[-1], int)
+    )  # a length says that it is not there
+    events += [Event(feature, tokens=(token,)) for token in cells.tokens if token != ABSENT or not index]
     yield from filter(readable, events)
 
 
@@ -175,6 +193,39 @@ def _proposal(event: Event, p: int, family: str, score: float, hits: Reals, runs
     delta = goal.delta(rates[0], rates[1], Spread(np.zeros(1), np.zeros(1)))
     side: Side = "second" if p else "first"
     return Proposal(event, side, family, float(score), delta)
+
+
+def finished(found: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
+    """The proposal with a value that recurs for the interval about it where that is as good, whole numbers as such."""
+    both = concatenate([pilot.first, pilot.second])
+    part = None if found.part is None else finished(found.part, pilot, goal)
+    found = pointed(found, pilot, goal)
+    return replace(found, event=exact(found.event, both), part=part)
+
+
+def pointed(found: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
+    """The commonest output of the likelier side at a place, where it is as good as the event but for `EASIER`.
+
+    One that recurs alone, and on one side alone, is no luck: none is taken off.
+    """
+    event, sides, p = found.event, (pilot.first, pilot.second), int(found.p_side == "second")
+    if named(event) or isinstance(event.feature, TwoEvents):
+        return found
+    inside, runs = [event.contains(each) for each in sides], np.array([each.runs for each in sides])
+    own = np.array([[np.count_nonzero(each) for each in inside]], np.float64)
+    for path in [path for path in event.wanted or () if is_entry(path) or not path][:PLACES]:
+        columns = [single(each.column(path).values) for each in sides]
+        held = columns[p][inside[p]]
+        values, times = np.unique(held[np.isfinite(held)], return_counts=True)
+        if len(times) and times.max() >= FEWEST_HITS:
+            value = values[times.argmax()]
+            hits = np.array([[np.count_nonzero(each == value) for each in columns]], np.float64)
+            lone = hits[0, 1 - p] == 0.0 and np.count_nonzero(LONE * times > times.max()) == 1
+            mine, score = _scores(np.concatenate([own, hits]), runs, p, goal, 0.0 if lone else CHOSEN_Z).tolist()
+            if score >= (1.0 - EASIER) * mine > 0.0:
+                alone = Event(Coordinate(path), ((float(np.nextafter(value, np.float32(-inf))), float(value)),))
+                return _proposal(alone, p, "a plain event", min(found.score, score), hits[0], runs, goal)
+    return found
 
 
 def exact(event: Event, both: Outputs) -> Event:

@@ -36,8 +36,7 @@ MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an e
 class Proposal:
     """An event, the side it makes likelier, how it was found, the uncertified score, and the delta to freeze.
 
-    `part` is the best event that people can read, where they cannot read this one: with its score, this one's then,
-    and its side.
+    `part` is the best event that people can read, where they cannot read this one.
     """
 
     event: Event
@@ -45,7 +44,7 @@ class Proposal:
     family: str
     score: float
     delta: float = 0.0
-    part: tuple[Event, float, float, str] | None = None
+    part: Proposal | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -336,6 +336,7 @@ class StoredResult(Stored):
     endings: list[StoredEnding] | UnsetType = UNSET
     milestones: StoredMilestones | UnsetType = UNSET
     typical: StoredTypical | UnsetType = UNSET
+    plain: StoredFinding | UnsetType = UNSET
     diagnosis: StoredDiagnosis | UnsetType = UNSET
 
 

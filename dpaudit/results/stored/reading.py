@@ -129,6 +129,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         unread=raw.get("unread", ""),
         endings=of_model(model.endings or (), tuple[Ending, ...]),
         milestones=None if not model.milestones else Milestones(tuple(model.milestones.ends), model.milestones.last),
+        plain=_finding(raw["plain"], model.plain, raw, model, "plain.") if model.plain else None,
         typical=of_model(model.typical or None, Typical | None),
         provenance={key: value for key, value in raw["provenance"].items() if key != "digest"},
     )
@@ -222,6 +223,8 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     bits = result.representation
     if bits is not None:
         _same_certificate("representation.certificate", bits.certificate, recompute_representation(result, bits))
+    if result.plain is not None:
+        _same_certificate("plain.certificate", result.plain.certificate, recompute_other(result, result.plain))
     certifier = certifier_named(result.certifier)
     agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
     crossed, slack = None, 0.0

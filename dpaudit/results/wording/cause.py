@@ -15,9 +15,8 @@ from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, First
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
 from dpaudit.results.audited import Audited
-from dpaudit.results.beside import FIRST_CALLS, PART
 from dpaudit.results.certification import AuditEvidence
-from dpaudit.results.wording.findings import answers, does
+from dpaudit.results.wording.findings import alone, answers, does
 from dpaudit.results.wording.numerals import percent
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
@@ -47,12 +46,12 @@ def cause(result: Audited) -> str:
 
 
 def _mostly(result: Audited) -> str:
-    """Of an event that nobody can read, the part that people can, where search named one."""
-    part = next((each for each in result.explored if each.what == PART), None)
-    if part is None or result.blocks or result.witness.selector.startswith(FIRST_CALLS):
+    """Of an event that nobody can read, the part that people can: its rates, and the bound that it gives alone."""
+    if (found := result.plain) is None:
         return ""
-    share, _, alone = clean(part.status, LONGEST_DATA).partition(", ")
-    return f"; {share}: {clean(part.name, LONGEST_DATA)}, which {alone}"
+    much = "mostly" if 2.0 * found.certificate.lower >= result.certificate.lower else "in part"
+    told = f"{_words(found.witness.event, result)} in {_rates(found.evidence, found.witness.p_side)}"
+    return f"; {much}: {told}, which alone shows {alone(result)}"
 
 
 def _rates(e: AuditEvidence, p_side: str) -> str:

@@ -286,7 +286,7 @@ class _Seen:
             np.nextafter(np.float32(low), np.float32(high)) == np.float32(high) for low, high in event.intervals
         )
         if place is not None and alone and not event.tokens and min(place.different) >= MANY:
-            if self.rates[0] >= OFTEN:
+            if self.rates[0] >= OFTEN and self.rates[1] == 0.0:
                 yield "answer without noise", f"one number recurs: it comes in {self.share} of the runs {self.only}"
         elif place is None or max(place.different) <= FEW:
             if self.rates[1] == 0.0 and self.rates[0] >= OFTEN and alone:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
@@ -134,6 +135,14 @@ def ending_lines(result: Audited) -> tuple[str, ...]:
     if not meaning(result) and _mostly(result.endings):
         lines.append("most of what tells the datasets apart by this event is whether a run gives a value at all")
     return tuple(lines)
+
+
+def alone(result: Audited) -> str:
+    """The bound that the plain event gives alone, at most that of the witness: then one error covers both."""
+    assert result.plain is not None
+    made, first = result.plain.certificate, result.certificate
+    kept = made if made.lower <= first.lower else replace(first, method=made.method)
+    return certified_bound(result.claim, kept)
 
 
 def answers(result: Audited) -> str:

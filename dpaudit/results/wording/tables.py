@@ -64,10 +64,11 @@ def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
 
 
 def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
-    """Every certified finding with its number and its Holm-adjusted p-value; the one on bits comes last, without."""
+    """Every certified finding with its number and Holm-adjusted p-value; without these a plain one and that on bits."""
     numbered = enumerate(zip((result.main, *result.others), result.holm, strict=True), start=1)
     found = [(str(number), each, p_text(p_value)) for number, (each, p_value) in numbered]
-    return [*found, ("on bits", result.representation, "")] if result.representation is not None else found
+    more = (("plain", result.plain), ("on bits", result.representation))
+    return [*found, *((name, each, "") for name, each in more if each is not None)]
 
 
 def _counts(result: AuditResult) -> Table:

@@ -105,7 +105,10 @@ def typical(pilot: Pilot | None, witness: Witness) -> Typical | None:
     inside = [np.flatnonzero(event.contains(each)) for each in sides]
     paths = coordinates_of(both) or [()]
     examples = [
-        tuple(_output(each, row, paths, event) for row in _spread(event, each, rows))
+        tuple(
+            _output(each, row, paths, event)
+            for row in _spread(event, each, rows if len(rows) else np.arange(each.runs))
+        )
         for each, rows in zip(sides, inside, strict=True)
     ]
     alike = [each.runs >= FEWEST_ALIKE and not varies(Whole().column(each)) for each in sides]

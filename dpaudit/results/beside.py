@@ -87,8 +87,8 @@ class PlaceValues:
 class Typical:
     """Typical outputs of search runs, as text, the first dataset before the second: to look at, never evidence.
 
-    `inside` the event, which holds `hits` of `runs`; `constant` is the one output of all runs, or None; `places` are
-    those that the event reads, and those in which the datasets differ most.
+    `inside` the event, which holds `hits` of `runs`; of a dataset without hits, other ones. `constant` is the one
+    output of all runs, or None; `places` are those that the event reads, and those in which the datasets differ most.
     """
 
     inside: tuple[tuple[str, ...], tuple[str, ...]]

@@ -10,6 +10,7 @@ from dpaudit.results.audited import Audited
 from dpaudit.results.display import Displayed
 from dpaudit.results.strict_json import stored
 from dpaudit.results.wording.diagnosis import Diagnosis, diagnosis
+from dpaudit.results.wording.explanation import Explanation, explanation
 from dpaudit.results.wording.sections import full_text
 from dpaudit.results.wording.statements import beyond
 
@@ -22,6 +23,13 @@ class AuditResult(Displayed, Audited):
     def diagnosis(self) -> Diagnosis | None:
         """What kind of mistake a refutation fits, where to look, what usually mends it; None where no kind fits."""
         return diagnosis(self)
+
+    def explain(self) -> Explanation:
+        """Up to eight typical outputs of either dataset inside the event of a refutation, with its cause and diagnosis.
+
+        They are outputs of search runs that the result keeps: the same from run to run, and after `load`.
+        """
+        return explanation(self)
 
     def raise_if_refuted(self) -> Self:
         """Raises `ClaimRefuted` (an AssertionError) with the whole finding; otherwise returns the result."""

@@ -257,7 +257,7 @@ RESULT: Meanings = {
         "hits": "how many of these the event of the witness holds",
     },
     "StoredTypical": {
-        "inside": "some outputs inside the event, as text, of the first and of the second dataset",
+        "inside": "outputs inside the event, of the first and of the second dataset; others where it holds none",
         "hits": "how many search runs the event holds",
         "runs": "how many search runs were looked at",
         "constant": "the one output that all runs gave; null where they gave several",

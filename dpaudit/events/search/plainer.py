@@ -221,6 +221,8 @@ def pointed(found: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
             value = values[times.argmax()]
             hits = np.array([[np.count_nonzero(each == value) for each in columns]], np.float64)
             lone = hits[0, 1 - p] == 0.0 and np.count_nonzero(LONE * times > times.max()) == 1
+            if readable(event) and not lone and hits[0, p] < own[0, p]:  # a threshold is as plain
+                continue
             mine, score = _scores(np.concatenate([own, hits]), runs, p, goal, 0.0 if lone else CHOSEN_Z).tolist()
             if score >= (1.0 - EASIER) * mine > 0.0:
                 alone = Event(Coordinate(path), ((float(np.nextafter(value, np.float32(-inf))), float(value)),))

@@ -14,7 +14,9 @@ from dpaudit.events import Partition
 from dpaudit.results.audited import Audited
 from dpaudit.results.question import spec_hash
 from dpaudit.results.wording.diagnosis import of_bits
+from dpaudit.results.wording.explanation import LINES, explanation
 from dpaudit.results.wording.findings import (
+    alone,
     bet_lines,
     bracket_lines,
     ending_lines,
@@ -24,7 +26,7 @@ from dpaudit.results.wording.findings import (
     representation_lines,
 )
 from dpaudit.results.wording.first import told_first
-from dpaudit.results.wording.numerals import bound, counted, exact, level_text, p_text
+from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, level_text, p_text
 from dpaudit.results.wording.power import control_lines, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.results.wording.repeating import repeat
@@ -81,6 +83,8 @@ def sections(result: Audited) -> list[Section]:
         Section("mechanism", _mechanism(result)),
         Section("witness", _witness(result)),
         Section("evidence", evidence_lines(result)),
+        Section("plain event", _plain(result)),
+        Section("examples", explanation(result).lines(LINES)),
         Section("bets", bet_lines(result)),
         Section("bound", _bound(result)),
         Section("cross-check", _cross_check(result)),
@@ -168,6 +172,20 @@ def _witness(result: Audited) -> tuple[str, ...]:
         f"second  {data_text(pair['second'])}",
         *([f"why     {clean(reasons[pair['name']])}"] if pair["name"] in reasons else []),
         *ending_lines(result),
+    )
+
+
+def _plain(result: Audited) -> tuple[str, ...]:
+    """Beside an event that nobody can read: the best that people can, its counts on the same runs, its own bound."""
+    found = result.plain
+    if found is None:
+        return ()
+    counts = (f"{name:<7} {hits:,} of {runs:,} runs" for name, (hits, runs) in found.sides.items())
+    level = confidence_text(found.certificate.confidence)
+    return (
+        clean(found.witness.event, LONGEST_DATA),
+        *counts,
+        f"alone it gives {alone(result)} with confidence {level}; the bound of the witness covers that",
     )
 
 

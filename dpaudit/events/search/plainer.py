@@ -223,8 +223,11 @@ def pointed(found: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
             lone = hits[0, 1 - p] == 0.0 and np.count_nonzero(LONE * times > times.max()) == 1
             if readable(event) and not lone and hits[0, p] < own[0, p]:  # a threshold is as plain
                 continue
-            mine, score = _scores(np.concatenate([own, hits]), runs, p, goal, 0.0 if lone else CHOSEN_Z).tolist()
-            if score >= (1.0 - EASIER) * mine > 0.0:
+            ways = [
+                _scores(np.concatenate([own, hits]), runs, p, goal, z) for z in (0.0, *(() if lone else (CHOSEN_Z,)))
+            ]
+            score = float(min(each[1] for each in ways))
+            if all(each[1] >= (1.0 - EASIER) * each[0] > 0.0 for each in ways):
                 alone = Event(Coordinate(path), ((float(np.nextafter(value, np.float32(-inf))), float(value)),))
                 return _proposal(alone, p, "a plain event", min(found.score, score), hits[0], runs, goal)
     return found

@@ -19,6 +19,7 @@ from dpaudit.events.features.plain import Coordinate, Whole
 from dpaudit.outputs import ABSENT, CLASS, DTYPE, KEY, LENGTH, MESSAGE, NONE, NOT_A_NUMBER, ORDER, TYPE, Path
 from dpaudit.results.audited import Audited
 from dpaudit.results.beside import FIRST_CALLS, PlaceValues, Typical
+from dpaudit.results.wording.advice import Diagnosis, made
 from dpaudit.results.wording.findings import answers, does, of_endings
 from dpaudit.results.wording.numerals import percent
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
@@ -27,106 +28,10 @@ SURE = 4.0  # deviations beyond which a difference is no luck
 ALIKE = 0.06  # of the width: differences of shape and spread up to it are none
 MANY, FEW = 20, 8  # different numbers of a side that show noise, and that do not
 RARE, OFTEN = 0.1, 0.02  # rates: an event of a tail comes less often, one that is shown by its rate more often
+LIGHT = 2.85  # between the tails of normal and of Laplace noise
+WIDER = 1.5  # times: outputs of sampled data vary by less, about another answer in each run
 QUARTER, SPREAD = 0.25, 1.5  # of the runs is the middle; deviations of the log of a width, in those of a middle
 SHARP = 0.35  # of the way from the middle to the end of the outputs is left beyond 95 % of them: noise that just ends
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What kind of mistake the evidence fits, in a sentence, with what to look at and what usually mends it."""
-
-    kind: str
-    sentence: str
-    look_at: str
-    usual_mend: str
-
-    @property
-    def lines(self) -> tuple[str, str, str]:
-        """The three sentences as reports print them."""
-        return self.sentence, f"look at: {self.look_at}", f"what usually mends it: {self.usual_mend}"
-
-
-ADVICE = {  # by kind: what to look at, what usually mends it
-    "constant output": (
-        "where the noise is drawn: a fixed seed, noise that is computed and not added, or code that draws none",
-        "draw fresh noise in every call, from the generator that the call is given or an unseeded one, and return it",
-    ),
-    "constant on one dataset": (
-        "the branch that answers without noise: no or few rows, one value, an early return, a default",
-        "add the same noise on every path, that of empty and degenerate data too",
-    ),
-    "answer without noise": (
-        "when the noise is left out: a probability, a cache, a retry, a limit that is read off the data",
-        "add noise in every run; where outputs are clipped, clip them to limits that are fixed beforehand",
-    ),
-    "number of records": (
-        "where the number of records enters: len(rows), the mean, the scale of the noise, the length of the output",
-        "release it with noise of its own; divide by a number that is public or noisy, in the scale of the noise too",
-    ),
-    "failure": (
-        "the code that fails, or returns None or NaN, and which data bring a run there",
-        "let both datasets end alike: check what is public (types, columns, limits) and never values or their number, "
-        "and give a noisy answer where data are few",
-    ),
-    "message": (
-        "the text of the exception: what it is formatted with",
-        "raise with a constant message, or answer with noise; whoever sees the message sees the data in it",
-    ),
-    "keys": (
-        "where the keys come from: groups, categories or columns that occur in the data",
-        "fix the keys beforehand, or release a key only where its noisy count passes a threshold, which costs a delta",
-    ),
-    "length": (
-        "the loop that fills the output: over records, groups or categories of the data",
-        "give the output a fixed length, or choose the length with noise",
-    ),
-    "type": (
-        "branches, rounding and library calls that give another type for some data",
-        "convert what is returned to one type, in one place, whatever the data are",
-    ),
-    "order": (
-        "what the output is filled from: the order of records, groups or a sort without noise",
-        "sort what is returned in an order that does not depend on the data",
-    ),
-    "support": (
-        "where the possible answers come from: a list, a range or limits that are read off the data",
-        "choose among answers that are fixed beforehand, each of them possible whatever the data are",
-    ),
-    "probabilities": (
-        "how the probabilities follow from epsilon: the chance of a true answer, or the weights of the candidates "
-        "(epsilon times utility, over twice its sensitivity)",
-        "compute them from the claimed epsilon, or state the claim that they keep",
-    ),
-    "shared noise": (
-        "whether each entry draws noise of its own",
-        "draw a number for each entry, rng.laplace(size=n) and not rng.laplace()",
-    ),
-    "scale": (
-        "what the scale of the noise is computed from: the range, the spread, the largest value or the sensitivity of "
-        "the data at hand",
-        "compute it from public limits; where it must follow the data, use smooth sensitivity or pay for the estimate",
-    ),
-    "location": (
-        "the sensitivity on this pair: limits that are not enforced (clipping), the unit of the noise, scale and "
-        "variance mixed up, epsilon spent several times",
-        "clip what a record adds, to limits that are fixed beforehand, and scale the noise to what is left; or state "
-        "the claim that this noise keeps",
-    ),
-    "bounded noise": (
-        "the law of the noise: uniform, clipped or cut off, or limits that move with the answer",
-        "use noise without ends (Laplace, Gaussian, geometric), or claim a delta that covers what lies beyond them",
-    ),
-    "tail": (
-        "the law of the noise and the delta of the claim: Gaussian noise keeps no claim whose delta is 0",
-        "Laplace noise of scale sensitivity / epsilon; or a claim with a delta, and the Gaussian noise it asks for",
-    ),
-    "bits of floats": (
-        "the last line that adds noise: a sum is rounded to the floats near the sum, so which last bits can occur "
-        "depends on the answer (Mironov 2012)",
-        "release integers from discrete noise, or snap the output to a fixed power-of-two grid not finer than the "
-        "scale of the noise; this says nothing about the calibration of the noise",
-    ),
-}
 
 
 def diagnosis(result: Audited) -> Diagnosis | None:
@@ -143,8 +48,8 @@ def diagnosis(result: Audited) -> Diagnosis | None:
     event = found.event.bins[0] if isinstance(found.event, Partition) else found.event
     hits = (e.counts_p[0], e.counts_q[0]) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
     rates = hits[0] / max(1, e.runs_p), hits[1] / max(1, e.runs_q)
-    kinds = _Seen(result, event, found.p_side, rates, result.typical).kinds()
-    return next((_made(*each) for each in kinds), None)
+    kinds = _Seen(result, event, found.p_side, hits[0], rates, result.typical).kinds()
+    return next((made(*each) for each in kinds), None)
 
 
 def of_bits(result: Audited) -> tuple[str, ...]:
@@ -152,21 +57,18 @@ def of_bits(result: Audited) -> tuple[str, ...]:
     return BITS.lines if result.representation_refuted else ()
 
 
-def _made(kind: str, sentence: str, look_at: str = "") -> Diagnosis:
-    return Diagnosis(kind, sentence, look_at or ADVICE[kind][0], ADVICE[kind][1])
-
-
-BITS = _made("bits of floats", "the low bits of the floats tell the datasets apart")
+BITS = made("bits of floats", "the low bits of the floats tell the datasets apart")
 Kinds = Iterator[tuple[str, ...]]  # each a kind, its sentence and perhaps where to look
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The evidence of one event: its rates on the likelier dataset and on the other, and what search runs held."""
+    """The evidence of one event: hits on the likelier dataset, rates on it and on the other, what search runs held."""
 
     result: Audited
     event: Event
     p_side: str
+    hits: int
     rates: tuple[float, float]
     typical: Typical | None
 
@@ -311,29 +213,34 @@ class _Seen:
                 wider, times = ("first", each.ratio) if each.ratio > 1.0 else ("second", 1.0 / each.ratio)
                 told = f"{name} varies {times:.3g} times as widely on the {wider} dataset as on the other"
                 one, other = self.sizes
-                powers = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5) if one and other and one != other else ()
+                powers = (1.0, -1.0) if one and other and one != other else ()
                 if any(each.fits((one or 1) / (other or 1), power) for power in powers):
                     yield "number of records", f"{told}, as the numbers of records, {one} and {other}, would have it"
-                yield "scale", told
-        moved = sorted((each for each in found if each.moved), key=lambda each: each.place.name)
+                if times >= WIDER:
+                    yield "scale", told
+        moved = [] if any(each.rescaled for each in found) else [each for each in found if each.moved]
         if len(moved) > 1:
-            names = f"{', '.join(clean(each.place.name) for each in moved[:-1])} and {clean(moved[-1].place.name)}"
-            yield "location", f"{names} move between the datasets, together by more than their noise hides"
-        for each in moved:
-            if self.rates[0] <= RARE and self._middle_keeps():
-                told = f"the middle of the outputs keeps the claim, and a tail, {self.share} of the runs, breaks it"
-                yield "tail", told
+            names = sorted(clean(each.place.name) for each in moved)
             told = (
-                f"{clean(each.place.name)} moves by {abs(each.shift):.3g} between the datasets, and half of the outputs"
+                f"{', '.join(names[:-1])} and {names[-1]} move between the datasets, together by more than their noise"
             )
-            yield (
-                "location",
-                f"{told} lie within {each.width / 2.0:.3g} of their middle: the noise is too small for that",
-            )
+            yield "location", f"{told} hides"
+        for each in moved:
+            name, shift = clean(each.place.name), abs(each.shift)
+            if self.rates[1] == 0.0 and self.hits > 10.0 * math.exp(min(4.0 * shift / each.width, 100.0)):
+                yield "support", f"outputs that come on the {self.p_side} dataset never came on the other"
+            if self.rates[0] <= RARE and (self._middle_keeps() or (each.normal and self._pure)):
+                yield "tail", f"a tail, {self.share} of the outputs, breaks the claim by more than their middle does"
+            told = f"{name} moves by {shift:.3g} between the datasets, and half of the outputs lie within"
+            yield "location", f"{told} {each.width / 2.0:.3g} of their middle: the noise is too small for that"
+
+    @property
+    def _pure(self) -> bool:
+        return self.result.claim.linear and self.result.claim.delta == 0.0
 
     def _ends(self, place: PlaceValues) -> bool:
-        """Whether a threshold lies beyond all outputs of the other dataset, which end there as if cut off."""
-        if self.rates[1] > 0.0 or len(self.event.intervals) != 1 or self.event.tokens:
+        """Whether a threshold lies beyond nearly all outputs of the other dataset, which end there as if cut off."""
+        if self.rates[1] > RARE * self.rates[0] or len(self.event.intervals) != 1 or self.event.tokens:
             return False
         (low, high), levels = self.event.intervals[0], place.levels[1 if self.p_side == "first" else 0]
         if low == -math.inf:
@@ -385,6 +292,12 @@ class _Compared:
         if any(abs(a - b) > most for a, b, most in zip(*shapes, slack, strict=True)):
             return None
         return cls(place, place.levels[0][3] - place.levels[1][3], max(widths), widths[0] / widths[1], error)
+
+    @property
+    def normal(self) -> bool:
+        """Whether 90 % of the outputs are at most `LIGHT` times as wide as the middle half: normal 2.4, Laplace 3.3."""
+        first, second = ((each[5] - each[1]) / max(each[4] - each[2], 1e-300) for each in self.place.levels)
+        return first + second < 2.0 * LIGHT
 
     @property
     def moved(self) -> bool:

@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from dpaudit.results.audited import Audited
+from dpaudit.results.wording.advice import Diagnosis
 from dpaudit.results.wording.cause import cause
-from dpaudit.results.wording.diagnosis import Diagnosis, diagnosis
+from dpaudit.results.wording.diagnosis import diagnosis
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 NONE_KEPT = "no outputs are kept: the claim is not refuted, or the result is of an older version"

@@ -50,7 +50,7 @@ def _mostly(result: Audited) -> str:
     if (found := result.plain) is None:
         return ""
     much = "mostly" if 2.0 * found.certificate.lower >= result.certificate.lower else "in part"
-    told = f"{_words(found.witness.event, result)} in {_rates(found.evidence, found.witness.p_side)}"
+    told = f"{words_of(found.witness.event, result)} in {_rates(found.evidence, found.witness.p_side)}"
     return f"; {much}: {told}, which alone shows {alone(result)}"
 
 

@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from typing import Any
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import Begun, Run, resume, start, waiting
+from dpaudit.ledger.runs import Begun, Run, changes, resume, start, waiting
 from dpaudit.results.provenance import versions
 from dpaudit.results.result import AuditResult
 from dpaudit.sampling import ShardStore
@@ -55,12 +56,14 @@ class Call:
 def kept(path: str | os.PathLike[str], name: str, mechanism: Any, asked: Mapping[str, Any]) -> Iterator[Call]:
     """The newest call of this question that was interrupted, or a new one, in the ledger at a path.
 
-    Raises `LedgerError` where the ledger cannot be used.
+    Warns where one of this name asked something else. Raises `LedgerError` where the ledger cannot be used.
     """
     made = {key: value for key, value in versions().items() if key != "platform"}
-    question = {"asked": asked, "code": digest_of(_code(mechanism, [])), "versions": made}
+    question = {"asked": asked, "function": {"digest": digest_of(_code(mechanism, []))}, "versions": made}
     with Ledger(path) as ledger:
         found = waiting(ledger, [name], question)
+        if found is None and (changed := changes(ledger, [name], question)):
+            warnings.warn(f"{path}: {'; '.join(changed[:3])}: another call of {name}, which begins anew", stacklevel=5)
         run = (start if found is None else resume)(ledger, [name], question)
         try:
             yield Call(ledger, run)

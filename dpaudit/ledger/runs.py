@@ -160,6 +160,12 @@ def waiting(database: Database, sources: Iterable[str], asked: Mapping[str, Any]
     return None
 
 
+def changes(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> list[str]:
+    """In words, what the newest unfinished run of these sources asked otherwise."""
+    rows = _unfinished(database, sources)[:1]
+    return [each for row in rows for each in differences(json.loads(row["suite"])["asked"], _plain(asked))]
+
+
 def differences(before: Any, now: Any, place: str = "") -> list[str]:
     """In words, what of a question is not as it was.
 

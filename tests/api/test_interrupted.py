@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+import dpaudit
+
 SCRIPT = """
 import json, os, sys, time
 import dpaudit
@@ -71,6 +73,52 @@ def left_of(process: int) -> list[str]:
             marks = [each for each in file.read_bytes().split(b"\0") if each.startswith(b"DPAUDIT_STARTED_BY=")]
             found += [file.parent.name for each in marks if mark in each]
     return found
+
+
+SCALE = 1.0
+
+
+def helper(rng: Any) -> float:
+    return SCALE * float(rng.laplace())
+
+
+def made(shift: float) -> Callable[..., Any]:
+    def closed(data: Any, rng: Any) -> float:
+        return float(data + shift + helper(rng))
+
+    closed.__module__ = helper.__module__ = "__main__"
+    return closed
+
+
+def interrupt(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_the_same_call_goes_on_and_another_one_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a function of a script or notebook has closed over, and uses of it, is a part of the question."""
+
+    def ask(mechanism: Any, **options: Any) -> Any:
+        options = {"pair": (1, 0), "epsilon": 2.0, "runs": 500, "n_jobs": 1} | options
+        return dpaudit.audit(mechanism, **options, ledger=tmp_path / "kept").provenance["interruptions"]
+
+    def begin() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr("dpaudit.api.run_audit", interrupt)
+            with pytest.raises(dpaudit.AuditInterrupted, match=r"kept; the same call goes on"):
+                ask(made(0.0))
+
+    begin()
+    assert ask(made(0.0)) == 1
+    changed: list[dict[str, Any]] = [{"mechanism": made(0.5)}, {"seed": 1}, {"pair": (2, 0)}]
+    begin()
+    for options in changed:
+        with pytest.warns(UserWarning, match=r"another call of made\.closed, which begins anew"):
+            assert ask(**{"mechanism": made(0.0), **options}) == 0
+    monkeypatch.setitem(globals(), "SCALE", 2.0)
+    with pytest.warns(UserWarning, match=r"the content of function is not what it was"):
+        assert ask(made(0.0)) == 0
+    monkeypatch.undo()
+    assert ask(made(0.0)) == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

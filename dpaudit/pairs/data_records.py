@@ -13,7 +13,7 @@ from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs.data import digest
 from dpaudit.pairs.pair import AdjacentPair
-from dpaudit.pairs.tables import home_of
+from dpaudit.pairs.tables import home_of, records_of
 
 OUTLIER = 1000.0  # times the largest number in the data, at least 1
 ENDS = ("first", "last", "least", "greatest")
@@ -114,22 +114,6 @@ class DataRecords:
         if not made:
             raise InvalidSpec("replacing records by their equals makes no pair; give another value=...")
         return tuple(made)
-
-
-def records_of(data: Any) -> Any:
-    """The records of a dataset, as a sequence; None where it is not known to hold any."""
-    home = home_of(data)
-    if home == "numpy":
-        return None if data.ndim == 0 or hasattr(data, "mask") else data.tolist() if data.dtype.names else list(data)
-    if home == "pandas":
-        return data.to_dict("records") if hasattr(data, "columns") else data.tolist()
-    if home == "polars":
-        return data.to_dicts() if hasattr(data, "columns") else data.to_list()
-    if isinstance(data, dict):
-        columns = [records_of(column) for column in data.values()]
-        whole = bool(columns) and None not in columns and len(set(map(len, columns))) == 1
-        return [dict(zip(data, row, strict=True)) for row in zip(*columns, strict=True)] if whole else None
-    return data if isinstance(data, list | tuple) else None
 
 
 def taken(data: Any, places: list[int]) -> Any:

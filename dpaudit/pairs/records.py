@@ -15,7 +15,7 @@ from typing import Any
 
 from dpaudit.claims.relation import Relation
 from dpaudit.pairs.data import LONGEST_NUMBER, digest
-from dpaudit.pairs.tables import home_of
+from dpaudit.pairs.tables import home_of, records_of
 
 PLAIN = (bool, float, str, bytes, type(None))
 Keys = list[Hashable]
@@ -63,10 +63,10 @@ def compared(first: Any, second: Any) -> ComparedRecords | None:
 
 def _keys_of(first: Any, second: Any) -> tuple[str, Keys, Keys] | None:
     if isinstance(first, dict) and isinstance(second, dict):
-        if all(map(_is_table, (first, second))) and first.keys() == second.keys():
-            return "rows", _table(first), _table(second)
         if first.keys() == second.keys():
-            return None
+            tables = [records_of(data) for data in (first, second)]
+            found = [_keys([row[key] for key in first] for row in rows or ()) for rows in tables]
+            return None if None in tables else ("rows", found[0], found[1])
         return "entries", _keys(first.items()), _keys(second.items())
     if _is_frame(first) and _is_frame(second):
         indexed = not any(type(getattr(data, "index", None)).__name__ == "RangeIndex" for data in (first, second))
@@ -119,20 +119,6 @@ def _rows(frame: Any, indexed: bool) -> Keys:
     else:
         rows = frame.items() if indexed and hasattr(frame, "items") else ((value,) for value in frame.to_list())
     return _keys((names, [_number(value) for value in row]) for row in rows)
-
-
-def _table(columns: dict[Any, Any]) -> Keys:
-    return _keys(list(row) for row in zip(*(_listed(columns[key]) for key in sorted(columns, key=repr)), strict=True))
-
-
-def _listed(column: Any) -> Any:
-    return next((getattr(column, way)() for way in ("to_list", "tolist") if hasattr(column, way)), column)
-
-
-def _is_table(data: dict[Any, Any]) -> bool:
-    held = list(data.values())
-    columns = all((_is_collection(each) or _is_frame(each)) and not isinstance(each, set | frozenset) for each in held)
-    return bool(held) and columns and len({len(each) for each in held}) == 1
 
 
 def _number(value: Any) -> Any:

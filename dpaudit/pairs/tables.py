@@ -22,6 +22,22 @@ def home_of(data: Any) -> str | None:
     return None
 
 
+def records_of(data: Any) -> Any:
+    """The records of a dataset, as a sequence; None where it is not known to hold any."""
+    home = home_of(data)
+    if home == "numpy":
+        return None if data.ndim == 0 or hasattr(data, "mask") else data.tolist() if data.dtype.names else list(data)
+    if home == "pandas":
+        return data.to_dict("records") if hasattr(data, "columns") else data.tolist()
+    if home == "polars":
+        return data.to_dicts() if hasattr(data, "columns") else data.to_list()
+    if isinstance(data, dict):
+        columns: list[Any] = [None if isinstance(column, dict) else records_of(column) for column in data.values()]
+        whole = bool(columns) and None not in columns and len(set(map(len, columns))) == 1
+        return [dict(zip(data, row, strict=True)) for row in zip(*columns, strict=True)] if whole else None
+    return data if isinstance(data, list | tuple) else None
+
+
 def contents(data: Any) -> Any:
     """All that a mechanism sees of a frame or series, for a digest: names, types, labels and the values by column.
 

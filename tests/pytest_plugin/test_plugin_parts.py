@@ -19,7 +19,7 @@ import pytest
 
 from dpaudit import pytest_plugin, report
 from dpaudit.auditing.spec import FEWEST_RUNS
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import ClaimRefuted, InvalidSpec, UnsoundAudit
 from dpaudit.ledger import baseline
 from dpaudit.mechanisms import wrap
 from dpaudit.pytest_plugin.auditor import _arguments, _described, _expected, _merged, by_value, check_patches
@@ -245,6 +245,15 @@ def test_what_did_not_fail_its_test_is_told() -> None:
         "told: REFUTED, and its test was run again: what was found stands",
         "untold: REFUTED, and its test was run again: what was found stands",
     ]
+
+
+def test_the_bound_is_the_last_to_go_where_a_line_is_short() -> None:
+    near = "epsilon >= 1.81 > 0.5 on trust"
+    forms = pytest_plugin.short_forms(ClaimRefuted("...", f"{near} at delta 1e-06"))
+    assert forms == [f"REFUTED {near} at delta 1e-06", f"REFUTED {near}", near]
+    assert pytest_plugin.short_forms(UnsoundAudit("drift")) == ["NO VERDICT drift"]
+    assert pytest_plugin.short_forms(AssertionError("NOT FOUND  m: gone\nmore")) == ["NOT FOUND  m: gone"]
+    assert pytest_plugin.short_forms(AssertionError("assert 1 == 2")) == []
 
 
 def test_a_summary_tells_what_is_wrong() -> None:

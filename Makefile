@@ -21,7 +21,7 @@ help:
 	@echo "make lectures-seeds   the same at eleven seeds, into reports/lectures/seeds/ (two hours)"
 	@echo "make literature       audits the mechanisms of the auditing papers and writes reports/literature/ (half an hour)"
 	@echo "make literature-full  the same with 250 million executions a mechanism (hours)"
-	@echo "make research         audits the catalogue over claims from 0.1 to 8 and writes reports/research/ (minutes)"
+	@echo "make research         audits the catalogue with all twins at ten seeds and claims from 0.1 to 8 into reports/research/ (15 minutes)"
 	@echo "make quick            lint, types and the tests of the core, within a minute"
 	@echo "make test             lint, types and tests"
 	@echo "make oldest           the tests on the lowest versions that pyproject.toml allows"

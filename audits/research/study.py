@@ -1,143 +1,96 @@
-"""Claimed epsilon from 0.1 to 8 for the whole catalogue: what is certified, what is exact, and what is proved.
+"""What audits certify of the whole catalogue: claimed, certified, exact and proved, beside the best event and others.
 
-`python -m audits.research.study` audits every mechanism of the catalogue at seven claims and writes a table, figures
-and a page about them. Nothing here is special to the catalogue: `dpaudit.sweep` takes any mechanism.
+`python -m audits.research.study` audits every mechanism of the catalogue, its broken and harmless twins too, at ten
+seeds, at several numbers of runs, at claims from 0.1 to 8 and at its worst pair, and the published benchmark. It writes
+a table (CSV, and Parquet where pyarrow or polars is installed), figures and a page.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
-import math
-import operator
+import dataclasses
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from scipy.optimize import brentq
-
-from dpaudit import InvalidSpec, Sweep, sweep
-from dpaudit.catalogue import Entry, entries
-
-CLAIMED = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-DELTA = 0.01  # at which a claim on mu or rho is set to one of these epsilons
-RUNS, SEED = 400_000, 0
-CONFIDENCE = 0.99999  # of each point: some 600 of them together are wrong with probability at most 0.006
-CLOSE = 1e-8  # relative: how closely a parameter is set to make a claim
-DIALS = {  # the parameter that sets the claim, where it is not epsilon, and where to look for its value
-    "mu": (1e-3, 50.0),
-    "rho": (1e-5, 100.0),
-    "keep": (0.5 + 1e-6, 1.0 - 1e-6),
-    "f": (1e-6, 1.0 - 1e-6),
-    "noise_multiplier": (0.25, 50.0),
-    "beta": (1e-6, 0.5),
-}
-TITLE = "Claimed, certified, exact and proved epsilon of the catalogue"
+from audits.literature.published import PUBLISHED
+from audits.research import figures, page, table
+from audits.research.questions import JOINT, Plan, every, kind_of
+from audits.research.work import Row, Work, published
+from dpaudit.certify.certificate import divided
 
 
-def promised(entry: Entry) -> float:
-    """The epsilon that the entry's claim promises: at its own delta, or at `DELTA` for a claim on mu or rho."""
-    claim: Any = entry.claim()
-    return float(claim.epsilon if claim.parameter == "epsilon" else claim.epsilon_at(DELTA))
+def tasks(plan: Plan, most: int | None) -> tuple[list[tuple[str, bool | None]], float]:
+    """What is asked, mechanism by mechanism and then the published benchmark; the confidence of each bound.
 
-
-def dialled(entry: Entry, epsilon: float) -> Entry | None:
-    """The entry with the parameter that makes it claim this epsilon; None where no value does."""
-    names = {parameter.name for parameter in entry.parameters}
-    dial = next((name for name in ("epsilon", *DIALS) if name in names), None)
-    if dial is None:
-        return None
-    low, high = DIALS.get(dial, (1e-6, 64.0))
-
-    def excess(value: float) -> float | None:
-        try:
-            return promised(entry.with_parameters({dial: value})) - epsilon
-        except (InvalidSpec, ArithmeticError, ValueError):
-            return None
-
-    if dial == "epsilon" and excess(epsilon) == 0.0:
-        return entry.with_parameters({dial: epsilon})
-    first, last = excess(low), excess(high)
-    if first is None or last is None or first * last > 0.0:
-        return None
-    # the claims are monotone in their parameter, and smooth in its logarithm
-    value = math.exp(brentq(lambda log: excess(math.exp(log)) or 0.0, math.log(low), math.log(high), xtol=1e-12))
-    error = excess(value)
-    return entry.with_parameters({dial: value}) if error is not None and abs(error) <= CLOSE * epsilon else None
-
-
-def asked(claimed: Sequence[float] = CLAIMED, most: int | None = None) -> tuple[list[Entry], list[str]]:
-    """The sound entries at every claim, and which claims of which entry no value of its parameters makes."""
-    made, left_out = [], []
-    for entry in [each for each in entries() if not each.broken][:most]:
-        for epsilon in claimed:
-            found = dialled(entry, epsilon)
-            if found is None:
-                left_out.append(f"{entry.name} at {epsilon:g}")
-            else:
-                made.append(found)
-    return made, left_out
-
-
-def study(mechanisms: Sequence[Entry], *, runs: int = RUNS, **options: Any) -> Sweep:
-    """The table of the study; `options` are those of a sweep.
-
-    A claim on rho is tested on one event, as the others are, so that its bound is one on epsilon too.
+    A task is a name, and for a mechanism whether it is audited at every size; for the benchmark None.
     """
-    on_rho = [entry for entry in mechanisms if entry.claim().parameter == "rho"]
-    others = [entry for entry in mechanisms if entry.claim().parameter != "rho"]
-    parts = [
-        sweep(group, certifiers=certifier, runs=runs, confidence=CONFIDENCE, seeds=SEED, prove=True, **options)
-        for group, certifier in ((others, None), (on_rho, "unconditional"))
-        if group
-    ]
-    return functools.reduce(operator.add, parts)
+    found = every(most)
+    sound = [each for each in found if kind_of(each) == "sound"]
+    rows = PUBLISHED if most is None else PUBLISHED[:most]
+    confidence = divided(1.0 - JOINT, plan.bounds(len(found), len(sound), len(rows)))
+    made: list[Any] = [(each.name, place % plan.apart == 0) for place, each in enumerate(found)]
+    return made + [(each.name, None) for each in rows], confidence
 
 
-def about(table: Sweep, left_out: Sequence[str], runs: int) -> tuple[str, ...]:
-    """What the page says first."""
-    proved = sum(row["proved"] is not None for row in table.rows)
-    rigorous = sum(row["exact_epsilon"] is not None for row in table.rows)
-    exact = sum(row["exact_epsilon"] is not None or row["true_epsilon"] is not None for row in table.rows)
-    told = [
-        f"Every mechanism of the catalogue that is listed as sound, at claimed epsilons from {min(CLAIMED):g} to "
-        f"{max(CLAIMED):g}, each on its default pair with {runs:,} runs, search included, seed {SEED}, and confidence "
-        f"{CONFIDENCE:g} a point. Claims on mu or rho are set to that epsilon at delta {DELTA:g}; all numbers of a row "
-        "are then at the delta of its certificate.",
-        f"The exact loss of the pair is known for {exact:,} of {len(table.rows):,} points: enclosed rigorously for "
-        f"{rigorous:,}, and otherwise by the catalogue's formula in floating point. A proof for all inputs was found "
-        f"and checked for {proved:,} points; for the others nothing is proved here, and the column not_proved of the "
-        "table says why. What is proved is the mechanism over the real numbers, not the code that runs.",
-    ]
-    if left_out:
-        told.append(f"Left out, for no value of their parameters makes that claim: {', '.join(left_out)}.")
-    return tuple(told)
+def answered(task: tuple[str, bool | None], plan: Plan, confidence: float) -> list[Row]:
+    """The rows of one task; whatever breaks there is a row that says so."""
+    name, sized = task
+    try:
+        if sized is None:
+            return published(name, plan, confidence)
+        return Work(name, plan, confidence, sized).done()
+    except Exception as error:
+        part = "published" if sized is None else "seeds"
+        return [{"part": part, "mechanism": name, "error": f"{type(error).__name__}: {error}"}]
+
+
+def run(work: Sequence[Any], plan: Plan, confidence: float, jobs: int) -> Iterator[list[Row]]:
+    """The rows of each task as they come, in the order of the tasks."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky import get_reusable_executor
+
+    calls = (delayed(answered)(task, plan, confidence) for task in work)
+    yield from Parallel(n_jobs=jobs, batch_size=1, return_as="generator")(calls)
+    if jobs != 1:
+        get_reusable_executor().shutdown(wait=True)  # the time of processes counts once they have ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the study and writes its files."""
+    """Runs the study and writes its files: 0 where every row has a bound, 3 where one has none."""
     parser = argparse.ArgumentParser(prog="python -m audits.research.study", description=__doc__)
     parser.add_argument("--report", default="reports/research", metavar="DIR", help="where the files go")
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help="executions to spend on a point")
-    parser.add_argument("--ledger", metavar="FILE", help="record results here, and take from here those that are there")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="workers; -1 for all processors")
-    parser.add_argument("--most", type=int, metavar="N", help="only the first entries of the catalogue")
+    parser.add_argument(
+        "--most", type=int, metavar="N", help="only the first entries of the catalogue, with their twins"
+    )
+    parser.add_argument("--seeds", type=int, metavar="N", help="repetitions of each mechanism at its own claim")
     given = parser.parse_args(arguments)
-    mechanisms, left_out = asked(most=given.most)
-    started, done = time.monotonic(), 0
-
-    def progress(row: dict[str, Any]) -> None:
-        nonlocal done
-        done += 1
-        if done % 50 == 0 or done == len(mechanisms):
-            print(f"{done} of {len(mechanisms)} points, {time.monotonic() - started:.0f} s", file=sys.stderr)
-
-    table = study(mechanisms, runs=given.runs, ledger=given.ledger, n_jobs=given.jobs, progress=progress)
-    paths = table.write(given.report, title=TITLE, about=about(table, left_out, given.runs))
-    print(table)
+    plan = Plan() if given.seeds is None else dataclasses.replace(Plan(), seeds=given.seeds)
+    work, confidence = tasks(plan, given.most)
+    started, rows = time.monotonic(), list[Row]()
+    for number, found in enumerate(run(work, plan, confidence, given.jobs), start=1):
+        rows += found
+        if number % 20 == 0 or number == len(work):
+            past = time.monotonic() - started
+            left = past / number * (len(work) - number)
+            done = f"{number} of {len(work)} mechanisms, {len(rows):,} rows"
+            print(f"{done}, {past:.0f} s, about {left:.0f} s left", file=sys.stderr)
+    rows = table.finished(rows)
+    folder = Path(given.report)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = table.write(rows, folder)
+    drawn = figures.drawings(rows)
+    paths += [each.save(folder / f"{each.name}{suffix}") for each in drawn for suffix in (".svg", ".png")]
+    print(f"{sum(os.times()[:4]):.0f} CPU seconds, {time.monotonic() - started:.0f} s")
+    for line in page.account(rows, plan):
+        print(line)
+    paths += page.write(rows, drawn, plan, folder)
     print(f"page: {paths[-1]}")
-    return table.exit_code
+    return 3 if any(row["error"] for row in rows) else 0
 
 
 if __name__ == "__main__":

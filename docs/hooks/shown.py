@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import math
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from private_counts import noisy_count
 from reference.text import code, fenced, prose, table
 
 import dpaudit
+from audits.research.table import COLUMNS as STUDY
 from dpaudit.certify import smallest_caught
 from dpaudit.results.wording.sections import Section, sections
 from dpaudit.results.wording.statements import headline, limits
@@ -81,12 +83,12 @@ def training(name: str) -> str:
 
 def numbers(name: str) -> str:
     """A table that is made when the site is built. Raises `LookupError` for an unknown one."""
-    return {"power": _power, "sweep": _columns}[name]()
+    return {"power": _power, "sweep": lambda: _columns(COLUMNS), "study": lambda: _columns(STUDY)}[name]()
 
 
-def _columns() -> str:
-    """The columns of a sweep's table."""
-    return table(("column", "meaning"), [(code(name), prose(meaning)) for name, meaning in COLUMNS.items()])
+def _columns(meanings: Mapping[str, str]) -> str:
+    """The columns of a table."""
+    return table(("column", "meaning"), [(code(name), prose(meaning)) for name, meaning in meanings.items()])
 
 
 def _power() -> str:

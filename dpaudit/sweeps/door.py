@@ -68,7 +68,9 @@ class Sweep(Displayed):
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
         """Writes the table with its types; returns the path. Raises `MissingRequirement` without pyarrow and polars."""
-        return write_bytes(path, page.parquet_bytes(self.columns, self.rows, REALS))
+        from dpaudit.report.parquet import parquet
+
+        return write_bytes(path, parquet(self.columns, self.rows, REALS))
 
     def plot(self, kind: str | None = None) -> Any:
         """A figure of the table, one of `dpaudit.sweeps.KINDS`: a notebook shows it, `save(path)` keeps it.

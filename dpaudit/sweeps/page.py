@@ -1,17 +1,14 @@
 """The report of a sweep: its table, its figures as files, and a page in Markdown and HTML that explains them."""
 
 import contextlib
-import importlib
-import io
-import json
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from dpaudit import validate
-from dpaudit.errors import InvalidSpec, MissingRequirement
+from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import write_text
 from dpaudit.results.wording.quoting import clean
 from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns
@@ -41,44 +38,6 @@ def _csv(*lines: Iterable[Any]) -> str:
     return table(
         *([str(cell) if isinstance(cell, bool) else cell for cell in line] for line in lines), longest=LONGEST_CELL
     )
-
-
-def parquet_bytes(names: Sequence[str], rows: Rows, reals: Container[str]) -> bytes:
-    """Rows of such columns as Parquet: doubles (those in `reals` always), whole numbers, booleans, and text.
-
-    Raises `MissingRequirement` where neither pyarrow nor polars is installed.
-    """
-    held = {name: _typed([row.get(name) for row in rows], name in reals) for name in names}
-    file = io.BytesIO()
-    try:
-        arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
-        table = {name: arrow.array(values, getattr(arrow, kind)()) for name, (kind, values) in held.items()}
-        parquet.write_table(arrow.table(table), file)
-    except ImportError:
-        try:
-            polars: Any = importlib.import_module("polars")
-        except ImportError:
-            raise MissingRequirement(
-                "Parquet needs pyarrow or polars, and neither is installed here: pip install 'dpaudit[parquet]'"
-            ) from None
-        kinds = {"float64": polars.Float64, "int64": polars.Int64, "bool_": polars.Boolean, "string": polars.String}
-        series = {name: polars.Series(values, dtype=kinds[kind]) for name, (kind, values) in held.items()}
-        polars.DataFrame(series).write_parquet(file)
-    return file.getvalue()
-
-
-def _typed(values: list[Any], real: bool) -> tuple[str, list[Any]]:
-    """The name that Arrow has for the type of a column, and its values as such; None stays None.
-
-    >>> _typed([1, None, 0.5], False), _typed([True, [1]], False)
-    (('float64', [1.0, None, 0.5]), ('string', ['true', '[1]']))
-    """
-    found = {type(value) for value in values if value is not None}
-    if real or found == {float} or found == {int, float}:
-        return "float64", [None if value is None else float(value) for value in values]
-    if found == {bool} or (found == {int} and max(abs(value) for value in values if value is not None) < 2**63):
-        return "bool_" if found == {bool} else "int64", values
-    return "string", [value if value is None or type(value) is str else json.dumps(value) for value in values]
 
 
 def figure(rows: Rows, kind: str) -> Any:

@@ -278,4 +278,5 @@ def uninterrupted(watcher: Watcher, ledger: object) -> Iterator[None]:
     except KeyboardInterrupt:
         lost = 'are lost; audit(..., ledger="FILE") keeps them'
         kept = lost if ledger is None else f"are kept in {ledger}; the same call goes on from there"
-        raise AuditInterrupted(f"{watcher.done:,} of {watcher.planned:,} runs are done, and {kept}") from None
+        far = f"{watcher.done:,} of {watcher.planned:,} runs are done, and {kept}"
+        raise AuditInterrupted(far if watcher.planned else "no run was made yet") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import math
 import os
 import pty
 import select
@@ -13,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.auditing.watching import PlainLines
+from dpaudit.auditing.watching import SHORTER, Live, PlainLines, Watcher
 from tests.doors.conftest import Outcome, spec
 
 Run = Callable[..., Outcome]
@@ -45,6 +47,50 @@ def test_lines_come_at_most_every_few_seconds() -> None:
         "[1/2] done",
         "[2/2] broken",
     ]
+
+
+def test_a_long_audit_says_before_how_long_it_takes() -> None:
+    """Once the first runs tell, and where no shorter time was asked for."""
+    said: list[str] = []
+    watcher = Watcher(write=said.append, clock=lambda: 0.0)
+    for runs, left_s, told in ((1_000_000, math.inf, 1), (2_400, math.inf, 0), (1_000_000, 20.0, 0)):
+        watcher.audit(1, "slow")
+        watcher.plan(runs, 2, left_s)
+        for _ in range(20):
+            watcher.speed(0.05, 1)
+        assert len(said) == told
+        assert said[:1] == [f"slow: about 6 h 56 min (1,000,000 runs of 0.05 s, on 2 workers); {SHORTER}"] * told
+        said.clear()
+
+
+def test_first_runs_that_are_made_one_after_the_other_make_no_time_longer() -> None:
+    now = [0.0]
+    watcher = Watcher(clock=lambda: now[0])
+    watcher.plan(100_000, 4)
+    watcher.speed(0.01, 8)
+    for _ in range(10):
+        now[0] += 1.0
+        watcher.advance(100)
+    assert 250 < (watcher.left_s() or 0.0) < 300  # by their speed alone: 990
+
+
+def test_a_bar_stands_below_what_another_program_writes() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    bar = Live(1, Terminal(), below=True)
+    bar.audit(1, "name")
+    bar.plan(100, 1)
+    bar.advance(50)
+    bar.tell("a line")
+    bar._put(bar.bar())
+    bar.close()
+    text = bar.out.getvalue()  # type: ignore[attr-defined]
+    assert "50 % of 100 runs" in text
+    assert "\r\na line\r\n" in text
+    assert text.count("\x1b7") == text.count("\x1b8")
+    assert text.endswith("\r\x1b[K\x1b8")
 
 
 def test_quiet_and_no_progress_say_only_what_went_wrong(dpaudit: Run, write: Write) -> None:

@@ -55,15 +55,16 @@ def test_parts_change_no_result(monkeypatch: pytest.MonkeyPatch, isolation: str)
         asked.append(following(self, *given))
         return asked[-1]
 
+    options = {} if isolation == "none" else {"stopping": "anytime"}
     for mechanism in (plain, spawning, mixed, odd) if isolation == "none" else (mixed,):
-        whole = answer(mechanism)
+        whole = answer(mechanism, **options)
         with monkeypatch.context() as patch:
             patch.setattr(pieces, "PART_S", 1e-12)  # so parts are as short as they may be
             patch.setattr(pieces, "CHECK_PART", 0)
             patch.setattr(pieces, "OCTET", 72)
             patch.setattr(Pieces, "next", counting)
             asked.clear()
-            assert answer(mechanism, isolation=isolation) == whole
+            assert answer(mechanism, isolation=isolation, **options) == whole
         assert len(asked) > 25, mechanism
 
 

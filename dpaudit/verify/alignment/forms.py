@@ -110,13 +110,6 @@ class Leaf(Formula):
     moved: Form
 
 
-@dataclass(frozen=True, slots=True)
-class Unread(Formula):
-    """A public condition that is not looked into: the same in both runs."""
-
-    name: str
-
-
 def public(formula: Formula) -> bool:
     """Whether nothing in it moves, so that both runs agree on it."""
     return not any(leaf.moved for leaf in leaves(formula, Leaf))
@@ -146,13 +139,11 @@ def truth_at(formula: Formula, values: Mapping[Atom, Fraction]) -> bool | None:
     return decided(formula, of_leaf)
 
 
-def holds(formula: Formula, values: Mapping[Atom, Fraction], unread: Mapping[str, bool]) -> bool:
+def holds(formula: Formula, values: Mapping[Atom, Fraction]) -> bool:
     """The truth in the first run at a state that gives every atom a value (0 where it names none)."""
 
     def of_leaf(leaf: Formula) -> bool:
-        if isinstance(leaf, Leaf):
-            return bool(ORDERS[leaf.order](at(leaf.value, values), 0))
-        return isinstance(leaf, Unread) and unread.get(leaf.name, False)
+        return isinstance(leaf, Leaf) and bool(ORDERS[leaf.order](at(leaf.value, values), 0))
 
     return bool(decided(formula, of_leaf))
 

@@ -13,7 +13,7 @@ from itertools import product
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, difference, head
 from dpaudit.verify.alignment.outline import TakenApart
-from dpaudit.verify.alignment.paths import PairedPath, Quantity
+from dpaudit.verify.alignment.paths import PairedPath
 from dpaudit.verify.alignment.potential import MOST_COMBINATIONS, Turns, cheaper, paid
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.scope import STEPS, Corners
@@ -153,9 +153,9 @@ class LockStep:
 
     def _ways_to_keep(self, name: str) -> list[Carried]:
         starts = [path.after.get(name) for path in self._found.before]
-        if any(not isinstance(start, Quantity) for start in starts):
+        if None in starts:
             raise NoProof(f"{name} is carried round the loop, but is not a number there from the start on every path")
-        still = all(isinstance(start, Quantity) and not start.moved for start in starts)
+        still = all(start is not None and not start.moved for start in starts)
         values = [0] if still else sorted(range(-STEPS, STEPS + 1), key=lambda value: (abs(value), -value))
         found = [Carried(Fraction(value)) for value in values]
         if self._adjacency == "one-differs" and still:
@@ -263,7 +263,7 @@ def classes(found: TakenApart, answers: int) -> list[dict[str, int]]:
 
 
 def _starts(found: TakenApart) -> Iterator[Known]:
-    names = [name for name, value in found.start.items() if isinstance(value, Quantity) and head(name) in value.form]
+    names = [name for name, value in found.start.items() if head(name) in value.form]
     for path in found.before:
         yield frozenset((name, start) for name in names if (start := path.number(name)) is not None)
 
@@ -278,7 +278,7 @@ def _steps(
             after = {}
             for name in known:
                 value = path.after.get(name)
-                if isinstance(value, Quantity) and not value.moved:
+                if value is not None and not value.moved:
                     parts = {atom: forms.value_at(atom, values) for atom in value.form if atom != ONE}
                     if None not in parts.values():
                         after[name] = forms.at(value.form, {a: v for a, v in parts.items() if v is not None})

@@ -11,7 +11,7 @@ from typing import Any
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, Leaf, add, head, one
 from dpaudit.verify.alignment.parameters import Parameters
-from dpaudit.verify.alignment.paths import Environment, Follower, Mark, PairedOutput, PairedPath, PairedValue, Quantity
+from dpaudit.verify.alignment.paths import Environment, Follower, PairedOutput, PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.solver import SolverTerms
 from dpaudit.verify.alignment.unproved import NoProof
@@ -127,34 +127,26 @@ def _is_public(value: nodes.Expression | None, publics: frozenset[str]) -> bool:
 
 def _head_environment(
     program: nodes.Program, before: list[PairedPath], wanted: frozenset[str], publics: frozenset[str]
-) -> dict[str, PairedValue]:
+) -> dict[str, Quantity]:
     changed = {name for name, _ in bindings(program.loop or ())}
-    known: dict[str, PairedValue] = {}
+    known: dict[str, Quantity] = {}
     for name in wanted:
         starts = [path.after.get(name) for path in before]
         if None in starts and name not in changed:
             raise NoProof(f"{name} has no value before the loop on some path")
         if name in publics and name not in changed and _all_alike(starts):
             known[name] = starts[0]  # type: ignore[assignment]
-        elif name not in publics:
-            known[name] = Quantity.of(head(name), forms.difference(name))
-        elif all(start is None or isinstance(start, Quantity) for start in starts):
-            known[name] = Quantity.of(head(name))
         else:
-            known[name] = Mark(None, name)
+            known[name] = Quantity.of(head(name), None if name in publics else forms.difference(name))
     return known
 
 
-def _all_alike(values: list[PairedValue | None]) -> bool:
+def _all_alike(values: list[Quantity | None]) -> bool:
     first = values[0]
-    if isinstance(first, Quantity):
-        return all(
-            isinstance(value, Quantity)
-            and value.form == first.form
-            and (value.exact is not None and first.exact is not None and value.exact.same(first.exact))
-            for value in values
-        )
-    return isinstance(first, Mark) and all(value == first for value in values)
+    if first is None or first.exact is None:
+        return False
+    exact = [None if value is None or value.form != first.form else value.exact for value in values]
+    return all(each is not None and each.same(first.exact) for each in exact)
 
 
 def _seen(path: PairedPath, program: nodes.Program) -> PairedPath:
@@ -267,9 +259,7 @@ def _inductive(
     counter = next(atom for atom in fact.value if isinstance(atom, str) and atom.startswith("head:"))
     name = counter.removeprefix("head:")
     for path in (*before, *(path for path in loop if not path.ends)):
-        value = path.after.get(name)
-        assert isinstance(value, Quantity)
-        goal = Leaf("<=", add(add(fact.value, one(counter), -1), value.form), {})
+        goal = Leaf("<=", add(add(fact.value, one(counter), -1), path.after[name].form), {})
         looping = path.part == "loop"
         known = _assumed(terms, parameters, (*held, fact) if looping else (), looping)
         taken = [terms.formula(part) for part in path.taken]

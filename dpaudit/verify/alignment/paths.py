@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import MOVED, ONE, Atom, Form, Leaf, Unread, add, one
+from dpaudit.verify.alignment.forms import MOVED, ONE, Atom, Form, Leaf, add, one
 from dpaudit.verify.alignment.rational import Rational, number, variable
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
@@ -35,14 +35,12 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A symbol, the same in both runs; its name is None where a public variable holds one that is not known."""
+    """A symbol, the same in both runs: an output, for variables and conditions hold numbers."""
 
-    name: str | None
-    variable: str = ""
+    name: str
 
 
-PairedValue = Quantity | Mark | Formula
-Environment = Mapping[str, PairedValue]
+Environment = Mapping[str, Quantity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +67,8 @@ class PairedDraw:
 class PairedOutput:
     """What is given out: a value, and where (a public place, or the next one)."""
 
-    value: PairedValue
-    key: PairedValue | None
+    value: Quantity | Mark
+    key: Quantity | None
     line: int
 
 
@@ -93,7 +91,7 @@ class PairedPath:
     def number(self, name: str, less: Form | None = None) -> Fraction | None:
         """The number that a variable is at its end, or is more than a form; None where that is no number."""
         value = self.after.get(name)
-        return forms.number_of(add(value.form, less or {}, -1)) if isinstance(value, Quantity) else None
+        return None if value is None else forms.number_of(add(value.form, less or {}, -1))
 
     @property
     def taken(self) -> list[Formula]:
@@ -139,7 +137,7 @@ class Follower:
         for step in walk:
             match step:
                 case nodes.Assign(target, value, line):
-                    known[target] = self.value(value, known, line)
+                    known[target] = self._number(value, known, line)
                 case nodes.Draw(target, law, scale, line):
                     if law not in ("laplace", "exponential"):
                         raise NoProof(f"{law} noise has no alignment of finite cost", line)
@@ -148,7 +146,7 @@ class Follower:
                     draws.append(PairedDraw(target, law, self._weight(scale, known, line), line))
                     known[target] = Quantity.of(forms.drawn(target), forms.shift_of(target))
                 case nodes.Emit(value, key, line):
-                    place = None if key is None else self.value(key, known, line)
+                    place = None if key is None else self._number(key, known, line)
                     outputs.append(PairedOutput(self.value(value, known, line), place, line))
                 case nodes.Stop():
                     ends = True
@@ -157,8 +155,8 @@ class Follower:
         return PairedPath(part, tuple(decisions), tuple(draws), tuple(outputs), known, ends)
 
     def _weight(self, scale: nodes.Expression, known: Environment, line: int) -> Rational:
-        found = self.value(scale, known, line)
-        if not isinstance(found, Quantity) or found.exact is None:
+        found = self._number(scale, known, line)
+        if found.exact is None:
             raise NoProof("the scale of this noise is not public", line)
         if found.exact.zero:
             raise NoProof("the scale of this noise is 0", line)
@@ -168,18 +166,17 @@ class Follower:
 
     def condition(self, expression: nodes.Expression, known: Environment, line: int) -> Formula:
         """A condition as a formula."""
-        found = self.value(expression, known, line)
-        if isinstance(found, Quantity):
-            raise NoProof("a number stands where a condition should be", line)
-        if isinstance(found, Mark):
-            if found.name in ("True", "False"):
-                return Truth(found.name == "True")
-            if found.name is None:
-                return Unread(f"{found.variable} is true")
-            raise NoProof("a symbol stands where a condition should be", line)
-        return found
+        match expression:
+            case nodes.Compared(order, left, right):
+                return _compared(order, self._number(left, known, line), self._number(right, known, line))
+            case nodes.All(parts) | nodes.Any(parts):
+                formulas = tuple(self.condition(part, known, line) for part in parts)
+                return Both(formulas) if isinstance(expression, nodes.All) else Either(formulas)
+            case nodes.Not(part):
+                return Opposite(self.condition(part, known, line))
+        raise NoProof("a number stands where a condition should be", line)
 
-    def value(self, expression: nodes.Expression, known: Environment, line: int) -> PairedValue:
+    def value(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity | Mark:
         """What an expression is in both runs."""
         match expression:
             case nodes.Number(value):
@@ -200,14 +197,7 @@ class Follower:
                 return Quantity.of(forms.LENGTH)
             case nodes.Arithmetical(operation, left, right):
                 return _combined(operation, self._number(left, known, line), self._number(right, known, line), line)
-            case nodes.Compared(order, left, right):
-                return _compared(order, self.value(left, known, line), self.value(right, known, line), line)
-            case nodes.All(parts) | nodes.Any(parts):
-                formulas = tuple(self.condition(part, known, line) for part in parts)
-                return Both(formulas) if isinstance(expression, nodes.All) else Either(formulas)
-            case nodes.Not(part):
-                return Opposite(self.condition(part, known, line))
-        raise NoProof("the list of outputs is used as a value", line)
+        raise NoProof("the list of outputs, or a condition, is used as a value", line)
 
     def _number(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity:
         found = self.value(expression, known, line)
@@ -254,24 +244,11 @@ def _whole(operation: nodes.Operation, left: Rational, right: Rational, line: in
     return Quantity(one(atom), {}, variable(f"({left}) {operation} ({right})"))
 
 
-def _compared(order: nodes.Order, left: PairedValue, right: PairedValue, line: int) -> Formula:
-    if isinstance(left, Quantity) and isinstance(right, Quantity):
-        leaf = Leaf(order, add(left.form, right.form, -1), add(left.moved, right.moved, -1))
-        if not leaf.moved and set(leaf.value) <= {ONE}:
-            return Truth(bool(ORDERS[order](leaf.value.get(ONE, 0), 0)))
-        return leaf
-    if order not in ("==", "!="):
-        raise NoProof("symbols have no order", line)
-    if isinstance(left, Mark) and isinstance(right, Mark) and None not in (left.name, right.name):
-        return Truth((left.name == right.name) == (order == "=="))
-    if all(isinstance(side, Mark) for side in (left, right)):
-        return Unread(f"{left} {order} {right}")
-    if isinstance(left, Mark | Quantity) and isinstance(right, Mark | Quantity):
-        mark = left if isinstance(left, Mark) else right
-        if isinstance(mark, Mark) and mark.name is None:
-            raise NoProof("a number is compared with a symbol that is not known", line)
-        return Truth(order == "!=")
-    raise NoProof("a truth value is compared", line)
+def _compared(order: nodes.Order, left: Quantity, right: Quantity) -> Formula:
+    leaf = Leaf(order, add(left.form, right.form, -1), add(left.moved, right.moved, -1))
+    if not leaf.moved and set(leaf.value) <= {ONE}:
+        return Truth(bool(ORDERS[order](leaf.value.get(ONE, 0), 0)))
+    return leaf
 
 
 def _linear(exact: Rational) -> Form:

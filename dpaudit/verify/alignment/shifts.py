@@ -7,7 +7,7 @@ from typing import Any
 
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import ONE, Atom, Form, Leaf, at, constant, difference, shift_of
-from dpaudit.verify.alignment.paths import Mark, PairedPath, Quantity
+from dpaudit.verify.alignment.paths import PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total
 from dpaudit.verify.alignment.scope import Corners, reach
 from dpaudit.verify.alignment.solver import Counterexample, SolverTerms
@@ -46,7 +46,7 @@ class _Goal:
     zero: Form | None = None
     bound: Fraction | None = None  # of the form, where it need not be 0
     same: Formula | None = None
-    truth: bool | None = None
+    truth: bool = True
 
 
 class PathSearch:
@@ -95,15 +95,13 @@ class PathSearch:
             if not forms.public(met.condition):
                 yield self._same(met.condition, met.truth)
         for output in path.outputs:
-            if isinstance(output.key, Quantity) and output.key.moved:
+            if output.key is not None and output.key.moved:
                 raise NoProof("the place of an output is not public", output.line)
             if isinstance(output.value, Quantity):
                 yield self._zero(output.value.moved)
-            elif not isinstance(output.value, Mark) and not forms.public(output.value):
-                yield self._same(output.value, None)
         for name, kept in self._after.items():
             value = path.after.get(name)
-            if not isinstance(value, Quantity):
+            if value is None:
                 raise NoProof(f"{name} is not a number in every run", path.line)
             if kept.spread:
                 form = forms.substituted(value.moved, self._known)
@@ -115,7 +113,7 @@ class PathSearch:
         form = forms.substituted(moved, self._known)
         return _Goal(_needs(form), zero=form)
 
-    def _same(self, condition: Formula, truth: bool | None) -> _Goal:
+    def _same(self, condition: Formula, truth: bool) -> _Goal:
         formula = forms.with_moves(condition, self._known)
         needs = frozenset().union(*(_needs(leaf.moved) for leaf in leaves(formula, Leaf)))
         return _Goal(needs, same=formula, truth=truth)
@@ -156,11 +154,7 @@ class PathSearch:
         moved = forms.with_moves(goal.same, values)
         if self._plain(moved, goal.truth):
             return True
-        return all(
-            forms.holds(forms.second(_seen(moved, state)), state.values, state.unknown)
-            == (forms.holds(goal.same, state.values, state.unknown) if goal.truth is None else goal.truth)
-            for state in self._states
-        )
+        return all(forms.holds(forms.second(_seen(moved, each)), each.values) == goal.truth for each in self._states)
 
     def _bounded(self, form: Form, most: Fraction) -> bool:
         """Whether |form| <= most * used after this step, and 0 as long as nothing differs."""
@@ -170,19 +164,18 @@ class PathSearch:
             abs(at(form, corner.moves)) <= (most if corner.used or corner.now else 0) for corner in self._corners
         )
 
-    def _plain(self, formula: Formula, truth: bool | None) -> bool:
+    def _plain(self, formula: Formula, truth: bool) -> bool:
         """Whether one comparison keeps its truth because its two sides move the right way."""
-        turned = truth
         while isinstance(formula, Opposite):
-            formula, turned = formula.part, None if turned is None else not turned
+            formula, truth = formula.part, not truth
         if not isinstance(formula, Leaf):
             return all(not leaf.moved for leaf in leaves(formula, Leaf))
         least, most = reach(formula.moved, self._corners)
         if least == most == 0:
             return True
-        if turned is None or formula.order not in (*UP, *DOWN):
+        if formula.order not in (*UP, *DOWN):
             return False
-        return least >= 0 if (formula.order in UP) == turned else most <= 0
+        return least >= 0 if (formula.order in UP) == truth else most <= 0
 
     def _follows(self, shifts: Mapping[str, Form]) -> bool:
         values: dict[Atom, Form] = {shift_of(name): form for name, form in shifts.items()}
@@ -190,14 +183,13 @@ class PathSearch:
             if goal.same is None or self._plain(moved := forms.with_moves(goal.same, values), goal.truth):
                 continue
             later = self._terms.formula(forms.second(moved))
-            wanted = self._terms.formula(goal.same) if goal.truth is None else goal.truth
             if self._solver is None:
                 taken = map(self._terms.formula, self._path.taken)
                 self._solver = self._terms.solver([*self._assumed(), *self._scope.assumed(self._terms), *taken])
             self._questions += 1
             if self._questions > MOST_QUESTIONS:
                 raise NoProof(f"more than {MOST_QUESTIONS} questions about one path", self._path.line)
-            answer = self._terms.follows(self._solver, later == wanted)
+            answer = self._terms.follows(self._solver, later == goal.truth)
             if answer is not True:
                 if isinstance(answer, Counterexample):
                     self._states.append(answer)
@@ -225,9 +217,8 @@ class PathSearch:
         values: dict[Atom, Form] = {**self._known, **{shift_of(name): form for name, form in shifts.items()}}
         found = {}
         for name, kept in self._after.items():
-            value = self._path.after[name]
-            if kept.spread and isinstance(value, Quantity):
-                found[name] = forms.substituted(forms.substituted(value.moved, self._known), values)
+            if kept.spread:
+                found[name] = forms.substituted(forms.substituted(self._path.after[name].moved, self._known), values)
         return found
 
     def _choice(self, shifts: Mapping[str, Form]) -> Choice:

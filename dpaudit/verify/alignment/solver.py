@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, Leaf, Unread
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, Leaf
 from dpaudit.verify.language import logic
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.requirement import z3
@@ -15,10 +15,9 @@ MILLISECONDS = 2_000  # for one question; without an answer in time it counts as
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """A counterexample: what the atoms and the unknown conditions are."""
+    """A counterexample: what the atoms are."""
 
     values: Mapping[Atom, Fraction]
-    unknown: Mapping[str, bool]
 
 
 class SolverTerms:
@@ -28,7 +27,6 @@ class SolverTerms:
         self._z3 = z3()
         self._whole = whole | {INDEX, LENGTH}
         self._atoms: dict[Atom, Any] = {}
-        self._unknown: dict[str, Any] = {}
         self._forms: dict[frozenset[tuple[Atom, Fraction]], Any] = {}
 
     def atom(self, atom: Atom) -> Any:
@@ -52,10 +50,8 @@ class SolverTerms:
         return logic.term(formula, self._leaf)
 
     def _leaf(self, leaf: logic.Formula) -> Any:
-        if isinstance(leaf, Leaf):
-            return ORDERS[leaf.order](self.form(leaf.value), 0)
-        assert isinstance(leaf, Unread)
-        return self._unknown.setdefault(leaf.name, self._z3.Bool(f"unknown:{leaf.name}"))
+        assert isinstance(leaf, Leaf)
+        return ORDERS[leaf.order](self.form(leaf.value), 0)
 
     def within(self, atom: Atom, least: Fraction | int, most: Fraction | int) -> Any:
         """least <= atom <= most."""
@@ -91,8 +87,7 @@ class SolverTerms:
             value = model[term]
             if value is not None and (self._z3.is_int_value(value) or self._z3.is_rational_value(value)):
                 values[atom] = Fraction(value.as_string())
-        unknown = {name: self._z3.is_true(model[term]) for name, term in self._unknown.items()}
-        return Counterexample(values, unknown)
+        return Counterexample(values)
 
 
 def _number(value: Fraction) -> Any:

@@ -13,7 +13,7 @@ from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import ANSWER, INDEX, MOVED, ONE, Atom, Form, Leaf, add, head, one
 from dpaudit.verify.alignment.lock_step import Shown
 from dpaudit.verify.alignment.outline import TakenApart
-from dpaudit.verify.alignment.paths import Mark, PairedPath, Quantity
+from dpaudit.verify.alignment.paths import PairedPath
 from dpaudit.verify.alignment.rational import number
 from dpaudit.verify.alignment.scope import Corners, largest
 from dpaudit.verify.alignment.unproved import Unproved
@@ -83,14 +83,13 @@ def _race(found: TakenApart, adjacency: Adjacency) -> Contest | None:
     draws = [statement.target for statement in program.loop if isinstance(statement, nodes.Draw)]
     if len(draws) != 1 or any(len(path.draws) != 1 for path in found.loop) or winner not in found.start:
         return None
-    others = {n: value for n, value in found.start.items() if n != winner and isinstance(value, Quantity)}
-    carried = [name for name, value in others.items() if head(name) in value.form]
-    if len(carried) != 1 or len(others) != len(found.start) - 1:
+    carried = [name for name, value in found.start.items() if name != winner and head(name) in value.form]
+    if len(carried) != 1:
         return None
     forms_of = [(path, _form_after(path, winner)) for path in found.loop]
     taking = tuple(path for path, form in forms_of if form == one(INDEX))
     kept = one(head(winner))
-    leaving = tuple(path for path, form in forms_of if form == kept or isinstance(path.after.get(winner), Mark))
+    leaving = tuple(path for path, form in forms_of if form == kept)
     if not taking or len(taking) + len(leaving) != len(found.loop):
         return None
     race = Contest(found, winner, carried[0], draws[0], adjacency, taking, leaving)
@@ -114,7 +113,7 @@ def _put(formula: Formula, values: dict[Atom, Form]) -> Formula:
 
 def _form_after(path: PairedPath, name: str) -> Form | None:
     value = path.after.get(name)
-    return value.form if isinstance(value, Quantity) else None
+    return None if value is None else value.form
 
 
 def _best_after(race: Contest, path: PairedPath) -> Form:

@@ -199,8 +199,6 @@ class _Run:
     def statement(self, statement: nodes.Statement, state: ConcreteRun) -> list[tuple[ConcreteRun, bool]]:
         match statement:
             case nodes.Assign(target, value, line):
-                if isinstance(value, nodes.Compared | nodes.All | nodes.Any | nodes.Not):
-                    return [(self.named(case, target, truth), False) for case, truth in self.cases(value, state, line)]
                 state.names[target] = evaluated(value, state, line)
                 return [(state, False)]
             case nodes.Draw(target, law, scale, line):
@@ -218,10 +216,6 @@ class _Run:
                     for case, truth in self.cases(condition, state, line)
                     for found in self.block(then if truth else otherwise, case)
                 ]
-
-    def named(self, state: ConcreteRun, target: str, truth: bool) -> ConcreteRun:
-        state.names[target] = nodes.Symbol(str(truth))
-        return state
 
     def cases(self, condition: nodes.Expression, state: ConcreteRun, line: int) -> list[tuple[ConcreteRun, bool]]:
         """The state once for every way in which a condition can come out."""
@@ -245,20 +239,15 @@ class _Run:
     def emitted(
         self, value: nodes.Expression, key: nodes.Expression | None, line: int, state: ConcreteRun
     ) -> Iterator[ConcreteRun]:
-        if isinstance(value, nodes.Compared | nodes.All | nodes.Any | nodes.Not):
-            cases = [(case, nodes.Symbol(str(truth))) for case, truth in self.cases(value, state, line)]
-        else:
-            found = evaluated(value, state, line)
-            if isinstance(found, UnknownDraw):
-                raise OutsideIntegrals("the running maximum is given out in between", line)
-            if isinstance(found, NoisySum):
-                exact(found, line)
-            cases = [(state, found)]  # type: ignore[list-item]
-        for case, released in cases:
-            output: Released = released if key is None else (number(key, case, line), released)
-            if self.possible(output, len(case.outputs)):
-                case.outputs += (output,)
-                yield case
+        found = evaluated(value, state, line)
+        if isinstance(found, UnknownDraw):
+            raise OutsideIntegrals("the running maximum is given out in between", line)
+        if isinstance(found, NoisySum):
+            exact(found, line)
+        output: Released = found if key is None else (number(key, state, line), found)
+        if self.possible(output, len(state.outputs)):
+            state.outputs += (output,)
+            yield state
 
     def possible(self, output: Released, place: int) -> bool:
         if self.prefix is None:

@@ -163,9 +163,6 @@ def splits(condition: nodes.Expression, state: ConcreteRun, line: int | None) ->
             return _in_order(parts, state, line, ends=False)
         case nodes.Any(parts):
             return _in_order(parts, state, line, ends=True)
-    value = evaluated(condition, state, line)
-    if isinstance(value, nodes.Symbol) and value.name in ("True", "False"):
-        return [(value.name == "True", ())]
     raise OutsideIntegrals("a condition must be a comparison", line)
 
 
@@ -188,9 +185,7 @@ def _compared(
     if isinstance(left, UnknownDraw) or isinstance(right, UnknownDraw):
         raise OutsideIntegrals("the running maximum is used for more than its result", line)
     if isinstance(left, nodes.Symbol) or isinstance(right, nodes.Symbol):
-        if order not in ("==", "!="):
-            raise OutsideIntegrals(f"a symbol is compared with {order}", line)
-        return [((left == right) is (order == "=="), ())]
+        raise OutsideIntegrals("symbols are outputs, and never compared", line)
     difference = left - right
     if difference.is_number:
         truth = ORDERS[order](difference.constant, 0)

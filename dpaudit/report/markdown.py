@@ -9,23 +9,20 @@ import re
 from collections.abc import Iterable, Sequence
 
 from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.numerals import p_text
+from dpaudit.results.suite import SuiteResult
 from dpaudit.results.wording.officer import account, excerpt, page_one
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.review import CHECKLIST, review
 from dpaudit.results.wording.sections import Section, sections
-from dpaudit.results.wording.statements import certified, claimed, headline, limits, not_private, stamp
+from dpaudit.results.wording.statements import headline, limits, not_private
 from dpaudit.results.wording.suites import (
-    expected_text,
     reviewed_lines,
     suite_headline,
     suite_line,
     suite_question,
-    until_text,
 )
+from dpaudit.results.wording.tables import audits_table
 
-HEADER = ("audit", "claimed", "certified", "p-value", "Holm", "verdict", "expected")
 ACCOUNT, REVIEW, EVERY = "The account", "For the reviewer", "Of every audit here"
 ACCEPTED = "Accepted findings"
 REPEAT = "How to repeat it"
@@ -57,7 +54,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
 
     What page one and the review say of all audits alike stands once, at the end.
     """
-    every = _alike(suite.results)
+    every, audits = _alike(suite.results), audits_table(suite)
     accounts: list[list[str]] = []
     repeats: list[list[str]] = []
     for number, (entry, record) in enumerate(itertools.zip_longest(suite.entries, records), start=1):
@@ -85,7 +82,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         ["## What was asked"],
         listed(suite_question(suite)),
         ["## Verdicts"],
-        table(HEADER, itertools.starmap(_row, zip(suite.entries, suite.holm(), strict=True))),
+        table(audits.head, audits.rows),
         *([[f"## {ACCEPTED}"], listed(reviewed_lines(suite.reviewed))] if suite.reviewed else []),
         *accounts,
         *([[f"## {EVERY}"], *_chapters(every, level=3)] if every else []),
@@ -162,18 +159,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def listed(sentences: Iterable[str], mark: str = "- ") -> list[str]:
     """A list with an item for each sentence."""
     return [f"{mark}{escape(sentence)}" for sentence in sentences]
-
-
-def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
-    holm = "" if adjusted is None else p_text(adjusted)
-    expected = expected_text(entry)
-    if entry.result is None:
-        return clean(entry.name), "", "", "", holm, "no verdict", expected
-    result, p_value = entry.result, p_text(entry.result.certificate.p_value)
-    verdict = stamp(result)
-    if entry.covered and entry.accepted is not None:
-        verdict += f", {until_text(entry.accepted)}"
-    return clean(entry.name), claimed(result), certified(result), p_value, holm, verdict, expected
 
 
 def _account(parts: Sequence[Section]) -> list[str]:

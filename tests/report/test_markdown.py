@@ -62,11 +62,11 @@ def test_the_table_says_claimed_certified_and_expected() -> None:
     page = markdown.render_suite(example.suite(), record_names(example.suite()))
     rows = [line for line in page.split("\n") if line.startswith("|")]
     assert rows == [
-        "| audit | claimed | certified | p-value | Holm | verdict | expected |",
+        "| audit | verdict | expected | claimed | certified | p-value | Holm |",
         "| --- | --- | --- | --- | --- | --- | --- |",
-        "| noisy count | 1 | epsilon >= 1.96 | 1e-300 | 3e-300 | REFUTED | REFUTED |",
-        "| noisy count, whole noise | 1 | epsilon >= 0.982 | 0.6 | 1 | not refuted | not refuted |",
-        "| sparse |  |  |  |  | no verdict | REFUTED |",
+        "| noisy count | REFUTED | REFUTED | 1 | epsilon >= 1.96 | 1e-300 | 3e-300 |",
+        "| noisy count, whole noise | not refuted | not refuted | 1 | epsilon >= 0.982 | 0.6 | 1 |",
+        "| sparse | no verdict | REFUTED |  |  |  |  |",
     ]
 
 

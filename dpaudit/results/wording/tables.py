@@ -16,7 +16,7 @@ from dpaudit.results.wording.numerals import confidence_text, exact, least_text,
 from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, stamp, verdict_text
-from dpaudit.results.wording.suites import expected_text
+from dpaudit.results.wording.suites import expected_text, until_text
 
 MOST_ROWS = 60
 COUNTS, CERTIFICATES = "Counts of fresh runs", "What the counts certify"
@@ -59,6 +59,8 @@ def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
         return clean(entry.name), "no verdict", expected, "", "", "", holm
     result = entry.result
     verdict = stamp(result)
+    if entry.covered and entry.accepted is not None:
+        verdict += f", {until_text(entry.accepted)}"
     p_value = p_text(result.certificate.p_value)
     return clean(entry.name), verdict, expected, claimed(result), certified(result), p_value, holm
 

@@ -75,7 +75,7 @@ def command(
     page = observation.write(folder)
     for seen in observation.seen:
         show(line(seen))
-    show(f"\n{observation.headline}\nreport: {page}")
+    show(f"\n{observation.headline}; exit code {observation.exit_code}\nreport: {page}")
     if observation.unfinished:
         raise KeyboardInterrupt(f"go on with: {typed_again('--resume', without=('resume',))}")
     return observation.exit_code

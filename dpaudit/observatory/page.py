@@ -84,7 +84,7 @@ class Observation:
         told += "".join(f"; {counted(number, 'plain count')} {words}" for words, number in unlike.items())
         rows = f"{counted(len(self.seen), 'audit')} of {counted(libraries, 'library', 'libraries')}"
         told += f"; interrupted before {counted(len(self.unfinished), 'row')}" if self.unfinished else ""
-        return f"{rows}: {', '.join(parts)}{told}; exit code {self.exit_code}"
+        return f"{rows}: {', '.join(parts)}{told}"
 
     @property
     def pairs(self) -> dict[str, list[Observed]]:

@@ -98,7 +98,7 @@ def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:
 
 def typical(pilot: Pilot | None, witness: Witness) -> Typical | None:
     """Typical outputs inside the event of a witness, and what the places hold that it reads; None of no outputs."""
-    if pilot is None or not (pilot.first.runs and pilot.second.runs and pilot.first.complete):
+    if pilot is None or not (pilot.first.runs and pilot.second.runs and pilot.first.complete and pilot.second.complete):
         return None
     event = witness.event.bins[0] if isinstance(witness.event, Partition) else witness.event
     sides, both = (pilot.first, pilot.second), concatenate([pilot.first, pilot.second])

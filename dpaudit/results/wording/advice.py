@@ -1,7 +1,5 @@
 """Kinds of mistakes that a refutation may show: for each, what to look at and what usually mends it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

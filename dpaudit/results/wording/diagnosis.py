@@ -142,10 +142,7 @@ class _Seen:
             if one is not None and other is not None and one != other:
                 if (one, other) == tuple(map(str, self.sizes)):
                     yield "number of records", f"{name} is the number of records, {one} and {other}, in every run"
-                yield (
-                    "constant output",
-                    f"{name} is the same in every run: {one} on the first dataset, {other} on the second",
-                )
+                yield "constant output", f"{name} is {one} in every run on the first dataset, {other} on the second"
             elif (one is None) != (other is None) and max(self.rates) >= 1.0 - RARE and min(self.rates) <= RARE:
                 side = "first" if other is None else "second"  # and the event is that answer, or all others
                 told = f"{name} is {other if one is None else one} in every run on the {side} dataset"
@@ -194,10 +191,7 @@ class _Seen:
             if self.rates[1] == 0.0 and self.rates[0] >= OFTEN and alone:
                 yield "support", f"an answer that comes on the {self.p_side} dataset never came on the other"
             elif alone or place is not None:
-                yield (
-                    "probabilities",
-                    "the same few answers come with probabilities further apart than the claim allows",
-                )
+                yield "probabilities", "the same few answers come with probabilities too far apart for the claim"
 
     def _numbers(self, typical: Typical) -> Kinds:
         """Noisy numbers: noise that ends, another scale, an answer that moves further than the noise hides, a tail."""
@@ -229,14 +223,11 @@ class _Seen:
             name, shift = clean(each.place.name), abs(each.shift)
             if self.rates[1] == 0.0 and self.hits > 10.0 * math.exp(min(4.0 * shift / each.width, 100.0)):
                 yield "support", f"outputs that come on the {self.p_side} dataset never came on the other"
-            if self.rates[0] <= RARE and (self._middle_keeps() or (each.normal and self._pure)):
+            pure = self.result.claim.linear and self.result.claim.delta == 0.0
+            if self.rates[0] <= RARE and (self._middle_keeps() or (each.normal and pure)):
                 yield "tail", f"a tail, {self.share} of the outputs, breaks the claim by more than their middle does"
             told = f"{name} moves by {shift:.3g} between the datasets, and half of the outputs lie within"
             yield "location", f"{told} {each.width / 2.0:.3g} of their middle: the noise is too small for that"
-
-    @property
-    def _pure(self) -> bool:
-        return self.result.claim.linear and self.result.claim.delta == 0.0
 
     def _ends(self, place: PlaceValues) -> bool:
         """Whether a threshold lies beyond nearly all outputs of the other dataset, which end there as if cut off."""

@@ -1,7 +1,5 @@
 """Typical outputs inside the event of a refutation, as people look at them first; of search runs, never evidence."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -40,6 +40,8 @@ class AuditInterrupted(KeyboardInterrupt):
         def show(kind: type[BaseException], error: BaseException, trace: Any) -> None:
             if error is self:
                 print(*self._render_traceback_(), file=sys.stderr)
+                if not hasattr(sys, "ps1") and not sys.flags.interactive:
+                    raise SystemExit(130)  # as an interrupted command ends
             else:
                 before(kind, error, trace)
 

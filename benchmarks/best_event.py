@@ -60,16 +60,19 @@ class Asked:
         certifier = certifier_named(self.certifier).at(self.claim).single
         return certifier.epsilon_lower(evidence, self.delta, error_probability(self.confidence))
 
-    def best(self, p: Reals, q: Reals) -> float:
-        """The largest bound of events, by their P(S) and Q(S), float64[events] each: of those that two limits like."""
+    def order(self, p: Reals, q: Reals) -> Reals:
+        """The places of events by P(S) and Q(S), float64[events] each, those first that two limits find best."""
         from scipy.special import betaincinv
 
         half, alpha = self.runs // 2, error_probability(self.confidence) / 2.0
         hits, misses = np.rint(half * np.minimum(1.0, p)), np.rint(half * np.minimum(1.0, q))
         low = betaincinv(np.maximum(hits, 1.0), half - hits + 1.0, alpha) - self.delta
         high = betaincinv(misses + 1.0, np.maximum(half - misses, 1.0), 1.0 - alpha)
-        order = np.argsort(-np.where(hits > misses, low / high, 0.0), kind="stable")[:TRIED]
-        return max((self.bound(float(p[place]), float(q[place])) for place in order), default=0.0)
+        return np.argsort(-np.where(hits > misses, low / high, 0.0), kind="stable")
+
+    def best(self, p: Reals, q: Reals) -> float:
+        """The largest bound of such events, certified for the few of them that come first."""
+        return max((self.bound(float(p[k]), float(q[k])) for k in self.order(p, q)[:TRIED]), default=0.0)
 
 
 @functools.lru_cache(maxsize=64)
@@ -120,7 +123,8 @@ class Events:
         if not self._held:
             return None
         chosen, counted = self.measured
-        return asked.bound(*counted[max(range(len(chosen)), key=lambda place: asked.bound(*chosen[place]))])
+        place = int(asked.order(*np.transpose(chosen))[0])
+        return asked.bound(*counted[place])
 
     def _rates(self, rng: np.random.Generator) -> Reals:
         call, hits = self._entry.open().call, np.zeros((len(self._held), 2))

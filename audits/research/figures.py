@@ -31,7 +31,7 @@ def claims(rows: Sequence[Row]) -> Drawing:
 
 def mechanisms(rows: Sequence[Row]) -> Drawing:
     """Every mechanism at its own claim: the bounds of its repetitions, the best event's, and the exact loss."""
-    held = [each for each in by_mechanism(rows) if each["claimed"]]
+    held = by_mechanism(rows)
     groups = [sorted((each for each in held if each["kind"] == kind), key=_order) for kind in KINDS]
     groups = [group for group in groups if group]
     size = sum(map(len, groups)) + GAP * (len(groups) - 1)
@@ -73,7 +73,7 @@ def mechanisms(rows: Sequence[Row]) -> Drawing:
 def _draw(panel: Panel, group: Sequence[Row], start: int) -> None:
     exact, oracle, lines = [], [], {"first": [], "refuted": []}
     for place, each in enumerate(group, start=start):
-        shares = {key: _share(each[key], each["claimed"]) for key in ("least", "median", "largest", "oracle", "exact")}
+        shares = {key: _share(each[key]) for key in ("least", "median", "largest", "oracle", "exact")}
         if shares["exact"] is not None:
             exact.append(panel.at((place - 0.5, place + 0.5), shares["exact"]))
         if shares["oracle"] is not None:
@@ -174,12 +174,11 @@ def drawings(rows: Sequence[Row]) -> list[Drawing]:
 
 
 def _order(each: Row) -> tuple[float, float]:
-    share = each["exact"] / each["claimed"] if each["exact"] is not None else -1.0
-    return share, each["median"] / each["claimed"]
+    return -1.0 if each["exact"] is None else each["exact"], each["median"]
 
 
-def _share(value: float | None, claimed: float) -> float | None:
-    return None if value is None else min(MOST, max(LEAST, value / claimed))
+def _share(value: float | None) -> float | None:
+    return None if value is None else min(MOST, max(LEAST, value))
 
 
 def _text(value: float | None) -> str:

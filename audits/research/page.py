@@ -27,7 +27,7 @@ LAYOUT = (
     "color:var(--dp-ink)}figure{margin:0;overflow-x:auto}svg{max-width:100%;min-width:27rem;height:auto}.wide{overflow-x:auto}table{border-collapse:collapse;"
     "font-size:.85rem}th,td{padding:.15rem .5rem;border-bottom:1px solid var(--dp-rule);text-align:left}"
     "td.number{text-align:right;white-space:nowrap}pre{overflow-x:auto}summary{cursor:pointer}"
-    "td{overflow-wrap:anywhere;max-width:24rem}a{color:var(--dp-first)}"
+    "li,td{overflow-wrap:anywhere}td{max-width:24rem}a{color:var(--dp-first)}"
 )
 NOT_SHOWN = (
     "Not refuted means that these runs on this pair show nothing against the claim; it does not mean that it holds.",

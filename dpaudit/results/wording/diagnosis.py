@@ -29,7 +29,7 @@ ALIKE = 0.06  # of the width: differences of shape and spread up to it are none
 MANY, FEW = 20, 8  # different numbers of a side that show noise, and that do not
 RARE, OFTEN = 0.1, 0.02  # rates: an event of a tail comes less often, one that is shown by its rate more often
 LIGHT = 2.85  # between the tails of normal and of Laplace noise
-WIDER = 1.5  # times: outputs of sampled data vary by less, about another answer in each run
+WIDER = 2.0  # times: outputs of sampled data vary by less, about another answer in each run
 QUARTER, SPREAD = 0.25, 1.5  # of the runs is the middle; deviations of the log of a width, in those of a middle
 SHARP = 0.35  # of the way from the middle to the end of the outputs is left beyond 95 % of them: noise that just ends
 
@@ -238,7 +238,8 @@ class _Seen:
             levels = tuple(-each for each in reversed(levels))
         elif high != math.inf:
             return False
-        return levels[6] - levels[5] < SHARP * (levels[5] - levels[3])
+        beyond = (low if high == math.inf else -high) >= levels[6] - RARE * (levels[6] - levels[3])
+        return beyond and levels[6] - levels[5] < SHARP * (levels[5] - levels[3])
 
     def _middle_keeps(self) -> bool:
         """Whether every half-line of at least a quarter of the search runs keeps the claim, as far as they show."""

@@ -6,8 +6,6 @@ text, bytes, None, an exception by its type, a time-out, an absent entry. Its co
 every worker; two tokens with one code would be one token, which costs power and never validity.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -110,7 +108,7 @@ class Column:
         once = self.codes is not None and self.codes.strides == self.values.strides == (0,) and len(self.codes) > 0
         return int(self.codes[0]) if once and self.codes is not None else 0
 
-    def take(self, rows: npt.NDArray[np.generic]) -> Column:
+    def take(self, rows: npt.NDArray[np.generic]) -> "Column":
         """The cells of some rows, by their places."""
         if self.only and self.codes is not None:
             return Column(np.broadcast_to(self.values[:1], rows.shape), np.broadcast_to(self.codes[:1], rows.shape))
@@ -172,7 +170,7 @@ class Outputs:
             row[:] = self.column(path).values
         return found
 
-    def take(self, rows: npt.NDArray[np.generic]) -> Outputs:
+    def take(self, rows: npt.NDArray[np.generic]) -> "Outputs":
         """The outputs of some rows: an index array or a mask."""
         places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.intp, copy=False)
         count, held = len(places), self.columns
@@ -306,7 +304,7 @@ class Pilot:
         return "" if len(tokens) == 0 or (tokens == tokens[0]).all() else ", ".join(list(places)[:MOST_PLACES])
 
     @classmethod
-    def joined(cls, parts: Sequence[Pilot]) -> Pilot:
+    def joined(cls, parts: "Sequence[Pilot]") -> "Pilot":
         """The outputs of several parts one after the other; raises `UnsoundAudit` when there is none."""
         return cls(
             concatenate([part.first for part in parts]),

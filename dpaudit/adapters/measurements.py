@@ -1,7 +1,5 @@
 """OpenDP: a `Measurement`, or a query of a `Context`, with the claim of its own `map` (Hay, Gaboardi & Vadhan 2020)."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable
@@ -33,7 +31,7 @@ RELATIONS: dict[tuple[str, float], Relation] = {
 ANSWERS = ("AbsoluteDistance", "L1Distance", "L2Distance", "LInfDistance")
 
 
-def opendp(make: Callable[..., Any], d_in: float = 1, **parameters: Any) -> OpenDP:
+def opendp(make: Callable[..., Any], d_in: float = 1, **parameters: Any) -> "OpenDP":
     """The measurement that `make(**parameters)` returns, or a Context's query, which is resolved to its measurement.
 
     Its claim is `map(d_in)` in the words of its output measure; a curve is asked at deltas from 0.1 to 1e-12. Pairs may

@@ -1,7 +1,5 @@
 """Local mechanisms: one value in, a noisy report out, and any two values are neighbours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,7 +14,7 @@ from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.pair import VALUES
 
 
-def local(f: Any, domain: Iterable[Any], epsilon: float | None = None, **parameters: Any) -> Local:
+def local(f: Any, domain: Iterable[Any], epsilon: float | None = None, **parameters: Any) -> "Local":
     """A mechanism of one value, `f(value, rng)` or any other form, on all pairs of values of its domain.
 
     Search looks at both orders of a pair, so each two values stand once: `k` values make k (k - 1) / 2 pairs. `epsilon`

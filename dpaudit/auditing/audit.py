@@ -1,7 +1,5 @@
 """The stages of one audit in their order: probe, search, freeze, certify on fresh runs, check the health."""
 
-from __future__ import annotations
-
 import math
 import time
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Certification: the fresh runs of a frozen witness, many in a process or one in each of many, and what they say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType

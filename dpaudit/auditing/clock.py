@@ -5,8 +5,6 @@ before its first run (`certify.milestones`), and what then still fits of checks 
 left out. Where the end lies is decided by time alone, which may depend on outputs: `docs/statistics/deadline.md`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -90,7 +88,7 @@ class Clock:
         """The runs of one of so many witnesses begin, which share the time that is left."""
         self.limits(engine, (self.end - self.for_checks - self.now()) / witnesses)
 
-    def without_controls(self) -> Clock:
+    def without_controls(self) -> "Clock":
         """The same clock with an end before the time of spiked controls."""
         found = Clock(0.0, self.now)
         found.started, found.limit_s = self.started, CONTROLS_PART * self.limit_s

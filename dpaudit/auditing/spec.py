@@ -1,7 +1,5 @@
 """The whole question of an audit, frozen and hashed: what changes the answer stands here, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -48,7 +46,7 @@ class Detect:
     mass: float
 
     @classmethod
-    def of(cls, given: Any) -> Detect | None:
+    def of(cls, given: Any) -> "Detect | None":
         """From the form of a spec, `{epsilon = 1.2, mass = 0.01}`; None stays None. Raises `InvalidSpec`."""
         if given is None or isinstance(given, Detect):
             return given
@@ -139,7 +137,7 @@ class AuditSpec:
             raise InvalidSpec(f"detect: the parameter of {self.claim} is {known}, got {found!r}")
         self.resolved()
 
-    def resolved(self) -> ResolvedSpec:
+    def resolved(self) -> "ResolvedSpec":
         """The same question with nothing left open."""
         anytime = self.stopping == "anytime"
         large = anytime and self.runs >= LARGE_AUDIT
@@ -199,7 +197,7 @@ class ResolvedSpec(AuditSpec):
         self._check_together()
         self._check_reach()
 
-    def resolved(self) -> ResolvedSpec:
+    def resolved(self) -> "ResolvedSpec":
         """Itself."""
         return self
 

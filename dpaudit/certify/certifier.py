@@ -1,7 +1,5 @@
 """What a certifier is: one way from counts to a certified statement, chosen before the first run."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -69,7 +67,7 @@ class Certifier(ABC):
 
     @property
     @abstractmethod
-    def single(self) -> EventCertifier:
+    def single(self) -> "EventCertifier":
         """What certifies one event in an audit that this one was chosen for."""
 
     @property
@@ -77,11 +75,11 @@ class Certifier(ABC):
         """The forms of claims that it is for, in words."""
         return "every form"
 
-    def at(self, claim: Claim) -> Certifier:
+    def at(self, claim: Claim) -> "Certifier":
         """What certifies this claim: at a distance a claim may have become one that `single` is for."""
         return self if self.fits(claim) else self.single
 
-    def of(self, evidence: Evidence) -> Certifier:
+    def of(self, evidence: Evidence) -> "Certifier":
         """What certifies this evidence: search may have found one event, and no partition."""
         return self if isinstance(evidence, self.takes) else self.single
 
@@ -112,7 +110,7 @@ class EventCertifier(Certifier):
         """The epsilon at delta that all hits on one side would give: no audit of this size can certify more."""
 
     @property
-    def single(self) -> EventCertifier:
+    def single(self) -> "EventCertifier":
         return self
 
     def certify(self, evidence: Evidence, claim: Claim, confidence: float, delta: float | None = None) -> Certificate:

@@ -7,8 +7,6 @@ is the bound. It is a statement of its own: looser than a certificate at the one
 sides fair coins drew count as well: given those coins the hits of either side are binomial.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -34,7 +32,7 @@ class LowerProfile:
     confidence: float
 
     @classmethod
-    def of(cls, evidence: Evidence, confidence: float) -> LowerProfile:
+    def of(cls, evidence: Evidence, confidence: float) -> "LowerProfile":
         """The limits from the counts of one event, or of the first bins of a partition together."""
         limits = joint_limits(evidence.events, evidence.runs_p, evidence.runs_q, error_probability(confidence))
         return cls(limits, confidence)

@@ -5,8 +5,6 @@ Which milestone is certified in the end may depend on the outputs in any way, fo
 tests refutes a true claim is at most the sum of the parts (a union bound; `docs/statistics/deadline.md`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -35,7 +33,7 @@ class Milestones:
             raise InvalidSpec(f"the part of the last milestone must lie between 0 and 1, got {self.last!r}")
 
     @classmethod
-    def among(cls, ends: Sequence[int], refutable: Callable[[int, float], bool]) -> Milestones:
+    def among(cls, ends: Sequence[int], refutable: Callable[[int, float], bool]) -> "Milestones":
         """Some of these growing numbers of runs: the last, and before it one for each `STEP`, at the most.
 
         The first is one at which outputs that tell their dataset refute: `refutable(n, share)` says whether they would

@@ -7,8 +7,6 @@ there: the sum of the geometric law that touches it. A block of one value is exa
 added by the incomplete beta function.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +35,7 @@ class Blocks:
     square: Reals | None
 
     @classmethod
-    def between(cls, edges: Integers, runs: int) -> Blocks:
+    def between(cls, edges: Integers, runs: int) -> "Blocks":
         """The blocks between rising edges, int64[blocks + 1] in hits, the last at most runs + 1."""
         first, last = edges[:-1], edges[1:] - 1
         centre = (first + last) // 2
@@ -81,7 +79,7 @@ class Staircase:
     before: int
 
     @classmethod
-    def of(cls, x_blocks: Blocks, y_edges: Integers, limits: Integers, before: int, runs_q: int) -> Staircase:
+    def of(cls, x_blocks: Blocks, y_edges: Integers, limits: Integers, before: int, runs_q: int) -> "Staircase":
         """`limits` int64[blocks of x], in hits of side Q, rise; so do `y_edges`, int64[blocks of y + 1].
 
         These hold limits + 1 wherever that lies between the first and the last of them.

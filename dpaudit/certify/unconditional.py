@@ -8,8 +8,6 @@ gamma is alpha / 500. The supremum is bounded cell by cell (`certify.cells`), an
 (`certify.sums`), always from above: no grid error. The bound is the inversion (Buehler 1957; Lloyd & Kabaila 2003).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -72,7 +70,7 @@ class _Test:
     interval: tuple[float, float]  # C
 
     @classmethod
-    def of(cls, evidence: CoinFlip | FixedSides, delta: float, alpha: float) -> _Test | None:
+    def of(cls, evidence: CoinFlip | FixedSides, delta: float, alpha: float) -> "_Test | None":
         """The test; None where no epsilon can be refuted, as the hits of side P are no more than delta explains."""
         from scipy.special import ndtri
 

@@ -1,7 +1,5 @@
 """What every claim form answers. A new form is one module with one class, and a place in `claims.FORMS`."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, fields, replace
@@ -135,13 +133,13 @@ class Claim(ABC):
         the event whose half-plane has a slope of at least 1.
         """
 
-    def at_distance(self, distance: int) -> Claim:
+    def at_distance(self, distance: int) -> "Claim":
         """What the claim implies for datasets `distance` steps apart (group privacy)."""
         k = validate.whole("distance", distance, least=1)
         return self if k == 1 else self.of_groups(k)
 
     @abstractmethod
-    def of_groups(self, k: int) -> Claim:
+    def of_groups(self, k: int) -> "Claim":
         """The same for datasets `k` steps apart, at least 2."""
 
     def orders(self, among: Sequence[float] = (2.0,)) -> tuple[float, ...]:

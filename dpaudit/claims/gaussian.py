@@ -1,7 +1,5 @@
 """Gaussian differential privacy: telling the datasets apart is as hard as telling N(0, 1) from N(mu, 1)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -82,7 +80,7 @@ class GaussianDP(Claim):
         slope = math.exp(min(STEEPEST, (low - high) * (low + high) / 2.0))
         return min(1.0, max(0.0, p - slope * q))
 
-    def of_groups(self, k: int) -> GaussianDP:
+    def of_groups(self, k: int) -> "GaussianDP":
         """Group privacy: k times mu (Dong, Roth & Su 2022, theorem 2.14)."""
         return GaussianDP(k * self.mu, self.relation)
 

@@ -5,8 +5,6 @@ mirror images p <= 1 - (1 - q - delta) / e^epsilon, which are the same promise f
 Any subset of the lines holds the region, and so does any mixture of two: all that is computed here is one of these.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -41,7 +39,7 @@ class Lines:
     corner_p: tuple[float, ...]
 
     @classmethod
-    def of(cls, lines: Iterable[Line]) -> Lines:
+    def of(cls, lines: Iterable[Line]) -> "Lines":
         """The region below all these lines and their mirror images; those that bound it nowhere are dropped."""
         kept: list[Line] = []
         corners: list[tuple[float, float]] = []
@@ -140,7 +138,7 @@ class Lines:
         falling = [(1.0 - p, 1.0 - q) for q, p in reversed(rising)]
         return [*rising, *middle, *falling, (1.0, 1.0)]
 
-    def thinned(self, tolerance: float) -> Lines:
+    def thinned(self, tolerance: float) -> "Lines":
         """Fewer lines: G grows by at most this part of itself before the middle, and accordingly beyond it."""
         keep, last = [0], len(self.epsilon) - 1
         lines = self.lines
@@ -160,7 +158,7 @@ class Lines:
         q, p = _corner(steep, flat)
         return p <= self._rising(q)[0] * (1.0 + tolerance)
 
-    def after(self, first: Lines) -> Lines:
+    def after(self, first: "Lines") -> "Lines":
         """The region of two steps, `first` and then this one, where both are powers of one region.
 
         G is the composition of the two, and symmetric as they are. Every pair of lines gives a line that holds it;

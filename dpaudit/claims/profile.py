@@ -1,7 +1,5 @@
 """Claims that are given as lines, and one of them: a privacy profile, a delta for each of several epsilons."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -37,7 +35,7 @@ class OfLines(Claim):
     def value(self) -> None:
         return None
 
-    def of_groups(self, k: int) -> PrivacyProfile:
+    def of_groups(self, k: int) -> "PrivacyProfile":
         """Group privacy: G iterated `k` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""
         return PrivacyProfile(iterated(self._region, k, THINNED).lines, self.relation)
 

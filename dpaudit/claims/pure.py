@@ -1,7 +1,5 @@
 """Pure and approximate differential privacy: one line, and its mirror image."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -89,7 +87,7 @@ class PureDP(OneLine):
     form: ClassVar[str] = "PureDP"
     pure: ClassVar[bool] = True
 
-    def of_groups(self, k: int) -> PureDP:
+    def of_groups(self, k: int) -> "PureDP":
         """Group privacy: k times epsilon (Dwork & Roth 2014, theorem 2.2)."""
         return PureDP(k * self.epsilon, self.relation)
 
@@ -124,7 +122,7 @@ class ApproximateDP(OneLine):
     example: ClassVar[tuple[Any, ...]] = (1.0, 0.01)
     form: ClassVar[str] = "ApproximateDP"
 
-    def of_groups(self, k: int) -> ApproximateDP:
+    def of_groups(self, k: int) -> "ApproximateDP":
         """Group privacy (Vadhan 2017, lemma 2.2): (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1))."""
         growth = float(k) if self.epsilon == 0 else _growth(self.epsilon, k)
         return ApproximateDP(k * self.epsilon, min(1.0, self.delta * growth if self.delta else 0.0), self.relation)

@@ -1,7 +1,5 @@
 """The words for who counts as a neighbour of whom."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from enum import Enum
 
@@ -23,7 +21,7 @@ class Relation(Enum):
     LOCAL = "local"
 
     @classmethod
-    def of(cls, word: Relation | str | None) -> Relation | None:
+    def of(cls, word: "Relation | str | None") -> "Relation | None":
         """The relation with this name; None stays None (none stated, none checked)."""
         from dpaudit.errors import InvalidSpec
 
@@ -44,6 +42,6 @@ class Relation(Enum):
         return [*(relation.value for relation in cls), *_ALIASES]
 
     @staticmethod
-    def word(relation: Relation | None) -> str | None:
+    def word(relation: "Relation | None") -> str | None:
         """The name of a relation, as specs and results store it; None stays None."""
         return None if relation is None else relation.value

@@ -1,7 +1,5 @@
 """Zero-concentrated differential privacy: a bound on the Rényi divergences of all orders at once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -79,7 +77,7 @@ class ZeroConcentratedDP(Claim):
         order = float(_best(self.xi, *curve.mirrored(*point))[0][0])
         return intercept(order, q, p)
 
-    def of_groups(self, k: int) -> ZeroConcentratedDP:
+    def of_groups(self, k: int) -> "ZeroConcentratedDP":
         """Group privacy: (xi k H_k, rho k^2) with H_k = 1 + 1/2 + ... + 1/k (Bun & Steinke 2016, proposition 1.9).
 
         For xi above 0 by the same induction on k, from D_a(P, R) <= ka/(ka-1) D_((ka-1)/(k-1))(P, Q) + D_ka(Q, R).

@@ -1,7 +1,5 @@
 """Audits one after the other: whatever one of them does, the others keep their results."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

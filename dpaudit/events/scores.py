@@ -6,8 +6,6 @@ standardised coordinates, of their distances from the centre, or of squares. Val
 score loses power.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -71,7 +69,7 @@ class Term:
         return {"coordinate": self.coordinate.to_dict(), **_written(self.bins), "weights": list(self.weights)}
 
     @classmethod
-    def from_dict(cls, written: dict[str, Any]) -> Term:
+    def from_dict(cls, written: dict[str, Any]) -> "Term":
         """The term of a stored result."""
         return cls(_part(written["coordinate"]), _bins(written), tuple(written["weights"]))
 
@@ -130,7 +128,7 @@ class LogRatio:
         return {"kind": self.kind, **pooled, "terms": [term.to_dict() for term in self.terms]}
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> LogRatio:
+    def from_dict(cls, stored: dict[str, Any]) -> "LogRatio":
         """The score of a stored result."""
         return cls(tuple(Term.from_dict(term) for term in stored["terms"]), stored.get("pooled", False))
 

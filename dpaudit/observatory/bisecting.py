@@ -1,7 +1,5 @@
 """The first version of a library whose audit has another outcome, by halving the versions that the index has."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +26,7 @@ class VersionOutcome:
     error: str = ""
 
     @classmethod
-    def of(cls, entry: SuiteEntry) -> VersionOutcome:
+    def of(cls, entry: SuiteEntry) -> "VersionOutcome":
         """The verdict and whether bits refute; none where every search run raised, as calls of another API do."""
         result = entry.result
         if result is None:

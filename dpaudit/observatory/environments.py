@@ -1,7 +1,5 @@
 """A virtual environment for each library and version: made when it is missing, kept as long as it is what was asked."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -35,7 +33,7 @@ class Environment:
     table: EnvironmentTable
 
     @classmethod
-    def of(cls, table: EnvironmentTable, environments: Path, place: str) -> Environment:
+    def of(cls, table: EnvironmentTable, environments: Path, place: str) -> "Environment":
         """The environment that a spec asks for. Raises `InvalidSpec` where the library has no one version."""
         found = LIBRARY.fullmatch(table.requirements[0].strip())
         if found is None:

@@ -1,7 +1,5 @@
 """What was seen of all rows together: a headline, an exit code, a page for people and a file for programs."""
 
-from __future__ import annotations
-
 import itertools
 import shlex
 from collections import Counter

@@ -1,7 +1,5 @@
 """A pair of adjacent datasets, and the check that it fits the relation a claim is stated for."""
 
-from __future__ import annotations
-
 import pickle
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -44,7 +42,7 @@ class AdjacentPair:
             raise InvalidSpec(f"the datasets of {self.name!r} must differ, got the same value twice")
 
     @classmethod
-    def of(cls, value: Any, name: str = "pair") -> AdjacentPair:
+    def of(cls, value: Any, name: str = "pair") -> "AdjacentPair":
         """A pair from itself or from any two-element sequence (first, second)."""
         if isinstance(value, AdjacentPair):
             return value
@@ -151,7 +149,7 @@ class SealedPair:
     reason: str = field(default="", compare=False)
 
     @classmethod
-    def seal(cls, pair: AdjacentPair) -> SealedPair:
+    def seal(cls, pair: AdjacentPair) -> "SealedPair":
         """The pair as bytes, with its record."""
         import cloudpickle
 

@@ -1,7 +1,5 @@
 """The fixture `audit` as a value: the call of the library, with the defaults of the session and its own ending."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import sys

@@ -1,7 +1,5 @@
 """JSON: the record. One result is exactly what `AuditResult.save` writes; a suite holds its results whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 

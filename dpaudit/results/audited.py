@@ -4,8 +4,6 @@ Contract: everything but `provenance` is a function of spec and seed (for a mech
 rng it is given); `provenance` holds all that may differ between two equal audits. A verdict is derived.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field

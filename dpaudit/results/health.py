@@ -1,7 +1,5 @@
 """The checks of the experiment itself, as a result keeps them: a check can only end an audit without a verdict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpaudit.errors import UnsoundAudit
@@ -68,7 +66,7 @@ class Health:
         """Whether no check alarms."""
         return not self.alarms
 
-    def raise_if_unsound(self) -> Health:
+    def raise_if_unsound(self) -> "Health":
         """Itself; raises `UnsoundAudit` naming the checks that alarm, the worst with numbers and cure, in one line."""
         if self.sound:
             return self

@@ -1,7 +1,5 @@
 """A result again: its certificates from the stored counts alone, or the result of its witness on fresh runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dpaudit.certify import Certificate, certifier_named

@@ -1,7 +1,5 @@
 """The result of an audit as a user holds it: the answer, which prints itself and can end a test."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Several audits together: what became of each, which findings somebody answers for, and the exit code of them all."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -98,7 +96,7 @@ class SuiteResult(Displayed):
     reviewed: tuple[Reviewed, ...] = ()
 
     @classmethod
-    def of(cls, results: Iterable[AuditResult]) -> SuiteResult:
+    def of(cls, results: Iterable[AuditResult]) -> "SuiteResult":
         """Results as one suite, of which no violation was known beforehand: what they say together, as one report."""
         held = tuple(results)
         entries = tuple(SuiteEntry(each.name, Verdict.NOT_REFUTED, each, exit_code=each.exit_code) for each in held)

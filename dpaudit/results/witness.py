@@ -1,7 +1,5 @@
 """The frozen question put to the fresh runs: which pair, which event, which side is the likelier one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -48,7 +46,7 @@ class Witness:
         }
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Witness:
+    def from_dict(cls, stored: dict[str, Any]) -> "Witness":
         """The witness of a stored result."""
         line = stored["tangent"]
         return cls(

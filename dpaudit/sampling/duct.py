@@ -4,8 +4,6 @@ The process fills the memory and says how much; the host copies that out, says s
 changes the memory afterwards changes nothing. What crosses is JSON and arrays of numbers, never a pickle.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import struct
@@ -28,7 +26,7 @@ SIZES = struct.Struct("<QQ")  # bytes of a head, and of what stands behind it
 LARGEST = 1 << 32  # bytes of one part
 
 Array = npt.NDArray[Any]
-HERE: list[Mouth] = []  # of a process whose outputs are counted elsewhere
+HERE: "list[Mouth]" = []  # of a process whose outputs are counted elsewhere
 
 
 class Garbled(ValueError):

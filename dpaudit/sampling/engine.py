@@ -4,8 +4,6 @@ Timing chooses where and in which groups shards run, never what they contain: th
 same counts with any number of workers, any backend and any grouping.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time
@@ -77,7 +75,7 @@ class Engine:
         self.workers = Workers(self.n_jobs, self.backend, silent=supervised)
         self._made: dict[int, tuple[Mechanism, Any]] = {}
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> "Engine":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -118,7 +116,7 @@ class Engine:
 
     def session(
         self, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...], seed: int, run_timeout_s: float | None
-    ) -> Session:
+    ) -> "Session":
         """What runs one mechanism on its pairs."""
         return Session(self, mechanism, pairs, seed, run_timeout_s)
 
@@ -152,7 +150,7 @@ class Session:
         self.certifying = False  # runs on a frozen event have been asked for
         tasks.LOCAL[self.job.key] = self._contents
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> "Session":
         return self
 
     def __exit__(self, *_: object) -> None:

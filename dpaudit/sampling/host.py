@@ -6,8 +6,6 @@ for the end of a process, never for the end of a pipe. What comes back is bytes 
 spoil its answer, and nothing else.
 """
 
-from __future__ import annotations
-
 import atexit
 import itertools
 import os
@@ -87,7 +85,7 @@ START = "import sys; sys.path[:] = {path!r}; from dpaudit.sampling.serving impor
 CHANGING = "PYTEST_CURRENT_TEST"  # the one variable that no library reads at its start, and that is new for every test
 MOST_RESTING = 4
 
-_RESTING: list[Host] = []  # of a driver: hosts without a process, for its next audit; they hold nothing of the last
+_RESTING: "list[Host]" = []  # of a driver: hosts without a process, for its next audit; they hold nothing of the last
 _LOCK = threading.Lock()
 
 
@@ -95,7 +93,7 @@ class Lost(Exception):
     """A process, or its host, ended without an answer."""
 
 
-def ready(*, silent: bool, environment: Mapping[str, str]) -> Host:
+def ready(*, silent: bool, environment: Mapping[str, str]) -> "Host":
     """A host that rests, or a new one: what a mechanism does must not depend on which.
 
     Raises `InvalidSpec` where processes cannot fork.
@@ -112,7 +110,7 @@ def ready(*, silent: bool, environment: Mapping[str, str]) -> Host:
     return Host(silent=silent, environment=environment)
 
 
-def rest(host: Host) -> None:
+def rest(host: "Host") -> None:
     """Keeps a host for the next audit of this driver, in place of the one that has rested longest."""
     if not host.rests():
         host.close()

@@ -4,8 +4,6 @@ A pool runs a list of tasks and yields what is done in any order. It raises `Los
 after yielding all that had come back, so that the engine can run the rest once more.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os
@@ -97,7 +95,7 @@ class Processes:
         self._hosts: list[Host] = []  # the one that has waited longest first
         self._silent, self._kind, self._spread = silent, ANEW if anew else KEPT, max(spread, workers)
 
-    def with_threads(self, threads: int) -> Processes:
+    def with_threads(self, threads: int) -> "Processes":
         """The same process, running so many tasks at a time."""
         self.threads = threads
         self.name = "sequential" if threads == 1 else "threading"

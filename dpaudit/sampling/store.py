@@ -11,8 +11,6 @@ that was put: seed, mechanism, pairs, and the event or tables that reduced its o
 question than the one that is asked at its place is refused, never used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Protocol
@@ -73,7 +71,7 @@ class Recorder:
         self.store = store
         self._calls = 0
 
-    def asked(self, *question: Any) -> Asked:
+    def asked(self, *question: Any) -> "Asked":
         """The next call, with the question that it puts."""
         if self.store is None:
             return Asked(None, 0, "", {})

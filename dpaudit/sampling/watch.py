@@ -4,8 +4,6 @@ A shard's states (which of a few sets each output is in) and sides are held unti
 once, so that the counts are those of a plain counter and the order costs next to nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,7 +78,7 @@ class Watch:
         """The number of sets of `main` and of each of `extra`: 1 for an event, the number of bins of a partition."""
         return tuple(member.sets for member in (self.main, *self.extra))
 
-    def begin(self, shard: Shard, space: Bytes) -> ShardCounter:
+    def begin(self, shard: Shard, space: Bytes) -> "ShardCounter":
         """What takes the outputs of one shard; `space` is memory of two bytes a run for as long as it does."""
         return ShardCounter(self, shard.runs, space, printed=shard.index < PRINTED_SHARDS)
 

@@ -4,8 +4,6 @@ Sides are drawn by fair coins. Per-run mechanisms see them in coin order, run by
 calls, each of one side, in random order. So a drift in time never looks like a side.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -93,7 +91,7 @@ class Worker:
     going: tuple[Shard, int, Any] | None = None  # the shard whose part came last, where that ended, and its stream
 
     @classmethod
-    def start(cls, job: Job, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...]) -> Worker:
+    def start(cls, job: Job, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...]) -> "Worker":
         """Opens the mechanism and copies the datasets, so that the caller's stay as they are."""
         opened = mechanism.open()
         if job.alone and not opened.per_run and not opened.size:

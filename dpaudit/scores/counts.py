@@ -1,7 +1,5 @@
 """The four counts of a membership attack with a fixed rule: what every interval method starts from."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
@@ -74,7 +72,7 @@ class AttackCounts:
         """The membership advantage tpr - fpr (Yeom, Giacomelli, Fredrikson & Jha 2018)."""
         return self.tpr - self.fpr
 
-    def reversed(self) -> AttackCounts:
+    def reversed(self) -> "AttackCounts":
         """The counts of the attack that says the opposite."""
         return AttackCounts(tp=self.fn, fp=self.tn, tn=self.fp, fn=self.tp)
 
@@ -83,7 +81,7 @@ class AttackCounts:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> AttackCounts:
+    def from_dict(cls, stored: Mapping[str, Any]) -> "AttackCounts":
         """The counts in a mapping with the keys tp, fp, tn, fn (capitals are accepted).
 
         >>> AttackCounts.from_dict({"TP": 3, "FP": 1, "TN": 4, "FN": 2})
@@ -97,7 +95,7 @@ class AttackCounts:
         return cls(**found)
 
     @classmethod
-    def from_scores(cls, in_scores: Any, out_scores: Any, threshold: float) -> AttackCounts:
+    def from_scores(cls, in_scores: Any, out_scores: Any, threshold: float) -> "AttackCounts":
         """The counts of the rule "in where the score is at least `threshold`": a tie with it is a guess "in".
 
         >>> AttackCounts.from_scores([1.0, 2.0], [0.0, 1.0], 1.0)

@@ -7,8 +7,6 @@ worth of evidence about the claim of one step if its coins are fresh. The e-valu
 the largest claim of a family that is refuted is a bound (the proofs: docs/statistics/training.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -69,7 +67,7 @@ class Evidence:
     within: str = WITHIN
     counts: Integers = field(default_factory=lambda: np.zeros((0, 2, nats.BINS), np.int64), repr=False, compare=False)
 
-    def after(self, scores: Any, included: Any) -> Evidence:
+    def after(self, scores: Any, included: Any) -> "Evidence":
         """The evidence with another training's scores and coins: arrays of shape (canaries,) or (steps, canaries)."""
         rows, coins = np.atleast_2d(np.asarray(scores, np.float64)), np.atleast_2d(np.asarray(included, bool))
         if rows.shape != coins.shape or rows.shape[1] != self.canaries:

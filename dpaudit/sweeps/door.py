@@ -1,7 +1,5 @@
 """The door of sweeps: a grid of audits in one call, and the table that comes of it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -40,7 +38,7 @@ class Sweep(Displayed):
     rows: tuple[Fields, ...]
     name: str = "sweep"
 
-    def __add__(self, other: Sweep) -> Sweep:
+    def __add__(self, other: "Sweep") -> "Sweep":
         """Both tables as one, its points numbered anew; the name is the first one's."""
         rows = (*self.rows, *other.rows)
         return Sweep(tuple({**row, "point": number} for number, row in enumerate(rows, start=1)), self.name)

@@ -1,7 +1,5 @@
 """Running a sweep: point after point, each a row as soon as it is known, whatever another one does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -84,7 +82,12 @@ def own_seed(spec: AuditSpec, drawn: set[int]) -> int:
 
 
 def _answer(
-    point: Point, engines: _Engines, store: Store | None, progress: Progress, above: UpperBounds | None, drawn: set[int]
+    point: Point,
+    engines: "_Engines",
+    store: Store | None,
+    progress: Progress,
+    above: UpperBounds | None,
+    drawn: set[int],
 ) -> Row:
     if point.mechanism is None or point.error is not None:
         return Row(point, row_of(point, None, above=above))

@@ -1,7 +1,5 @@
 """Trainings that are done, each in a file of its own: so that an audit goes on where it was stopped, bit for bit."""
 
-from __future__ import annotations
-
 import io
 import os
 from dataclasses import dataclass
@@ -28,7 +26,7 @@ class KeptTrainings:
     plan: TrainingPlan
 
     @classmethod
-    def into(cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, *, resume: bool) -> KeptTrainings:
+    def into(cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, *, resume: bool) -> "KeptTrainings":
         """The folder, made where it is missing. Raises `InvalidSpec` where it holds trainings that are not wanted."""
         found = Path(folder)
         try:

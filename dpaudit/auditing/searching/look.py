@@ -1,7 +1,5 @@
 """One pair as search sees it: outputs held up to a bound, then counts of the features that were chosen on them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace

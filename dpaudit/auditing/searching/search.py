@@ -3,8 +3,6 @@
 Pairs are screened by successive halving. How the runs of an audit are divided stands here too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import suppress

@@ -7,8 +7,6 @@ taught (Dawid 1984, prequential). What is learned last, from all runs, has been 
 the event that was found only where runs after that, which made neither, show it to be no worse (`moved`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -39,7 +37,7 @@ class Coded:
     first: int  # outputs of the first side, which stand before those of the second
 
     @classmethod
-    def of(cls, terms: Tables, pilot: Pilot) -> Coded:
+    def of(cls, terms: Tables, pilot: Pilot) -> "Coded":
         """The outputs of a pilot."""
         both = concatenate([pilot.first, pilot.second])
         cells = [cells_in(bins, feature.column(both)) for feature, bins in terms.features]

@@ -1,7 +1,5 @@
 """Which features are counted: read off a pilot, never from what the mechanism is called, and then from counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

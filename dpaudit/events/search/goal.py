@@ -5,8 +5,6 @@ least favourable point of an ellipse: by the luck of the search, so that luck is
 what the certificate will lose at its own, larger, number of runs, so that rare events are judged at that size.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -28,7 +26,7 @@ class Spread:
     q: Reals
     both: Reals | float = 0.0
 
-    def at(self, place: int) -> Spread:
+    def at(self, place: int) -> "Spread":
         """Of one event."""
         part = slice(place, place + 1)
         return Spread(self.p[part], self.q[part], self.both if isinstance(self.both, float) else self.both[part])

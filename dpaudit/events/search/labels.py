@@ -1,7 +1,5 @@
 """How tokens are printed: those of the outputs, and whole outputs as they are written."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Each may cost `EASIER` of the bound. All of it is decided on search runs: it may cost a little power and never truth.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

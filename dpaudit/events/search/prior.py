@@ -7,8 +7,6 @@ whole. No cell is its own witness: its prior is learned from cells of other fold
 of a law that is flat in the logarithm of how far a log ratio is from none.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -30,7 +28,7 @@ class Believed:
     share: Reals
     variance: Reals
 
-    def mirrored(self) -> Believed:
+    def mirrored(self) -> "Believed":
         """The same for the other side's share."""
         return Believed(1.0 - self.share, self.variance)
 

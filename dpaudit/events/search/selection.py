@@ -1,7 +1,5 @@
 """The choice of an event: the one whose bound will be largest on the certifying runs, errors of search taken off."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +42,7 @@ class Proposal:
     family: str
     score: float
     delta: float = 0.0
-    part: Proposal | None = None
+    part: "Proposal | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class _Candidates:
     nested: bool = True
     price: float = 0.0  # of the bound, at most, for being harder to read than the first of them
 
-    def mirrored(self) -> _Candidates:
+    def mirrored(self) -> "_Candidates":
         """The same for the other side as the likelier one."""
         return replace(self, sides=self.sides[::-1], tails=self.tails.mirrored())
 
@@ -209,7 +207,7 @@ def _point(hits: Reals, runs: tuple[int, int]) -> Point:
     return float(p), float(q), Spread(luck_down(x, p, BELIEVED_Z) ** 2, luck_up(y, q, BELIEVED_Z) ** 2)
 
 
-def _thresholds(bins: Binning, sides: Reals, values: _Values, *, smooth: bool) -> Iterator[_Candidates]:
+def _thresholds(bins: Binning, sides: Reals, values: "_Values", *, smooth: bool) -> Iterator[_Candidates]:
     """The tails of the numbers, above a threshold and below one, with the first side as the likelier one."""
     count = bins.bins
     numbers = sides[:, :count]
@@ -243,7 +241,7 @@ class _Values:
     hits: Reals
     belief: Believed
 
-    def mirrored(self) -> _Values:
+    def mirrored(self) -> "_Values":
         """The same for the other side as the likelier one."""
         return _Values(self.group, self.hits[::-1], self.belief.mirrored())
 

@@ -1,7 +1,5 @@
 """Both output distributions where the witness looks: from search runs, to look at and never evidence."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

@@ -1,7 +1,5 @@
 """A drawing as a page holds it: SVG that stands inside HTML, the same numbers as a table, and a file of either kind."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -45,7 +43,7 @@ class Drawing:
         description: str,
         columns: Sequence[str],
         rows: Sequence[Sequence[object]],
-    ) -> Drawing:
+    ) -> "Drawing":
         """The drawing of a finished panel, its words made harmless."""
         told = clean(title), clean(description, 1_000)
         table = tuple(tuple(clean(cell) for cell in row) for row in rows)

@@ -1,7 +1,5 @@
 """The two probabilities of the witness: where the counts put them, and what the claim allows."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

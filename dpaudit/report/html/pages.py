@@ -1,7 +1,5 @@
 """The pages: one for a result, and the overview of a suite."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

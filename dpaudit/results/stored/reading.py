@@ -4,8 +4,6 @@ Contract: what `AuditResult.to_dict` writes is read exactly, floats bit for bit;
 one line. A file whose verdict, certificate, ceiling or hash its own numbers do not give is never loaded.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The cause of a refutation in one sentence, as a maintainer would say it: what comes how often on either dataset."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What stands beside the main finding: other pairs, bets, an upper bound, bits of floats, health; how runs ended."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

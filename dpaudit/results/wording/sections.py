@@ -1,7 +1,5 @@
 """The account of a result, part by part, in the order in which a reviewer asks."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The numbers of a result as tables: enough of them to do the arithmetic again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

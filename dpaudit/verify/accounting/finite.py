@@ -4,8 +4,6 @@ An output counts by its ratio p / q alone, so the outputs of many releases are t
 ratios. The least epsilon at a delta is the logarithm of a rational number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +50,7 @@ class FinitePair:
     @classmethod
     def of_laws(
         cls, first: Mapping[Hashable, Any], second: Mapping[Hashable, Any], *, dominating: bool = False
-    ) -> FinitePair:
+    ) -> "FinitePair":
         """The pair of two laws, each from outputs to probabilities; an output that is not named has probability 0.
 
         >>> FinitePair.of_laws({"a": 1}, {"b": 1}).first

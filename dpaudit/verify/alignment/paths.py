@@ -1,7 +1,5 @@
 """All paths through a block, followed by symbols in both runs at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -26,7 +24,7 @@ class Quantity:
     exact: Rational | None
 
     @staticmethod
-    def of(atom: Atom, moved: Atom | None = None) -> Quantity:
+    def of(atom: Atom, moved: Atom | None = None) -> "Quantity":
         """An atom as a number: public, or moved by another atom."""
         if moved is not None:
             return Quantity(one(atom), one(moved), None)

@@ -4,8 +4,6 @@ Anything but "there is no such state" rejects: a state is shown as a counterexam
 Denominators are cleared here, and only where each factor is shown to be positive by the facts before.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +26,7 @@ class Facts:
     positive: frozenset[Polynomial] = frozenset()
     about: frozenset[Unknown] = frozenset()
 
-    def assuming(self, *formulas: Formula) -> Facts:
+    def assuming(self, *formulas: Formula) -> "Facts":
         """These facts and further ones, in order: each may rest its denominators on those before it."""
         facts = self
         for formula in formulas:

@@ -1,7 +1,5 @@
 """The exact privacy loss of laws over finitely many outputs: epsilon, delta, the trade-off curve, the worst pair."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -61,7 +59,7 @@ class FiniteLosses:
     """
 
     domain: tuple[Any, ...]
-    pairs: tuple[Places, ...]
+    pairs: "tuple[Places, ...]"
     laws: tuple[Law, ...]
     worst: Worst
     paths: int = 0
@@ -69,8 +67,8 @@ class FiniteLosses:
 
     @classmethod
     def of(
-        cls, domain: Sequence[Any], pairs: Sequence[Places], laws: Sequence[Law], paths: int = 0, scope: str = ""
-    ) -> FiniteLosses:
+        cls, domain: Sequence[Any], pairs: "Sequence[Places]", laws: Sequence[Law], paths: int = 0, scope: str = ""
+    ) -> "FiniteLosses":
         """The losses of laws that are known. Raises `InvalidSpec` where one is no law, or there is no pair."""
         for place, law in enumerate(laws):
             if sum(law.values()) != 1 or min(law.values()) < 0:
@@ -136,7 +134,7 @@ class FiniteLosses:
         return UpperBound(epsilon.upper, delta, label, self.scope, arithmetic, SOURCE, max(0.0, epsilon.lower))
 
 
-def _both_ways(pairs: Sequence[Places]) -> Iterator[Places]:
+def _both_ways(pairs: "Sequence[Places]") -> "Iterator[Places]":
     for i, j in pairs:
         yield i, j
         yield j, i

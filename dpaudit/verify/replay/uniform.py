@@ -4,8 +4,6 @@ It is k * 2^-53 for a whole k that is uniform in [low, high). A comparison cuts 
 in one part; another replay takes the other. Anything else that a program could do with the number is refused.
 """
 
-from __future__ import annotations
-
 import math
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable
@@ -27,7 +25,7 @@ ONLY_COMPARED = (
 def _as_a_double_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
     """A comparison whose answer is of the type that a double's would be."""
 
-    def method(self: Uniform, other: Any) -> Any:
+    def method(self: "Uniform", other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return _each(lambda entry: compare(self, entry), other)
         found = compare(self, other)
@@ -111,10 +109,10 @@ class Uniform:
     def __class__(self) -> type:
         return float  # as what it stands for
 
-    def __copy__(self) -> Uniform:
+    def __copy__(self) -> "Uniform":
         return self
 
-    def __deepcopy__(self, memo: object) -> Uniform:
+    def __deepcopy__(self, memo: object) -> "Uniform":
         return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

@@ -1,7 +1,5 @@
 """Values of a program at concrete answers: numbers, symbols, and sums of draws with rational coefficients."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -34,7 +32,7 @@ class NoisySum:
     double: float | None = field(default=None, compare=False)
 
     @classmethod
-    def draw(cls, number: int) -> NoisySum:
+    def draw(cls, number: int) -> "NoisySum":
         """The draw itself."""
         return cls(Fraction(0), ((number, Fraction(1)),))
 
@@ -43,20 +41,20 @@ class NoisySum:
         """Whether no draw is in it."""
         return not self.terms
 
-    def __add__(self, other: NoisySum) -> NoisySum:
+    def __add__(self, other: "NoisySum") -> "NoisySum":
         if not other.terms:
             return NoisySum(self.constant + other.constant, self.terms)
         if not self.terms:
             return NoisySum(self.constant + other.constant, other.terms)
         return NoisySum(self.constant + other.constant, _merged(dict(self.terms), other.terms))
 
-    def __neg__(self) -> NoisySum:
+    def __neg__(self) -> "NoisySum":
         return NoisySum(-self.constant, tuple((draw, -factor) for draw, factor in self.terms))
 
-    def __sub__(self, other: NoisySum) -> NoisySum:
+    def __sub__(self, other: "NoisySum") -> "NoisySum":
         return self + (-other)
 
-    def times(self, factor: Fraction) -> NoisySum:
+    def times(self, factor: Fraction) -> "NoisySum":
         """The value multiplied by a number."""
         if factor == 0:
             return NoisySum(Fraction(0))

@@ -1,7 +1,5 @@
 """One run in progress at concrete answers: what its names stand for, what its draws must satisfy, what it gave out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -30,7 +28,7 @@ class ConcreteRun:
     rivals: tuple[NoisySum, ...] = ()  # those that came before the one that wins
     best: NoisySum | None = None  # the value that wins
 
-    def copy(self) -> ConcreteRun:
+    def copy(self) -> "ConcreteRun":
         """The same run, to go on by itself."""
         return replace(self, names=dict(self.names))
 

@@ -5,8 +5,6 @@ laid out in two blocks (or in repeated ones, for programs that start anew). A mo
 up or down, the two blocks in opposite directions, one answer alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -165,7 +163,7 @@ def worst_pair(
     return loss_between(search.outcomes(best.pair[0]), search.outcomes(best.pair[1]), [best.event])
 
 
-def _of_moves(search: Climb, answers: int) -> PairLoss:
+def _of_moves(search: "Climb", answers: int) -> PairLoss:
     """The same of a program that only adds noise, where no event but "any number" can be computed: the moves decide."""
     start, kind = (Fraction(0),) * answers, search.adjacency
     moves = {move for layout in layouts(answers) for by in (together, alone) for move in by(kind, layout)}

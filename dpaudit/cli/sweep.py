@@ -90,11 +90,12 @@ def _run(
 ) -> Sweep:
     from dpaudit.auditing.watching import watching
     from dpaudit.sweeps import run_sweep
-    from dpaudit.sweeps.page import Growing
+    from dpaudit.sweeps.page import growing
     from dpaudit.sweeps.sentences import sweep_row
 
     done = 0
-    with watching(question.grid.size, shown=not silent) as watcher, Growing(folder) as growing:
+    with watching(question.grid.size, shown=not silent) as watcher:
+        put = growing(folder)
 
         def begins(point: Point) -> None:
             watcher.audit(point.number, point.name)
@@ -102,7 +103,7 @@ def _run(
         def row_done(row: Row) -> None:
             nonlocal done
             done += 1
-            growing.add(row.fields)
+            put(row.fields)
             (watcher.failed if row.result is None else watcher.finished)(sweep_row(row.fields))
 
         try:

@@ -2,10 +2,9 @@
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
@@ -110,36 +109,26 @@ def html(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequen
     )
 
 
-class Growing:
-    """The table while the sweep goes on: each row is in a file as soon as it is known, for who has no ledger.
+def growing(folder: Path | None) -> Callable[[dict[str, Any]], None]:
+    """What puts a row into the table while the sweep goes on, on the disk when it returns, for who has no ledger.
 
     The file is gone once the whole table is written. None for a folder: nothing is written.
     """
+    if folder is None:
+        return lambda fields: None
+    path = folder / GROWING
+    with _told(path):
+        write_text(path, _csv(COLUMNS))
 
-    def __init__(self, folder: Path | None) -> None:
-        self._path = None if folder is None else folder / GROWING
-        self._names = tuple(COLUMNS)
-
-    def __enter__(self) -> Self:
-        if self._path is not None:
-            with _told(self._path):
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._path.write_text(_csv(self._names), encoding="utf-8")
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        return None
-
-    def add(self, fields: dict[str, Any]) -> None:
-        """One more row, on the disk when this returns; parameters stand with the mechanism."""
-        if self._path is None:
-            return
+    def add(fields: dict[str, Any]) -> None:  # parameters stand with the mechanism
         given = {key.removeprefix(PARAMETERS): value for key, value in fields.items() if key.startswith(PARAMETERS)}
         shown = {**fields, "mechanism": f"{fields['mechanism']} {given}" if given else fields["mechanism"]}
-        with _told(self._path), self._path.open("a", encoding="utf-8") as file:
-            file.write(_csv([shown.get(name) for name in self._names]))
+        with _told(path), path.open("a", encoding="utf-8") as file:
+            file.write(_csv([shown.get(name) for name in COLUMNS]))
             file.flush()
             os.fsync(file.fileno())
+
+    return add
 
 
 @contextlib.contextmanager

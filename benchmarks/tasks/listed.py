@@ -198,7 +198,7 @@ TASKS = (
         ),
         (Step((sys.executable, "task.py"), REFUTED),),
     ),
-    asked("a DataFrame", FRAME + MEAN, "mean, pair=(df, df.iloc[:5]), epsilon=1", REFUTED),
+    asked("a DataFrame", FRAME + MEAN, "mean, pair=(df, df.drop(index=4)), epsilon=1", REFUTED),
     asked(
         "a DataFrame, two rows less",
         FRAME + MEAN,
@@ -282,7 +282,7 @@ TASKS = (
     command(
         "a spec with two mistakes",
         "dpaudit validate count.toml",
-        r"count\.toml.*:9|line 9",
+        r"count\.toml.*line [69]|count\.toml:[69]",
         status=2,
         own__py=HALF,
         count__toml=WRONG,

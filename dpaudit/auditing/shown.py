@@ -1,7 +1,5 @@
 """What a result shows of outputs that search held, never evidence: where they fell, how runs ended, some of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpaudit.arrays import Bools, Places, Reals

@@ -3,8 +3,6 @@
 On standard error, or as an output of a notebook's cell. Before an audit of more than a minute, how long.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

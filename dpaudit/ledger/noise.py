@@ -10,8 +10,6 @@ may have had bad luck there, and search takes off more for luck the less it sees
 the doubt that S' has more than S. That S' was among what the old search could choose is not proved: rates are measured.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

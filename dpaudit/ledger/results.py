@@ -1,7 +1,5 @@
 """Results in the ledger: recorded once and whole, found by name, reference, fingerprint, subject or commit."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

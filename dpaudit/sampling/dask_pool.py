@@ -5,8 +5,6 @@ no result: the scheduler puts its tasks on another one as often as it is set to,
 and the engine does so once.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import math

@@ -5,8 +5,6 @@ hard limit: the host ends its process; in workers that are not ours a watchdog w
 worker. A lost worker is no verdict.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import itertools
 import math
@@ -38,7 +36,7 @@ IMPORTING = "<frozen importlib._bootstrap>"  # whose frames stand around a modul
 HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
 
 ALARMS = hasattr(signal, "setitimer")  # not on Windows
-BEATS: list[memoryview[float]] = []  # of a process of ours: where its host reads when to end it, 0 for never
+BEATS: "list[memoryview[float]]" = []  # of a process of ours: where its host reads when to end it, 0 for never
 
 
 class RunTimedOut(BaseException):

@@ -5,8 +5,6 @@ its group, and on Linux whatever session it has gone to, as all that it leaves b
 The host also ends a run that is past its time limit, whatever the process has done to its alarms.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import mmap
@@ -80,7 +78,7 @@ def serve(asked: int, told: int, driver: int) -> None:
         end()
 
 
-def _serve(asked: int, told: int, process: list[_Process]) -> None:
+def _serve(asked: int, told: int, process: "list[_Process]") -> None:
     import cloudpickle  # noqa: F401  what every process needs is loaded once
     import joblib  # noqa: F401
     import numpy.ma  # noqa: F401
@@ -118,7 +116,7 @@ def _taken(asked: int) -> bytes:
     return request[:1]
 
 
-def _waking(driver: int, processes: list[_Process]) -> Callable[[], None]:
+def _waking(driver: int, processes: "list[_Process]") -> Callable[[], None]:
     """A look at the driver: it goes on where a mechanism must have stopped it.
 
     Ctrl-Z is left alone: what has no terminal was not stopped by one. So is a debugger that no mechanism started.
@@ -176,7 +174,7 @@ def _end_left() -> None:
 class _Process:
     """A fork of the host, where a mechanism runs."""
 
-    def __init__(self, asked: int, told: int, known: list[_Process]) -> None:
+    def __init__(self, asked: int, told: int, known: "list[_Process]") -> None:
         theirs_in, self._to = pipe()
         self._from, theirs_out = pipe()
         self._beat = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # when it is to be ended; how often it answered
@@ -256,7 +254,7 @@ class _Process:
         _end_left()
 
 
-def _work(asked: int, told: int, beat: memoryview[float], memory: mmap.mmap) -> NoReturn:
+def _work(asked: int, told: int, beat: "memoryview[float]", memory: mmap.mmap) -> NoReturn:
     """What a process does: one request after the other; it ends at once, whatever threads a mechanism has left."""
     import numpy as np
 

@@ -4,8 +4,6 @@ The key, never the worker, decides what is drawn, so results do not depend on ho
 Coins and mechanism have a stream each: a mechanism cannot see, or spoil, the draw of its side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -49,7 +47,7 @@ class Shard:
     index: int
     runs: int
 
-    def streams(self, seed: int) -> tuple[np.random.Generator, np.random.Generator]:
+    def streams(self, seed: int) -> "tuple[np.random.Generator, np.random.Generator]":
         """The streams of the coins and of the mechanism; a seed below 0 is that of `rechecking`."""
         from numpy.random import SFC64, Generator, SeedSequence
 
@@ -60,19 +58,19 @@ class Shard:
         return Generator(SFC64(coins)), Generator(SFC64(mechanism))
 
 
-def flips(coins: np.random.Generator, runs: int) -> bytes:
+def flips(coins: "np.random.Generator", runs: int) -> bytes:
     """Fair coins of a per-run mechanism, eight to a byte, the first run in the highest bit."""
     return coins.bytes(-(-runs // 8))
 
 
-def sides_of(flipped: bytes, runs: int) -> Bools:
+def sides_of(flipped: bytes, runs: int) -> "Bools":
     """The side of each run (True: second), of `flips`."""
     import numpy as np
 
     return np.unpackbits(np.frombuffer(flipped, np.uint8), count=runs).view(np.bool_)
 
 
-def calls(coins: np.random.Generator, runs: int, batch: int, size: int = 0) -> Iterator[tuple[int, int, int]]:
+def calls(coins: "np.random.Generator", runs: int, batch: int, size: int = 0) -> Iterator[tuple[int, int, int]]:
     """The calls of a batched mechanism as (first run, runs, side): of each `batch` runs two, in random order.
 
     With `size`, calls of at most so many, and all of them in random order.

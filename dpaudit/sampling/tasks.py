@@ -1,7 +1,5 @@
 """Tasks as a pool of workers runs them: a job opened once in each worker, shards in, integers or words out."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

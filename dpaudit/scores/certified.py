@@ -1,7 +1,5 @@
 """The certified methods: the only ones that are computed by default, and the only ones that may decide a verdict."""
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import replace
 from typing import Any

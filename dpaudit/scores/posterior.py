@@ -8,8 +8,6 @@ numbers. So "joint-dirichlet" is "joint-beta" by another name, and is computed a
 A credible interval is a statement about a prior, not a confidence statement.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Whatever the place, a call has the coins and the rng of its number, so all of them give the same scores.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence

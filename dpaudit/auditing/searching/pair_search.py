@@ -4,8 +4,6 @@ What the search sees never certifies: its runs have streams of their own, and th
 screens, searches and certifies them on fresh runs. All runs are counted and capped together.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

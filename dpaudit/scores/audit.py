@@ -156,11 +156,7 @@ def audit_scores(
 def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> ScoresResult:
     judged = question.judged[0]
     known = question.given_counts is not None
-    sizes = (
-        (judged.counts.members, judged.counts.others)
-        if known
-        else (int(question.inside.size), int(question.outside.size))
-    )
+    sizes = (judged.counts.members, judged.counts.others) if known else (question.inside.size, question.outside.size)
     how = str(question.choice)
     if known:
         how = "counts of a rule that was fixed before"

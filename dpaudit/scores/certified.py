@@ -24,10 +24,10 @@ def exact(question: ScoresQuestion, name: str) -> Estimate:
 
 def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
     """Two Clopper-Pearson limits, each at half the error probability; with `Every`, at all ranks at once."""
-    claim, delta = question.claim, question.delta
+    claim = question.claim
     if isinstance(question.choice, Every):
         inside, outside = question.inside, question.outside
-        lower = many_run.every_threshold(inside, outside, delta, question.alpha)
+        lower = many_run.every_threshold(inside, outside, question.delta, question.alpha)
         p = None if claim is None else many_run.every_p_value(inside, outside, claim)
         return question.estimate(name, CERTIFIED, many_run.WITHIN, lower=lower, p_value=p, thresholds="all ranks")
 
@@ -131,10 +131,7 @@ def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _froz
     several = question.several and question.given_counts is None
     alpha = question.alpha / 2.0 if several else question.alpha
     answers = [one(each, alpha, _offset(question, each)) for each in (judged if several else judged[:1])]
-    lower, p = (
-        statistics.median_low([low for low, _ in answers]),
-        statistics.median_high([value for _, value in answers]),
-    )
+    lower, p = statistics.median_low([low for low, _ in answers]), statistics.median_high([p for _, p in answers])
     detail: dict[str, Any] = {"splits": len(judged)} if several else {}
     if not several and judged[0].rule is not None:
         detail["rule"] = str(judged[0].rule)

@@ -1,9 +1,6 @@
 """How the threshold is chosen: beforehand, on a part of the scores, or not at all because every one is paid for.
 
-A threshold that was chosen on the scores it is then judged by makes every interval too good. So there are four ways,
-and no fifth: `Given` (known before the scores were), `Split` (chosen on one part, judged on the other), several splits
-(the median of their answers at half the error probability: Meinshausen, Meier & Buehlmann 2009, theorem 3.1), and
-`Every` (all thresholds at once, the error probability divided between the ranks).
+Several splits: the median at half the error probability (Meinshausen, Meier & Buehlmann 2009, theorem 3.1).
 """
 
 from dataclasses import dataclass

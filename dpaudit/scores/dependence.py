@@ -1,8 +1,7 @@
 """A test of dependence between the canaries of one training: what stands beside every statement that assumes none.
 
-Each score's rank among those with the same coin becomes a normal score; in the order of the canaries these are drawn
-at random if no canary knows of another. Two tests, each at half the error probability: the correlation of neighbours,
-and the spread of the sums over blocks of neighbours (one-way layout of normal scores: McSweeney & Penfield 1969).
+Two tests on normal scores, each at half the error probability: the correlation of neighbours, and the spread of the
+sums over blocks of neighbours (McSweeney & Penfield 1969).
 """
 
 import math

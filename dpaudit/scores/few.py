@@ -1,10 +1,7 @@
 """Evidence of a few independent trainings with many canaries each, or of their steps: products of e-values.
 
-Each training has an e-value: a number >= 0 whose mean is at most 1 if the training keeps the claim, however it makes
-canaries depend on each other (`nats` for curves, `guesses` for claims with one epsilon), given the trainings before.
-The product is at least 1/alpha at any time with a probability of at most alpha (Ville 1939). A step is a training's
-worth of evidence about the claim of one step if its coins are fresh. The e-values fall as the claim promises less, so
-the largest claim of a family that is refuted is a bound (the proofs: docs/statistics/training.md).
+`nats` has them for curves, `guesses` for claims with one epsilon. They fall as the claim promises less, so the largest
+claim of a family that is refuted is a bound (the proofs: docs/statistics/training.md).
 """
 
 import math

@@ -1,8 +1,6 @@
-"""The Gaussian model: error rates as a mu, and a mu as an epsilon at delta.
+"""The Gaussian model: error rates as a mu, and a mu as an epsilon at delta (Nasr et al. 2023, section 5).
 
-A bound on mu is model-free (it refutes smaller trade-off curves); reading an epsilon at a small delta off it is not:
-that step says that the mechanism's own curve is Gaussian. Nasr et al. 2023, section 5; Dong, Roth & Su 2022,
-equation 6 and corollary 1.
+A bound on mu is model-free; reading an epsilon at a small delta off it says that the mechanism's curve is Gaussian.
 """
 
 import math

@@ -1,11 +1,7 @@
 """E-values from right guesses about canaries, for claims with one epsilon: sharp where the mechanism answers each bit.
 
-Guess "in" for the highest scores and "out" for as many of the lowest, r in all, and let V be how many are right. With
-q = e^epsilon / (1 + e^epsilon), h(V) for any h >= 0 that never falls has a mean of at most E h(Bin(r, q)), and delta
-adds at most Delta m delta / 2, Delta the largest step of h: if that is at most F N and E h(Bin(r, q)) at most N, for
-every output, then h / N / (1 + F) is an e-value. h here is exponential, cut to keep that. For curves E h(V) is bounded
-by any beta(v) >= Pr(V >= v), as those of `one_run_f`; h is 1, 2, 4, ..., where the claim's own bound is at most 1/2,
-1/4, 1/8, ...: where a leak is strong, that says more than `nats` (the proofs: docs/statistics/training.md).
+For curves h is 1, 2, 4, ..., where the claim's own bound on the tail is at most 1/2, 1/4, 1/8, ...: where a leak is
+strong, that says more than `nats` (the proofs: docs/statistics/training.md).
 """
 
 import math
@@ -17,7 +13,7 @@ from dpaudit.arrays import Integers, Reals
 from dpaudit.claims import Claim
 from dpaudit.scores.nats import BINS, binned
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.one_run_f import is_refuted, made_for, region_of
+from dpaudit.scores.one_run_f import is_refuted, least_right, made_for, region_of
 
 ENDS = (32, 27, 23, 20, 17, 15)  # parts of `nats.BINS` that are guessed at each end: a half of the canaries, to 1.7 %
 BETS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # ln of the factor that one more right guess is worth
@@ -63,18 +59,11 @@ def _steps(claim: Claim, canaries: int, alpha: float) -> tuple[int, int, tuple[i
     ranks = np.arange(canaries, dtype=np.float64)
     made = np.cumsum(folded(binned(ranks, ranks < 0.0)[None])[1][0, ::-1])[::-1]
     part = int(np.argmin(abs(made - made_for(claim, canaries, alpha)) + canaries * (made == 0)))
-    r, region, found = int(made[part]), region_of(claim), []
-    low = r // 2
+    r, region = int(made[part]), region_of(claim)
+    found: list[int] = []
     for k in range(1, HALVINGS + 1):
-        high = r + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            refuted = is_refuted(Guesses(middle, r, canaries, fixed=True), region, 0.5**k)
-            low, high = (low, middle) if refuted else (middle, high)
-        if high > r:
-            break
-        found.append(high)
-    return part, r, tuple(found)
+        found.append(least_right(region, r, canaries, 0.5**k, found[-1] - 1 if found else r // 2))
+    return part, r, tuple(v for v in found if v <= r)
 
 
 @lru_cache(maxsize=1024)

@@ -1,11 +1,7 @@
 """Certified bounds where every score comes from a model of its own, and the numbers in and out were fixed.
 
-Then the hits of a frozen rule are two independent binomials. Two certifiers: two Clopper-Pearson limits, each at half
-the error probability, carried through any region p <= G(q); and the exact unconditional test.
-
-For every threshold at once: the k-th largest of n scores is a threshold whose true rate is Beta(k, n + 1 - k), and
-the lower Clopper-Pearson limit of k hits is exactly the alpha quantile of that law. So at alpha / (2 n_in) and
-alpha / (2 n_out) the limits of all ranks hold together, and with them those of every threshold between.
+For every threshold at once: the k-th largest of n scores is a threshold whose true rate is Beta(k, n + 1 - k), so the
+Clopper-Pearson limits of all ranks, at alpha / (2 n), hold together, and with them those of every threshold between.
 """
 
 import math
@@ -17,6 +13,7 @@ import numpy as np
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.claims import Claim, claim_of
 from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.halving import narrowed
 from dpaudit.scores.region import epsilon_of
 
 LEAST_ALPHA = 1e-18  # a p-value below this is reported as this
@@ -52,11 +49,7 @@ def clopper_pearson_upper(counts: AttackCounts, delta: float, alpha: float) -> f
 def clopper_pearson_p_value(counts: AttackCounts, claim: Claim) -> float:
     """The least error probability at which the rectangle leaves the claim's region, in either order of the sides."""
 
-    def refuted(alpha: float) -> bool:
-        fpr, fnr = rectangle(counts, alpha)
-        return _outside(claim, fpr, fnr)
-
-    return least_alpha(refuted)
+    return least_alpha(lambda alpha: _outside(claim, *rectangle(counts, alpha)))
 
 
 def exact(counts: AttackCounts, delta: float, alpha: float, claim: Claim | None, event: str) -> tuple[float, float]:
@@ -140,14 +133,11 @@ def least_alpha(refuted: Callable[[float], bool]) -> float:
     >>> round(least_alpha(lambda alpha: alpha >= 0.01), 6)
     0.01
     """
-    low, high = math.log(LEAST_ALPHA), 0.0
     if not refuted(0.999999):
         return 1.0
     if refuted(LEAST_ALPHA):
         return LEAST_ALPHA
-    while high - low > 1e-6:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if refuted(math.exp(middle)) else (middle, high)
+    high = narrowed(lambda log: not refuted(math.exp(log)), math.log(LEAST_ALPHA), 0.0, 1e-6)[1]
     return min(1.0, math.exp(high) * (1.0 + SLACK))
 
 

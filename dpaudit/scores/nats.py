@@ -1,10 +1,7 @@
 """How much the scores of a training, or of one step, may tell about the coins of its canaries, in nats.
 
-Let y be what m canaries' training released, S their fair coins, and M(y, s) >= 0 with mean 1 over fair coins s, for
-every y: a prediction of the coins, as a multiple of the chance that a blind one has. Then E ln M(y, S) <= m I(claim),
-the Jensen-Shannon divergence of the claim's own pair of laws, however canaries depend on each other (the proof:
-docs/statistics/training.md). So ln M, where it is at least -b, makes (ln M + b) / (m I(claim) + b) an e-value. Where
-a canary that is in joins a row with probability `rate`, alone, its laws are the pair's second and a mixture of both.
+M is a prediction of the coins, as a multiple of the chance that a blind one has; I(claim) and the e-value that follows
+from E ln M <= m I(claim) are those of docs/statistics/training.md.
 """
 
 import math

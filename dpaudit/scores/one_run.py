@@ -1,14 +1,8 @@
 """Certified bounds from one training run: m canaries, each put in or left out by a fair coin of its own.
 
-Let q = e^epsilon / (1 + e^epsilon), and let f_r(v) = Pr(Bin(r, q) >= v). An epsilon-DP mechanism that makes r guesses
-is right v times with probability at most f_r(v) (Steinke, Nasr & Jagielski 2023, theorem 5.2): also given its output,
-so r may be any function of the scores. With delta (the proof: docs/statistics/training.md, which says why not the
-paper's theorem 3.1)
-
-    Pr(V >= v) <= f_r(v) + m (1 - q) delta mean_{k < r} max_w Pr(Bin(k, q) = w),
-
-the maximum over the w that v can leave. Where r is random and delta > 0, the two terms are bounded apart, with
-`DELTA_SHARE` of alpha for the second, so that the sum holds whatever r does.
+Steinke, Nasr & Jagielski 2023, theorem 5.2, which holds given the output, so the number of guesses may be any function
+of the scores; with delta the proof of docs/statistics/training.md. Where that number is random and delta > 0, the two
+terms are bounded apart, with `DELTA_SHARE` of alpha for the second.
 """
 
 import math
@@ -20,6 +14,7 @@ import numpy as np
 
 from dpaudit.certify.binomial import SLACK, upper_tail
 from dpaudit.errors import InvalidSpec
+from dpaudit.scores.halving import narrowed
 
 DELTA_SHARE = 0.1  # of the error probability goes to the delta part where the number of guesses is random
 LARGEST_EPSILON = 40.0
@@ -92,11 +87,7 @@ def epsilon_lower(guesses: Guesses, delta: float, alpha: float) -> float:
     """
     if p_value(guesses, 0.0, delta) > alpha:
         return 0.0
-    low, high = 0.0, LARGEST_EPSILON
-    while high - low > 1e-7:
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if p_value(guesses, middle, delta) <= alpha else (low, middle)
-    return low
+    return narrowed(lambda epsilon: p_value(guesses, epsilon, delta) <= alpha, 0.0, LARGEST_EPSILON, 1e-7)[0]
 
 
 @lru_cache(maxsize=4096)

@@ -1,20 +1,18 @@
 """One training run against a whole trade-off curve (Mahloujifar, Melis & Chaudhuri 2025, theorem 9 and algorithm 3).
 
-Let p_i be the probability of exactly i right of c guesses about m canaries, in or out by fair coins, and let G be the
-claim's region p <= G(q). Flipping the coin of one canary turns "right, i in all" into "wrong, i - 1 in all"; averaged
-over the canaries, and because G is concave,
+Let p_i be the probability of exactly i right of c guesses about m canaries, and p <= G(q) the claim's region. Flipping
+the coin of one canary turns "right, i in all" into "wrong, i - 1 in all"; averaged, and because G is concave,
 
     sum_{i in A} i p_i / m <= G( sum_{i in A} (c - i + 1) p_{i-1} / m )    for every set A.
 
 Take the tails A = {i, ..., c}: from an assumed Pr(at least v right) = tau, the probabilities below v are forced up one
 by one. Where they come to more than 1, tau was too large: the claim is refuted at tau. The number of guesses is fixed
-before the run. It may be another one for every claim: `made_for` takes the one that refutes this claim for the weakest
-Gaussian leak, so nothing is paid for the choice, and a bound on a parameter asks its values in turn, from the least.
+before the run, and may be another one for every claim: nothing is paid for the choice.
 """
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Any
@@ -22,6 +20,7 @@ from typing import Any
 from dpaudit.certify.binomial import SLACK, lower_limit
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.scores.gaussian import mu_that_wins
+from dpaudit.scores.halving import least, narrowed
 from dpaudit.scores.one_run import Guesses
 
 LEAST = 1e-15  # the least tau that is looked at
@@ -67,16 +66,17 @@ def is_refuted(guesses: Guesses, region: Region, alpha: float) -> bool:
     return right + wrong > most
 
 
+def least_right(region: Region, made: int, canaries: int, alpha: float, low: int) -> int:
+    """The least number of right guesses above `low` that refutes at `alpha`; `made` + 1 where none does."""
+    return least(lambda v: is_refuted(Guesses(v, made, canaries, fixed=True), region, alpha), low, made + 1)
+
+
 def p_value(guesses: Guesses, claim: Claim) -> float:
     """The least error probability at which the claim is refuted, rounded up; 1.0 where none is."""
     region = region_of(claim)
     if not is_refuted(guesses, region, 1.0):
         return 1.0
-    low, high = math.log(LEAST), 0.0
-    while high - low > 1e-6:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if is_refuted(guesses, region, math.exp(middle)) else (middle, high)
-    return math.exp(high)
+    return math.exp(narrowed(lambda log: not is_refuted(guesses, region, math.exp(log)), math.log(LEAST), 0.0, 1e-6)[1])
 
 
 @lru_cache(maxsize=1024)
@@ -88,12 +88,8 @@ def made_for(claim: Claim, canaries: int, alpha: float) -> int:
     region = region_of(claim)
 
     def needed(made: int) -> float:
-        low, high = made // 2, made + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            refuted = is_refuted(Guesses(middle, made, canaries, fixed=True), region, alpha)
-            low, high = (low, middle) if refuted else (middle, high)
-        return mu_that_wins(lower_limit(high, made, POWER), made / canaries) if high <= made else math.inf
+        right = least_right(region, made, canaries, alpha, made // 2)
+        return mu_that_wins(lower_limit(right, made, POWER), made / canaries) if right <= made else math.inf
 
     coarse = [max(1, round(canaries * math.pow(2.0, -i / 2.0))) for i in range(19)]
     best = min(coarse, key=needed)
@@ -110,14 +106,14 @@ def parameter_lower(right: Any, claim: Claim, alpha: float, given: Guesses | Non
     """
     assert claim.value
 
-    def family(value: float) -> Region:
-        return region_of(claim.with_value(value))
+    def refuted(guesses: Guesses, value: float) -> bool:
+        return is_refuted(guesses, region_of(claim.with_value(value)), alpha)
 
     unit = 1.0 if isinstance(claim, GaussianDP) else claim.value
     for start, end in pairwise(sorted({0.0, claim.value, *(unit * STEP**i for i in range(-STEPS, STEPS + 1))})):
         guesses = given or guessed(right, claim.with_value(end), alpha)
-        if not is_refuted(guesses, family(end), alpha):
-            return _between(guesses, family, alpha, start, end), guesses
+        if not refuted(guesses, end):
+            return narrowed(partial(refuted, guesses), start, end, 1e-7)[0], guesses
     return end, guesses
 
 
@@ -125,10 +121,3 @@ def guessed(right: Any, claim: Claim, alpha: float) -> Guesses:
     """As many guesses as the claim asks for, from `right`, the most extreme score first."""
     made = made_for(claim, int(right.size), alpha)
     return Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
-
-
-def _between(guesses: Guesses, family: Callable[[float], Region], alpha: float, low: float, high: float) -> float:
-    while high - low > 1e-7:
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if is_refuted(guesses, family(middle), alpha) else (low, middle)
-    return low

@@ -1,11 +1,7 @@
 """Bayesian statements: the posterior of the two error rates under Jeffreys priors, and of epsilon with it.
 
-Zanella-Beguelin et al. 2023 (ICML, "Bayesian estimation of differential privacy"). The two rates are independent
-Beta(1/2 + wrong, 1/2 + right). Their model of four cells with a Dirichlet(1/2, 1/2, 1/2, 1/2) prior gives the very
-same law of (fpr, fnr): the shares within the two groups of a Dirichlet vector are independent Betas with the same
-numbers. So "joint-dirichlet" is "joint-beta" by another name, and is computed as it.
-
-A credible interval is a statement about a prior, not a confidence statement.
+Zanella-Beguelin et al. 2023 (ICML). The four cells with a Dirichlet(1/2, 1/2, 1/2, 1/2) prior give the very same law
+of (fpr, fnr) as two independent Betas, so "joint-dirichlet" is "joint-beta" by another name, and is computed as it.
 """
 
 import math
@@ -15,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.halving import narrowed
 from dpaudit.scores.region import epsilon_of
 
 PANELS, NODES = 48, 16  # of the Gauss-Legendre rule along the posterior of fnr
@@ -50,10 +47,7 @@ class Posterior:
             low, high = high, 2.0 * high
         if high >= LARGEST_EPSILON:
             return math.inf
-        while high - low > 1e-8:
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if self.probability_private(middle, delta) < share else (low, middle)
-        return low
+        return narrowed(lambda epsilon: self.probability_private(epsilon, delta) < share, low, high, 1e-8)[0]
 
     def _nodes(self, epsilon: float, delta: float) -> tuple[Any, Any]:
         """Nodes of fnr and their posterior weights: panels of equal mass, cut where an edge of the region bends."""

@@ -1,15 +1,14 @@
 """What one run shows if the canaries are answered independently: the product form (Xiang, Wang, Wang & Liu 2025).
 
-Independent canaries within mu-GDP tell no more than N(mu, 1) against N(0, 1): the r scores furthest from the middle,
-given the distance z of the next one, are independent, each wrong with the odds of the two normal tails beyond z, and
-the part beyond z is Beta(r + 1, m - r) distributed (the proof: docs/statistics/training.md). It is no certificate:
-mechanisms that answer all canaries, or none, are put above their claim (`benchmarks one_run`).
+It is no certificate: mechanisms that answer all canaries, or none, are put above their claim (`benchmarks one_run`;
+the proof: docs/statistics/training.md).
 """
 
 import numpy as np
 
 from dpaudit.certify.binomial import SLACK
 from dpaudit.scores.gaussian import wrong_beyond
+from dpaudit.scores.halving import narrowed
 from dpaudit.scores.one_run import Guesses
 
 CELLS = 256  # of equal probability, for the part beyond z; each takes its most favourable end
@@ -36,8 +35,4 @@ def mu_lower(guesses: Guesses, alpha: float) -> float:
     """The largest mu that is refuted at `alpha` if the canaries are independent; 0.0 where there is none."""
     if largest_chance(guesses, 0.0) > alpha:
         return 0.0
-    low, high = 0.0, MOST_MU
-    while high - low > 1e-5:
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if largest_chance(guesses, middle) <= alpha else (low, middle)
-    return low
+    return narrowed(lambda mu: largest_chance(guesses, mu) <= alpha, 0.0, MOST_MU, 1e-5)[0]

@@ -115,7 +115,8 @@ class ScoresQuestion:
             rule = ThresholdRule(self.choice.threshold, offset=self.delta)
             return (Judged(rule, rule.counts(self.inside, self.outside), self.event),)
         choice = Split() if isinstance(self.choice, Every) else self.choice
-        return tuple(self._split(choice.fraction, rng) for rng in self._generators(choice))
+        seeds = np.random.SeedSequence(self.seed).spawn(choice.splits)
+        return tuple(self._split(choice.fraction, np.random.default_rng(each)) for each in seeds)
 
     @cached_property
     def guessed(self) -> Guesses | None:
@@ -133,9 +134,6 @@ class ScoresQuestion:
     def order(self) -> Any:
         """Whether the guess about each canary is right, the most extreme score first; bools, shape (canaries,)."""
         return weighted.ranked(*self._pooled(), self.event)
-
-    def _generators(self, choice: Split) -> list[Any]:
-        return [np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(choice.splits)]
 
     def _split(self, fraction: float, rng: Any) -> Judged:
         chosen_in, chosen_out, judged_in, judged_out = parts(self.inside, self.outside, fraction, rng)

@@ -1,7 +1,6 @@
-"""Approximate intervals for the logarithm of a ratio of two binomial rates, at delta = 0.
+"""Approximate intervals for the logarithm of a ratio of two binomial rates, at delta = 0, to compare other tools with.
 
-All four rest on large counts and miss their level where the counts are small; they are here for comparison with
-other tools. Names as in Aho & Bowyer 2015 (Methods in Ecology and Evolution 6), whose rules for zero counts are kept.
+Names, and rules for zero counts, as in Aho & Bowyer 2015; all four miss their level where the counts are small.
 """
 
 import math
@@ -44,8 +43,7 @@ def _walter(x: float, m: float, y: float, n: float, z: float) -> float:
     """Walter 1975: half a hit added everywhere."""
     if x == m and y == n:
         x, y = m - 0.5, n - 0.5
-    x, m, y, n = x + 0.5, m + 0.5, y + 0.5, n + 0.5
-    return math.log(x / m) - math.log(y / n) + z * math.sqrt(1.0 / x - 1.0 / m + 1.0 / y - 1.0 / n)
+    return _katz(x + 0.5, m + 0.5, y + 0.5, n + 0.5, z)
 
 
 def _bailey(x: float, m: float, y: float, n: float, z: float) -> float:

@@ -10,6 +10,7 @@ from dpaudit.claims import ApproximateDP, Claim
 from dpaudit.scores import few, nats, one_run_f, weighted
 from dpaudit.scores.choice import curved
 from dpaudit.scores.few import Evidence
+from dpaudit.scores.halving import least
 from dpaudit.scores.one_run import Guesses
 
 
@@ -40,12 +41,8 @@ def ceiling(
 
 def _least(enough: Callable[[int], bool], most: int) -> int | None:
     """The least number that is enough, as all above it are; None where not even 2^most is."""
-    least = next((number for number in (1 << k for k in range(most + 1)) if enough(number)), None)
-    low = (least or 0) // 2
-    while least is not None and least - low > 1:
-        middle = (low + least) // 2
-        low, least = (low, middle) if enough(middle) else (middle, least)
-    return least
+    power = next((number for number in (1 << k for k in range(most + 1)) if enough(number)), None)
+    return None if power is None else least(enough, power // 2, power)
 
 
 def refutable(canaries: int, claim: Claim, alpha: float) -> bool:

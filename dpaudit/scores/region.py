@@ -1,9 +1,4 @@
-"""The (epsilon, delta) region in the square of error rates.
-
-A point (fpr, fnr) of an attack is possible under (epsilon, delta)-DP where fnr >= 1 - delta - e^epsilon fpr and
-fnr >= e^-epsilon (1 - delta - fpr), and the same for the attack that says the opposite (Kairouz, Oh & Viswanath
-2015, theorem 2.1; Dong, Roth & Su 2022, equation 5).
-"""
+"""The (epsilon, delta) region in the square of error rates (Kairouz, Oh & Viswanath 2015, theorem 2.1)."""
 
 import math
 

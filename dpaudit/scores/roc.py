@@ -1,8 +1,4 @@
-"""Every threshold at once: the ROC counts, their hull, and the plain measures that are read off it.
-
-A threshold lies between two distinct scores, so equal scores are never told apart. "Guessed in" is a score of at
-least the threshold.
-"""
+"""Every threshold at once: the ROC counts, their hull, and the plain measures that are read off it."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -53,8 +53,7 @@ def ratio(question: ScoresQuestion, name: str) -> Estimate:
 
 def gaussian_dp(question: ScoresQuestion, name: str) -> Estimate:
     """The epsilon of the Gaussian curve that the error rates refute; certified for mu, a model for epsilon."""
-    every = isinstance(question.choice, Every) and question.given_counts is None
-    if every:
+    if isinstance(question.choice, Every) and question.given_counts is None:
         fpr, fnr = many_run.bands(question.inside, question.outside, question.alpha)
         pairs = list(zip(fpr.tolist(), fnr.tolist(), strict=True))
     else:
@@ -126,7 +125,6 @@ def tpr_at_fpr(question: ScoresQuestion, name: str) -> list[Estimate]:
 def max_accuracy(question: ScoresQuestion, name: str) -> Estimate:
     """The best accuracy of a threshold, with an upper limit that holds for all thresholds at once."""
     inside, outside, share = question.inside, question.outside, question.prevalence
-    value = roc.best_accuracy(inside, outside, share)
     weight = inside.size / (inside.size + outside.size) if share is None else share
     right_in, right_out = many_run.right_limits(inside, outside, question.alpha)
     upper = float((weight * right_in + (1.0 - weight) * right_out).max())
@@ -135,7 +133,7 @@ def max_accuracy(question: ScoresQuestion, name: str) -> Estimate:
         label=CERTIFIED,
         quantity="accuracy",
         assumption=f"every threshold is paid for; {many_run.WITHIN}",
-        value=value,
+        value=roc.best_accuracy(inside, outside, share),
         upper=min(1.0, upper) if question.wants_upper else None,
         confidence=question.confidence,
         detail={"prevalence": weight},

@@ -1,15 +1,9 @@
 """Certified bounds from one run by weighted guesses: the surer a guess, the more it counts.
 
-A design gives the most extreme scores the largest weight, and so on down to weight 0: numbers of canaries that are
-known before the run, so that only the ranks of the scores say who gets which. V is the sum of the weights of the right
-guesses, q = e^epsilon / (1 + e^epsilon), B_1, B_2, ... are independent coins that show 1 with probability q, and
-
-    Pr(V >= v) <= Pr(sum w_i B_i >= v) + m (1 - q) delta C
-
-with C as in `excess` (the proof: docs/statistics/training.md). *A bound on epsilon* asks each epsilon in turn, from 0,
-and ends at the first that is not refuted. So every epsilon may have its own design, for which nothing is paid: the one
-for which the weakest Gaussian leak is refuted. `STEPS` of epsilon share one; within a step the tail only grows with
-epsilon and the second term is taken at its start.
+Only the ranks of the scores say who gets which weight; the proof: docs/statistics/training.md. *A bound on epsilon*
+asks each epsilon in turn, from 0, and ends at the first that is not refuted. So every epsilon may have its own design,
+for which nothing is paid: the one for which the weakest Gaussian leak is refuted. `STEPS` of epsilon share one; within
+a step the tail only grows with epsilon and the second term is taken at its start.
 """
 
 import math
@@ -22,6 +16,7 @@ import numpy as np
 
 from dpaudit.certify.binomial import upper_tail
 from dpaudit.scores.gaussian import tail_share
+from dpaudit.scores.halving import narrowed
 from dpaudit.scores.one_run import steepest
 
 SLACK = 1e-7  # relative, of a tail: many times what the transform loses
@@ -158,10 +153,7 @@ def _within(used: Weights, v: int, low: float, high: float, left: float) -> floa
     """The largest epsilon of a step at which the tail is at most `left`; its start where there is none."""
     if tail(used, v, _q(high)) <= left:
         return high
-    while high - low > 1e-5:
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if tail(used, v, _q(middle)) <= left else (low, middle)
-    return low
+    return narrowed(lambda epsilon: tail(used, v, _q(epsilon)) <= left, low, high, 1e-5)[0]
 
 
 @lru_cache(maxsize=4096)

@@ -57,12 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     told = ", ".join(f"{name} {profile.runs:,} runs" for name, profile in PROFILES.items())
     group.addoption("--dpaudit-profile", choices=tuple(PROFILES), help=f"how much an audit may spend: {told} (dev)")
     group.addoption("--dpaudit-seed", type=_seed, metavar="N", help="the seed of every audit, whatever its test says")
-    group.addoption(
-        "--dpaudit-runs",
-        type=_runs,
-        metavar="N",
-        help="the runs of every audit, whatever its test says",
-    )
+    group.addoption("--dpaudit-runs", type=_runs, metavar="N", help="the runs of every audit, whatever its test says")
     group.addoption("--dpaudit-report", metavar="DIR", help="write each result, and a report of all, into DIR")
 
 

@@ -15,12 +15,7 @@ from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.review import CHECKLIST, review
 from dpaudit.results.wording.sections import Section, sections
 from dpaudit.results.wording.statements import headline, limits, not_private
-from dpaudit.results.wording.suites import (
-    reviewed_lines,
-    suite_headline,
-    suite_line,
-    suite_question,
-)
+from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
 from dpaudit.results.wording.tables import audits_table
 
 ACCOUNT, REVIEW, EVERY = "The account", "For the reviewer", "Of every audit here"

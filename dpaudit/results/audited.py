@@ -230,14 +230,7 @@ class Audited:
         certifier = certifier_named(self.certifier).of(self.evidence)
         runs, level = self.evidence.runs, self.level
         return smallest_caught(
-            self.claim,
-            runs,
-            mass,
-            confidence=level,
-            certifier=certifier,
-            delta=delta,
-            power=POWER,
-            searching=searching,
+            self.claim, runs, mass, confidence=level, certifier=certifier, delta=delta, power=POWER, searching=searching
         )
 
     @property

@@ -5,12 +5,7 @@ from dataclasses import replace
 from dpaudit.certify import Certificate, certifier_named
 from dpaudit.certify.certificate import divided
 from dpaudit.results.audited import Finding
-from dpaudit.results.certification import (
-    AuditEvidence,
-    anytime_certificate,
-    ceiling_of,
-    certificate_of,
-)
+from dpaudit.results.certification import AuditEvidence, anytime_certificate, ceiling_of, certificate_of
 from dpaudit.results.health import Health
 from dpaudit.results.result import AuditResult
 

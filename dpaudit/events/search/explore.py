@@ -31,12 +31,7 @@ from dpaudit.events.search.selection import (
     proposals,
     propose,
 )
-from dpaudit.outputs import (
-    Path,
-    Pilot,
-    Sample,
-    concatenate,
-)
+from dpaudit.outputs import Path, Pilot, Sample, concatenate
 
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart
@@ -66,13 +61,7 @@ class Plan:
 
 
 def plan(
-    pilot: Pilot,
-    goal: Goal,
-    *,
-    keep: int = KEPT,
-    scores: bool = True,
-    lines: bool = True,
-    before: Plan | None = None,
+    pilot: Pilot, goal: Goal, *, keep: int = KEPT, scores: bool = True, lines: bool = True, before: Plan | None = None
 ) -> Plan:
     """Every feature scored on the pilot, and the best few kept; learned scores are kept unscored.
 

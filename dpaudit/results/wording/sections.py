@@ -88,10 +88,7 @@ def sections(result: Audited) -> list[Section]:
         Section("cross-check", _cross_check(result)),
         Section("bracket", bracket_lines(result)),
         Section("more pairs", other_lines(result)),
-        Section(
-            "representation",
-            (*representation_lines(result), *(of_bits(result) if result.refuted else ())),
-        ),
+        Section("representation", (*representation_lines(result), *(of_bits(result) if result.refuted else ()))),
         Section("search", _search(result)),
         Section("health", health_lines(result)),
         Section("made with", _made_with(result)),

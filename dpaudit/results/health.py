@@ -11,7 +11,7 @@ BETWEEN = "over-dispersion between shards"
 CURES = {
     "repeated streams": "draw from the rng argument or from the system's entropy, never from a generator that is "
     "seeded on import, copied to each worker or shared through a fork; or use n_jobs=1",
-    "constant outputs": "draw fresh noise in every call: take the cache off, or make its key new for every run",
+    "constant outputs": "draw fresh noise in every call: not from a cache, nor a seed that is made of the data",
     SERIAL: "draw fresh noise in every call, and keep nothing of one call for the next",
     "state between calls": "keep nothing of one dataset for the next call: make the mechanism's object anew each time",
     "drift inside a shard": "let no counter, budget or growing state change what a call does; make it anew in each run",

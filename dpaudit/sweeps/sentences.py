@@ -64,13 +64,14 @@ def chance(rows: Sequence[Fields]) -> str:
     told = f"Of {len(done):,} bounds each is wrong with probability at most {p_text(each)}"
     if wrong < 1.0:
         return f"{told}; all hold together with confidence at least {confidence_text(1.0 - wrong)} (Bonferroni)."
-    of_all = confidence_text(divided(JOINT, len(done)))
-    told += f", so at most {wrong:,.0f} wrong ones are to be expected. That all hold together has no confidence; "
+    of_all, mean = confidence_text(divided(JOINT, len(done))), math.ceil(wrong * 10.0) / 10.0
+    told += f", so {mean:,.1f} wrong ones or fewer are to be expected. That all hold together has no confidence; "
     told += f"it would have {JOINT:g} with {of_all} for each."
-    refuted = sum(row["verdict"] == Verdict.REFUTED.value for row in done)
-    together = sum(p <= each for p in holm([1.0 if row["p_value"] is None else row["p_value"] for row in done]))
-    kept = f"{together:,} of the {refuted:,} refutations hold together, with {confidence_text(1.0 - each)} (Holm)."
-    return f"{told} {kept}" if refuted else told
+    refuted = [row["verdict"] == Verdict.REFUTED.value for row in done]
+    p_values = [1.0 if row["p_value"] is None else row["p_value"] for row in done]
+    together = sum(p <= each and found for p, found in zip(holm(p_values), refuted, strict=True))
+    kept = f"{together:,} of the {sum(refuted):,} refutations hold together, with {confidence_text(1.0 - each)} (Holm)."
+    return f"{told} {kept}" if any(refuted) else told
 
 
 def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:

@@ -139,12 +139,14 @@ class _Seen:
                 both = zip(place.levels, place.different, strict=True)
                 held.append((clean(place.name), *(f"{levels[3]:g}" if many == 1 else None for levels, many in both)))
         for name, one, other in held:
-            if one is not None and other is not None and one != other:
+            if one is not None and other is not None and one != other and self.rates == (1.0, 0.0):
                 if (one, other) == tuple(map(str, self.sizes)):
                     yield "number of records", f"{name} is the number of records, {one} and {other}, in every run"
                 yield "constant output", f"{name} is {one} in every run on the first dataset, {other} on the second"
             elif (one is None) != (other is None) and max(self.rates) >= 1.0 - RARE and min(self.rates) <= RARE:
                 side = "first" if other is None else "second"  # and the event is that answer, or all others
+                if self.rates[side != self.p_side] not in (0.0, 1.0):
+                    continue
                 told = f"{name} is {other if one is None else one} in every run on the {side} dataset"
                 yield "constant on one dataset", f"{told}, and varies on the other"
 

@@ -1,7 +1,7 @@
 """A call of `dpaudit.audit` in the ledger: its shards as they come, so that the same call goes on where it was stopped.
 
-The same call asks the same question of the same code. What the function refers to in its own module is looked at, and
-the files of the modules that it names; what those import is not.
+The same call asks the same question of the same code: the function, and all that it refers to in modules that are no
+library, file by file, with their plain values. What is read from elsewhere while it runs is not looked at.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import os
 import sys
+import sysconfig
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,23 @@ from dpaudit.results.result import AuditResult
 from dpaudit.sampling import ShardStore
 from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.tasks import digest_of_file
+
+LIBRARIES = (
+    *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")),
+    os.path.dirname(os.path.dirname(__file__)),
+)
+LOOKED_AT = (
+    FunctionType,
+    type,
+    ModuleType,
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    tuple,
+)  # in modules that are no library
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +77,7 @@ def kept(path: str | os.PathLike[str], name: str, mechanism: Any, asked: Mapping
     Warns where one of this name asked something else. Raises `LedgerError` where the ledger cannot be used.
     """
     made = {key: value for key, value in versions().items() if key != "platform"}
-    question = {"asked": asked, "function": {"digest": digest_of(_code(mechanism, []))}, "versions": made}
+    question = {"asked": asked, "function": {"digest": digest_of(_code(mechanism, {}))}, "versions": made}
     with Ledger(path) as ledger:
         found = waiting(ledger, [name], question)
         if found is None and (changed := changes(ledger, [name], question)):
@@ -77,44 +95,50 @@ def kept(path: str | os.PathLike[str], name: str, mechanism: Any, asked: Mapping
             run.close()
 
 
-def _code(value: Any, seen: list[Any]) -> Any:
-    """A function, with all that it refers to in its own module, as plain values; other values by what they hold."""
-    if any(value is each for each in seen):
+def _code(value: Any, seen: dict[int, Any]) -> Any:
+    """A function, with all that it refers to in code that is no library's, as plain values; other values by contents.
+
+    `seen` holds what is told already, and keeps it alive.
+    """
+    if id(value) in seen:
         return "again"
+    if isinstance(value, CodeType | ModuleType | FunctionType | type) or dataclasses.is_dataclass(value):
+        seen[id(value)] = value
     if isinstance(value, CodeType):
         return [value.co_code, value.co_names, [_code(each, seen) for each in value.co_consts]]
     if isinstance(value, ModuleType):
-        return [value.__name__, digest_of_file(getattr(value, "__file__", None) or "")]
+        file = getattr(value, "__file__", None) or ""
+        own = [] if not file or file.startswith(LIBRARIES) else sorted(vars(value).items())
+        held = [[key, _code(each, seen)] for key, each in own if isinstance(each, LOOKED_AT) and key[:2] != "__"]
+        return [value.__name__, digest_of_file(file), held]
+    if isinstance(value, property | staticmethod | classmethod):
+        return _code(value.fget if isinstance(value, property) else value.__func__, seen)
     if isinstance(value, MethodType | functools.partial):
-        own = (value.__func__, value.__self__) if isinstance(value, MethodType) else value.__reduce__()[2]
-        return [_code(each, [*seen, value]) for each in own]
+        parts: Any = (value.__func__, value.__self__) if isinstance(value, MethodType) else value.__reduce__()[2]
+        return [_code(each, seen) for each in parts]
     if isinstance(value, FunctionType | type):
-        file = getattr(sys.modules.get(value.__module__), "__file__", None)
-        if value.__module__ != "__main__" and file:
-            return [value.__module__, value.__qualname__, digest_of_file(file), *_held(value, [*seen, value])]
+        module, held = sys.modules.get(value.__module__), [] if isinstance(value, type) else _held(value)
+        if value.__module__ != "__main__" and getattr(module, "__file__", None):
+            return [value.__qualname__, _code(module, seen), _code(held, seen)]
         if isinstance(value, type):
-            return [
-                value.__qualname__,
-                [_code(each, [*seen, value]) for each in vars(value).values() if callable(each)],
-            ]
+            known = [[key, each] for key, each in sorted(vars(value).items()) if callable(each) or key[:2] != "__"]
+            return [value.__qualname__, _code([value.__bases__, known], seen)]
         names = sorted(_names(value.__code__) & value.__globals__.keys())
-        named = [[name, _code(value.__globals__[name], [*seen, value])] for name in names]
-        return [_code(value.__code__, seen), named, *_held(value, [*seen, value])]
+        return [_code([value.__code__, held, [[name, value.__globals__[name]] for name in names]], seen)]
     if isinstance(value, tuple | list):
         return [_code(each, seen) for each in value]
     if dataclasses.is_dataclass(value):
-        return [_code(getattr(value, field.name), [*seen, value]) for field in dataclasses.fields(value)]
+        return [_code(getattr(value, field.name), seen) for field in dataclasses.fields(value)]
     try:
         return digest_of(value)
     except TypeError:
         return _pickled(value)
 
 
-def _held(value: Any, seen: list[Any]) -> list[Any]:
-    """Defaults of a function, and what it has closed over."""
-    cells = [each.cell_contents for each in getattr(value, "__closure__", None) or ()]
-    defaults = getattr(value, "__defaults__", None), sorted((getattr(value, "__kwdefaults__", None) or {}).items())
-    return [_code(each, seen) for each in (*cells, *defaults)]
+def _held(value: FunctionType) -> list[Any]:
+    """What a function has closed over, its attributes, and its defaults."""
+    closed = [each.cell_contents for each in value.__closure__ or ()]
+    return [closed, sorted(vars(value).items()), value.__defaults__, sorted((value.__kwdefaults__ or {}).items())]
 
 
 def _names(code: CodeType) -> set[str]:

@@ -64,9 +64,10 @@ def chance(rows: Sequence[Fields]) -> str:
     told = f"Of {len(done):,} bounds each is wrong with probability at most {p_text(each)}"
     if wrong < 1.0:
         return f"{told}; all hold together with confidence at least {confidence_text(1.0 - wrong)} (Bonferroni)."
-    of_all, mean = confidence_text(divided(JOINT, len(done))), math.ceil(wrong * 10.0) / 10.0
+    of_all, mean = divided(JOINT, len(done)), math.ceil(wrong * 10.0) / 10.0
+    of_all = math.ceil(round(of_all * 1e9, 3)) / 1e9  # up: it is what each would need
     told += f", so {mean:,.1f} wrong ones or fewer are to be expected. That all hold together has no confidence; "
-    told += f"it would have {JOINT:g} with {of_all} for each."
+    told += f"it would have {JOINT:g} with {of_all:.9g} for each."
     refuted = [row["verdict"] == Verdict.REFUTED.value for row in done]
     p_values = [1.0 if row["p_value"] is None else row["p_value"] for row in done]
     together = sum(p <= each and found for p, found in zip(holm(p_values), refuted, strict=True))

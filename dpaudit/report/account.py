@@ -169,7 +169,7 @@ def short(
     lines: list[str] = []
     if refuted:
         lines.append(f"{promised_by}, at this confidence, does not keep its claim.")
-        lines.append("What to do: mend it or lower the claim, and audit it again.")
+        lines.append("What to do: mend it or promise less, and audit it again.")
     lines += [f"Claimed: {about}."] if about else []
     if decided is None:
         return (*lines, "Nothing is certified: only estimates without a guarantee were made.")

@@ -63,7 +63,7 @@ def to_do(result: Audited, *, known: bool = False, missed: bool = False, until: 
             *([trust] if result.on_trust else []),
             "Fix the mechanism and audit it again.",
             *mend,
-            f"Or lower the claim to one that can be proved: here {in_words(certified(result))}."
+            f"Or promise less, by a claim that can be proved: here {in_words(certified(result))}."
             if result.verdict is Verdict.REFUTED
             else "Or claim nothing for the outputs as floats.",
             "Or accept the finding until a day, and answer for it: dpaudit accept RESULT.json --reason ... --until ... "

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -28,22 +29,9 @@ from dpaudit.sampling import ShardStore
 from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.tasks import digest_of_file
 
-LIBRARIES = (
-    *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")),
-    os.path.dirname(os.path.dirname(__file__)),
-)
-LOOKED_AT = (
-    FunctionType,
-    type,
-    ModuleType,
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    tuple,
-)  # in modules that are no library
+PACKAGE = Path(__file__).parents[1]
+LIBRARIES = (*(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")), str(PACKAGE))
+PLAIN = (bool, int, float, complex, str, bytes, tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +65,7 @@ def kept(path: str | os.PathLike[str], name: str, mechanism: Any, asked: Mapping
     Warns where one of this name asked something else. Raises `LedgerError` where the ledger cannot be used.
     """
     made = {key: value for key, value in versions().items() if key != "platform"}
+    made["source of dpaudit"] = digest_of([digest_of_file(str(each)) for each in sorted(PACKAGE.rglob("*.py"))])
     question = {"asked": asked, "function": {"digest": digest_of(_code(mechanism, {}))}, "versions": made}
     with Ledger(path) as ledger:
         found = waiting(ledger, [name], question)
@@ -109,7 +98,11 @@ def _code(value: Any, seen: dict[int, Any]) -> Any:
     if isinstance(value, ModuleType):
         file = getattr(value, "__file__", None) or ""
         own = [] if not file or file.startswith(LIBRARIES) else sorted(vars(value).items())
-        held = [[key, _code(each, seen)] for key, each in own if isinstance(each, LOOKED_AT) and key[:2] != "__"]
+        held = [
+            [key, _code(each, seen)]
+            for key, each in own
+            if isinstance(each, (FunctionType, type, ModuleType, *PLAIN)) and key[:2] != "__"
+        ]
         return [value.__name__, digest_of_file(file), held]
     if isinstance(value, property | staticmethod | classmethod):
         return _code(value.fget if isinstance(value, property) else value.__func__, seen)

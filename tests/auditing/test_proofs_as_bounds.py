@@ -148,7 +148,7 @@ def test_what_is_only_stated_says_so(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("upper", "message"),
     [
-        ('{ proof = "no.json" }', r"it.toml: audit 'it': upper.proof: .*there is no such file"),
+        ('{ proof = "no.json" }', r"it.toml: line 10: audit 'it': upper.proof: .*there is no such file"),
         ("{ proof = [] }", "upper.proof: give one proof"),
         ('{ proof = "it.proof.json", epsilon = 1.0, scope = "all" }', "a proof says it all; leave out epsilon, scope"),
         ('{ proof = "it.toml" }', "upper.proof: "),

@@ -75,7 +75,7 @@ def test_every_form_of_claim_is_a_key_of_a_spec(dpaudit: Run, write: Write, nois
         schema.validate(json.loads(stored.read_text()))
     report = Path("out", "report.md").read_text()
     assert "PrivacyProfile(curve=\\[(0, 0.2), (0.5, 0.1), (2, 0)\\])" in report
-    assert "| profile | 0" in report
+    assert "| profile | REFUTED | REFUTED | 0" in report
     assert "0.0000" not in report
 
 

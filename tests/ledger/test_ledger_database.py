@@ -21,7 +21,6 @@ from dpaudit.ledger import database as module
 from dpaudit.ledger.baseline import read_baseline
 from dpaudit.ledger.database import APPLICATION, VERSION, Database, default_ledger
 from dpaudit.ledger.problems import LedgerError, LedgerWriteFailed
-from dpaudit.pytest_plugin.profiles import settings_of
 from dpaudit.scores.files import read_scores
 from dpaudit.spec_file.settings import read_settings
 from tests.ledger import writers
@@ -282,7 +281,6 @@ def test_a_file_that_goes_between_two_looks_is_none(tmp_path: Path, monkeypatch:
     # these look at what they have opened
     assert outcome(read_baseline, "accepted.toml").startswith("schema must be")
     assert outcome(read_settings, "pyproject.toml").startswith("tool.dpaudit.runs")
-    assert outcome(settings_of, "pyproject.toml") == {"runs": 0}
     assert outcome(read_scores, "scores.csv").startswith("the header must name")
 
 

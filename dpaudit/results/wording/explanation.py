@@ -59,7 +59,7 @@ def explanation(result: Audited) -> Explanation:
 
     >>> from tests.golden import example
     >>> print(explanation(example.result()).lines()[1])
-    first   9.51, 9.62, 9.84, 10.4
+    first  9.51, 9.62, 9.84, 10.4
     """
     kept = result.typical
     inside, hits, runs = (((), ()), (0, 0), (0, 0)) if kept is None else (kept.inside, kept.hits, kept.runs)

@@ -24,15 +24,18 @@ def command(words: tuple[str, ...]) -> int:
     from dpaudit.catalogue.attacks import ATTACKS
 
     attacks = {attack.name: attack for attack in ATTACKS}
-    rows = {
-        topic: [_row(each, topic) for entry in room for each in (entry, *entry.twins.values())]
-        for topic, room in rooms().items()
+    entries = {
+        topic: [each for entry in room for each in (entry, *entry.twins.values())] for topic, room in rooms().items()
     }
+    if len(words) == 1 and words[0] in attacks:
+        show("\n".join(_attack_page(attacks[words[0]])))
+        return 0
+    if len(words) == 1 and words[0] in {each.name for room in entries.values() for each in room}:
+        show("\n".join(_page(find(words[0]))))
+        return 0
+    rows = {topic: [_row(each, topic) for each in room] for topic, room in entries.items()}
     rows["Attacks on releases"] = [(each.name, "attack", each.title, each.formula) for each in ATTACKS]
     every = [row for room in rows.values() for row in room]
-    if len(words) == 1 and words[0] in {row[0].strip() for row in every}:
-        show("\n".join(_attack_page(attacks[words[0]]) if words[0] in attacks else _page(find(words[0]))))
-        return 0
     asked = [word.lower() for word in words]
     chosen = [row for row in every if all(word in " ".join(row).lower() for word in asked)]
     if not chosen:

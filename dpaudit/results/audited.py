@@ -35,19 +35,8 @@ CROSS_CHECK = "two-interval Clopper-Pearson"
 KEYS = (  # of a stored result, in their order
     *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
     *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
-    *(
-        "trail",
-        "reproducible",
-        "adjacency",
-        "unseen",
-        "unpaired",
-        "unread",
-        "endings",
-        "milestones",
-        "typical",
-        "plain",
-    ),
-    *("diagnosis", "provenance"),
+    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
+    *("plain", "diagnosis", "provenance"),
 )
 
 
@@ -339,22 +328,11 @@ class Audited:
             "spec": {**self.spec, "hash": spec_hash(self.spec)},
             "verdict": self.verdict.value,
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
-            **self._told(),
         }
-        later = (
-            "unread",
-            "milestones",
-            "typical",
-            "plain",
-            "diagnosis",
-        )  # where there is none, as before there were any
+        later = ("unread", "milestones", "typical", "plain", "diagnosis")  # where there is none, as before there were
         there = [key for key in KEYS if key not in later or derived.get(key) or getattr(self, key, None)]
         whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in there}
         return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}
-
-    def _told(self) -> dict[str, Any]:
-        """What is told of it in words, as results store it."""
-        return {}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON, whole or not at all, and returns the path."""

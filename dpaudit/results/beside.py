@@ -148,13 +148,10 @@ class Control:
 
 def by_place(controls: Sequence[Control]) -> dict[str, tuple[Control, ...]]:
     """The controls of each place, the smallest first: all that were missed, and the first that was seen."""
-    return {place: tuple(each for each in controls if each.place == place) for place in _places(controls)}
+    places = dict.fromkeys(each.place for each in controls)
+    return {place: tuple(each for each in controls if each.place == place) for place in places}
 
 
 def smallest_seen(controls: Sequence[Control]) -> Control | None:
     """The smallest control of one place that was caught as often as it must be; None where none was."""
     return next((control for control in controls if control.seen), None)
-
-
-def _places(controls: Sequence[Control]) -> list[str]:
-    return list(dict.fromkeys(control.place for control in controls))

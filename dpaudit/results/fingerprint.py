@@ -24,12 +24,12 @@ def identity(result: AuditResult, *, representation: bool = False) -> dict[str, 
     """What the fingerprint is made of."""
     finding = result.representation if representation else None
     witness = result.witness if finding is None else finding.witness
-    found = {"subject": subject(result.spec), "pair": pair_class(result, witness), "event": event_class(witness)}
+    # how the datasets differ: the relation of the claim and the distance, not the data
+    apart = {"relation": result.spec["claim"]["relation"], "distance": result.spec["pairs"][witness.pair]["distance"]}
+    found = {"subject": subject(result.spec), "pair": apart, "event": event_class(witness)}
     mechanism = result.spec["mechanism"]
     if mechanism["reference"] is None and not mechanism["parameters"]:
-        found["audit"] = (
-            result.name
-        )  # closures and methods of one name may be anything: only the audit tells them apart
+        found["audit"] = result.name  # closures of one name may be anything: only the audit tells them apart
     return found
 
 
@@ -41,12 +41,6 @@ def subject(spec: dict[str, Any]) -> dict[str, Any]:
         "parameters": mechanism["parameters"],
         "claim": spec["claim"],
     }
-
-
-def pair_class(result: AuditResult, witness: Witness) -> dict[str, Any]:
-    """How the datasets differ: the relation of the claim and the distance, not the data."""
-    pair = result.spec["pairs"][witness.pair]
-    return {"relation": result.spec["claim"]["relation"], "distance": pair["distance"]}
 
 
 def event_class(witness: Witness) -> str:

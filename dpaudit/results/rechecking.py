@@ -18,32 +18,15 @@ def recompute(result: AuditResult) -> Certificate:
     """The certificate again, from the counts (and the blocks), the claim and the confidence of a result alone."""
     spec, certifier = result.spec, certifier_named(result.certifier)
     if spec["stopping"] == "anytime":
-        share, confidence = spec["sequential_share"], spec["confidence"]
-        return anytime_certificate(
-            result.blocks,
-            result.witness,
-            result.evidence,
-            result.claim,
-            confidence,
-            certifier,
-            share=share,
-            part=result.part(result.evidence),
-        )
-    return recompute_other(result, Finding(result.claim, result.witness, result.evidence, result.certificate))
+        share, confidence, part = spec["sequential_share"], spec["confidence"], result.part(result.evidence)
+        counted = result.blocks, result.witness, result.evidence, result.claim
+        return anytime_certificate(*counted, confidence, certifier, share=share, part=part)
+    return recompute_finding(result, result.main, spec["certify_pairs"])
 
 
-def recompute_other(result: AuditResult, finding: Finding) -> Certificate:
-    """The certificate of a further witness again."""
-    level = divided(result.spec["confidence"], result.spec["certify_pairs"])
-    return _at(result, finding, level)
-
-
-def recompute_representation(result: AuditResult, finding: Finding) -> Certificate:
-    """The certificate of the finding on bits again: one event, at the whole confidence, a statement of its own."""
-    return _at(result, finding, result.spec["confidence"])
-
-
-def _at(result: AuditResult, finding: Finding, level: float) -> Certificate:
+def recompute_finding(result: AuditResult, finding: Finding, witnesses: int) -> Certificate:
+    """The certificate again of one of so many witnesses that share the confidence; that on bits is alone."""
+    level = divided(result.spec["confidence"], witnesses)
     certifier, part = certifier_named(result.certifier), result.part(finding.evidence)
     return certificate_of(finding.witness, finding.evidence, finding.claim, level, certifier, part=part)
 

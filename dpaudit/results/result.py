@@ -1,12 +1,11 @@
 """The result of an audit as a user holds it: the answer, which prints itself and can end a test."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from dpaudit.errors import ClaimRefuted
 from dpaudit.results.audited import Audited
 from dpaudit.results.display import Displayed
-from dpaudit.results.strict_json import stored
 from dpaudit.results.wording.advice import Diagnosis
 from dpaudit.results.wording.diagnosis import diagnosis
 from dpaudit.results.wording.explanation import Explanation, explanation
@@ -35,9 +34,6 @@ class AuditResult(Displayed, Audited):
         if self.refuted:
             raise ClaimRefuted(str(self), beyond(self))
         return self
-
-    def _told(self) -> dict[str, Any]:
-        return {"diagnosis": stored(self.diagnosis)}
 
     def __str__(self) -> str:
         return full_text(self)

@@ -9,7 +9,7 @@ import os
 from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import read_bytes
@@ -18,14 +18,6 @@ from dpaudit.results.wording.quoting import clean
 LARGEST, LARGEST_SUITE = 2**24, 2**26  # bytes of a file; a result has ten thousand, a suite of 2,000 audits half of it
 MOST_VALUES = 2**22  # in a text; a suite of 2,000 audits has a million
 DEEPEST = 64  # objects and lists inside one another
-
-
-@runtime_checkable
-class Storable(Protocol):
-    """What has a stored form of its own."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
 
 
 def stored(value: Any) -> Any:
@@ -37,7 +29,7 @@ def stored(value: Any) -> Any:
     """
     if type(value) in (str, int, bool, type(None)):  # most of them: quicker than to ask for a method
         return value
-    if isinstance(value, Storable):
+    if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value):
         return by_fields(value)

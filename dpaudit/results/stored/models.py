@@ -21,6 +21,7 @@ from dpaudit.results.audited import SCHEMA
 from dpaudit.results.beside import FAR, PLACES, Ending, Explored, Histogram, Typical
 from dpaudit.results.health import Health
 from dpaudit.results.strict import models
+from dpaudit.results.wording.advice import Diagnosis
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -64,11 +65,13 @@ if TYPE_CHECKING:
     from dpaudit.results.beside import Histogram as StoredHistogram
     from dpaudit.results.beside import Typical as StoredTypical
     from dpaudit.results.health import Health as StoredHealth
+    from dpaudit.results.wording.advice import Diagnosis as StoredDiagnosis
 
     StoredProvenance = dict[str, Any]
 else:
     StoredCertificate, StoredEnding, StoredTypical = map(_model, (Certificate, Ending, Typical))
     StoredExplored, StoredHealth, StoredHistogram = map(_model, (Explored, Health, Histogram))
+    StoredDiagnosis = _model(Diagnosis)
     StoredProvenance = msgspec.defstruct(
         "StoredProvenance",
         [
@@ -294,15 +297,6 @@ class StoredUpper(Stored):
     scope: str
     arithmetic: Literal["exact rational", "balls", "reals", "floats"]
     source: str
-
-
-class StoredDiagnosis(Stored):
-    """What kind of mistake the evidence fits, where to look and what usually mends it."""
-
-    kind: str
-    sentence: str
-    look_at: str
-    usual_mend: str
 
 
 class StoredResult(Stored):

@@ -26,7 +26,7 @@ from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
 from dpaudit.results.certification import AuditEvidence, ceiling_of
 from dpaudit.results.health import Health
 from dpaudit.results.question import spec_hash
-from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
+from dpaudit.results.rechecking import recompute, recompute_finding
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
 from dpaudit.results.strict_json import content_digest, parsed, read
@@ -204,7 +204,7 @@ def _check_shown(result: AuditResult) -> None:
 
 def _check(result: AuditResult, model: StoredResult) -> None:
     """That everything derived follows from the counts, the claim and the confidence."""
-    spec, e = model.spec, result.evidence
+    spec, e, sharing = model.spec, result.evidence, model.spec.certify_pairs
     agree("spec.hash", spec.hash, spec_hash(result.spec), "the spec gives")
     if not result.certifying_runs <= result.runs_used <= spec.runs:
         found = f"{result.certifying_runs}, {result.runs_used} and {spec.runs}"
@@ -215,14 +215,16 @@ def _check(result: AuditResult, model: StoredResult) -> None:
         given = Verdict.REFUTED if certificate.refuted else Verdict.NOT_REFUTED
         agree("verdict", model.verdict, given.value, f"at p-value {again.p_value!r} the counts give")
     for j, finding in enumerate(result.others):
-        _same_certificate(f"others[{j}].certificate", finding.certificate, recompute_other(result, finding))
+        _same_certificate(f"others[{j}].certificate", finding.certificate, recompute_finding(result, finding, sharing))
         if finding.certificate.p_value < stored.p_value:
             raise InvalidSpec(f"others[{j}] has a smaller p-value than the finding before it; {CURE}")
     bits = result.representation
     if bits is not None:
-        _same_certificate("representation.certificate", bits.certificate, recompute_representation(result, bits))
+        _same_certificate("representation.certificate", bits.certificate, recompute_finding(result, bits, 1))
     if result.plain is not None:
-        _same_certificate("plain.certificate", result.plain.certificate, recompute_other(result, result.plain))
+        _same_certificate(
+            "plain.certificate", result.plain.certificate, recompute_finding(result, result.plain, sharing)
+        )
     certifier = certifier_named(result.certifier)
     agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
     crossed, slack = None, 0.0

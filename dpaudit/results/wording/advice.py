@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What kind of mistake the evidence fits, in a sentence, with what to look at and what usually mends it."""
+    """What kind of mistake the evidence fits, where to look and what usually mends it."""
 
     kind: str
     sentence: str

@@ -33,7 +33,9 @@ def headline(bracket: Bounds) -> str:
     >>> headline(Bounds("sparse", PureDP(1.0)))
     'OPEN  sparse: nothing is known of epsilon, claimed 1'
     """
-    claimed = "" if bracket.claim is None else f", claimed {claimed_text(bracket)}"
+    claim = bracket.claim  # of pure and approximate DP the epsilon, of other forms all of it
+    told = f"{claim.epsilon:.12g}" if isinstance(claim, PureDP | ApproximateDP) else claim
+    claimed = "" if claim is None else f", claimed {told}"
     way = "" if bracket.one_way is None else f" (one way: {bracket.one_way})"
     return visible(f"{bracket.verdict.value}  {bracket.name}: {ends_text(bracket)}{claimed}{way}")
 
@@ -147,11 +149,6 @@ _KINDS = {
     Arithmetic.REALS: "over the real numbers",
     Arithmetic.FLOATS: "in floats, not enclosed",
 }
-
-
-def claimed_text(bracket: Bounds) -> str:
-    """What is claimed: the epsilon of pure and approximate DP, the whole claim of other forms."""
-    return f"{bracket.claim.epsilon:.12g}" if isinstance(bracket.claim, PureDP | ApproximateDP) else str(bracket.claim)
 
 
 def is_exact(bound: UpperBound) -> bool:

@@ -96,7 +96,9 @@ def words_of(event: Event | Partition, result: Audited) -> str:
         return f"{place} at least {math.floor(low) + 1}, or nowhere"
     if isinstance(feature, COUNTS) or length:
         return f"{place} {_whole(low, high)}"
-    return clean(event, LONGEST_DATA) if low > -math.inf and high < math.inf else _beyond(place, low, high)
+    if low > -math.inf:
+        return clean(event, LONGEST_DATA) if high < math.inf else f"{place} above {short(low)}"
+    return f"{place} is a number" if high == math.inf else f"{place} at most {short(high)}"
 
 
 def _whole(low: float, high: float) -> str:
@@ -107,12 +109,6 @@ def _whole(low: float, high: float) -> str:
     if least is None or most is None:
         return f"at most {most}" if least is None else f"at least {least + 1}"
     return f"is {most}" if least + 1 == most else f"is {least + 1} to {most}"
-
-
-def _beyond(place: str, low: float, high: float) -> str:
-    if low == -math.inf:
-        return f"{place} is a number" if high == math.inf else f"{place} at most {short(high)}"
-    return f"{place} above {short(low)}"
 
 
 def _next(low: float) -> float:

@@ -3,7 +3,6 @@
 import math
 
 from dpaudit.results.change import Change, Comparison, Half, Kind, RunNoise
-from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import counted, down, p_text, up
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import certified, statement, verdict_text
@@ -20,7 +19,9 @@ FEW = 3  # of the parts of a question that a line names
 def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
     """The whole comparison, the gravest changes first; what did not change is only counted."""
     lines = [comparison_headline(comparison, fail_on), f"old  {comparison.old}", f"new  {comparison.new}", ""]
-    lines += [change_line(change) for change in comparison.changes if _worth_a_line(change)]
+    every = comparison.changes
+    told = [each for each in every if not each.unchanged or each.hidden or (each.noise and each.noise.not_again)]
+    lines += map(change_line, told)
     if len(lines) > 4:
         lines.append("")
     if comparison.compared:
@@ -31,10 +32,6 @@ def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
     else:
         lines.append("No audit with a verdict is in both: there was nothing to compare.")
     return tuple(lines)
-
-
-def _worth_a_line(change: Change) -> bool:
-    return not change.unchanged or change.hidden or (change.noise is not None and bool(change.noise.not_again))
 
 
 def comparison_headline(comparison: Comparison, fail_on: str) -> str:
@@ -61,16 +58,12 @@ def _told(change: Change) -> list[str]:
         return [f"{'only in the new record' if old is None else 'only in the old record'}: {_half(half)}"]
     if new.result is None or old.result is None:
         return [f"now {_half(new)}", f"before {_half(old)}"]
-    return [_verdicts(change, old.result, new.result)]
-
-
-def _verdicts(change: Change, old: AuditResult, new: AuditResult) -> str:
-    now, before = statement(new), f"before {certified(old)}"
+    now, before = statement(new.result), f"before {certified(old.result)}"
     if Kind.REFUTED in change.kinds:
-        return f"became REFUTED, {now}; {before}"
+        return [f"became REFUTED, {now}; {before}"]
     if Kind.CLEARED in change.kinds:
-        return f"{verdict_text(new.verdict)} now, {now}; {before}, REFUTED"
-    return f"{verdict_text(new.verdict)} as before, {now}; {before}"
+        return [f"{verdict_text(new.result.verdict)} now, {now}; {before}, REFUTED"]
+    return [f"{verdict_text(new.result.verdict)} as before, {now}; {before}"]
 
 
 def _notes(change: Change) -> list[str]:

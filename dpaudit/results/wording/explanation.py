@@ -44,9 +44,8 @@ class Explanation:
                 told = [", ".join(told)]
             kept, name = told[:most], name if hits else f"{name}, outside"
             lines += [f"{name if j == 0 else '':<{width}} {text}" for j, text in enumerate(kept)]
-            lines += (
-                [f"{'':<{width}} and {len(told) - len(kept)} more: result.explain()"] if len(kept) < len(told) else []
-            )
+            if len(kept) < len(told):
+                lines.append(f"{'':<{width}} and {len(told) - len(kept)} more: result.explain()")
         return tuple(lines)
 
     def __str__(self) -> str:

@@ -145,30 +145,26 @@ def reported(suite: SuiteResult) -> tuple[Reported, ...]:
 
 
 def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> list[Reported]:
-    result = entry.result
+    result, line = entry.result, flat(suite_line(entry))
     if result is None:
-        return [Reported(NO_VERDICT, _line(entry), number)]
+        return [Reported(NO_VERDICT, line, number)]
     found = []
     if not entry.foreseen:
         rule = REFUTED if result.refuted else MISSED
         # what was not refuted has the witness that this seed happened on, and no fingerprint of a finding
         mine = fingerprint(result) if rule is REFUTED else None
-        told = "; ".join((_line(entry), *(of.lines if rule is REFUTED and (of := diagnosis(result)) else ())))
+        told = "; ".join((line, *(of.lines if rule is REFUTED and (of := diagnosis(result)) else ())))
         found.append(Reported(rule, told, number, mine, _acceptance(entry, reviewed)))
     if result.representation_refuted and not (entry.bits and entry.foreseen):
         mine = fingerprint(result, representation=True)
         said = "; ".join((f"{clean(result.name)}: {representation_lines(result)[0]}", *of_bits(result)))
         found.append(Reported(REPRESENTATION, said, number, mine, _in_force(reviewed, mine)))
     if result.power_reached is False:
-        found.append(Reported(POWERLESS, _line(entry), number))
+        found.append(Reported(POWERLESS, line, number))
     if entry.error or (entry.exit_code and result.power_reached is not False):
         what = entry.error or EXIT_CODES.get(entry.exit_code, f"exit code {entry.exit_code}")
         found.append(Reported(BROKEN_REPORT, f"{flat(headline(result))}; {clean(what, LONGEST_DATA)}", number))
     return found
-
-
-def _line(entry: SuiteEntry) -> str:
-    return flat(suite_line(entry))
 
 
 def flat(line: str) -> str:

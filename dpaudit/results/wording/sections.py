@@ -106,13 +106,10 @@ def _verdict(result: Audited) -> tuple[str, ...]:
     first = (
         f"{verdict_text(result.verdict)}: p-value at most {p_text(certificate.p_value)}, and {limit} or less refutes"
     )
-    bits = (
-        ()
-        if found is None or not found.certificate.refuted
-        else (
-            f"REFUTED by bits: p-value at most {p_text(found.certificate.p_value)}, a finding with a level of its own",
-        )
-    )
+    bits: tuple[str, ...] = ()
+    if found is not None and found.certificate.refuted:
+        told = p_text(found.certificate.p_value)
+        bits = (f"REFUTED by bits: p-value at most {told}, a finding with a level of its own",)
     if result.refuted:
         return (first, f"a mechanism that keeps its claim is refuted with probability at most {error}", *bits)
     return (*bits, first)

@@ -4,11 +4,23 @@ The exit codes are those of the command line, worst first: 70 internal, 2 usage,
 4 underpowered, 5 nothing audited.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class DpAuditError(Exception):
     """Base of every error that `dpaudit` raises on purpose."""
 
     exit_code = 70
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Puts the place before the message of an error that passes through."""
+    try:
+        yield
+    except DpAuditError as error:
+        raise type(error)(*(f"{place}: {each}" for each in error.args)) from None
 
 
 class InvalidSpec(DpAuditError, ValueError):

@@ -14,24 +14,8 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.version import __version__
 
 COMMANDS = (
-    "run",
-    "plan",
-    "validate",
-    "recheck",
-    "report",
-    "history",
-    "compare",
-    "accept",
-    "attest",
-    "sweep",
-    "observe",
-    "bisect",
-    "verify",
-    "check",
-    "catalogue",
-    "audit-scores",
-    "audit-training",
-    "calibrate",
+    *("run", "plan", "validate", "recheck", "report", "history", "compare", "accept", "attest", "sweep", "observe"),
+    *("bisect", "verify", "check", "catalogue", "audit-scores", "audit-training", "calibrate"),
 )
 FILES = frozenset(
     ["PATH", "PATH...", "SPEC", "SPEC...", "FILE", "DIR", "FOLDER", "RESULT...", "OLD", "NEW", "FINDING"]

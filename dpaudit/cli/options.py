@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.screen import show
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 
 if TYPE_CHECKING:
     from dpaudit.claims import Claim
@@ -93,10 +93,8 @@ def stated_claim(text: str | None, mu: float | None = None) -> Claim | None:
     if mu is not None:
         raise InvalidSpec("--claim and --mu: give one of the two")
     cure = """give JSON such as '{"form": "PureDP", "epsilon": 1.0}'"""
-    try:
+    with at("--claim"):
         return claim_from_dict(parsed(text, cure=cure, not_json=cure))
-    except InvalidSpec as error:
-        raise InvalidSpec(f"--claim: {error}") from None
 
 
 @contextlib.contextmanager
@@ -144,10 +142,8 @@ def report_formats(text: str) -> tuple[Format, ...]:
     """The formats of --format, by their names with commas between them."""
     from dpaudit.report import formats_of
 
-    try:
+    with at("--format"):
         return formats_of(name.strip() for name in text.split(","))
-    except InvalidSpec as error:
-        raise InvalidSpec(f"--format: {error}") from None
 
 
 def tagged(questions: list[Question], tags: tuple[str, ...], only: tuple[str, ...] = ()) -> tuple[Question, ...]:

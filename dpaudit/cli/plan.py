@@ -9,6 +9,7 @@ import click
 
 from dpaudit.cli.options import nothing_to_audit, read_all, tagged, wishes
 from dpaudit.cli.screen import show
+from dpaudit.errors import at
 
 if TYPE_CHECKING:
     from dpaudit.auditing.spec import ResolvedSpec
@@ -66,7 +67,6 @@ def _told(question: Question) -> Question:
     """With claim and pairs: those of the mechanism itself, where the spec states no claim."""
     from dpaudit.adapters.adapted import OwnClaim
     from dpaudit.sampling import Engine
-    from dpaudit.spec_file.questions import at
 
     if not isinstance(question.claim, OwnClaim):
         return question

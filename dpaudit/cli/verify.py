@@ -10,7 +10,7 @@ import click
 
 from dpaudit.cli.options import check_writable, say, writing
 from dpaudit.cli.screen import show
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 
 if TYPE_CHECKING:
     from dpaudit.auditing.bracketing import Joined
@@ -56,7 +56,7 @@ def command(
     """
     from dpaudit import validate
     from dpaudit.auditing.bracketing import Wanted, run_bracket, target_named, target_of
-    from dpaudit.cli.catalogue import named
+    from dpaudit.catalogue import find
     from dpaudit.pairs import AdjacentPair
     from dpaudit.results.bounds import BracketVerdict
     from dpaudit.results.wording.quoting import clean
@@ -75,7 +75,7 @@ def command(
     )
     with Engine(jobs, supervised=True) as engine:
         given = _parameters(params)
-        found = target_named(target, given, os.getcwd()) if ":" in target else target_of(named(target), given)
+        found = target_named(target, given, os.getcwd()) if ":" in target else target_of(find(target), given)
         joined = run_bracket(found, wanted, engine)
     lines = (clean(line, LONGEST) for line in str(joined.bracket).splitlines())
     (click.echo if as_json else show)(json.dumps(joined.bracket.to_dict(), indent=1) if as_json else "\n".join(lines))
@@ -116,10 +116,8 @@ def _json(option: str, text: str) -> Any:
     from dpaudit.results.strict_json import parsed
 
     cure = "give JSON such as 1.5 or [[0, 0], [1, -1]]"
-    try:
+    with at(option):
         return parsed(text, cure=cure, not_json=cure)
-    except InvalidSpec as error:
-        raise InvalidSpec(f"{option}: {error}") from None
 
 
 def _save(joined: Joined, path: str) -> None:

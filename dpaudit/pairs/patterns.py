@@ -11,7 +11,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.claims.relation import Relation
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 from dpaudit.pairs import data_patterns, query_patterns, telling_patterns
 from dpaudit.pairs.data import digest, same
 from dpaudit.pairs.data_records import ENDS, DataRecords, short
@@ -178,10 +178,8 @@ def stock_pairs(pattern: str, *, relation: Relation | str | None = None, **param
         raise InvalidSpec(
             f"pattern {pattern!r} makes no neighbours under {stated.value}, the claim's relation; these do: {fit}"
         )
-    try:
+    with at(f"pattern {pattern!r}"):
         pairs = found.make(**parameters)
-    except InvalidSpec as error:
-        raise InvalidSpec(f"pattern {pattern!r}: {error}") from None
     for pair in pairs:
         pair.check(stated)
     return tuple(replace(pair, reason=found.why) for pair in pairs)

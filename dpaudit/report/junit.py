@@ -47,7 +47,9 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     skipped = {"skipped": str(sum(case.find("skipped") is not None for case in cases))}
     spent = {"name": NAME, "time": _seconds(sum(_wall(entry) for entry in suite.entries))}
     root = Element("testsuites", {**shared, **spent})
-    inner = SubElement(root, "testsuite", {**shared, **skipped, **spent, **_begun(suite)})
+    started = [str(made["started"]) for each in suite.results if (made := each.provenance).get("started")]
+    begun = {"timestamp": clean(min(started))} if started else {}  # the first of the audits
+    inner = SubElement(root, "testsuite", {**shared, **skipped, **spent, **begun})
     properties = SubElement(inner, "properties")
     for name, value in (("suite", suite_headline(suite)), ("exit code", str(suite.exit_code))):
         SubElement(properties, "property", {"name": name, "value": value})
@@ -114,9 +116,3 @@ def _wall(entry: SuiteEntry) -> float:
 
 def _seconds(spent: float) -> str:
     return f"{spent:.3f}"
-
-
-def _begun(suite: SuiteResult) -> dict[str, str]:
-    """When the first of the audits began, where it is known."""
-    begun = [str(made["started"]) for made in (result.provenance for result in suite.results) if made.get("started")]
-    return {"timestamp": clean(min(begun))} if begun else {}

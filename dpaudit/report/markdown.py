@@ -30,17 +30,17 @@ NO_WIDTH = "&#8203;"
 
 def render_result(result: AuditResult) -> str:
     """One result as a page: page one in plain sentences, the account, what a reviewer asks, how to repeat it."""
-    parts = sections(result)
+    source = excerpt(result)
     return page(
         [f"# {escape(headline(result))}"],
         *_chapters(page_one(result)),
         [f"## {ACCOUNT}"],
         _account(account(result)),
-        *_excerpt(result),
+        *([[f"## {source.title}"], listed(source.lines), fenced(source.code)] if source.code else []),
         [f"## {REVIEW}"],
         *_chapters(review(result), level=3),
         [f"## {REPEAT}"],
-        *_repeat(parts),
+        *_repeat(result),
     )
 
 
@@ -57,7 +57,6 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         if entry.result is None:
             accounts += [[f"## {title}"], [escape(suite_line(entry))]]
             continue
-        parts = sections(entry.result)
         plain = [part for part in page_one(entry.result, entry) if part not in every]
         asked = [part for part in review(entry.result) if part not in every]
         accounts += [
@@ -68,7 +67,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
             _account(account(entry.result)),
             *([[f"### {REVIEW}"], _account(asked)] if asked else []),
         ]
-        repeats += [[f"### {title}"], *_repeat(parts)]
+        repeats += [[f"### {title}"], *_repeat(entry.result)]
         if record:
             repeats.append([f"`dpaudit recheck {record}` repeats the arithmetic of the record beside this page."])
     return page(
@@ -167,14 +166,8 @@ def _account(parts: Sequence[Section]) -> list[str]:
     return lines
 
 
-def _excerpt(result: AuditResult) -> list[list[str]]:
-    """The source of the mechanism, as far as the result holds it."""
-    told = excerpt(result)
-    return [[f"## {told.title}"], listed(told.lines), fenced(told.code)] if told.code else []
-
-
-def _repeat(parts: Sequence[Section]) -> list[list[str]]:
-    return [fenced(part.code) for part in parts if part.code]
+def _repeat(result: AuditResult) -> list[list[str]]:
+    return [fenced(part.code) for part in sections(result) if part.code]
 
 
 def page(*blocks: Sequence[str]) -> str:

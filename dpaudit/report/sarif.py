@@ -38,7 +38,8 @@ HERE = "."  # where nothing says which file a finding is about
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A suite as one run of the tool."""
     named = dict(enumerate(itertools.islice(records, len(suite.entries))))
-    place = _usual_place(suite)
+    sources = Counter(filter(None, map(spec_of, suite.entries)))  # most audits come from one
+    place = max(sources, key=lambda source: (sources[source], source), default=HERE)
     versions = {str(result.provenance["version"]) for result in suite.results if result.provenance.get("version")}
     version = clean(versions.pop()) if len(versions) == 1 else __version__
     run = {
@@ -143,12 +144,6 @@ def _location(entry: SuiteEntry | None, place: str) -> dict[str, Any]:
     if reference:
         location["logicalLocations"] = [{"fullyQualifiedName": clean(reference), "kind": "function"}]
     return location
-
-
-def _usual_place(suite: SuiteResult) -> str:
-    """The spec that most audits of the suite come from."""
-    sources = Counter(filter(None, map(spec_of, suite.entries)))
-    return max(sources, key=lambda source: (sources[source], source), default=HERE)
 
 
 def uri(path: str) -> str:

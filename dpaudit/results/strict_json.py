@@ -66,13 +66,17 @@ def content_digest(value: Any) -> str:
 
 def read(path: str | os.PathLike[str], *, cure: str, not_json: str, largest: int = LARGEST) -> Any:
     """The value of a JSON file. Raises `InvalidSpec` as `parsed` does, and where there is no text to read."""
+    return parsed(text_in(path, not_json=not_json, largest=largest), cure=cure, not_json=not_json)
+
+
+def text_in(path: str | os.PathLike[str], *, not_json: str, largest: int = LARGEST) -> str:
+    """The text of a JSON file, which encoded again is the file byte for byte."""
     try:
-        text = read_bytes(path, largest).decode("utf-8")
+        return read_bytes(path, largest).decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidSpec(f"not JSON: it is not text in UTF-8; {not_json}") from None
     except InvalidSpec as error:
         raise InvalidSpec(f"{error}; {not_json}") from None
-    return parsed(text, cure=cure, not_json=not_json)
 
 
 def parsed(text: str, *, cure: str, not_json: str) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.files import read_bytes
 from dpaudit.results.wording.quoting import clean
 
@@ -41,12 +41,12 @@ def read_toml(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE, date
     Dates and times are refused unless they are asked for: nothing in a spec is one, and results could not store them.
     """
     shown = clean(path, 200)
+    with at(shown):
+        content = read_bytes(path, largest)
     try:
-        text = read_bytes(path, largest).decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidSpec(f"{shown}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
-    except InvalidSpec as error:
-        raise type(error)(f"{shown}: {error}") from None
     return parse_toml(text, shown, dates=dates)
 
 

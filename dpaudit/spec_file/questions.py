@@ -18,7 +18,7 @@ from dpaudit import validate
 from dpaudit.adapters.adapted import OwnClaim, settled
 from dpaudit.auditing.spec import AuditSpec, Pair
 from dpaudit.claims import Claim, PureDP, Relation, claim_from_dict, claim_of_keys, form_of
-from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
+from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement, at
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.mechanisms.protocol import Known
@@ -155,15 +155,6 @@ def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tup
     shared = document.get("suite", {}).get("record", {})
     asked = (question for question in questions.values() if question is not None)
     return tuple(replace(question, record=recorded({**shared, **question.record})) for question in asked)
-
-
-@contextmanager
-def at(place: str) -> Iterator[None]:
-    """Puts the place before the message of an error that passes through."""
-    try:
-        yield
-    except DpAuditError as error:
-        raise type(error)(*(f"{place}: {each}" for each in error.args)) from None
 
 
 class _Wrong(InvalidSpec):
@@ -374,10 +365,8 @@ def _stated(table: UpperTable) -> UpperBound:
     assert table.epsilon is not None
     source = f"stated in the spec, not checked here: {table.source}"
     label, arithmetic = Label(table.label), Arithmetic(table.arithmetic)
-    try:
+    with at("upper"):
         return UpperBound(table.epsilon, table.delta, label, str(table.scope), arithmetic, source)
-    except InvalidSpec as error:
-        raise InvalidSpec(f"upper: {error}") from None
 
 
 def _proved(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import get_type_hints
 
 from dpaudit import validate
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.files import NoSuchFile, read_bytes
 
 LARGEST = 2**22  # bytes
@@ -31,12 +31,11 @@ def read_settings(folder: Path) -> Settings:
     """
     path = folder / "pyproject.toml"
     try:
-        if b"dpaudit" not in read_bytes(path, LARGEST):  # most are somebody else's: then they need not even be valid
-            return Settings()
+        with at(str(path)):
+            if b"dpaudit" not in read_bytes(path, LARGEST):  # most are somebody else's, and need not even be valid
+                return Settings()
     except NoSuchFile:
         return Settings()
-    except InvalidSpec as error:
-        raise InvalidSpec(f"{path}: {error}") from None
     from msgspec import defstruct
     from msgspec.structs import asdict
 

@@ -3,7 +3,8 @@
 import shlex
 from dataclasses import replace
 
-from dpaudit.spec_file.questions import Question, at
+from dpaudit.errors import at
+from dpaudit.spec_file.questions import Question
 
 
 def share(confidence: float, audits: int) -> float:

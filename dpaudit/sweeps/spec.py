@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from dpaudit.auditing.spec import SELECTOR
 from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.results.strict_toml import read_toml
 from dpaudit.spec_file.pairs import pairs_of
-from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes, at
+from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes
 from dpaudit.sweeps.grid import LARGEST_GRID, Grid
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.strict import models
 from dpaudit.results.strict_json import read
 from dpaudit.results.wording.quoting import clean
@@ -80,7 +80,5 @@ def save(proof: Proof, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Proof:
     """The proof in a file. Raises `InvalidSpec`, in one line, where there is none."""
     name = os.fspath(path)
-    try:
+    with at(name):
         return from_dict(read(name, cure=CURE, not_json=CURE))
-    except InvalidSpec as error:
-        raise InvalidSpec(f"{name}: {error}") from None

@@ -39,7 +39,8 @@ def distributions(result: AuditResult) -> Drawing | None:
     labels = {label for token in tokens for label in (token.label, f"token {token.code:x}")}
     first, second = names(result)
     keys: list[Key] = [("line", "first", first), ("dash", "second", second)]
-    cuts = _cuts(event) if isinstance(event, Partition) else []
+    bins = event.bins if isinstance(event, Partition) else ()
+    cuts = sorted({end for each in bins for span in each.intervals for end in span if math.isfinite(end)})
     if cuts:
         keys.append(("line", "certified", "bins of the witness"))
     elif spans and numbers or labels & set(held.labels):
@@ -85,11 +86,6 @@ def _described(result: AuditResult, held: Histogram) -> str:
         f"How often {clean(held.feature)} took which value in {where}: {sides}. The witness is "
         f"{clean(result.witness.event, 200)}. To look at, never evidence: the verdict rests {rests}."
     )
-
-
-def _cuts(event: Partition) -> list[float]:
-    ends = {end for each in event.bins for span in each.intervals for end in span}
-    return sorted(filter(math.isfinite, ends))
 
 
 def _heights(held: Histogram, shares: Shares, spans: Sequence[Span]) -> Scale:

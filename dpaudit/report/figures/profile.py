@@ -8,7 +8,7 @@ from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, Scale, padded
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording.numerals import bound, confidence_text, decimals, up
+from dpaudit.results.wording.numerals import bound, confidence_text, least_text
 from dpaudit.results.wording.statements import confidence
 
 TITLE = "The privacy profile: delta at every epsilon"
@@ -61,7 +61,7 @@ def profile(result: AuditResult) -> Drawing | None:
         "nothing is known from below."
     )
     shown = [round(epsilon, 3) for epsilon in np.linspace(0.0, end, SHOWN).tolist()]
-    rows = [(f"{at:g}", _at_most(result.claim.delta_at(at)), bound(lower.delta_at(at))) for at in shown]
+    rows = [(f"{at:g}", least_text(result.claim.delta_at(at)), bound(lower.delta_at(at))) for at in shown]
     return Drawing.of(panel, "privacy-profile", TITLE, text, COLUMNS, rows)
 
 
@@ -71,7 +71,3 @@ def _deltas(values: list[float]) -> Scale:
     smallest = min([*positive, top])
     least = max(LEAST, top * 1e-6 if smallest > top * 1e-6 else smallest / 3.0)
     return padded([max(min(smallest, top * 10.0**-FEWEST_DECADES), least), min(1.0, top)], log=True)
-
-
-def _at_most(value: float) -> str:
-    return "0" if value <= 0.0 else up(value, decimals(value, 3))

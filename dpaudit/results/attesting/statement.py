@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpaudit.errors import InvalidSpec, NotAttested
-from dpaudit.results.files import read_bytes
+from dpaudit.errors import NotAttested
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict_json import LARGEST_SUITE, content_digest, parsed
+from dpaudit.results.strict_json import LARGEST_SUITE, content_digest, parsed, text_in
 from dpaudit.results.suite import SuiteResult
 from dpaudit.results.wording.quoting import clean
 from dpaudit.version import __version__
@@ -55,15 +54,9 @@ def stored_file(path: str | os.PathLike[str]) -> StoredFile:
     from dpaudit.results.stored.suites import either_of
 
     with named(path):
-        try:
-            content = read_bytes(path, LARGEST_SUITE)
-            text = content.decode("utf-8")
-        except UnicodeDecodeError:
-            raise InvalidSpec(f"not JSON: it is not text in UTF-8; {GIVE}") from None
-        except InvalidSpec as error:
-            raise InvalidSpec(f"{error}; {GIVE}") from None
+        text = text_in(path, not_json=GIVE, largest=LARGEST_SUITE)
         raw = parsed(text, cure=CURE, not_json=GIVE)
-        return StoredFile(Path(path).name, hashlib.sha256(content).hexdigest(), raw, either_of(raw))
+        return StoredFile(Path(path).name, hashlib.sha256(text.encode()).hexdigest(), raw, either_of(raw))
 
 
 def statement(files: Iterable[StoredFile], ledger: Head | None = None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dpaudit.certify.certificate import divided, error_probability
 from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA, Finding
 from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
 from dpaudit.results.certification import AuditEvidence, ceiling_of
@@ -79,10 +79,8 @@ def named(name: object) -> Iterator[None]:
     """Errors of what is read, as one line each that begins with the name of the file."""
     shown = clean(name, 200)
     try:
-        with np.errstate(all="ignore"):  # numbers that no result has are refused, in one line
+        with np.errstate(all="ignore"), at(shown):  # numbers that no result has are refused, in one line
             yield
-    except InvalidSpec as error:
-        raise InvalidSpec(f"{shown}: {error}") from None
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second: half a character in a word of ours
         raise InvalidSpec(f"{shown}: not a result of this version: {clean(error, 300)}; {CURE}") from None
 

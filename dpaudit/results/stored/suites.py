@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from dpaudit.certify.certificate import error_probability
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA
 from dpaudit.results.files import FILE, found_at
 from dpaudit.results.fingerprint import fingerprint
@@ -117,9 +117,8 @@ def _suite_of(raw: Any) -> SuiteResult:
 
 def _entry(stored: dict[str, Any], mine: StoredEntry, number: int) -> SuiteEntry:
     try:
-        result = None if mine.result is None else result_of(stored["result"])
-    except InvalidSpec as error:
-        raise InvalidSpec(f"entries[{number}].result: {error}") from None
+        with at(f"entries[{number}].result"):
+            result = None if mine.result is None else result_of(stored["result"])
     except msgspec.ValidationError as error:
         raise msgspec.ValidationError(str(error).replace("`$.", f"`$.entries[{number}].result.")) from None
     accepted = of_model(mine.accepted or None, Acceptance | None)

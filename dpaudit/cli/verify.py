@@ -56,7 +56,7 @@ def command(
     """
     from dpaudit import validate
     from dpaudit.auditing.bracketing import Wanted, run_bracket, target_named, target_of
-    from dpaudit.catalogue import find
+    from dpaudit.cli.catalogue import named
     from dpaudit.pairs import AdjacentPair
     from dpaudit.results.bounds import BracketVerdict
     from dpaudit.results.wording.quoting import clean
@@ -75,7 +75,7 @@ def command(
     )
     with Engine(jobs, supervised=True) as engine:
         given = _parameters(params)
-        found = target_named(target, given, os.getcwd()) if ":" in target else target_of(find(target), given)
+        found = target_named(target, given, os.getcwd()) if ":" in target else target_of(named(target), given)
         joined = run_bracket(found, wanted, engine)
     lines = (clean(line, LONGEST) for line in str(joined.bracket).splitlines())
     (click.echo if as_json else show)(json.dumps(joined.bracket.to_dict(), indent=1) if as_json else "\n".join(lines))

@@ -55,6 +55,13 @@ def _row(entry: Entry, topic: str) -> tuple[str, str, str, str]:
     return ("  " if entry.reason else "") + entry.name, _keeps(entry), entry.title, about
 
 
+def named(name: str) -> Entry:
+    """The entry or twin of this name; raises `InvalidSpec`."""
+    from dpaudit.catalogue import find
+
+    return find(name)
+
+
 def _keeps(entry: Entry) -> str:
     if entry.broken:
         return "breaks its claim"

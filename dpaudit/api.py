@@ -1,7 +1,5 @@
 """The Python door: one call audits a mechanism, others load, check and write results."""
 
-from __future__ import annotations
-
 import numbers
 import os
 from collections.abc import Iterable, Mapping
@@ -133,7 +131,7 @@ class PosedQuestion:
     options: dict[str, Any]
     assumed: Relation | None = None  # under which pairs were made of data, where none was stated
 
-    def kept(self, ledger: str | os.PathLike[str] | None, name: str) -> AbstractContextManager[Call | None]:
+    def kept(self, ledger: str | os.PathLike[str] | None, name: str) -> "AbstractContextManager[Call | None]":
         """The call in a ledger, where there is to be one: as it was interrupted, or new."""
         if ledger is None:
             return nullcontext()
@@ -150,7 +148,7 @@ class PosedQuestion:
         name: str = "",
         description: Description | None = None,
         progress: Progress = SILENT,
-        call: Call | None = None,
+        call: "Call | None" = None,
     ) -> AuditResult:
         """The result, on this engine; `name` goes before the audit's own, `description` is told of the mechanism.
 

@@ -1,7 +1,5 @@
 """A look: what a few runs see of a mechanism, where they can never refute its claim. It certifies nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -88,7 +86,7 @@ def look(
         return _glimpse(question.answer(engine))
 
 
-def look_at(question: Question, n_jobs: int) -> Glimpse:
+def look_at(question: "Question", n_jobs: int) -> Glimpse:
     """The same for the audit of a spec that was read for a look."""
     with Engine(n_jobs, supervised=True, isolation=question.isolation) as engine:
         question.check_requirements()

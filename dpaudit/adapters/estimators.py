@@ -1,7 +1,5 @@
 """Estimators of the scikit-learn kind, and diffprivlib: made anew for every run, `random_state` from our stream."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +23,7 @@ DEEPEST = 8  # levels of what an estimator holds
 
 def estimator(
     make: Callable[..., Any], attributes: Sequence[str] | None = None, label: int | None = None, **parameters: Any
-) -> Estimator:
+) -> "Estimator":
     """What `make(**parameters).fit(...)` learns: all attributes whose names end in `_`, or some, as a dictionary.
 
     A dataset is rows, of which `label` is the place of the label (-1: the last entry; None: there is none), or a table
@@ -46,7 +44,7 @@ def estimator(
 
 def diffprivlib(
     thing: Callable[..., Any], attributes: Sequence[str] | None = None, label: int | None = None, **parameters: Any
-) -> Diffprivlib:
+) -> "Diffprivlib":
     """A mechanism, a tool or a model of diffprivlib, with its own epsilon and delta as the claim.
 
     A mechanism (a class with `randomise`) is made anew for every run, a tool (a function of an array) is called, and a
@@ -108,7 +106,7 @@ class Diffprivlib(Estimator):
 
             fresh["accountant"] = BudgetAccountant  # its own would remember every run
 
-        def given(rng: np.random.Generator) -> dict[str, Any]:
+        def given(rng: "np.random.Generator") -> dict[str, Any]:
             return {**self.parameters, **{name: new() for name, new in fresh.items()}, "random_state": state_of(rng)}
 
         if hasattr(make, "randomise"):
@@ -122,7 +120,7 @@ class Diffprivlib(Estimator):
         return replace(Estimator.describe(self), name=f"{self.name} with random_state from rng")
 
 
-def state_of(rng: np.random.Generator) -> np.random.RandomState:
+def state_of(rng: "np.random.Generator") -> "np.random.RandomState":
     """The stream of a generator in the form that scikit-learn takes: what is drawn from one is gone from the other.
 
     >>> import numpy as np

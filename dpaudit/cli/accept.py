@@ -1,7 +1,5 @@
 """`dpaudit accept`: a refutation that somebody reviewed and answers for, written into a file that is reviewed too."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +51,7 @@ def command(finding: str, reason: str, until: str, accepted: str | None, ledger:
     return 0
 
 
-def _found(finding: str, ledger: str | None) -> tuple[AuditResult, bool | None]:
+def _found(finding: str, ledger: str | None) -> "tuple[AuditResult, bool | None]":
     """The result, and whether its finding on bits is meant; None: whichever of the two is refuted."""
     from dpaudit.ledger.baseline import FINGERPRINT
     from dpaudit.ledger.results import Ledger

@@ -1,7 +1,5 @@
 """`dpaudit attest`: stored results signed by the holder of a key, and such signatures checked."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys
@@ -74,7 +72,7 @@ def command(results: tuple[str, ...], key: str, attestation: str | None, output:
     return 0
 
 
-def attested_line(path: str, file: StoredFile) -> str:
+def attested_line(path: str, file: "StoredFile") -> str:
     """That an attestation holds, and what it is of."""
     from dpaudit.results.suite import SuiteResult
     from dpaudit.results.wording.statements import headline
@@ -86,7 +84,7 @@ def attested_line(path: str, file: StoredFile) -> str:
     return f"{clean(path, 200)}: attested with this key: {what}"
 
 
-def _chain(path: str, head: Head | None = None) -> Head:
+def _chain(path: str, head: "Head | None" = None) -> "Head":
     """The head of a ledger. Raises `NotAttested` where its chain does not hold, or does not lead to the given head."""
     from dpaudit.ledger.results import Ledger
 

@@ -1,7 +1,5 @@
 """`dpaudit audit-training`: canaries into the training code of a module, and what its scores certify."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import replace
@@ -86,7 +84,7 @@ def command(
             if time.monotonic() - said >= QUIET_S:
                 say(f"it trains, {time.monotonic() - began:,.0f} s so far; what train prints is not shown")
 
-    def tell(progress: TrainingProgress) -> None:
+    def tell(progress: "TrainingProgress") -> None:
         nonlocal said
         if time.monotonic() - said >= SAY_EVERY_S:
             said = time.monotonic()

@@ -1,7 +1,5 @@
 """`dpaudit bisect`: the version of a library at which the outcome of its audit changed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`dpaudit calibrate`: the tool measures its own rate of false refutations."""
 
-from __future__ import annotations
-
 import json
 from typing import TYPE_CHECKING
 
@@ -67,7 +65,7 @@ def command(
     return 0
 
 
-def _cells(line: CalibrationLine) -> tuple[str, ...]:
+def _cells(line: "CalibrationLine") -> tuple[str, ...]:
     case, (low, high) = line.case, line.interval
     return (
         case.name,

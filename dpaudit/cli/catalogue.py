@@ -1,7 +1,5 @@
 """`dpaudit catalogue`: the mechanisms that come with dpaudit, and how to audit one."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,26 +47,26 @@ def command(words: tuple[str, ...]) -> int:
     return 0
 
 
-def _row(entry: Entry, topic: str) -> tuple[str, str, str, str]:
+def _row(entry: "Entry", topic: str) -> tuple[str, str, str, str]:
     """Name, indented for a twin, what becomes of its claim, title, and what else words are looked for in."""
     about = f"{entry.name} {topic} {entry.formula} {entry.claim()} {entry.claim().form}"
     return ("  " if entry.reason else "") + entry.name, _keeps(entry), entry.title, about
 
 
-def named(name: str) -> Entry:
+def named(name: str) -> "Entry":
     """The entry or twin of this name; raises `InvalidSpec`."""
     from dpaudit.catalogue import find
 
     return find(name)
 
 
-def _keeps(entry: Entry) -> str:
+def _keeps(entry: "Entry") -> str:
     if entry.broken:
         return "breaks its claim"
     return "does no harm" if entry.reason else "keeps its claim"
 
 
-def _page(entry: Entry) -> list[str]:
+def _page(entry: "Entry") -> list[str]:
     from dpaudit.catalogue.entry import written
 
     pair, claim = entry.pair, entry.claim()
@@ -107,7 +105,7 @@ def _page(entry: Entry) -> list[str]:
     ]
 
 
-def _attack_page(attack: Attack) -> list[str]:
+def _attack_page(attack: "Attack") -> list[str]:
     from dpaudit.catalogue.attacks import achieves, allowed
 
     claim, pair = attack.private.claim(), attack.pair

@@ -1,7 +1,5 @@
 """`dpaudit compare`: what changed between two records of audits, and whether a build fails for it."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import click
@@ -39,7 +37,7 @@ def command(old: str, new: str, fail_on: str, ledger: str | None, rerun: bool, j
     from dpaudit.ledger.sources import read_side
     from dpaudit.results.wording.comparisons import comparison_lines
 
-    def again(result: AuditResult) -> AuditResult:
+    def again(result: "AuditResult") -> "AuditResult":
         return fresh_result(result, result.name, None, jobs, silent=True)
 
     where = chosen_ledger(ledger)

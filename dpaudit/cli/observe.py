@@ -1,7 +1,5 @@
 """`dpaudit observe`: audits of libraries, each in an environment of its own, and a page about them all."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`dpaudit validate`: what can be known of a spec without running anybody's code."""
 
-from __future__ import annotations
-
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +29,7 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
 
     from dpaudit.adapters.adapted import OwnClaim
 
-    def told(path: Path, found: Sequence[Question]) -> None:
+    def told(path: "Path", found: "Sequence[Question]") -> None:
         asked = sum(isinstance(question.claim, OwnClaim) for question in found)
         left = f"; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks" if asked else ""
         click.echo(f"{path}: {len(found)} audit{'' if len(found) == 1 else 's'}{left}")

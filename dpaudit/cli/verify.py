@@ -1,7 +1,5 @@
 """`dpaudit verify`: both sides of a mechanism's privacy loss, and what follows for its claim."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -120,7 +118,7 @@ def _json(option: str, text: str) -> Any:
         return parsed(text, cure=cure, not_json=cure)
 
 
-def _save(joined: Joined, path: str) -> None:
+def _save(joined: "Joined", path: str) -> None:
     """One file for each proof; those of two ways are named after their adjacency."""
     from dpaudit.verify.stored import save
 

@@ -1,7 +1,5 @@
 """The protocol of a mechanism: picklable while closed, opened once inside each worker that runs it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -111,16 +109,16 @@ class Known(Mechanism, Protocol):
         """Whether it breaks its claim on purpose."""
 
     @property
-    def pair(self) -> AdjacentPair:
+    def pair(self) -> "AdjacentPair":
         """A pair of datasets on which its loss shows."""
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> Known:
+    def with_parameters(self, parameters: Mapping[str, Any]) -> "Known":
         """The same with some parameters given; raises `InvalidSpec` for an unknown one or a bad value."""
 
     def values(self) -> dict[str, Any]:
         """Every parameter with its value."""
 
-    def claim(self) -> Claim:
+    def claim(self) -> "Claim":
         """What it promises at these parameters."""
 
     def true_loss(self, first: Any, second: Any) -> float | None:

@@ -4,8 +4,6 @@ A claim that is refuted fails its test with the witness, the counts and the comm
 costs a test session next to nothing: what audits is loaded by the first audit.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex
@@ -114,7 +112,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-def audit(request: pytest.FixtureRequest) -> Auditor:
+def audit(request: pytest.FixtureRequest) -> "Auditor":
     """Audits a mechanism, `audit(mechanism, pair=..., epsilon=...)`; the test fails where its claim is refuted.
 
     The keywords are those of dpaudit.audit, and expect="refuted" (or "bits") for a violation that is known. The

@@ -1,7 +1,5 @@
 """Values as JSON, strictly: no number that is none, no key twice in an object, infinity as the string "inf"."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """The pairs of a spec: values written down, or a function that makes them where mechanisms may run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -61,7 +59,7 @@ class ImportedData(ImportedPair):
         return pairs_of_data(ImportedPair.made(self), self.relation, self.patterns)
 
 
-def made_of(table: AuditTable, folder: str, relation: Relation | None) -> tuple[AdjacentPair | ImportedPair, ...]:
+def made_of(table: "AuditTable", folder: str, relation: Relation | None) -> tuple[AdjacentPair | ImportedPair, ...]:
     """The pairs of a dataset that a spec writes down or names. Raises `InvalidSpec` without a relation."""
     names = None if table.pairs is None else tuple(each for each in table.pairs if isinstance(each, str))
     if table.pair is not None or len(names or ()) < len(table.pairs or ()):
@@ -74,7 +72,7 @@ def made_of(table: AuditTable, folder: str, relation: Relation | None) -> tuple[
 
 
 def pairs_of(
-    entries: Sequence[PairEntry], folder: str, relation: Relation | None
+    entries: "Sequence[PairEntry]", folder: str, relation: Relation | None
 ) -> tuple[AdjacentPair | ImportedPair, ...]:
     """The pairs that a spec in this folder names. Raises `InvalidSpec` for none, and for one that is none."""
     if not entries:
@@ -83,7 +81,7 @@ def pairs_of(
     return tuple(_pair(entry, name, folder, relation) for entry, name in zip(entries, names, strict=True))
 
 
-def _pair(entry: PairEntry, name: str, folder: str, relation: Relation | None) -> AdjacentPair | ImportedPair:
+def _pair(entry: "PairEntry", name: str, folder: str, relation: Relation | None) -> AdjacentPair | ImportedPair:
     if isinstance(entry, str):
         module, colon, function = entry.partition(":")
         if not (module and colon and function):

@@ -1,7 +1,5 @@
 """From the [sweep] tables of a spec file to grids; imports nobody's code."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import math
@@ -50,7 +48,7 @@ def read_sweep_file(path: str | os.PathLike[str], wishes: Wishes | None = None) 
     return tuple(found)
 
 
-def _grid(source: Path, table: SweepTable, wishes: Wishes) -> Grid:
+def _grid(source: Path, table: "SweepTable", wishes: Wishes) -> Grid:
     settings = wishes.settings
     relation = Relation.of(table.relation)
     if (selectors := axis(table.selectors)) != (SELECTOR,):

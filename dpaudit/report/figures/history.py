@@ -1,7 +1,5 @@
 """The certified bound of one mechanism over time."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A whole suite in one figure: a row an audit, what was claimed, what is certified, what is known from above."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -38,7 +36,7 @@ class _Row:
     refuted: bool
 
     @classmethod
-    def of(cls, place: int, result: AuditResult) -> _Row:
+    def of(cls, place: int, result: AuditResult) -> "_Row":
         promised, lower = result.claim.promised(result.certificate.delta), result.certificate.lower
         if result.certificate.refuted and result.claim.value is not None:
             lower = max(lower, promised)  # bets may refute and certify no number beyond the claimed one

@@ -3,8 +3,6 @@
 Only a drawing's SVG is put in as it is; `dpaudit.report.figures` answers for what stands in it.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
@@ -27,7 +25,7 @@ def render(template: str, **values: object) -> str:
 
 
 @cache
-def environment() -> Environment:
+def environment() -> "Environment":
     """What all pages share: the templates, the style and the policy."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

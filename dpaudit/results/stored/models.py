@@ -3,8 +3,6 @@
 Contract: a key may be added; none is renamed and none changes its meaning.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

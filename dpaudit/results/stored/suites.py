@@ -4,8 +4,6 @@ Contract: `dpaudit.suite/1` may get further keys; none is renamed and none chang
 Holm-adjusted p-values, acceptances or suite confidence its own results do not give is never loaded.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

@@ -4,8 +4,6 @@ A kind is named where the evidence shows it, by thresholds that luck passes abou
 fits better; where none fits there is no diagnosis. It is advice, never evidence.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -272,7 +270,7 @@ class _Compared:
     error: float
 
     @classmethod
-    def of(cls, place: PlaceValues) -> _Compared | None:
+    def of(cls, place: PlaceValues) -> "_Compared | None":
         """The comparison; None where the shapes differ, or the middle half of the outputs is one number."""
         widths = [max(each[4] - each[2], (each[5] - each[1]) / 4.0) for each in place.levels]
         if min(widths) <= 0.0:

@@ -183,7 +183,6 @@ def _show(value: Any, place: str, found: dict[str, Any], hidden: list[str], dept
 
 
 def _is_plain(values: Sequence[Any]) -> bool:
-    """Whether these are plain values, or rows of them."""
     return all(
         type(each) in SHOWN or isinstance(each, list | tuple) and all(type(one) in SHOWN for one in each)
         for each in values

@@ -1,10 +1,7 @@
 """Anytime audits: bet block by block, stop when the claim is refuted, and keep the last event for a fixed bound.
 
-Blocks have sizes that are part of the spec: a few runs first, then each about an eighth of all before it. The bet on a
-block is frozen before its first run and is a function of earlier blocks alone, and whether to stop is decided at its
-end; so neither workers nor their number change anything. Up to a part `search_share` of the runs the event is learned
-anew for every block. There an event is frozen, and all runs of later blocks together are fresh evidence for a fixed
-certificate on it, at the error probability that the bets have left over. The bets themselves go on learning.
+The bet on a block is frozen before its first run; up to a part `search_share` of the runs the event is learned anew for
+every block, then it is frozen: docs/statistics/anytime.md.
 """
 
 import math

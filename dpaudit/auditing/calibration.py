@@ -1,8 +1,4 @@
-"""The tool measures itself: whole audits at the exact boundary of each claim form, where 1 - confidence may be refuted.
-
-The mechanism has two outcomes whose probabilities lie on the boundary of the claim's region, so the claim is
-exactly true and the audit is as likely to refute it as it ever may be. A rate above the stated one is a defect.
-"""
+"""The tool measures itself: whole audits at the boundary of each claim form, where 1 - confidence may be refuted."""
 
 import math
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """A cap on the time of an audit: how many of the runs that are still wanted fit into it, and when each stage ends.
 
-No stage outlasts its part: search freezes the best of what it has, certification ends at a milestone that was fixed
-before its first run (`certify.milestones`), and what then still fits of checks and controls is made, or said to be
-left out. Where the end lies is decided by time alone, which may depend on outputs: `docs/statistics/deadline.md`.
+Where the end lies is decided by time alone, which may depend on outputs: `docs/statistics/deadline.md`.
 """
 
 import time

@@ -1,7 +1,6 @@
 """Spiked controls: the audited mechanism with a known leak, audited again and again, to see what would be caught.
 
-A control says what search and certification together see of a leak of this one kind; the power statement beside
-it is for an event that is known beforehand. Every control is a whole audit, with the runs of the spec.
+Every control is a whole audit, with the runs of the spec; the power statement is for an event known beforehand.
 """
 
 import math

@@ -89,7 +89,6 @@ def _chain(path: str, head: str | None, file: str | None) -> str:
 
 
 def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool, key: str | None) -> int:
-    """A result again, and the exit code."""
     from dpaudit.existing import load
     from dpaudit.results.attesting.attestation import beside, verify_attestation
     from dpaudit.results.wording.sections import evidence_lines

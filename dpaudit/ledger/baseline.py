@@ -1,7 +1,6 @@
 """The file of accepted findings: written to be read in a diff, read strictly, and held against a suite.
 
-A finding is matched by its fingerprint, so neither seed nor runs nor digits matter. An acceptance that has expired
-covers nothing; it is reported, and makes a suite fail until somebody looks at it again.
+A finding is matched by its fingerprint. An acceptance that has expired covers nothing, and makes a suite fail.
 """
 
 import os

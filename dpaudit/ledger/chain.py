@@ -1,7 +1,6 @@
 """Results chained by hash: each link covers a whole row and the link before it, so that no row changes unnoticed.
 
-Whoever can write the file can make the chain anew from any row on. What that changes is the head, the hash of the last
-link: a head that was written down or signed elsewhere holds every row up to its own.
+Whoever can write the file can make the chain anew; a head that was written down elsewhere holds all rows up to its own.
 """
 
 import hashlib

@@ -1,13 +1,8 @@
-"""How far a bound may move by chance alone; docs/statistics/comparison.md says what that means and what was measured.
+"""How far a bound may move by chance alone: docs/statistics/comparison.md says what that means and what was measured.
 
-The old audit certified an event S with some counts. What S loses (the least parameter of the claim whose region holds
-the rates (q, p) of S) has an upper limit U from exact Clopper-Pearson limits on these counts, wrong with probability
-`error` at the most: the error probability of the old certificate itself. The new audit certified that its own event S'
-loses at least L. The bound rose beyond noise where L > U; where S' is not S, where L > U + a margin for what the old
-search may have missed. S' was chosen on runs that the old search never saw, so on its runs S' is one fixed event: it
-may have had bad luck there, and search takes off more for luck the less it sees (`PRUDENCE`). Of events at one place
-(pair, side, feature up to its learned numbers, values in common) only the luck of what they do not share counts, and
-the doubt that S' has more than S. That S' was among what the old search could choose is not proved: rates are measured.
+What the old event S loses (the least parameter of the claim whose region holds its rates) has an upper limit U from
+exact Clopper-Pearson limits. The bound rose beyond noise where the new one, L, is above U; where the new event is not
+S, above U and a margin for what the old search may have missed (`PRUDENCE`).
 """
 
 import math

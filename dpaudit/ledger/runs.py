@@ -1,7 +1,6 @@
 """Runs in the ledger: what was asked, how far it is, and who drives it; so that a killed one can be gone on with.
 
-A run that is taken up must be the same run: same audits, same options, same sources, same versions. What of it is
-finished is taken from the ledger, what was under way goes on from its stored shards, the rest begins.
+A run that is taken up must be the same run: same audits, same options, same sources, same versions.
 """
 
 import json

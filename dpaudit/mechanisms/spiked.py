@@ -1,9 +1,7 @@
 """A known leak put into a mechanism: what an audit of it should find, so that the finding can be measured.
 
 With probability `p + q` a run's output is replaced by a marked one: on the first dataset it bears the mark with
-probability p and the other mark with probability q, on the second dataset the other way round. What is marked is an
-output of the mechanism on the first dataset, whatever the side, so it tells nothing but its mark. Of the rest
-nothing changes: the event "marked" has the rates p and q, and no event leaks more than mechanism or marks do.
+probability p and the other mark with probability q, on the second dataset the other way round. Nothing else changes.
 """
 
 import math

@@ -210,7 +210,6 @@ def _is_array(record: Any) -> bool:
 
 
 def _numbers(record: Any) -> Iterator[float]:
-    """The numbers of a record: itself, or those of a row."""
     if isinstance(record, bool):
         return
     if isinstance(record, numbers.Real):

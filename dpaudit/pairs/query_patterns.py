@@ -1,8 +1,7 @@
 """Stock pairs of query vectors: the answers of several queries on two neighbours, each at most `sensitivity` apart.
 
-The shapes are those that StatDP found enough for the mechanisms it broke (Ding, Wang, Wang, Zhang & Kifer 2018,
-table 1), at both ends of the vector, and the ones that mechanisms with a threshold need. Both orders of a pair are
-looked at in search, so no pair stands here twice.
+Shapes of StatDP (Ding et al. 2018, table 1), at both ends of the vector, and those that mechanisms with a threshold
+need. Search looks at both orders of a pair.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,6 @@
-"""The records of two datasets compared, whatever holds them: lists, arrays, frames, columns, sets or dictionaries.
+"""The records of two datasets compared, whatever holds them: exactly, type and all, in any order; NaN equals NaN.
 
-Records are compared exactly, type and all, and without their order; NaN equals NaN. In a frame a number is what it
-counts as, for one missing entry makes floats of a whole column of integers.
+In a frame a number is what it counts as, for one missing entry makes floats of a whole column of integers.
 """
 
 import math

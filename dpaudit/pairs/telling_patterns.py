@@ -89,7 +89,6 @@ def replace_in_front(data: Any) -> Pairs:
 
 
 def _cell(row: Any, place: Any) -> Any:
-    """What a row holds there."""
     try:
         return row[place]
     except (TypeError, LookupError):

@@ -111,7 +111,6 @@ def summary_lines(kept_records: Records, plan: Spending, folder: Path | None, pr
 
 
 def _word(record: AuditOfTest) -> str:
-    """What fails the test of an audit that is not as it should be."""
     if record.verdict is None:
         return "NO VERDICT"
     if record.as_expected:

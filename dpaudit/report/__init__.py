@@ -1,8 +1,6 @@
-"""One format, one module with `render_suite`, and one line in `FORMATS`.
+"""One format, one module with `render_suite`, and one line in `FORMATS`; it is loaded when its format is asked for.
 
-Every format prints the sentences of `dpaudit.results.wording`; none has wording about a result of its own. A module is
-loaded when its format is asked for. One that tells a result otherwise than a suite of one has `render_result`, too; one
-that writes a file for each audit has `files`.
+A module may have `render_result`, too, and `files` where it writes a file for each audit.
 """
 
 from __future__ import annotations

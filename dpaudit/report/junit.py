@@ -1,9 +1,7 @@
 """JUnit XML: a test case for each audit, in the dialect of Jenkins (junit-10.xsd), which CI services read.
 
-A refutation that nobody expected and a known violation that was missed are failures; no verdict, too little power and
-an error beside the verdict are errors; an accepted finding is skipped with its reason; an acceptance that expired is a
-test case of its own, and fails; so does a suite of no audits. The file is green where the exit code is 0, and only
-there. No two test cases of a file have one name in one class: readers take the second for a rerun of the first.
+The file is green where the exit code is 0, and only there. An acceptance that expired is a test case of its own. No
+two test cases of a file have one name in one class: readers take the second for a rerun of the first.
 """
 
 from collections import Counter

@@ -1,10 +1,7 @@
 """SARIF 2.1.0: the findings of a suite for code scanning, each at the line of its mechanism.
 
-Only what somebody should look at is a result here: a claim that was refuted against expectation, a finding on bits, no
-verdict, a known violation that was missed, too little power, an acceptance that expired. What breaks a build is an
-`error`. An accepted finding stays a result, suppressed and only a `note`: code scanning looks at levels and knows no
-suppressions. A result keeps its fingerprint from run to run, whatever the seed. URIs are relative to
-the folder that dpaudit was called in, which should be the root of the repository.
+What breaks a build is an `error`; an accepted finding is suppressed and only a `note`, as code scanning knows no
+suppressions. URIs are relative to the folder that dpaudit was called in, which should be the root of the repository.
 """
 
 import hashlib

@@ -1,9 +1,8 @@
 """The bounds around the true epsilon: what is known from below and from above, and what follows for the claim.
 
-From below: the bound that an audit certifies, at its confidence, and exact losses of single pairs. From above: proofs,
-exact losses, computed bounds. Contract: REFUTED and PROVED need a bound that is certified, exact or proved, PINNED one
-for all inputs that is proved or exact; a search that found nothing changes no verdict, a bound in plain floats neither
-refutes nor proves nor pins, and one that a lower bound exceeds proves nothing.
+Contract: REFUTED and PROVED need a bound that is certified, exact or proved, PINNED one for all inputs that is proved
+or exact; a search that found nothing changes no verdict, a bound in plain floats neither refutes nor proves nor pins,
+and one that a lower bound exceeds proves nothing.
 """
 
 import math

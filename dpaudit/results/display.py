@@ -1,7 +1,6 @@
 """What a result shows of itself: a line at a prompt, a picture in a notebook, figures to keep, a table to compute with.
 
-What makes them is `dpaudit.report`, which stands on results: it is found by its name once somebody looks, so that
-results are read without it.
+What makes them is `dpaudit.report`, which stands on results: it is found by its name once somebody looks.
 """
 
 from importlib import import_module

@@ -44,7 +44,7 @@ def counted(process: Forked, content: bytes) -> bytes:
     except pickle.UnpicklingError as error:
         return answers.written([Done(error=(InvalidSpec.__name__, str(error)))])
     asked = [
-        (job, task, None if reducer is None else reducer.wanted, reducer is not None, *map(_without_counts, part))
+        (job, task, getattr(reducer, "wanted", None), reducer is not None, *(replace(p, counts=None) for p in part))
         for job, task, reducer, *part in work
     ]
     if not process.send(cloudpickle.dumps((tasks.feed_task, asked, threads, payloads))):
@@ -73,10 +73,6 @@ def counted(process: Forked, content: bytes) -> bytes:
     return answers.written(
         [replace(done, results=each, cpu_s=done.cpu_s + spent) for each, done in zip(found, told, strict=True)]
     )
-
-
-def _without_counts(part: Piece) -> Piece:
-    return replace(part, counts=None)
 
 
 def _so_far(
@@ -145,7 +141,6 @@ _SPACE: list[Bytes] = [np.empty(0, np.uint8)]
 
 
 def _space(size: int) -> Bytes:
-    """The same memory for every shard."""
     if len(_SPACE[0]) < size:
         _SPACE[0] = np.empty(size, np.uint8)
     return _SPACE[0]

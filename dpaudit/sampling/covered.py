@@ -1,7 +1,6 @@
 """The lines that a mechanism executes, for the coverage of whoever audits it: a few runs of its own under a tracer.
 
-They are made in the process of the mechanism, once its audit has its result: no count, stream or verdict depends on
-them, and where the mechanism ends that process, or does not end, there are simply no lines.
+They are made once its audit has its result, in the process of the mechanism: nothing of the result depends on them.
 """
 
 import json

@@ -1,8 +1,6 @@
 """Tasks on the workers of a dask cluster: the one that the program is connected to, or that dask's own settings name.
 
-Where there is neither, a cluster of this machine's processes is made, and ended with the engine. A worker that dies is
-no result: the scheduler puts its tasks on another one as often as it is set to, in a cluster of our own not at all,
-and the engine does so once.
+Where there is neither, a cluster of this machine's processes is made, and ended with the engine.
 """
 
 import importlib
@@ -31,7 +29,9 @@ class Dask:
         self._cluster: Any = None
 
     def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
-        client = self._connected()
+        if self._client is None:
+            self._client = self._connect()
+        client = self._client
         distributed: Any = importlib.import_module("distributed")
         lost = (distributed.KilledWorker, distributed.client.FutureCancelledError, distributed.comm.CommClosedError)
 
@@ -67,11 +67,6 @@ class Dask:
                 with suppress(Exception):
                     each.close()
         self._client = self._cluster = None
-
-    def _connected(self) -> Any:
-        if self._client is None:
-            self._client = self._connect()
-        return self._client
 
     def _connect(self) -> Any:
         try:

@@ -182,7 +182,6 @@ def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
 
 
 def _add_array(builder: Builder, part: Any, path: Path) -> None:
-    """Adds one array of a batched result, or a list of objects."""
     if isinstance(part, list | tuple):
         _check_length(len(part), builder.runs)
         return builder.add(list(part), None, path, DEEPEST)

@@ -106,7 +106,6 @@ class Engine:
         return dict(self._told("the process ended after its modules were imported; there is no verdict", ask))
 
     def _told(self, ended: str, function: Callable[..., Any], *task: Any, tries: int = 1) -> Any:
-        """What the process of the mechanism answers."""
         return tried(self.workers.child.with_threads(1), function, task, self.until, ended, tries)
 
     @property

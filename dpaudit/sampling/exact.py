@@ -1,7 +1,6 @@
 """Outputs as they are: copied before the next run can change them, read past methods that say something else.
 
-Content is read by the methods of the type that holds it (`float.__float__`, `list.__iter__`), never by those of a
-subclass, which may say anything. Where a class prints itself in words of its own, these are looked at too.
+Content is read by the methods of the type that holds it (`float.__float__`), never by those of a subclass.
 """
 
 import dataclasses

@@ -1,8 +1,7 @@
 """One run that cannot escape: whatever a mechanism raises becomes an output, and a hang becomes a time-out.
 
-The soft limit is an alarm that raises inside the run. A run that swallows it, or blocks the interpreter, meets the
-hard limit: the host ends its process; in workers that are not ours a watchdog without the interpreter's lock ends the
-worker. A lost worker is no verdict.
+A run that swallows the alarm, or blocks the interpreter, meets the hard limit: the host ends its process; in workers
+that are not ours a watchdog without the interpreter's lock ends the worker. A lost worker is no verdict.
 """
 
 import faulthandler
@@ -19,6 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from dpaudit.errors import InvalidSpec, OutOfTime
@@ -122,13 +122,9 @@ def disarm() -> None:
     faulthandler.cancel_dump_traceback_later()
 
 
-_DEVNULL: list[Any] = []
-
-
+@cache
 def _nowhere() -> Any:
-    if not _DEVNULL:
-        _DEVNULL.append(open(os.devnull, "w"))  # noqa: SIM115  kept open for the watchdog
-    return _DEVNULL[0]
+    return open(os.devnull, "w")
 
 
 def end_strays(code: Any) -> None:

@@ -1,9 +1,7 @@
 """The driver's end of hosts: interpreters of ours, which run nothing of the user's and fork the processes that do.
 
-Only the host holds pipes to the driver (`serving`). It hands requests to its process and takes answers back, so that
-whatever a mechanism leaves behind (threads, forks, daemons that hold every pipe open) the driver waits for an answer or
-for the end of a process, never for the end of a pipe. What comes back is bytes that `answers` reads: a mechanism can
-spoil its answer, and nothing else.
+Only the host holds pipes to the driver (`serving`): whatever a mechanism leaves behind (threads, forks, daemons that
+hold every pipe open) the driver waits for an answer or for the end of a process, never for the end of a pipe.
 """
 
 import atexit

@@ -55,7 +55,7 @@ def summary(
     `part`: of the runs from one place to another, which are whole fours but for the last.
     """
     start, stop = part or (0, len(sides))
-    cuts = [min(max(start, cut), stop) for cut in _cuts(len(sides))]
+    cuts = [min(max(start, len(sides) * quarter // QUARTERS), stop) for quarter in range(QUARTERS + 1)]
     seen = slice(start, stop if watched is None else min(stop, watched))
     return (
         _quarters(inside, sides, cuts),
@@ -142,10 +142,6 @@ def unpacked(table: Integers, wanted: Wanted = None) -> Looked:
         np.ascontiguousarray(prints).view(np.uint64),
         wanted,
     )
-
-
-def _cuts(runs: int) -> list[int]:
-    return [runs * quarter // QUARTERS for quarter in range(QUARTERS + 1)]
 
 
 def _quarters(inside: Bytes, sides: Bools, cuts: list[int]) -> Integers:

@@ -234,7 +234,7 @@ def _parallel(
                     n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, max_nbytes=None
                 )(calls)
             except ValueError:  # a backend that cannot stream: waves of lists, so that a lost worker loses one wave
-                waves = _waves(calls, 4 * n_jobs)
+                waves = (calls[start : start + 4 * n_jobs] for start in range(0, len(calls), 4 * n_jobs))
                 stream = itertools.chain.from_iterable(
                     Parallel(n_jobs, backend=backend, batch_size=1, max_nbytes=None)(wave) for wave in waves
                 )
@@ -251,8 +251,3 @@ def _beside(driver: int, function: Callable[..., Any], *task: Any) -> Any:
         _WATCHED.append(driver)
         watch(driver, lambda: os._exit(1))
     return function(*task)
-
-
-def _waves(calls: list[Any], size: int) -> Iterator[list[Any]]:
-    step = max(1, size)
-    return (calls[start : start + step] for start in range(0, len(calls), step))

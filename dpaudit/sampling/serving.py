@@ -153,7 +153,6 @@ def _tracer(process: int) -> int:
 
 
 def _prctl(option: int, value: int) -> bool:
-    """Sets what Linux alone has."""
     return sys.platform == "linux" and not int(ctypes.CDLL(None).prctl(option, value, 0, 0, 0))
 
 

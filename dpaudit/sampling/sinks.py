@@ -38,8 +38,6 @@ class Sink(Protocol):
 
 
 class _Sided:
-    """What holds the side of each run."""
-
     sides: Bools
 
     def called(self, start: int, runs: int, side: int) -> None:

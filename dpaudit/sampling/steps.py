@@ -1,8 +1,4 @@
-"""Steps of a path: names for keys and elements, equal for equal ones and different for different ones.
-
-A step that starts with one @ is a name of ours (`LENGTH`, an element of a set, a key that is no text); a text
-that starts so gets another.
-"""
+"""Steps of a path: names for keys and elements; one that starts with one @ is a name of ours, as `LENGTH` is."""
 
 import enum
 import math

@@ -1,14 +1,7 @@
 """Shards that outlive a process: each is stored before it is counted or looked at, and taken up again in its place.
 
-A driver of an audit decides everything from what shards brought home, in the order of its calls. So a second driver
-that is handed the same shards takes the same decisions, asks the same questions at the same places, and comes to the
-same result; what is missing it runs, with the stream that belongs there. A shard that was lost with its process had
-not been seen by anybody: to run it anew chooses nothing.
-
-A place is (call, look, stage, pair, shard). A call is one request of the audit for runs, counted over the whole of it;
-search and certification are different calls and different stages. With each shard stands the digest of the question
-that was put: seed, mechanism, pairs, and the event or tables that reduced its outputs. A shard that answers another
-question than the one that is asked at its place is refused, never used.
+A place is (call, look, stage, pair, shard); a call is one request of the audit for runs, counted over the whole of it.
+Why a second driver that is handed the same shards comes to the same result: docs/statistics/resume.md.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

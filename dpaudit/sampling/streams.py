@@ -1,6 +1,5 @@
-"""Random streams and the shard grid: every shard has its own, keyed by (stage, pair, shard).
+"""Random streams and the shard grid: every shard has its own, keyed by (stage, pair, shard), never by the worker.
 
-The key, never the worker, decides what is drawn, so results do not depend on how the work was spread.
 Coins and mechanism have a stream each: a mechanism cannot see, or spoil, the draw of its side.
 """
 

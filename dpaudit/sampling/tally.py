@@ -17,8 +17,6 @@ SIMPLE = frozenset({tuple, int, float, bool, str, bytes, type(None), Failure})
 
 
 class _Numbered(dict[Any, int]):
-    """Numbers outputs in the order in which they are first seen."""
-
     def __missing__(self, output: Any) -> int:
         if not _is_simple(output):
             raise TypeError

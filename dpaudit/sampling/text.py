@@ -1,7 +1,6 @@
 """What a text says: the number it is, the JSON it holds, or the numbers and words in it; each of one text alone.
 
-Reading never raises and is bounded: by the characters looked at, by the fields kept, and by the columns' own limits on
-depth and keys. Texts are hostile until read.
+Reading never raises and is bounded. Texts are hostile until read.
 """
 
 import json
@@ -136,7 +135,6 @@ def _read(text: str) -> str:
 
 
 def _each(texts: Sequence[str], reading: Callable[[str], Any]) -> dict[str, Any]:
-    """What each different text is read as."""
     return {text: reading(text) for text in dict.fromkeys(texts)}
 
 

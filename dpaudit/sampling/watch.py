@@ -1,7 +1,6 @@
 """Counting: the hits and runs of each side, and beside them the integers that tell whether runs depend.
 
-A shard's states (which of a few sets each output is in) and sides are held until it is done, then reduced at
-once, so that the counts are those of a plain counter and the order costs next to nothing.
+States and sides of a shard are held until it is done, then reduced at once.
 """
 
 from dataclasses import dataclass
@@ -123,7 +122,6 @@ class Watch:
 
     @property
     def _order(self) -> int:
-        """Where the integers of the order begin."""
         return 2 + 2 * sum(self.sizes)
 
     def _member(self, part: int) -> Sets:

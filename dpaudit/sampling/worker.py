@@ -228,7 +228,8 @@ class Worker:
                 f"a batched call for {runs} runs took longer than run_timeout_s = {limit:g} allows; no verdict"
             ) from None
         except BaseException as error:
-            told = self._failed(error, side, runs)
+            where = f"on the {'second' if side else 'first'} dataset with {type(error).__name__}: {one_line(error)}"
+            told = f"a batched call for {runs} runs failed {where}"
             if self.opened.size:  # one run of many has raised, so no call can stand for one run
                 raise UnsoundAudit(f"{told}; no verdict: without size, each run is called alone then") from None
             raise BatchFailed(told) from None
@@ -237,11 +238,6 @@ class Worker:
             _REUSING.add(self.job.key)  # the probe finds out, before there are threads
         found = encode_batch(raw, runs, wanted)
         return found if counted == runs else found.take(np.arange(counted))
-
-    def _failed(self, error: BaseException, side: int, runs: int) -> str:
-        where = "second" if side else "first"
-        text = one_line(error)
-        return f"a batched call for {runs} runs failed on the {where} dataset with {type(error).__name__}: {text}"
 
     def _space(self, size: int) -> Bytes:
         """The same memory for every shard: fresh pages would cost as much as the looking."""

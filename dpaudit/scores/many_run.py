@@ -151,5 +151,4 @@ def _seen(fpr: float, fnr: float, delta: float) -> float:
 
 
 def _outside(claim: Claim, fpr: float, fnr: float) -> bool:
-    """Whether no point with at most these error rates lies in the claim's region."""
     return 1.0 - fnr > claim.max_probability(fpr) or 1.0 - fpr > claim.max_probability(fnr)

@@ -149,7 +149,6 @@ def _interval(question: ScoresQuestion, method: str, label: str, assumption: str
 def _measured(
     question: ScoresQuestion, method: str, quantity: str, measure: Callable[[Any, Any], float], detail: dict[str, Any]
 ) -> Estimate:
-    """A plain estimate, with a bootstrap interval where one is asked for."""
     inside, outside = question.inside, question.outside
     made = Estimate(
         method=method,

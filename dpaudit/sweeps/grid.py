@@ -147,7 +147,6 @@ def points(grid: Grid) -> Iterator[Point]:
 
 
 def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any, pair: Any) -> Point:
-    """What the points of one mechanism, claim and pair share."""
     name = _name(mechanism)
     given = dict(parameters)
     try:
@@ -253,7 +252,6 @@ def failure(error: BaseException) -> str:
 
 
 def _plain(value: Any) -> bool:
-    """Whether a result can store the value."""
     try:
         json.dumps(value)
     except (TypeError, ValueError, RecursionError):

@@ -1,8 +1,7 @@
 """What a mechanism's result depends on in source files: its module's, and those of all that it imports.
 
-Contract: two equal digests mean equal sources. Where that cannot be known there is no digest, and the mechanism is run:
-for modules that import, or execute, what only running them shows, and for files that were changed after they may have
-been loaded into this process. Data that a mechanism reads from files is not looked at.
+Contract: two equal digests mean equal sources. Where that cannot be known there is no digest, and the mechanism is run.
+Data that a mechanism reads from files is not looked at.
 """
 
 import ast

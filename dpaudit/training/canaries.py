@@ -1,9 +1,7 @@
 """Canaries that enter a private training as gradients, each along a coordinate of its own, or as inputs.
 
-A gradient canary is a row beside the per-example gradients of a step, along a coordinate that no example touches.
 Clipping, summing and adding noise are the training's own; the coordinates of what it releases are the scores (Nasr et
-al. 2023, arXiv:2302.07956; many in one training: Steinke, Nasr & Jagielski 2023, arXiv:2305.08846). Steps are sampled
-for them at the rate that the training states: its loader is tested by input canaries alone, which are examples.
+al. 2023, arXiv:2302.07956; many in one training: Steinke, Nasr & Jagielski 2023, arXiv:2305.08846).
 """
 
 import math

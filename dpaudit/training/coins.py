@@ -80,7 +80,6 @@ def trained(opened: Opened, plan: TrainingPlan, call: int) -> Reals:
 def _asked(
     opened: Opened, included: Bools, runs: tuple[int, ...], rng: Any, plan: TrainingPlan, call: int, place: int = 0
 ) -> Reals:
-    """The scores of one call of `train`, as rows."""
     first = call * plan.trainings_in(0) + place + 1
     where = f"training {first:,}" if not runs else f"trainings {first:,} to {first + runs[0] - 1:,}"
     given = included.copy()

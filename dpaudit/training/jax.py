@@ -1,8 +1,6 @@
 """Gradient canaries in a training by jax_privacy: its own clipping, sums and noise are what runs.
 
-jax_privacy gives a training two functions: `clipped_grad`, which clips the gradient of each example and sums them, and
-a privatizer, which adds the noise. Both get one leaf more, with a coordinate for each canary. The sum goes from one to
-the other as a `WithCanaries`, so nothing else of a training changes, and it may be compiled or not.
+Its `clipped_grad` and its privatizer get one leaf more, with a coordinate for each canary.
 """
 
 import dataclasses

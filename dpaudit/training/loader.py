@@ -1,11 +1,7 @@
 """A loader as a mechanism: the batches that its own code draws, as noisy sums of what each record contributes.
 
-Accountants count on how batches are drawn, most on Poisson sampling, where every record joins every batch by a coin
-of its own. Shuffling once an epoch is none of that (Chua et al. 2024, arXiv 2403.17673). No model is needed to see
-it: a batch's sum of bounded values with noise is all that a step releases along one direction.
-
-A run is an epoch, drawn by the loader. What is looked at of its sums is how much likelier they are with the canary
-than without it: any function of what is released may be looked at, and a bad one only costs power.
+Shuffling once an epoch is no Poisson sampling (Chua et al. 2024, arXiv 2403.17673). No model is needed to see it: a
+batch's sum of bounded values with noise is all that a step releases along one direction. A run is an epoch.
 """
 
 from collections.abc import Iterable, Iterator

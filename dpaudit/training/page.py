@@ -70,7 +70,6 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
 
 
 def _scored(result: Trained) -> str:
-    """What has a score and a coin of its own."""
     if result.steps is not None:
         return "scores"
     return "trainings" if result.canaries == 1 else "canaries"

@@ -1,7 +1,6 @@
 """From above: a mechanism is read, proved where it can be, replayed where a domain is given, and its pair computed.
 
-A method that cannot say anything becomes a reason, in one line. Contract: a bound is for the mechanism's own source,
-and a proof counts only once the independent checker has accepted it.
+A method that cannot say anything becomes a reason. A proof counts only once the independent checker has accepted it.
 """
 
 import contextlib
@@ -203,8 +202,7 @@ def add_exact_loss(
     """Adds the exact loss of the pair; where none is given, of the worst that a search finds. Returns the pair."""
     looked_at = pair
 
-    def compute() -> None:
-        assert pair is not None
+    def compute(pair: AdjacentPair) -> None:
         first, second = answers_of_pair(pair)
         bound = pair_loss(found.read, first, second, found.parameters).upper_bound()
         bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
@@ -219,7 +217,7 @@ def add_exact_loss(
         looked_at = _searched(adjacency, answers, found)
 
     if found.program is not None and pair is not None:
-        found.attempt("exact loss", compute)
+        found.attempt("exact loss", lambda: compute(pair))
     elif found.program is not None and adjacency is not None:
         found.attempt("exact loss", look)
     computed = (each for each in found.uppers if each.label is Label.EXACT_PAIR)

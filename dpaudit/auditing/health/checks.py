@@ -1,8 +1,7 @@
 """Whether the experiment was sound: named checks that runs are independent, together at a fixed false-alarm level.
 
-A check can only end an audit without a verdict; it never changes a number. All the p-values come from
-`certify.independence`, where none is approximated; the level is divided equally among the checks, and within a
-check among its tests.
+A check can only end an audit without a verdict; it never changes a number. All p-values are exact, of
+`certify.independence`; the level is divided equally among the checks, and within a check among its tests.
 """
 
 import math

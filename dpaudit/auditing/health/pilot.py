@@ -1,7 +1,6 @@
 """What a pilot's outputs, put back into the order of their runs, tell of the independence of the runs.
 
-Each state is a function of an output and of the pilot's outputs as a set, never of their order: so, if runs are
-independent, every order of the states of a side is equally likely, whatever the outputs are.
+Each state is a function of an output and of the pilot's outputs as a set, never of their order.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """What fresh processes tell: a cache from a deterministic mechanism, and whether every process draws the same.
 
-Where every output gives its dataset away because each side is constant, runs in one process prove nothing: a
-value kept from the first call would look the same. So each run that counts gets a process of its own, its side by
-a fair coin, and the number of processes is the sample size.
+Where each side is constant, runs in one process prove nothing: a value kept from the first call would look the same.
 """
 
 from collections.abc import Callable

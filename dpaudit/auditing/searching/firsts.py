@@ -1,13 +1,12 @@
 """First calls: whether what a process gives first tells its dataset, though nothing later does.
 
-A cache that is not filled yet, or noise that is set up late, leaks once in each process: among the runs of a few
-workers nobody would see it. So a small part of the search runs is made in fresh processes, one each. Where every one of
-them gave its dataset away, that is the witness, frozen here, and further fresh processes certify it.
+A cache that is not filled yet, or noise that is set up late, leaks once in each process. So a small part of the search
+runs is made in fresh processes, one each; where all of them tell their dataset, that is the witness.
 """
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,8 +57,7 @@ def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, 
     try:
         processes_needed(lambda runs: spec.certifier.at(claim).refutable(runs, runs, claim, spec.fixed_level))
     except NoProcesses:
-        why = "in fresh processes not looked at: to refute the claim by them would take too many"
-        return Firsts(None, 0, (Explored(PROCESSES, FIRST_CALLS, why),))
+        return _told("in fresh processes not looked at: to refute the claim by them would take too many")
     coins, _ = Shard(Stage.FRESH, pair, START, wanted).streams(session.job.seed)
     sides = coins.integers(2, size=wanted).astype(np.bool_)
     work = [FreshTask(Shard(Stage.FRESH, pair, START + k, 1), (side,)) for k, side in enumerate(sides.tolist())]
@@ -77,26 +75,28 @@ def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, 
     except BatchFailed:
         raise
     except (InvalidSpec, OutOfTime, UnsoundAudit) as error:
-        why = f"in fresh processes not looked at ({type(error).__name__})"
-        return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why),))  # without runs: not looked at
+        return _told(f"in fresh processes not looked at ({type(error).__name__})", len(made))
     if len(made) < FEWEST:
         why = f"in fresh processes not looked at: one takes more than {BUDGET_S / FEWEST:g} s to begin"
-        return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why),))
+        return _told(why, len(made))
     outputs, sides = concatenate(made), sides[: len(made)]
     pilot = Pilot(outputs.take(~sides), outputs.take(sides), sides, (len(made),))
     told = [Whole().column(side).tokens for side in (pilot.first, pilot.second)]
     if not (outputs.complete and constants(pilot).give_away and told[0][0] != told[1][0]):
-        why = f"{len(made)} in fresh processes did not all give their dataset away"
-        return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why, runs=len(made)),))
+        return _told(f"{len(made)} in fresh processes did not all give their dataset away", len(made), looked=True)
     chance = 1.0  # that others would be all alike so
     for held, side in zip(told, (others.first, others.second), strict=True):
         chance *= float(np.mean(Whole().column(side).tokens == held[0])) ** len(held)
     if chance > BY_CHANCE:
         why = f"all of {len(made)} in fresh processes gave their dataset away, and so do most other runs"
-        return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why, runs=len(made)),))
+        return _told(why, len(made), looked=True)
     code = int(told[0][0])
     event = Event(Whole(), tokens=(Token(pilot.first.labels.get(code, "its first output"), code),))
     found = Proposal(event, "first", "all alike", 0.0, claim.delta)
     why = f"all of {len(made)} in fresh processes gave their dataset away, and other runs did not: these are certified"
     witness = frozen(spec, pair, as_partition(found) if spec.certifier.at(claim).bins else found, SELECTOR)
-    return Firsts(witness, len(made), (Explored(PROCESSES, FIRST_CALLS, why, runs=len(made)),))
+    return replace(_told(why, len(made), looked=True), witness=witness)
+
+
+def _told(why: str, runs: int = 0, *, looked: bool = False) -> Firsts:
+    return Firsts(None, runs, (Explored(PROCESSES, FIRST_CALLS, why, runs=runs if looked else 0),))

@@ -1,7 +1,6 @@
 """Search for a bad pair: candidates from a generator or a parametrised pair, scored on search runs, the best audited.
 
-What the search sees never certifies: its runs have streams of their own, and the best pairs go into an audit that
-screens, searches and certifies them on fresh runs. All runs are counted and capped together.
+What the search sees never certifies. All runs are counted and capped together.
 """
 
 import math

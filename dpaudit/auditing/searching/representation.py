@@ -1,8 +1,6 @@
 """Representation findings: a second witness, on the bits of floating-point outputs, with a level of its own.
 
-A finding here says that the floats give the dataset away, whatever the calibration of the noise. So an event on
-bits is proposed only where it promises more than every event on the rounded values of the same outputs: a loss
-that those show already is a calibration finding, and belongs to the other witness.
+An event on bits is proposed only where it promises more than every event on the rounded values of the same outputs.
 """
 
 import numpy as np
@@ -76,9 +74,7 @@ def find_representation(spec: ResolvedSpec, pilot: Pilot, pair: int, certifying:
     claim = spec.claim_at(pair)
     goal = Goal(claim, certifying, error_probability(spec.confidence), spec.certifier.coins, spec.certifier.bins)
     found = propose(pilot, goal)
-    if found is None:
-        return None
-    return frozen(spec, pair, found, SELECTOR)
+    return None if found is None else frozen(spec, pair, found, SELECTOR)
 
 
 def _rounded_values(path: Path, both: Outputs) -> tuple[Feature, Binning]:

@@ -1,13 +1,8 @@
 """A figure under construction: a rectangle with two scales, what is drawn at places in it, a key above, names beside.
 
-Scales, straight and logarithmic, lead from numbers to places, and say where their ticks stand. Places are units of 1/72
-inch from the top left corner, a CSS pixel each where a page shows a figure at its own size; `Panel.at` turns numbers
-into them. Nothing is drawn here: `drawing` writes what `shapes` holds, in its order.
-A figure takes a millisecond; on matplotlib's own axes, with fixed ticks and nothing else, it took twenty.
-
-Colours have a name for each role, and a value in light and one in dark. In SVG each is a variable of its name, so a
-page decides; a PNG has the light values. Lines and text reach a contrast of at least 4.5 to the ground in both; nothing
-is told by colour alone.
+Places are units of 1/72 inch from the top left corner; `Panel.at` turns numbers into them, and `drawing` writes what
+`shapes` holds, in its order. A figure takes a millisecond; on matplotlib's own axes it took twenty.
+Colours have a name for each role, of a contrast of at least 4.5 to the ground in light and dark: in SVG a variable.
 """
 
 import itertools

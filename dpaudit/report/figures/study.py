@@ -1,7 +1,6 @@
 """Figures of a study: the rows of a sweep's table, many audits in one picture.
 
-Rows are dicts with the columns of `dpaudit.sweeps`; a row without the numbers that a figure needs is left
-out of it, and the description says how many were. All raise `InvalidSpec` where no row has what they show.
+A row without the numbers that a figure needs is left out, and counted. All raise `InvalidSpec` where no row has them.
 """
 
 import statistics

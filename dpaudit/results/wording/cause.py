@@ -102,7 +102,6 @@ def words_of(event: Event | Partition, result: Audited) -> str:
 
 
 def _whole(low: float, high: float) -> str:
-    """A range of whole numbers."""
     if low == -math.inf and high == math.inf:
         return "is a number"
     least, most = (None if math.isinf(each) else math.floor(each) for each in (low, high))

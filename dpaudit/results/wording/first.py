@@ -165,7 +165,6 @@ def names(result: Audited) -> tuple[str, str]:
 
 
 def _pair(result: Audited) -> tuple[dict[str, Any], list[Any], tuple[str, str]]:
-    """The pair as stored, its values, and what its entries are called."""
     pair = result.pair
     shown = result.adjacency[result.witness.pair] if result.witness.pair < len(result.adjacency) else None
     return pair, [plain_text(pair[side]["value"]) for side in SIDES], ENTRIES.get(shown or "", ("entry", "entries"))

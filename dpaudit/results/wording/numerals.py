@@ -109,7 +109,6 @@ def _rounded(value: float, digits: int, rounding: str) -> str:
 
 
 def _exponent(value: float) -> int:
-    """The power of ten of the first digit."""
     return Decimal(repr(float(value))).adjusted()
 
 

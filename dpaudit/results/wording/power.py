@@ -88,7 +88,6 @@ def control_lines(result: Audited) -> tuple[str, ...]:
 
 
 def _of_place(result: Audited, place: str, controls: Sequence[Control]) -> str:
-    """What was caught in one place, and what was missed there."""
     smallest, first = smallest_seen(controls), min(each.mass for each in result.controls)
     missed = [
         f"{exact(each.mass)} (caught in {each.caught} of {counted(each.repeats, 'audit')})"

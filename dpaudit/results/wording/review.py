@@ -199,7 +199,6 @@ def _datasets(result: AuditResult) -> tuple[str, ...]:
 
 
 def _filled(result: AuditResult, key: str) -> tuple[str, ...]:
-    """A line of the record, where somebody filled it in."""
     return tuple(line for line in record_lines(result) if line.startswith(f"{RECORD[key].capitalize()}: "))
 
 

@@ -72,7 +72,6 @@ def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
 
 
 def _counts(result: AuditResult) -> Table:
-    """Each finding's hits and runs, a row for either dataset."""
     rows = []
     for number, found, _ in _listed(result):
         if isinstance(found.evidence, Binned) or not found.evidence.runs:
@@ -86,7 +85,6 @@ def _counts(result: AuditResult) -> Table:
 
 
 def _certificates(result: AuditResult) -> Table:
-    """What the counts of each finding certify, and at what level."""
     head = ("finding", "event", "certified", "p-value", "Holm", "confidence", "verdict")
     rows = []
     for number, found, adjusted in _listed(result):

@@ -56,7 +56,7 @@ def sweep_lines(rows: Sequence[Fields]) -> tuple[str, ...]:
 
 def chance(rows: Sequence[Fields]) -> str:
     """What the confidence of the points means for all of them together."""
-    done = [row for row in rows if row["verdict"] is not None]
+    done = [row for row in rows if row["confidence"] is not None]  # those without verdict too: outputs may decide that
     alphas = [error_probability(float(row["confidence"])) for row in done]
     each, wrong = max(alphas), float(f"{math.fsum(alphas):.12g}")  # 0.15, not 0.15000000000000002
     if len(done) == 1:

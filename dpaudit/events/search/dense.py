@@ -167,8 +167,9 @@ class _Data:
         return np.where(deviation > 0.0, (means[0] - means[1]) / np.where(deviation > 0.0, deviation, 1.0), 0.0)
 
     def learned(self, rule: _Rule, paths: Sequence[Path]) -> Linear:
-        """The score of a rule learned on all."""
+        """The score of a rule learned on all; its scale is one, for halves are counted together."""
         weights = self.weights(rule, [0, 1])
+        weights = weights / np.abs(weights).sum()
         kept = np.flatnonzero(weights).tolist()
         centres, scales, weights = (each[kept].tolist() for each in (self.centres, self.scales, weights))
         return Linear(tuple(paths[place] for place in kept), tuple(centres), tuple(scales), tuple(weights), rule.of)

@@ -9,7 +9,7 @@ from dpaudit.results.audited import Finding
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.findings import meaning
+from dpaudit.results.wording.findings import alone, meaning
 from dpaudit.results.wording.numerals import confidence_text, exact, least_text, level_text, p_text
 from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
@@ -92,8 +92,10 @@ def _certificates(result: AuditResult) -> Table:
         event, bound = clean(found.witness.event, LONGEST_DATA), certified_bound(found.claim, made)
         event += meaning(result) if found.witness is result.witness else ""
         verdict = verdict_text(Verdict.REFUTED if made.refuted else Verdict.NOT_REFUTED)
-        level = confidence_text(made.confidence)
-        rows.append((number, event, bound, p_text(made.p_value), adjusted, level, verdict))
+        level, p_value = confidence_text(made.confidence), p_text(made.p_value)
+        if found is result.plain:  # a bound beside the witness, within it; no test of its own
+            bound, p_value, verdict = alone(result), "", ""
+        rows.append((number, event, bound, p_value, adjusted, level, verdict))
     note = "Each confidence is that of its own row. The verdict of the audit follows from the first."
     if result.others:
         note = (

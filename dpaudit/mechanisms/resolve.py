@@ -99,11 +99,7 @@ def wrap(value: Any, parameters: Mapping[str, Any] | None = None) -> Mechanism:
     bound = dict(parameters or {})
     if isinstance(value, Batched):
         return batched(value, **bound)
-    if isinstance(value, PerRun):
-        return PerRun(value.function, {**value.parameters, **bound})
-    if isinstance(value, BuiltBy):
-        return BuiltBy(value.make, {**value.parameters, **bound})
-    if isinstance(value, Imported):
+    if isinstance(value, PerRun | BuiltBy | Imported):
         return replace(value, parameters={**value.parameters, **bound})
     if isinstance(value, str):
         return Imported(value, bound)

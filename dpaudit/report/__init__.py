@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import write_text
@@ -28,27 +28,13 @@ USUAL = ("json", "md", "html")
 Names = Sequence[str | None]  # of files, one an audit; None for an audit that has none
 
 
-class Report(Protocol):
-    """What the module of a format has: pure functions, from a value to the whole text of a file."""
-
-    def render_suite(self, suite: SuiteResult, records: Names = ()) -> str:
-        """The text for a suite; `records` are the names of the files that hold its results, where there are any."""
-
-    def render_result(self, result: AuditResult) -> str:
-        """The text for one result; of a `single` format alone."""
-
-    def files(
-        self, suite: SuiteResult, names: Names, records: Names, trends: Any
-    ) -> Iterable[tuple[str, Callable[[], str]]]:
-        """The name of each file, and what makes its text; of a `folder` format alone.
-
-        `names` are those that the records have, or would have; `trends` the points of each audit's history.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: its name, its module here, the file that a suite is written to, and what else the module has."""
+    """A format: its name, its module here, the file that a suite is written to, and what else the module has.
+
+    A module has pure functions, from a value to the whole text of a file: `render_suite(suite, records)`, `records` the
+    names of the files that hold its results; of a `single` format `render_result(result)`, of a `folder` one `files`.
+    """
 
     name: str
     module: str
@@ -56,17 +42,19 @@ class Format:
     single: bool = False
     folder: bool = False
 
-    def load(self) -> Report:
+    def load(self) -> Any:
         """The module, imported now."""
-        return cast(Report, importlib.import_module(f"dpaudit.report.{self.module}"))
+        return importlib.import_module(f"dpaudit.report.{self.module}")
 
     def files(
         self, suite: SuiteResult, names: Names, records: Names, trends: Any = ()
     ) -> Iterable[tuple[str, Callable[[], str]]]:
-        """The name of each file of a suite, and what makes its text."""
-        if self.folder:
-            return self.load().files(suite, names, records, trends)
-        return [(self.file, partial(self.load().render_suite, suite, records))]
+        """The name of each file of a suite, and what makes its text.
+
+        `names` are those that the records have, or would have; `trends` the points of each audit's history.
+        """
+        alone = [(self.file, partial(self.load().render_suite, suite, records))]
+        return self.load().files(suite, names, records, trends) if self.folder else alone
 
 
 FORMATS = {
@@ -115,8 +103,8 @@ def render(report: AuditResult | SuiteResult, made: Format) -> str:
     from dpaudit.results.suite import SuiteResult
 
     if made.single and not isinstance(report, SuiteResult):
-        return made.load().render_result(report)
-    return made.load().render_suite(report if isinstance(report, SuiteResult) else SuiteResult.of([report]))
+        return str(made.load().render_result(report))
+    return str(made.load().render_suite(report if isinstance(report, SuiteResult) else SuiteResult.of([report])))
 
 
 def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Path:

@@ -23,11 +23,6 @@ MOST_ENTRIES, LONGEST_ENTRY = 3, 40  # that are named where two datasets differ
 LONGEST_SIDE = 22  # characters of the name of a dataset in a key
 
 
-def told_first(result: Audited) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What stands before all statistics: titles and lines."""
-    return (FOUND, found(result)), (DO, to_do(result)), (SURE, sure(result))
-
-
 def found(result: Audited) -> tuple[str, ...]:
     """The pair in words, and the event: of a refutation its cause, else what came nearest to one."""
     told, kind = cause(result), diagnosis(result)

@@ -23,7 +23,7 @@ from dpaudit.results.wording.findings import (
     other_lines,
     representation_lines,
 )
-from dpaudit.results.wording.first import told_first
+from dpaudit.results.wording.first import DO, FOUND, SURE, found, sure, to_do
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, level_text, p_text
 from dpaudit.results.wording.power import control_lines, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
@@ -75,7 +75,9 @@ def columns(parts: Iterable[Section]) -> list[str]:
 def sections(result: Audited) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
     parts = [
-        *(Section(title.lower(), lines) for title, lines in told_first(result)),
+        Section(FOUND.lower(), found(result)),
+        Section(DO.lower(), to_do(result)),
+        Section(SURE.lower(), sure(result)),
         Section("verdict", _verdict(result)),
         Section("claim", _claim(result)),
         Section("mechanism", _mechanism(result)),

@@ -5,7 +5,6 @@ import math
 import numbers
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -74,7 +73,12 @@ class DataRecords:
         if not list(_numbers(self.records[0])):
             got = short(self.records[0])
             raise InvalidSpec(f"the records hold no numbers to put {word_of(number)} into, got {got}")
-        return _filled(self.records[0], number)
+        first, columns = self.records[0], self.data.values() if isinstance(self.data, dict) else [self.data]
+        typed = isinstance(first, dict | tuple) and any(map(home_of, columns))
+        filled = _filled(first, number, typed)
+        if typed and not (number is not None and math.isfinite(number)) and digest(filled) == digest(first):
+            raise InvalidSpec(f"columns of whole numbers cannot hold {word_of(number)}")
+        return filled
 
     def outlying(self, size: float | None) -> Iterator[tuple[float, Any]]:
         """The records of a number of this size, of both signs, within what an array can hold."""
@@ -149,14 +153,15 @@ def joined(data: Any, records: list[Any]) -> Any:
 
 
 def _with_rows(data: Any, records: list[Any]) -> Any:
-    """Columns keep their types where those hold the records; labels go on where they are numbers."""
+    """Columns keep their types, as all other rows would change with them; labels go on where they are numbers."""
     pd: Any = sys.modules["pandas"]
     if not hasattr(data, "columns"):
         return _with_rows(data.to_frame("value"), [{"value": record} for record in records])["value"].rename(data.name)
     more = pd.DataFrame(records, columns=data.columns)
     for name, kind in data.dtypes.items():
-        with suppress(TypeError, ValueError):
-            more[name] = more[name].astype(kind)
+        given, more[name] = more[name].tolist(), more[name].astype(kind)
+        if kind.kind in "iub" and more[name].tolist() != given:
+            raise ValueError(f"{name!r} is a column of {kind}")
     if isinstance(data.index, pd.RangeIndex):
         return pd.concat([data, more], ignore_index=True)
     numbered = len(data) > 0 and pd.api.types.is_integer_dtype(data.index)
@@ -220,22 +225,27 @@ def _numbers(record: Any) -> Iterator[float]:
             yield from _numbers(value)
 
 
-def _filled(record: Any, number: float | None) -> Any:
-    """The record with the number in place of each of its numbers, whole where those are and it is."""
+def _filled(record: Any, number: float | None, typed: bool) -> Any:
+    """The record with the number in place of each of its numbers, whole where those are and it is.
+
+    Whole numbers of a `typed` column stay where the number is none that it can hold.
+    """
     if isinstance(record, bool):
         return record
     if isinstance(record, numbers.Real):
-        whole = number is not None and isinstance(record, numbers.Integral) and float(number).is_integer()
-        return int(number) if whole else number if number is None else float(number)  # type: ignore[arg-type]
+        whole, finite = isinstance(record, numbers.Integral), number is not None and math.isfinite(number)
+        if whole and finite and (typed or float(number).is_integer()):  # type: ignore[arg-type]
+            return int(number)  # type: ignore[arg-type]
+        return record if whole and typed else None if number is None else float(number)
     if isinstance(record, dict):
-        return {key: _filled(value, number) for key, value in record.items()}
+        return {key: _filled(value, number, typed) for key, value in record.items()}
     if is_dataclass(record):
         filled = copy.copy(record)
         for name, value in vars_of(record).items():
-            object.__setattr__(filled, name, _filled(value, number))  # frozen ones too
+            object.__setattr__(filled, name, _filled(value, number, typed))  # frozen ones too
         return filled
     if isinstance(record, list | tuple):
-        return like(record, [_filled(value, number) for value in record])
+        return like(record, [_filled(value, number, typed) for value in record])
     if _is_array(record):
         filled = record.copy()
         _put(filled, slice(None), number)

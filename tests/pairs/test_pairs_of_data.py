@@ -45,6 +45,10 @@ OF_RECORDS = {"a record less", "a duplicate more", "all records of one value", "
 FLOATS = {"NaN", "infinity"}  # which whole numbers cannot hold
 
 
+def pandas_types(data: Any) -> Any:
+    return data.dtypes if hasattr(data, "columns") else [data.dtype]
+
+
 def _check(data: Any, floats: bool) -> None:
     for relation, wanted in ((ADD, OF_RECORDS), (REPLACE, {"a record by another", "another order"})):
         pairs = pairs_of_data(data, relation)
@@ -52,6 +56,8 @@ def _check(data: Any, floats: bool) -> None:
             pair.check(relation)
             assert pair.adjacency()[relation] is not None, pair.name
             assert type(pair.first) is type(pair.second) is type(data), pair.name
+            for made in pair.open() if hasattr(data, "dtypes") else ():  # no other row is another for one value
+                assert list(pandas_types(made)) == list(pandas_types(data)), pair.name
         kinds = {pair.reason.partition(": ")[0] for pair in pairs}
         assert kinds >= wanted | {"far out of bounds"} | (FLOATS if floats else set()), (relation, kinds)
         assert len({(repr(pair.first), repr(pair.second)) for pair in pairs}) == len(pairs)
@@ -60,7 +66,7 @@ def _check(data: Any, floats: bool) -> None:
 def test_every_holder_of_records_gives_neighbours_of_every_kind() -> None:
     for name, data in HELD.items():
         before = repr(data)
-        _check(data, floats=name not in ("matrix", "structures", "record array"))
+        _check(data, floats=name != "matrix")
         assert repr(data) == before, name
 
 
@@ -70,13 +76,20 @@ def test_frames_give_neighbours_of_every_kind() -> None:
     kinds = pandas.Categorical(WARDS, categories=["s", "n", "none"])
     labelled = frame.set_index(pandas.Index([5, 3, 9, 1], name="id"))
     for data in (frame, frame["age"], frame.assign(ward=kinds), labelled, frame.set_index("ward"), labelled["age"]):
-        _check(data, floats=True)
+        _check(data, floats=False)
+        with pytest.raises(InvalidSpec, match="cannot hold"):
+            pairs_of_data(data, ADD, ["add_nan"])
+        assert not any(FLOATS & {pair.reason.partition(": ")[0]} for pair in pairs_of_data(data, ADD))
+    both = frame.assign(weight=[0.5, 1.0, 2.0, 4.0])
+    _check(both, floats=True)
+    last = pairs_of_data(both, ADD, ["add_infinity"])[0].second.iloc[-1]
+    assert (last["age"], last["weight"]) == (34, float("inf"))
     added = {pair.name: pair.second for pair in pairs_of_data(frame.assign(ward=kinds), ADD)}
     assert str(added["add one: outlier 71000"].dtypes.tolist()) == "[dtype('int64'), " + repr(kinds.dtype) + "]"
     assert added["add one: outlier 71000"].index.tolist() == [0, 1, 2, 3, 4]
     assert pairs_of_data(labelled, ADD, ["add_one"])[0].second.index.tolist() == [5, 3, 9, 1, 10]
-    (nan,) = pairs_of_data(labelled, REPLACE, ["replace_by_nan"])
-    assert nan.second.index.tolist() == [5, 3, 9, 1]
+    zero = pairs_of_data(labelled, REPLACE, ["replace_by_zero"])[0]
+    assert zero.second.index.tolist() == [5, 3, 9, 1]
     assert {pair.name for pair in pairs_of_data(frame, ADD, ["last_of_category"])} == {
         "drop one: last of its category 'ward'"
     }
@@ -131,6 +144,8 @@ def test_an_audit_needs_one_dataset_and_says_which_kinds_of_pairs_it_tried() -> 
     left = {"None", "the last of its category"}
     told = kinds_tried(sound)
     tried, _, missing = told.removesuffix(".").partition("; not tried: ")
+    missing, _, why = missing.partition(" (")
+    assert why.endswith("as NaN among whole numbers)")
     assert set(missing.split(", ")) == left
     assert set(tried.removeprefix("Kinds of pairs that were tried: ").split(", ")) == every - left
     assert told in not_shown(sound)

@@ -45,7 +45,8 @@ def kinds_tried(result: Audited) -> str:
 
     relation = Relation.of(result.spec["claim"]["relation"])
     tried, left = kinds_of_pairs(result.provenance.get("reasons", {}).values(), relation)
-    more = f"; not tried: {', '.join(left)}" if left else ""
+    why = "not named, or nothing that these data can hold or do not show already, as NaN among whole numbers"
+    more = f"; not tried: {', '.join(left)} ({why})" if left else ""
     return f"Kinds of pairs that were tried: {', '.join(tried)}{more}." if tried else ""
 
 

@@ -61,7 +61,7 @@ def chance(rows: Sequence[Fields]) -> str:
     each, wrong = max(alphas), float(f"{math.fsum(alphas):.12g}")  # 0.15, not 0.15000000000000002
     if len(done) == 1:
         return f"The bound is wrong with probability at most {p_text(each)}."
-    told = f"Of {len(done):,} bounds each is wrong with probability at most {p_text(each)}"
+    told = f"Of {len(done):,} points each bound is wrong with probability at most {p_text(each)}"
     if wrong < 1.0:
         return f"{told}; all hold together with confidence at least {confidence_text(1.0 - wrong)} (Bonferroni)."
     of_all, mean = divided(JOINT, len(done)), math.ceil(wrong * 10.0) / 10.0

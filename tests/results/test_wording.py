@@ -389,8 +389,8 @@ def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
     )
     for number, wrong, each in ((20, "1.0", "0.9975"), (24, "1.2", "0.997916667"), (400, "20.0", "0.999875")):
         assert sentences.chance(rows(number)) == (
-            f"Of {number} points each bound is wrong with probability at most 0.05, so {wrong} wrong ones or fewer are to "
-            f"be expected. That all hold together has no confidence; it would have 0.95 with {each} for each. "
+            f"Of {number} points each bound is wrong with probability at most 0.05, so {wrong} wrong ones or fewer are "
+            f"to be expected. That all hold together has no confidence; it would have 0.95 with {each} for each. "
             f"{number} of the {number} refutations hold together, with 0.95 (Holm)."
         )
 

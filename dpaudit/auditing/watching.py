@@ -1,7 +1,4 @@
-"""How far audits are: one bar and one time for all stages of an audit, a line now and then in a log, or nothing.
-
-On standard error, or as an output of a notebook's cell. Before an audit of more than a minute, how long.
-"""
+"""How far audits are: one bar and one time for all stages of an audit, a line now and then in a log, or nothing."""
 
 import math
 import os

@@ -1,7 +1,4 @@
-"""Two records of audits held against each other: what is new, gone, otherwise asked, and what rose beyond noise.
-
-`dpaudit.ledger.noise` says when a bound rose beyond noise, why, and what that can miss.
-"""
+"""Two records of audits held against each other: what is new, gone, otherwise asked, and what rose beyond noise."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""The shards of a run in the ledger: one commit for each task that comes back, synced before its counts are used.
-
-They live as long as their audit has no result: then the result is the record, and they are deleted.
-"""
+"""The shards of a run in the ledger, until their audit has a result: synced before their counts are used."""
 
 import hashlib
 import json

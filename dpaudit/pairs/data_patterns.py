@@ -1,7 +1,4 @@
-"""Stock pairs of datasets: one record, or `distance` of them, dropped, added or replaced.
-
-A dataset is what `DataRecords` takes: a list, an array, a frame, columns. Both orders of a pair are looked at.
-"""
+"""Stock pairs of datasets as `DataRecords` takes them: records dropped, added or replaced. Search looks both ways."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,4 @@
-"""The page about scores of an attack: three lines that are never mixed, what was done, pictures, what was not tested.
-
-A result of scores and one of training make an `Account` of plain values; this module lays it out, and knows neither.
-"""
+"""The page about scores of an attack: three lines that are never mixed, what was done, pictures, and what was not."""
 
 import os
 from collections.abc import Mapping, Sequence

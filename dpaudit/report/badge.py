@@ -1,7 +1,4 @@
-"""A badge for a page: an SVG that says the verdicts, the day of the oldest audit, and the version of dpaudit.
-
-Its words are those of the summary. Nothing is green: what is not refuted is not proved.
-"""
+"""A badge for a page: an SVG in the words of the summary, of which nothing is green: not refuted is not proved."""
 
 from collections import Counter
 from collections.abc import Sequence

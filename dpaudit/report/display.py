@@ -1,7 +1,4 @@
-"""What a prompt, a notebook, a figure and a data frame show of a result: the same sentences and numbers as its report.
-
-`parts` knows each kind of result; what stands above reports registers its own.
-"""
+"""What a prompt, a notebook, a figure and a data frame show of a result: the sentences and numbers of its report."""
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence

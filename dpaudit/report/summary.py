@@ -1,7 +1,4 @@
-"""A summary for the page of a CI job (`$GITHUB_STEP_SUMMARY`): what needs somebody first, and what to do about it.
-
-It has at most 60 lines.
-"""
+"""A summary for the page of a CI job (`$GITHUB_STEP_SUMMARY`), of at most 60 lines: what needs somebody first."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""What a result keeps beside its counts: what search looked at, how runs ended, what they look like, spiked controls.
-
-None of it is evidence.
-"""
+"""What a result keeps beside its counts, none of it evidence: what search looked at, endings, spiked controls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The only code that runs someone else's: streams, workers, pools, counting and the engine.
-
-What it counts comes as a `Reducer`: it imports no event and no certifier.
-"""
+"""The only code that runs someone else's: streams, workers, pools, counting, the engine; no event and no certifier."""
 
 from dpaudit.sampling.engine import Engine, Session
 from dpaudit.sampling.limit import Limit

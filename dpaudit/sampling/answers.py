@@ -1,7 +1,4 @@
-"""What a process sends home, as bytes and back: numbers and text in a form of ours, never a pickle.
-
-Whoever writes these bytes, to read them runs nothing.
-"""
+"""What a process sends home, as bytes and back: numbers and text in a form of ours, never a pickle."""
 
 import json
 import math

@@ -1,7 +1,4 @@
-"""What a shard brought home, as bytes and back, bit for bit: arrays as they are, and JSON for paths and labels.
-
-No pickle: a ledger is a file that may come from elsewhere, and to read it must never run anything.
-"""
+"""What a shard brought home, as bytes and back, bit for bit: arrays, and JSON for paths and labels; never a pickle."""
 
 import json
 import math

@@ -1,7 +1,4 @@
-"""Columns from objects and arrays: each cell a function of its output alone, whatever else is in the batch.
-
-Objects are grouped by type, containers by their shape, and each group becomes columns in a few passes of C code.
-"""
+"""Columns from objects and arrays: each cell a function of its output alone, whatever else is in the batch."""
 
 import dataclasses
 import enum

@@ -1,7 +1,4 @@
-"""A limit on the time that work may take: what is done by then stays, and what is under way is ended.
-
-Whether a call was cut is stored with its shards, so that an audit that is taken up again is cut at the same places.
-"""
+"""A limit on the time that work may take: what is done by then stays, and what is under way is ended."""
 
 import math
 import time

@@ -1,7 +1,4 @@
-"""The order of runs inside a shard, as integers: what health checks need to tell whether runs depend on each other.
-
-A bound never looks at them.
-"""
+"""The order of runs inside a shard, as integers that health checks look at and a bound never does."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -235,17 +235,13 @@ def _known(point: Point, result: AuditResult | None, delta: float) -> dict[str, 
     except (InvalidSpec, ArithmeticError, ValueError, TypeError, LookupError):
         return known  # data that the program takes and the formula of its loss does not
     own: Any = offered.claim()
-    if loss is not None and not math.isnan(loss) and own.parameter == point.claim.parameter and _same_delta(own, point):
+    same_delta = own.parameter != "epsilon" or own.delta == point.claim.delta  # a formula at one is none at another
+    if loss is not None and not math.isnan(loss) and own.parameter == point.claim.parameter and same_delta:
         known["true_loss"] = loss
     upper = known_upper(offered, point.pair, delta)
     if upper is not None and _near(upper.delta, delta):
         known["true_epsilon"] = upper.epsilon_upper
     return known
-
-
-def _same_delta(own: Any, point: Point) -> bool:
-    """Whether a formula at the entry's own delta is one at the delta of the claim."""
-    return own.parameter != "epsilon" or (point.claim is not None and own.delta == point.claim.delta)
 
 
 def _bounded(result: AuditResult | None, above: UpperBounds | None, delta: float) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""Where calls of `train` run: in this process, on joblib's workers, or each in a process of ours that then ends.
-
-Whatever the place, a call has the coins and the rng of its number, so all of them give the same scores.
-"""
+"""Where calls of `train` run: here, on joblib's workers, or each in a process of ours; all give the same scores."""
 
 import math
 import time

@@ -1,7 +1,4 @@
-"""Where a parametrised pair is tried next: every combination, coordinate moves, or scipy's differential evolution.
-
-All are functions of the scores seen so far and of one random stream; none knows what a pair or a mechanism is.
-"""
+"""Where a parametrised pair is tried next: every combination, coordinate moves, or scipy's differential evolution."""
 
 import itertools
 import math

@@ -1,7 +1,4 @@
-"""Search: screen the pairs, look closely at the best, and propose a witness for each. None of its runs certifies.
-
-Pairs are screened by successive halving. How the runs of an audit are divided stands here too.
-"""
+"""Search: screen the pairs, look closely at the best, and propose a witness for each. None of its runs certifies."""
 
 import math
 from collections.abc import Sequence

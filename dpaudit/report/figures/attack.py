@@ -1,7 +1,4 @@
-"""Figures of an attack on canaries or examples: scores of both groups, error rates, evidence by training.
-
-All take plain values; what may be said of them is the caller's.
-"""
+"""Figures of an attack on canaries or examples: scores of both groups, error rates, evidence by training."""
 
 import math
 from collections.abc import Sequence

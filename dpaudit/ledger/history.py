@@ -29,7 +29,8 @@ NOTHING_YET = "no result is recorded in it yet"
 class HistoryPoint:
     """One recorded result of a history, and what changed since the one before it of the same audit.
 
-    `source_changed` is None for the first, and where a source is not known; `question_changed` None for the first.
+    Both are None for the first. `source_changed` is about the text of the function, not what that refers to; None too
+    where a text is not known, or equal ones gave other bounds at one spec and seed: something else changed.
     """
 
     record: LedgerRecord
@@ -67,6 +68,8 @@ def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
         changed = None
         if last is not None and None not in (last.mechanism, record.mechanism):
             changed = last.mechanism != record.mechanism
+            if last.spec_hash == record.spec_hash and last.lower != record.lower:
+                changed = None
         points.append(HistoryPoint(record, changed, otherwise))
         before[record.name] = record
     return tuple(points)
@@ -116,7 +119,7 @@ def as_json(points: Sequence[HistoryPoint]) -> str:
 
 def _row(point: HistoryPoint) -> tuple[str, ...]:
     record, first = point.record, point.question_changed is None
-    source = {None: "first" if first else "not known", True: "changed", False: "same"}[point.source_changed]
+    source = {None: "first" if first else "not known", True: "changed", False: "same text"}[point.source_changed]
     above = record.claimed if record.verdict == Verdict.REFUTED.value else None
     return (
         (record.started or record.recorded)[:16].replace("T", " "),

@@ -67,9 +67,18 @@ def test_the_table_is_rounded_towards_safety(ledger: Ledger) -> None:
     ]
     assert lines[2].split() == told
     assert lines[3].split()[2] == "bbbbbbbbbbbb-dirty"
-    assert lines[4].split()[-3:] == ["REFUTED", "same", "otherwise"]
+    assert lines[4].split()[-4:] == ["REFUTED", "same", "text", "otherwise"]
     assert lines[5].split()[-4:] == ["not", "known", "the", "same"]
     assert lines[6:8] == ["", "=1+1: 1 result, counts:noisy_count"]
+
+
+def test_equal_text_with_other_counts_is_not_called_the_same(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.sqlite") as opened:
+        for hits in (100_000, 100_000, 200_000):
+            opened.record(made.at(made.counted(hits, 50_000), None))
+        points = history(opened, "counts:noisy_count")
+    assert [point.source_changed for point in points] == [None, False, None]
+    assert as_table(points).splitlines()[-1].split()[-5:] == ["REFUTED", "not", "known", "the", "same"]
 
 
 def test_csv_and_json_hold_the_whole_numbers(ledger: Ledger) -> None:

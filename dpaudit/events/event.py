@@ -182,13 +182,18 @@ def _among(codes: Words, tokens: tuple[Token, ...]) -> Bools:
 def _spelled(name: str, low: float, high: float) -> str:
     if low == -math.inf and high == math.inf:
         return f"{name} is a number"
+    if is_one(low, high):
+        return f"{name} == {short(high)}"
     if high == math.inf:
         return f"{name} > {short(low)}"
     if low == -math.inf:
         return f"{name} <= {short(high)}"
-    if np.nextafter(np.float32(low), np.float32(np.inf)) == np.float32(high):
-        return f"{name} == {short(high)}"
     return f"{short(low)} < {name} <= {short(high)}"
+
+
+def is_one(low: float, high: float) -> bool:
+    """Whether (low, high] is one number of single precision, -inf too."""
+    return low == high or (low > -math.inf and bool(np.nextafter(np.float32(high), np.float32(low)) == np.float32(low)))
 
 
 def _missing(name: str) -> str:

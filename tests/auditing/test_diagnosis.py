@@ -124,7 +124,7 @@ def _sum(rows: list[float], rng: np.random.Generator) -> float:
 
 
 def _clipped_sum(rows: list[float], rng: np.random.Generator) -> float:
-    return sum(min(each, 3.0) for each in rows) + _noise(rng, 3.0)
+    return sum(min(max(each, 0.0), 3.0) for each in rows) + _noise(rng, 3.0)
 
 
 def _uniform(rows: list[Any], rng: np.random.Generator) -> float:
@@ -192,6 +192,39 @@ def _grid(data: int, runs: int, rng: np.random.Generator) -> Any:
     return np.round((data + rng.laplace(scale=1.5, size=runs)) * 16.0) / 16.0
 
 
+def _shuffled(rows: list[float], rng: np.random.Generator) -> list[float]:
+    return [float(each) for each in rng.permutation(rows)]
+
+
+def _three_shuffled(rows: list[float], rng: np.random.Generator) -> list[float]:
+    return _shuffled(THREE, rng)
+
+
+def _cut_off(data: int, runs: int, rng: np.random.Generator) -> Any:
+    half = -np.log1p(-rng.random(runs) * (1.0 - np.exp(-3.0)))  # Laplace noise redrawn until it is at most 3
+    return data + half * rng.choice([-1.0, 1.0], runs)
+
+
+def _whole(rows: list[Any], rng: np.random.Generator) -> int:
+    return round(len(rows) + _noise(rng, 0.3))
+
+
+def _die(rows: list[Any], rng: np.random.Generator) -> int:
+    return len(rows) + int(rng.integers(-5, 6))
+
+
+def _whole_count(rows: list[Any], rng: np.random.Generator) -> int:
+    return round(_count(rows, rng))
+
+
+def _new_word(value: int, rng: np.random.Generator) -> str:
+    return "c" if value and rng.random() < 0.015 else str(rng.choice(["a", "b"]))
+
+
+def _same_words(value: int, rng: np.random.Generator) -> str:
+    return "c" if rng.random() < 0.015 else str(rng.choice(["a", "b"]))
+
+
 ROWS = (THREE, TWO)
 LETTERS = (["a", "b", "c"], ["a", "b"])
 
@@ -222,6 +255,11 @@ LETTERS = (["a", "b", "c"], ["a", "b"])
         (_one_draw, _two_draws, ROWS, "shared noise", "output[0] - output[1] "),
         (_candidates, _any_letter, LETTERS, "support", "output is 'c'"),
         (_response, _fair_response, (0, 1), "probabilities", "output == "),
+        (_sum, _clipped_sum, ([1.0, 2.0, float("-inf")], TWO), "infinity", "output == -inf"),
+        (_shuffled, _three_shuffled, ROWS, "length", "output"),
+        (dpaudit.batched(_cut_off), dpaudit.batched(_wide_normal), (1, 0), "bounded noise", "output "),
+        (_whole, _whole_count, ROWS, "location", "output "),
+        (_die, _whole_count, ROWS, "bounded noise", "output == "),
         (_four, _four_shared, (0.0, 1.0), "location", "score of "),
         (dpaudit.batched(_bits), dpaudit.batched(_grid), (0, 1), "bits of floats", ""),
     ],
@@ -264,9 +302,21 @@ def test_a_kind_that_does_not_fit_is_not_guessed() -> None:
     def clipped(rows: list[Any], rng: np.random.Generator) -> float:
         return max(0.0, len(rows) - 2 + _noise(rng, 0.4))
 
+    def more_zeros(value: int, rng: np.random.Generator) -> float:
+        return 0.0 if rng.random() < (0.2 if value else 0.01) else float(rng.integers(1, 1000))
+
+    def one_draw(value: int, rng: np.random.Generator) -> tuple[float, float]:
+        """Each entry alone keeps the claim, so that nothing is said of its noise."""
+        noise = _noise(rng)
+        return noise, noise + (rng.random() < (0.9 if value else 0.1))
+
     found = dpaudit.audit(clipped, pair=ROWS, epsilon=1.0, runs=RUNS, n_jobs=1, seed=5)
-    assert found.refuted
-    assert found.diagnosis is None
+    for each in (
+        found,
+        *(dpaudit.audit(f, pair=(1, 0), epsilon=1.0, runs=5000, seed=5) for f in (more_zeros, one_draw)),
+    ):
+        assert each.refuted
+        assert each.diagnosis is None
     assert diagnosis(replace(found, typical=None)) is None
     assert "\ndiagnosis " not in str(found)
 

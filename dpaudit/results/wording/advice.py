@@ -35,6 +35,10 @@ ADVICE = {  # by kind: what to look at, what usually mends it
         "where the number of records enters: len(rows), the mean, the scale of the noise, the length of the output",
         "release it with noise of its own; divide by a number that is public or noisy, in the scale of the noise too",
     ),
+    "infinity": (
+        "what a single value can do: nothing limits it before sums, means and scales are computed of it",
+        "clip what a record adds to limits that are fixed beforehand, NaN to one of them, or leave out what is beyond",
+    ),
     "failure": (
         "the code that fails, or returns None or NaN, and which data bring a run there",
         "let both datasets end alike: check what is public (types, columns, limits) and never values or their number, "

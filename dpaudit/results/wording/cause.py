@@ -7,7 +7,7 @@ import numpy as np
 from dpaudit.certify import Binned
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
-from dpaudit.events.event import short
+from dpaudit.events.event import is_one, short
 from dpaudit.events.features.column import spell
 from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present, taken_over
 from dpaudit.events.features.plain import Coordinate
@@ -78,9 +78,9 @@ def words_of(event: Event | Partition, result: Audited) -> str:
         if known == kinds:
             return f"{number} is not a multiple of 2^{power} ({kinds} kinds of size and last bits)"
         return f"{number} is of {kinds} kinds by its size and last bits, {known} of them not a multiple of 2^{power},"
-    alone = [low for low, high in event.intervals if _next(low) == high]
+    alone = [high for low, high in event.intervals if is_one(low, high)]
     if path is not None and alone and len(alone) == len(event.intervals) and not event.tokens:
-        values = [str(np.float32(_next(low) + 0.0)).removesuffix(".0") for low in alone]
+        values = [str(np.float32(high + 0.0)).removesuffix(".0") for high in alone]
         more = f" and {len(values) - MOST} more" if len(values) > MOST else ""
         return f"{_placed(path, place)} is {'one of ' if len(values) > 1 else ''}{', '.join(values[:MOST])}{more}"
     if event.tokens or len(event.intervals) != 1:
@@ -108,10 +108,6 @@ def _whole(low: float, high: float) -> str:
     if least is None or most is None:
         return f"at most {most}" if least is None else f"at least {least + 1}"
     return f"is {most}" if least + 1 == most else f"is {least + 1} to {most}"
-
-
-def _next(low: float) -> float:
-    return float(np.nextafter(np.float32(low), np.float32(np.inf)))
 
 
 def _placed(path: Path, place: str) -> str:

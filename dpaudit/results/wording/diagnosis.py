@@ -7,11 +7,15 @@ fits better; where none fits there is no diagnosis. It is advice, never evidence
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from dpaudit.certify import Binned
+from dpaudit.claims import Claim
 from dpaudit.events import Event, Partition, TwoEvents
+from dpaudit.events.event import is_one
+from dpaudit.events.features.column import spell
 from dpaudit.events.features.joint import Difference, Equal
 from dpaudit.events.features.plain import Coordinate, Whole
 from dpaudit.outputs import ABSENT, CLASS, DTYPE, KEY, LENGTH, MESSAGE, NONE, NOT_A_NUMBER, ORDER, TYPE, Path
@@ -20,7 +24,7 @@ from dpaudit.results.beside import FIRST_CALLS, PlaceValues, Typical
 from dpaudit.results.wording.advice import Diagnosis, made
 from dpaudit.results.wording.findings import answers, does, of_endings
 from dpaudit.results.wording.numerals import percent
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, literal, plain_text
 
 SURE = 4.0  # deviations beyond which a difference is no luck
 ALIKE = 0.06  # of the width: differences of shape and spread up to it are none
@@ -29,7 +33,9 @@ RARE, OFTEN = 0.1, 0.02  # rates: an event of a tail comes less often, one that 
 LIGHT = 2.85  # between the tails of normal and of Laplace noise
 WIDER = 2.0  # times: outputs of sampled data vary by less, about another answer in each run
 QUARTER, SPREAD = 0.25, 1.5  # of the runs is the middle; deviations of the log of a width, in those of a middle
-SHARP = 0.35  # of the way from the middle to the end of the outputs is left beyond 95 % of them: noise that just ends
+SHARP = 0.35  # of the way from the middle to beyond 95 % of outputs is left to their end: flat noise that just ends
+LUCK = 9.2  # of what is expected so often there is none about once in 10,000 times
+FLAT = 2.1  # between the tails of uniform and of normal noise
 
 
 def diagnosis(result: Audited) -> Diagnosis | None:
@@ -55,6 +61,7 @@ def of_bits(result: Audited) -> tuple[str, ...]:
     return BITS.lines if result.representation_refuted else ()
 
 
+WITHOUT = "means, divisions and logarithms of nothing, numbers that overflow, and branches without an answer"
 BITS = made("bits of floats", "the low bits of the floats tell the datasets apart")
 Kinds = Iterator[tuple[str, ...]]  # each a kind, its sentence and perhaps where to look
 
@@ -72,6 +79,10 @@ class _Seen:
 
     def kinds(self) -> Kinds:
         """The kinds that fit, the surest first."""
+        held = ["float('" in literal(plain_text(self.result.pair[side].get("value"))) for side in ("first", "second")]
+        if held[0] != held[1] and (self._mostly("infinite") or self._mostly("nan")):
+            side, what = "first" if held[0] else "second", clean(self.event.feature)
+            yield "infinity", f"an infinity or NaN in the {side} dataset goes through: {what} is no finite number then"
         yield from self._failures()
         if self.result.witness.selector.startswith(FIRST_CALLS):
             return
@@ -89,8 +100,8 @@ class _Seen:
     def only(self) -> str:
         """On which dataset the event comes, and how alone it is with it."""
         other = "second" if self.p_side == "first" else "first"
-        more = "alone" if self.rates[1] == 0.0 else f"far more often than on the {other}"
-        return f"on the {self.p_side} dataset {more}"
+        more = " alone" if self.rates[1] == 0.0 else f", far more often than on the {other}"
+        return f"on the {self.p_side} dataset{more}"
 
     @property
     def share(self) -> str:
@@ -103,6 +114,21 @@ class _Seen:
         found = (self.result.pair[side].get("value") for side in ("first", "second"))
         first, second = (len(each) if isinstance(each, list | tuple | str) else None for each in found)
         return first, second
+
+    @property
+    def alone(self) -> bool:
+        """Whether the intervals of the event are single numbers."""
+        return all(is_one(low, high) for low, high in self.event.intervals)
+
+    def _mostly(self, label: str) -> bool:
+        """Whether what is no number in search runs, called so, makes at least half of what the event tells apart."""
+        shown = self.result.histogram
+        if shown is None or label not in shown.labels:
+            return False
+        first, second = (each[shown.labels.index(label)] for each in (shown.tokens_first, shown.tokens_second))
+        apart = abs(first / shown.runs_first - second / shown.runs_second)
+        luck = SURE * math.sqrt((first + second) / (shown.runs_first * shown.runs_second))
+        return apart > luck and 2.0 * apart >= self.rates[0] - self.rates[1]
 
     def _failures(self) -> Kinds:
         """Exceptions, None, NaN and time-outs; and the text of exceptions."""
@@ -143,7 +169,8 @@ class _Seen:
                 yield "constant output", f"{name} is {one} in every run on the first dataset, {other} on the second"
             elif (one is None) != (other is None) and max(self.rates) >= 1.0 - RARE and min(self.rates) <= RARE:
                 side = "first" if other is None else "second"  # and the event is that answer, or all others
-                if self.rates[side != self.p_side] not in (0.0, 1.0):
+                at = self.rates[side != self.p_side]
+                if at not in (0.0, 1.0) or (at == 0.0 and self.alone):  # it is one answer: the other is as constant
                     continue
                 told = f"{name} is {other if one is None else one} in every run on the {side} dataset"
                 yield "constant on one dataset", f"{told}, and varies on the other"
@@ -153,8 +180,8 @@ class _Seen:
         last = path[-1] if path else ""
         whole, key = "the output" if len(path) < 2 else "a part of the output", clean(repr(last))
         named = isinstance(last, str) and path and not last.startswith("@")
-        there = event.intervals == ((-math.inf, math.inf),) and ABSENT not in event.tokens
-        if last == LENGTH:
+        gone = event is self.event and self._mostly(ABSENT.label)
+        if last == LENGTH or (gone and isinstance(last, int)):
             yield "length", f"the length of {whole} depends on the data"
         elif last in (TYPE, CLASS, DTYPE, KEY):
             yield "type", f"the type of {'a key' if last == KEY else whole} depends on the data"
@@ -162,11 +189,12 @@ class _Seen:
             yield "order", f"the order of {whole} depends on the data"
         elif isinstance(last, str) and last.startswith("@has "):
             yield "support", f"the element {clean(last[5:])} comes {self.only}"
-        elif named and (there or (event.tokens == (ABSENT,) and not event.intervals)):
+        elif named and (gone or (event.tokens == (ABSENT,) and not event.intervals)):
             yield "keys", f"which keys the output has depends on the data: {key} is there on one dataset more often"
         elif event.tokens in ((NONE,), (NOT_A_NUMBER,)) and not event.intervals:
-            where = "means, divisions and logarithms of nothing, and branches without an answer"
-            yield "failure", f"{clean(event.feature)} is {clean(event.tokens[0].label)} {self.only}", where
+            yield "failure", f"{clean(event.feature)} is {clean(event.tokens[0].label)} {self.only}", WITHOUT
+        elif event is self.event and self._mostly("infinite"):
+            yield "failure", f"{clean(event.feature)} is infinite {self.only}", WITHOUT
 
     def _values(self, typical: Typical) -> Kinds:
         """Single values: without noise among many others, on one dataset alone, or with other probabilities."""
@@ -181,16 +209,17 @@ class _Seen:
         if not isinstance(event.feature, Coordinate | Whole):
             return
         place = next(iter(places), None)
-        alone = all(
-            np.nextafter(np.float32(low), np.float32(high)) == np.float32(high) for low, high in event.intervals
-        )
-        if place is not None and alone and not event.tokens and min(place.different) >= MANY:
+        if place is not None and self.alone and not event.tokens and min(place.different) >= MANY:
             if self.rates[0] >= OFTEN and self.rates[1] == 0.0:
                 yield "answer without noise", f"one number recurs: it comes in {self.share} of the runs {self.only}"
         elif place is None or max(place.different) <= FEW:
-            if self.rates[1] == 0.0 and self.rates[0] >= OFTEN and alone:
+            if self.rates[1] == 0.0 and self.hits > LUCK:
                 yield "support", f"an answer that comes on the {self.p_side} dataset never came on the other"
-            elif alone or place is not None:
+            elif place is not None and self._shifted(place):
+                shift = _told(abs(place.levels[0][3] - place.levels[1][3]))
+                told = f"{clean(place.name)}, a whole number, moves by {shift} between the datasets"
+                yield "location", f"{told}: the noise is too small for that"
+            elif self.alone or place is not None:
                 yield "probabilities", "the same few answers come with probabilities too far apart for the claim"
 
     def _numbers(self, typical: Typical) -> Kinds:
@@ -201,11 +230,11 @@ class _Seen:
             return
         for each in found:
             name = clean(each.place.name)
-            if self._ends(each.place):
+            if self._ends(each):
                 yield "bounded noise", f"{name} ends sharply, and not at the same number on both datasets"
             if each.rescaled:
                 wider, times = ("first", each.ratio) if each.ratio > 1.0 else ("second", 1.0 / each.ratio)
-                told = f"{name} varies {times:.3g} times as widely on the {wider} dataset as on the other"
+                told = f"{name} varies {_told(times)} times as widely on the {wider} dataset as on the other"
                 one, other = self.sizes
                 powers = (1.0, -1.0) if one and other and one != other else ()
                 if any(each.fits((one or 1) / (other or 1), power) for power in powers):
@@ -226,28 +255,57 @@ class _Seen:
             pure = self.result.claim.linear and self.result.claim.delta == 0.0
             if self.rates[0] <= RARE and (self._middle_keeps() or (each.normal and pure)):
                 yield "tail", f"a tail, {self.share} of the outputs, breaks the claim by more than their middle does"
-            told = f"{name} moves by {shift:.3g} between the datasets, and half of the outputs lie within"
-            yield "location", f"{told} {each.width / 2.0:.3g} of their middle: the noise is too small for that"
+            many = self.rates[0] > RARE and not self.alone and self._threshold(each.place) is not None
+            if many or each.breaks(self.result.claim):
+                told = f"{name} moves by {_told(shift)} between the datasets, and half of the outputs lie within"
+                yield "location", f"{told} {_told(each.width / 2.0)} of their middle: the noise is too small for that"
 
-    def _ends(self, place: PlaceValues) -> bool:
+    def _threshold(self, place: PlaceValues) -> tuple[float, tuple[float, ...], tuple[float, ...]] | None:
+        """What all outputs of the event exceed, and the levels of the likelier dataset and of the other; or nothing.
+
+        Of an event of low outputs all three are mirrored.
+        """
+        feature = self.event.feature
+        one = len(self.event.intervals) == 1 and not self.event.tokens
+        if not one or not isinstance(feature, Coordinate) or spell(feature.path) != place.name:
+            return None
+        low, high = (each + feature.centre for each in self.event.intervals[0])
+        likelier, other = place.levels if self.p_side == "first" else place.levels[::-1]
+        if high >= likelier[6] or low >= other[3]:
+            return low, likelier, other
+        mirrored = [tuple(-each for each in reversed(levels)) for levels in (likelier, other)]
+        return (-high, mirrored[0], mirrored[1]) if low < likelier[0] or high <= other[3] else None
+
+    def _ends(self, each: "_Compared") -> bool:
         """Whether a threshold lies beyond nearly all outputs of the other dataset, which end there as if cut off."""
-        if self.rates[1] > RARE * self.rates[0] or len(self.event.intervals) != 1 or self.event.tokens:
+        found = self._threshold(each.place)
+        if found is None or self.rates[1] > RARE * self.rates[0] or min(each.place.different) <= FEW:
             return False
-        (low, high), levels = self.event.intervals[0], place.levels[1 if self.p_side == "first" else 0]
-        if low == -math.inf:
-            levels = tuple(-each for each in reversed(levels))
-        elif high != math.inf:
+        low, likelier, levels = found
+        beyond = likelier[6] > levels[6] <= low + RARE * (levels[6] - levels[3])
+        return beyond and levels[6] - levels[5] < each.least_end * (levels[5] - levels[3])
+
+    def _shifted(self, place: PlaceValues) -> bool:
+        """Whether a few whole numbers are those of the other dataset, each moved by as much: an answer and noise."""
+        shown = self.result.histogram
+        if shown is None or not shown.values or min(place.different) < 3 or str(self.event.feature) != place.name:
             return False
-        beyond = (low if high == math.inf else -high) >= levels[6] - RARE * (levels[6] - levels[3])
-        return beyond and levels[6] - levels[5] < SHARP * (levels[5] - levels[3])
+        shift, sizes = place.levels[0][3] - place.levels[1][3], place.numbers
+        first = dict(zip(shown.values, shown.first, strict=True))
+        second = {value + shift: count for value, count in zip(shown.values, shown.second, strict=True)}
+        both = [(first.get(value, 0), second.get(value, 0)) for value in first.keys() | second.keys()]
+        whole = shift != 0.0 and all(value.is_integer() for value in shown.values)
+        return whole and all(
+            abs(a * sizes[1] - b * sizes[0]) <= SURE * math.sqrt((a + b) * sizes[0] * sizes[1]) for a, b in both
+        )
 
     def _middle_keeps(self) -> bool:
         """Whether every half-line of at least a quarter of the search runs keeps the claim, as far as they show."""
         shown, claim = self.result.histogram, self.result.claim
         if shown is None or not shown.edges:
             return False
-        sides = [np.array(counts, np.float64) / sum(counts) for counts in (shown.first, shown.second)]
-        tails = [np.cumsum(each[::way])[:-1] for way in (1, -1) for each in (*sides, *reversed(sides))]
+        sides = shown.first, shown.second
+        tails = [np.cumsum(each[::way])[:-1] / sum(each) for way in (1, -1) for each in (*sides, *reversed(sides))]
         both = (
             pair
             for p, q in zip(tails[::2], tails[1::2], strict=True)
@@ -286,10 +344,31 @@ class _Compared:
         return cls(place, place.levels[0][3] - place.levels[1][3], max(widths), widths[0] / widths[1], error)
 
     @property
-    def normal(self) -> bool:
-        """Whether 90 % of the outputs are at most `LIGHT` times as wide as the middle half: normal 2.4, Laplace 3.3."""
+    def wide(self) -> float:
+        """How many times 90 % of the outputs are as wide as the middle half: uniform 1.8, normal 2.4, Laplace 3.3."""
         first, second = ((each[5] - each[1]) / max(each[4] - each[2], 1e-300) for each in self.place.levels)
-        return first + second < 2.0 * LIGHT
+        return (first + second) / 2.0
+
+    @property
+    def normal(self) -> bool:
+        """Whether the outputs lie as those of normal or flatter noise."""
+        return self.wide < LIGHT
+
+    @property
+    def least_end(self) -> float:
+        """The way from beyond 95 % of outputs to their end, in ways from the middle there, that noise without ends has.
+
+        Uniform noise has 0.11 of it, and what is normal or Laplace has less than this about once in 10,000 times.
+        """
+        runs = min(self.place.numbers)
+        if not self.normal:
+            return math.log10(max(1.0, runs / (20.0 * LUCK)))
+        return SHARP if self.wide < FLAT else NormalDist().inv_cdf(max(0.95, 1.0 - LUCK / runs)) / 1.645 - 1.0
+
+    def breaks(self, claim: Claim) -> bool:
+        """Whether the halves of the outputs break the claim, be the noise normal or Laplace, luck set aside."""
+        moved = max(0.0, abs(self.shift) / self.width - SURE * self.error)
+        return claim.max_probability(max(0.5 * 0.25**moved, NormalDist().cdf(-1.349 * moved))) < 0.5
 
     @property
     def moved(self) -> bool:
@@ -302,3 +381,8 @@ class _Compared:
     def fits(self, ratio: float, power: float) -> bool:
         """Whether the widths stand to each other as this power of a ratio."""
         return abs(math.log(self.ratio) - power * math.log(ratio)) <= SPREAD * SURE / 2.0 * self.error
+
+
+def _told(number: float) -> str:
+    """Three digits of a number: 0.968, 7,000."""
+    return f"{float(f'{number:.3g}'):,g}"

@@ -1,7 +1,7 @@
 """`dpaudit validate`: what can be known of a spec without running anybody's code."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 def command(paths: tuple[str, ...], schema: str | None) -> int:
     """Check spec files, or all in a folder; a mechanism is imported only beside a stored proof, in another process."""
     if schema is not None:
-        click.echo(json.dumps(_schema(schema), indent=1))
+        from dpaudit.results import stored
+        from dpaudit.spec_file import tables
+
+        makers = {"spec": tables.json_schema, "result": stored.json_schema, "suite": stored.suite_schema}
+        click.echo(json.dumps(makers[schema](), indent=1))
         return 0
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.")
@@ -37,13 +41,3 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
     if not read_all(paths, wishes(), told):
         raise nothing_to_audit(paths, (), 0)
     return 0
-
-
-def _schema(name: str) -> dict[str, Any]:
-    if name == "spec":
-        from dpaudit.spec_file.tables import json_schema
-
-        return json_schema()
-    from dpaudit.results import stored
-
-    return stored.suite_schema() if name == "suite" else stored.json_schema()

@@ -106,13 +106,8 @@ class Command:
             given.write(text)
             given.seek(0)
             try:
-                process = subprocess.Popen(
-                    list(self.argv),
-                    stdin=given,
-                    stdout=out,
-                    stderr=err,
-                    cwd=self.folder,
-                    start_new_session=True,  # so that its children can be killed with it
+                process = subprocess.Popen(  # in a session, so that its children can be killed with it
+                    list(self.argv), stdin=given, stdout=out, stderr=err, cwd=self.folder, start_new_session=True
                 )
             except OSError as error:
                 raise UnsoundAudit(

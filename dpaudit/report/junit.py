@@ -43,7 +43,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     for kind, plural in (("failure", "failures"), ("error", "errors")):
         shared[plural] = str(sum(case.find(kind) is not None for case in cases))
     skipped = {"skipped": str(sum(case.find("skipped") is not None for case in cases))}
-    spent = {"name": NAME, "time": _seconds(sum(_wall(entry) for entry in suite.entries))}
+    spent = {"name": NAME, "time": f"{sum(map(_wall, suite.entries)):.3f}"}
     root = Element("testsuites", {**shared, **spent})
     started = [str(made["started"]) for each in suite.results if (made := each.provenance).get("started")]
     begun = {"timestamp": clean(min(started))} if started else {}  # the first of the audits
@@ -57,7 +57,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
 
 
 def _case(entry: SuiteEntry) -> Element:
-    case = Element("testcase", {"name": clean(entry.name), "classname": _class(entry), "time": _seconds(_wall(entry))})
+    case = Element("testcase", {"name": clean(entry.name), "classname": _class(entry), "time": f"{_wall(entry):.3f}"})
     result, line = entry.result, flat(suite_line(entry))
     if result is None:
         _ending(case, "error", NO_VERDICT, line, line)
@@ -79,7 +79,7 @@ def _ending(case: Element, kind: str, rule: FindingRule, message: str, whole: st
 
 def _alone(name: str, group: str, kind: str, rule: FindingRule, line: str) -> Element:
     """A test case of which there is nothing to tell but how it ended."""
-    case = Element("testcase", {"name": name, "classname": group, "time": _seconds(0.0)})
+    case = Element("testcase", {"name": name, "classname": group, "time": "0.000"})
     _ending(case, kind, rule, line, line)
     return case
 
@@ -110,7 +110,3 @@ def _class(entry: SuiteEntry) -> str:
 def _wall(entry: SuiteEntry) -> float:
     spent = 0.0 if entry.result is None else entry.result.provenance.get("wall_s", 0.0)
     return float(spent) if spent <= LONGEST_S else 0.0
-
-
-def _seconds(spent: float) -> str:
-    return f"{spent:.3f}"

@@ -45,15 +45,11 @@ def command(
     """
     siblings = sum(other.source == question.source for other in questions)
     parts = ["dpaudit", "run", str(question.source)]
-    for tag in tags:
-        parts += ["--tag", tag]
-    for name in only:
-        parts += ["--only", name]
+    parts += [word for tag in tags for word in ("--tag", tag)]
+    parts += [word for name in only for word in ("--only", name)]
     parts += ["--seed", str(question.seed), "--confidence", _whole_confidence(question.confidence, siblings)]
-    if runs is not None:
-        parts += ["--runs", str(runs)]
-    if controls is not None:
-        parts += ["--controls", str(controls)]
+    for option, value in (("--runs", runs), ("--controls", controls)):
+        parts += [] if value is None else [option, str(value)]
     return shlex.join(parts)
 
 

@@ -1,7 +1,5 @@
 """What the commands share: their options, checked under the names that the user typed, and small words."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex
@@ -66,7 +64,7 @@ def wishes(
     seed: int | None = None,
     controls: int | None = None,
     look: bool = False,
-) -> Wishes:
+) -> "Wishes":
     """What goes before and after the spec here. Raises `InvalidSpec` naming the option, or the key of the project."""
     from dpaudit import validate
     from dpaudit.auditing.spec import FEWEST_RUNS
@@ -83,7 +81,7 @@ def wishes(
     )
 
 
-def stated_claim(text: str | None, mu: float | None = None) -> Claim | None:
+def stated_claim(text: str | None, mu: float | None = None) -> "Claim | None":
     """The claim of --claim, or of --mu; None where neither is given. Raises `InvalidSpec` naming the option."""
     from dpaudit.claims import GaussianDP, claim_from_dict
     from dpaudit.results.strict_json import parsed
@@ -138,7 +136,7 @@ def chosen_ledger(option: str | None) -> Path:
     return default_ledger() if named is None else Path(named)
 
 
-def report_formats(text: str) -> tuple[Format, ...]:
+def report_formats(text: str) -> "tuple[Format, ...]":
     """The formats of --format, by their names with commas between them."""
     from dpaudit.report import formats_of
 
@@ -146,7 +144,7 @@ def report_formats(text: str) -> tuple[Format, ...]:
         return formats_of(name.strip() for name in text.split(","))
 
 
-def tagged(questions: list[Question], tags: tuple[str, ...], only: tuple[str, ...] = ()) -> tuple[Question, ...]:
+def tagged(questions: "list[Question]", tags: tuple[str, ...], only: tuple[str, ...] = ()) -> "tuple[Question, ...]":
     """The questions that carry one of the tags, and have one of the names; all of them where none is asked for.
 
     Raises `InvalidSpec` for a name that no question has.
@@ -160,8 +158,10 @@ def tagged(questions: list[Question], tags: tuple[str, ...], only: tuple[str, ..
 
 
 def read_all(
-    paths: tuple[str, ...], wished: Wishes, each: Callable[[Path, Sequence[Question]], None] = lambda path, found: None
-) -> list[Question]:
+    paths: tuple[str, ...],
+    wished: "Wishes",
+    each: "Callable[[Path, Sequence[Question]], None]" = lambda path, found: None,
+) -> "list[Question]":
     """The audits of all spec files; `each` is told those of one file. Ends with 2 where one is wrong: all are read."""
     from dpaudit.spec_file.files import find_specs
     from dpaudit.spec_file.questions import read_spec

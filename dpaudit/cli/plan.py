@@ -1,7 +1,5 @@
 """`dpaudit plan`: what an audit would spend and could see, before anything runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -63,7 +61,7 @@ def command(
     return 0
 
 
-def _told(question: Question) -> Question:
+def _told(question: "Question") -> "Question":
     """With claim and pairs: those of the mechanism itself, where the spec states no claim."""
     from dpaudit.adapters.adapted import OwnClaim
     from dpaudit.sampling import Engine
@@ -76,7 +74,7 @@ def _told(question: Question) -> Question:
     return replace(question, claim=spec.claim, pairs=spec.pairs)  # type: ignore[arg-type]
 
 
-def _page(question: Question) -> list[str]:
+def _page(question: "Question") -> list[str]:
     from dpaudit.results.wording.numerals import confidence_text
     from dpaudit.results.wording.quoting import clean
 
@@ -97,7 +95,7 @@ def _page(question: Question) -> list[str]:
     return [*lines, *_spending(question)]
 
 
-def _time(question: Question, jobs: int) -> str:
+def _time(question: "Question", jobs: int) -> str:
     """About how long the audit takes, from a moment of runs in a process of their own."""
     from dpaudit.auditing.controls import most_runs
     from dpaudit.auditing.probing import time_of_a_run
@@ -116,7 +114,7 @@ def _time(question: Question, jobs: int) -> str:
         return f"about {duration(about_s(runs, run_s, engine.n_jobs))} with {workers}, {run_s:.2g} s a run"
 
 
-def _spending(question: Question) -> list[str]:
+def _spending(question: "Question") -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
     from dpaudit.auditing.controls import most_runs
     from dpaudit.auditing.searching.look import ends
@@ -153,7 +151,7 @@ def _spending(question: Question) -> list[str]:
     return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying, searching))]
 
 
-def _power(spec: ResolvedSpec, claim: Claim, runs: int, searching: int) -> list[str]:
+def _power(spec: "ResolvedSpec", claim: "Claim", runs: int, searching: int) -> list[str]:
     """What so many runs will find and see: a line for each event probability, the ceiling, the power demanded."""
     from dpaudit.certify import smallest_caught
     from dpaudit.certify.power import MASSES

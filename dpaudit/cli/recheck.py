@@ -1,7 +1,5 @@
 """`dpaudit recheck`: a stored result again, from its counts alone or on fresh runs of its witness."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -115,7 +113,7 @@ def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress:
     return 0 if again.verdict is stored.verdict else 1
 
 
-def fresh_result(stored: AuditResult, path: str, seed: int | None, jobs: int, *, silent: bool) -> AuditResult:
+def fresh_result(stored: "AuditResult", path: str, seed: int | None, jobs: int, *, silent: bool) -> "AuditResult":
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit import validate
     from dpaudit.auditing import repeat_witness
@@ -147,7 +145,7 @@ def fresh_result(stored: AuditResult, path: str, seed: int | None, jobs: int, *,
     return repeated(stored, evidence, health, seed=seed)
 
 
-def _named(stored: AuditResult, path: str) -> Imported:
+def _named(stored: "AuditResult", path: str) -> "Imported":
     """The function that a result of a Python call names; of a module here: a file must not choose what else is run."""
     from dpaudit.mechanisms import Imported
     from dpaudit.mechanisms.importing import is_own
@@ -166,7 +164,7 @@ def _named(stored: AuditResult, path: str) -> Imported:
     return Imported(reference, dict(told["parameters"]), None if ours else str(here), told["kind"])
 
 
-def _question(stored: AuditResult, path: str) -> Question:
+def _question(stored: "AuditResult", path: str) -> "Question":
     """The audit of this name in the spec file that the result came from, at its runs and confidence."""
     from dpaudit.spec_file.questions import read_spec
 
@@ -179,7 +177,7 @@ def _question(stored: AuditResult, path: str) -> Question:
     return replace(found[0], runs=stored.spec["runs"], confidence=stored.spec["confidence"])
 
 
-def _compare(stored: AuditResult, now: dict[str, object], path: str) -> None:
+def _compare(stored: "AuditResult", now: dict[str, object], path: str) -> None:
     """Fresh runs answer the stored question only where claim, mechanism and pairs are still the same."""
     for key, are in (("claim", "is not what it was"), ("pairs", "are not what they were")):
         if now[key] != stored.spec[key]:

@@ -1,7 +1,5 @@
 """`dpaudit report`: results and suites that are stored already, in any of the formats."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -74,7 +72,7 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     return 0
 
 
-def _training(path: Path) -> TrainingResult | None:
+def _training(path: Path) -> "TrainingResult | None":
     """The result of an audit of training in a file; None where it holds another."""
     from dpaudit.training import load
 
@@ -83,7 +81,7 @@ def _training(path: Path) -> TrainingResult | None:
     return None
 
 
-def _trained(result: TrainingResult, output: str | None, read: Path) -> int:
+def _trained(result: "TrainingResult", output: str | None, read: Path) -> int:
     if output is None:
         _print(f"{result}\n", plain=True)
         return 0
@@ -94,7 +92,7 @@ def _trained(result: TrainingResult, output: str | None, read: Path) -> int:
     return 0
 
 
-def _is_folder(output: str, made: Format) -> bool:
+def _is_folder(output: str, made: "Format") -> bool:
     """Whether a path is meant as a folder; for pages of HTML, also one that is not there and has no suffix."""
     there = found_at(output)
     return there == FOLDER or output.endswith("/") or (made.name == "html" and not Path(output).suffix and not there)
@@ -123,7 +121,7 @@ def _print(text: str, *, plain: bool = False) -> None:
         raise InvalidSpec(f"standard output cannot be written ({error.strerror}); name a file with --output") from None
 
 
-def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, read: list[Path]) -> None:
+def _one(whole: "AuditResult | SuiteResult", made: "Format", output: str | None, read: list[Path]) -> None:
     if output is not None:
         _spare(read, [Path(output)])
     text = report.render(whole, made)
@@ -135,7 +133,7 @@ def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, rea
     click.echo(output)
 
 
-def _several(suite: SuiteResult, chosen: tuple[Format, ...], output: str, read: list[Path]) -> None:
+def _several(suite: "SuiteResult", chosen: "tuple[Format, ...]", output: str, read: list[Path]) -> None:
     names: list[str] = [each.file for each in chosen]
     if "json" in {each.name for each in chosen}:
         names += filter(None, report.record_names(suite))

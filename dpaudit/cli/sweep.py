@@ -1,7 +1,5 @@
 """`dpaudit sweep`: an audit at every point of a grid, as a table with figures."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
@@ -62,7 +60,7 @@ def command(
     wished = wishes(runs=runs, confidence=confidence, seed=seed)
     workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
 
-    def engine() -> Engine:
+    def engine() -> "Engine":
         return Engine(workers, backend, supervised=True, isolation=isolation)
 
     engine()  # a bad value is refused once, here, and not by each point
@@ -86,8 +84,8 @@ def command(
 
 
 def _run(
-    question: SweepQuestion, ledger: Any, folder: Path | None, engine: Callable[[], Engine], *, silent: bool
-) -> Sweep:
+    question: "SweepQuestion", ledger: Any, folder: Path | None, engine: "Callable[[], Engine]", *, silent: bool
+) -> "Sweep":
     from dpaudit.auditing.watching import watching
     from dpaudit.sweeps import run_sweep
     from dpaudit.sweeps.page import growing
@@ -97,10 +95,10 @@ def _run(
     with watching(question.grid.size, shown=not silent) as watcher:
         put = growing(folder)
 
-        def begins(point: Point) -> None:
+        def begins(point: "Point") -> None:
             watcher.audit(point.number, point.name)
 
-        def row_done(row: Row) -> None:
+        def row_done(row: "Row") -> None:
             nonlocal done
             done += 1
             put(row.fields)

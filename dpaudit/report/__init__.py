@@ -3,8 +3,6 @@
 A module may have `render_result`, too, and `files` where it writes a file for each audit.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re
@@ -47,7 +45,7 @@ class Format:
         return importlib.import_module(f"dpaudit.report.{self.module}")
 
     def files(
-        self, suite: SuiteResult, names: Names, records: Names, trends: Any = ()
+        self, suite: "SuiteResult", names: Names, records: Names, trends: Any = ()
     ) -> Iterable[tuple[str, Callable[[], str]]]:
         """The name of each file of a suite, and what makes its text.
 
@@ -98,7 +96,7 @@ def formats_of(names: Iterable[str]) -> tuple[Format, ...]:
     return tuple(FORMATS[name] for name in chosen)
 
 
-def render(report: AuditResult | SuiteResult, made: Format) -> str:
+def render(report: "AuditResult | SuiteResult", made: Format) -> str:
     """The whole text of a result or a suite in one format, with no other file beside it."""
     from dpaudit.results.suite import SuiteResult
 
@@ -107,7 +105,7 @@ def render(report: AuditResult | SuiteResult, made: Format) -> str:
     return str(made.load().render_suite(report if isinstance(report, SuiteResult) else SuiteResult.of([report])))
 
 
-def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Path:
+def write(report: "AuditResult | SuiteResult", path: str | os.PathLike[str]) -> Path:
     """Writes a result or a suite in the format that the suffix names, whole or not at all; returns the path.
 
     Raises `InvalidSpec` for a suffix that no format has.
@@ -116,7 +114,7 @@ def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Pa
 
 
 def write_suite(
-    suite: SuiteResult, folder: str | os.PathLike[str], formats: Iterable[str] = USUAL, trends: Any = ()
+    suite: "SuiteResult", folder: str | os.PathLike[str], formats: Iterable[str] = USUAL, trends: Any = ()
 ) -> list[Path]:
     """Writes a suite into a folder, in each of the formats; returns the paths, in the order of the formats.
 
@@ -142,7 +140,7 @@ def write_suite(
     return [path for paths in written.values() for path in paths]
 
 
-def record_names(suite: SuiteResult) -> tuple[str | None, ...]:
+def record_names(suite: "SuiteResult") -> tuple[str | None, ...]:
     """The file name of each result: its name as a slug and the head of its spec's hash; None where there is none."""
     from dpaudit.results.question import spec_hash
 

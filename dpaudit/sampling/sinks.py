@@ -1,40 +1,17 @@
 """Where the outputs of a shard go: counted, reduced, or kept as they are; wherever that is done, to the same bits."""
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from dpaudit.arrays import Bools, Bytes, Integers, Places
 from dpaudit.outputs import Outputs, Pilot, Sample, concatenate
-from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.pieces import Piece
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.watch import Reducer, ShardCounter, Watch, reduced
 
 NOTHING = Outputs(0, {})
-
-
-class Sink(Protocol):
-    """Takes the outputs of one shard, from the first run to the last."""
-
-    @property
-    def sides(self) -> Bools:
-        """The side of each run (True: second), filled in before the outputs of a per-run mechanism come."""
-
-    @property
-    def wanted(self) -> Wanted:
-        """The paths it will look at; None for all."""
-
-    @property
-    def tallies(self) -> bool:
-        """Whether it takes outputs that recur by their numbers."""
-
-    def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None:
-        """Runs from `start` on; with `numbers`, each run's output is the one of that number."""
-
-    def call(self, start: int, outputs: Outputs, side: int) -> None:
-        """One call of a batched mechanism: runs of one side."""
 
 
 class _Sided:

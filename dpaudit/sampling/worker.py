@@ -21,14 +21,15 @@ from dpaudit.outputs import MESSAGE, Outputs, Pilot, beside, concatenate
 from dpaudit.pairs.data import mark, private_copy
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
+from dpaudit.sampling.duct import Sending
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import FIXED, arrays_of, kept
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.pieces import Piece, again, heard, state_of, told
-from dpaudit.sampling.sinks import Sink, added, begun
+from dpaudit.sampling.sinks import Adding, Keeping, added, begun
 from dpaudit.sampling.streams import Shard, calls, flips, parts, sides_of
 from dpaudit.sampling.tally import Tally
-from dpaudit.sampling.watch import Reducer
+from dpaudit.sampling.watch import Reducer, ShardCounter
 
 BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
@@ -38,6 +39,7 @@ _REUSING: set[str] = set()  # jobs whose batched mechanism fills the same memory
 _ONE_AT_A_TIME = threading.Lock()  # for these, from the call until what it returned is encoded
 
 Rng = np.random.Generator
+Sink = Adding | Keeping | Sending | ShardCounter  # takes the outputs of one shard, from the first run to the last
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """From a spec file to questions: every [[audit]] checked as far as that goes without running anybody's code."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import os
@@ -169,7 +167,7 @@ def _about(key: str) -> Iterator[None]:
         raise _Wrong(key, *error.args) from None
 
 
-def _asked(source: Path, raw: Any, place: SpecPlace, wishes: Wishes) -> tuple[Question | None, list[Fault]]:
+def _asked(source: Path, raw: Any, place: "SpecPlace", wishes: Wishes) -> "tuple[Question | None, list[Fault]]":
     """The question of a table, and all that is wrong: each wrong key gives way to a right one, to see what else is."""
     from msgspec import convert
 
@@ -205,7 +203,7 @@ def _asked(source: Path, raw: Any, place: SpecPlace, wishes: Wishes) -> tuple[Qu
             raise type(error)(*(place.says(each) for each in error.args)) from None
 
 
-def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
+def _question(source: Path, table: "AuditTable", wishes: Wishes) -> Question:
     folder = str(source.resolve().parent)
     with _about("relation"):
         relation = Relation.of(table.relation)
@@ -267,7 +265,7 @@ def _first(*values: T | None, default: T) -> T:
     return next((value for value in values if value is not None), default)
 
 
-def _mechanism(table: AuditTable, folder: str) -> Mechanism:
+def _mechanism(table: "AuditTable", folder: str) -> Mechanism:
     if not isinstance(table.mechanism, str):
         if table.parameters:
             raise InvalidSpec("parameters are for functions; put those of a command on its line")
@@ -286,7 +284,7 @@ def _mechanism(table: AuditTable, folder: str) -> Mechanism:
     return Imported(table.mechanism, dict(table.parameters), None if is_own(table.mechanism) else folder)
 
 
-def _claim(table: AuditTable, relation: Relation | None, known: Known | None) -> Claim | OwnClaim:
+def _claim(table: "AuditTable", relation: Relation | None, known: Known | None) -> Claim | OwnClaim:
     if table.claim is not None:
         fields = form_of(table.claim, place="claim").spec_fields()
         renamed = next((key for key in table.claim if fields[key].name != key), None)
@@ -301,7 +299,7 @@ def _claim(table: AuditTable, relation: Relation | None, known: Known | None) ->
 
 
 def _pairs(
-    table: AuditTable, folder: str, claim: Claim | OwnClaim, known: Known | None
+    table: "AuditTable", folder: str, claim: Claim | OwnClaim, known: Known | None
 ) -> tuple[AdjacentPair | ImportedPair, ...]:
     if table.data is not None:
         return made_of(table, folder, claim.relation)
@@ -336,7 +334,7 @@ STATED = ("epsilon", "scope", "source")
 
 
 def upper_bound(
-    table: UpperTable, mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
+    table: "UpperTable", mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
 ) -> UpperBound:
     """The bound that a spec gives for its mechanism on its pairs; `folder` is the spec's.
 
@@ -358,7 +356,7 @@ def upper_bound(
         raise type(error)(f"upper.proof: {error}") from None
 
 
-def _stated(table: UpperTable) -> UpperBound:
+def _stated(table: "UpperTable") -> UpperBound:
     for key in STATED:
         if getattr(table, key) is None:
             raise InvalidSpec(f"upper: the key {key!r} is missing (or give proof, the file of a proof)")

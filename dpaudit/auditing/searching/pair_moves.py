@@ -47,7 +47,19 @@ def move(bounds: Bounds, tries: int, score: Score, rng: np.random.Generator) -> 
     list counts by its order.
     """
     finite = all(not isinstance(given, tuple) for given in bounds.values())
-    seen = _Seen(score)
+    known: dict[tuple[str, ...], float] = {}
+    repeats = 0  # in a row
+
+    def seen(parameters: Parameters) -> float:
+        nonlocal repeats
+        key = tuple(map(repr, parameters.values()))
+        repeats = repeats + 1 if key in known else 0
+        if repeats > ASTRAY:
+            raise Spent
+        if key not in known:
+            known[key] = score(parameters)
+        return known[key]
+
     try:
         if finite and math.prod(len(given) for given in bounds.values()) <= tries:
             for values in itertools.product(*bounds.values()):
@@ -58,26 +70,6 @@ def move(bounds: Bounds, tries: int, score: Score, rng: np.random.Generator) -> 
             _evolution(bounds, tries, seen, rng)
     except Spent:
         return
-
-
-class _Seen:
-    """The score, called once for each point."""
-
-    def __init__(self, score: Score) -> None:
-        self.score = score
-        self.known: dict[tuple[str, ...], float] = {}
-        self.repeats = 0  # in a row
-
-    def __call__(self, parameters: Parameters) -> float:
-        key = tuple(map(repr, parameters.values()))
-        if key in self.known:
-            self.repeats += 1
-            if self.repeats > ASTRAY:
-                raise Spent
-            return self.known[key]
-        self.repeats = 0
-        self.known[key] = self.score(parameters)
-        return self.known[key]
 
 
 def _coordinate_moves(bounds: Bounds, tries: int, score: Score, rng: np.random.Generator) -> None:

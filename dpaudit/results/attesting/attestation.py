@@ -1,7 +1,5 @@
 """Attestations in files: one envelope a line, beside the results that they are about."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -28,7 +26,7 @@ PUBLIC = "give a public key in PEM, as `openssl pkey -in KEY -pubout` prints it"
 NOT_ONE = "not a DSSE envelope of an in-toto statement"
 
 
-def signer(path: str | os.PathLike[str], password: Callable[[], bytes]) -> CryptoSigner:
+def signer(path: str | os.PathLike[str], password: Callable[[], bytes]) -> "CryptoSigner":
     """The private key of a PEM file; `password` is called where it is encrypted.
 
     Raises `InvalidSpec` where there is no such key, `MissingRequirement` where the libraries are not installed.
@@ -51,7 +49,7 @@ def signer(path: str | os.PathLike[str], password: Callable[[], bytes]) -> Crypt
     raise InvalidSpec(f"{clean(path, 200)}: {wrong}; {PRIVATE}")
 
 
-def public_key(path: str | os.PathLike[str]) -> SSlibKey:
+def public_key(path: str | os.PathLike[str]) -> "SSlibKey":
     """The public key of a PEM file. Raises as `signer` does."""
     require()
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -64,7 +62,7 @@ def public_key(path: str | os.PathLike[str]) -> SSlibKey:
         raise InvalidSpec(f"{clean(path, 200)}: not a public key that signatures are checked with; {PUBLIC}") from None
 
 
-def signed(statement: dict[str, Any], by: CryptoSigner) -> str:
+def signed(statement: dict[str, Any], by: "CryptoSigner") -> str:
     """The envelope of a statement, signed: one line of JSON."""
     from securesystemslib.dsse import Envelope
 
@@ -73,7 +71,7 @@ def signed(statement: dict[str, Any], by: CryptoSigner) -> str:
     return json.dumps(envelope.to_dict())
 
 
-def opened(line: str, key: SSlibKey) -> Any:
+def opened(line: str, key: "SSlibKey") -> Any:
     """What stands in an envelope that the key has signed.
 
     Raises `InvalidSpec` where the line is no envelope, `NotAttested` where no signature is that of the key.
@@ -120,7 +118,7 @@ def _pem(path: str | os.PathLike[str], cure: str) -> bytes:
         raise InvalidSpec(f"{clean(path, 200)}: {error}; {cure}") from None
 
 
-def _named(key: PublicKeyTypes) -> SSlibKey:
+def _named(key: "PublicKeyTypes") -> "SSlibKey":
     """A key with the name that Go's DSSE library gives it: the SHA-256 of its standard form."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
     from securesystemslib.signer import SSlibKey
@@ -199,7 +197,7 @@ def verified(
         yield file, found
 
 
-def _stated(line: str, by: SSlibKey) -> Any:
+def _stated(line: str, by: "SSlibKey") -> Any:
     """What stands in a line of this key, or why nothing does."""
     try:
         return opened(line, by)

@@ -70,8 +70,9 @@ def respecified(result: AuditResult, mechanism: Any, description: Description | 
 def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | os.PathLike[str]) -> Path:
     """Writes a report, whole or not at all; the suffix chooses the format.
 
-    They are .json, .md, .html, .xml (JUnit), .sarif, .csv and .txt; for scores `path` is a folder, which gets a page,
-    its figures and its JSON. Returns the path, of a folder that of the page. Raises `InvalidSpec` for another suffix.
+    They are .json, .md, .html, .xml (JUnit), .sarif, .csv and .txt. A folder, or a name without a dot, gets a page, its
+    Markdown and its JSON, of scores its figures too: for scores it is always one. Returns the path, of a folder that
+    of the page. Raises `InvalidSpec` for another suffix.
     """
     if isinstance(result, ScoresResult):
         from dpaudit.report.scores import write_page

@@ -108,8 +108,13 @@ def render(report: "AuditResult | SuiteResult", made: Format) -> str:
 def write(report: "AuditResult | SuiteResult", path: str | os.PathLike[str]) -> Path:
     """Writes a result or a suite in the format that the suffix names, whole or not at all; returns the path.
 
-    Raises `InvalidSpec` for a suffix that no format has.
+    A folder, or a name without a dot, gets the usual files of a suite. Raises `InvalidSpec` for an unknown suffix.
     """
+    from dpaudit.results.suite import SuiteResult
+
+    if Path(path).is_dir() or "." not in Path(path).name:
+        write_suite(report if isinstance(report, SuiteResult) else SuiteResult.of([report]), path)
+        return Path(path, "index.html")
     return write_text(path, render(report, format_of(path)))
 
 

@@ -152,11 +152,18 @@ def test_power_that_an_older_suite_had_for_a_known_event_alone_is_still_read(tmp
     assert load_suite(report.write(suite, tmp_path / "suite.json")).entries[0].exit_code == 0
 
 
-@pytest.mark.parametrize("name", ["report.pdf", "report", "report.json.gz", ".json", "a\nb.exe"])
+@pytest.mark.parametrize("name", ["report.pdf", "report.json.gz", ".json", "a\nb.exe"])
 def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidSpec, match=r"^a report must end in \.json, \.md, \.html, .*, got .*$"):
         report.write(example.result(), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_without_a_dot_is_a_folder_that_gets_what_the_command_writes(tmp_path: Path) -> None:
+    page = report.write(example.result(), tmp_path / "report")
+    assert page == tmp_path / "report" / "index.html"
+    assert report.write(SuiteResult.of([example.result()]), page.parent) == page
+    assert {each.suffix for each in page.parent.iterdir()} == {".html", ".json", ".md"}
 
 
 def test_json_is_what_save_writes_and_reads_back_equal(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import dpaudit
 from dpaudit import InvalidSpec, Relation, Verdict
 from dpaudit.pairs import PATTERNS, pairs_of_data
 from dpaudit.pairs.tables import records_of
+from dpaudit.results.wording.first import to_do
 from dpaudit.results.wording.officer import not_shown
 from dpaudit.results.wording.statements import headline, kinds_tried
 
@@ -138,6 +139,12 @@ def test_an_audit_needs_one_dataset_and_says_which_kinds_of_pairs_it_tried() -> 
     assert broken.pair["name"] in ("add one: outlier 71000", "add one: outlier -71000", "add one: inf", "add one: -inf")
     assert headline(broken).endswith("; relation add_or_remove_one assumed")
     assert not broken.on_trust
+    named = dpaudit.audit(unclipped, **asked | {"pairs": ["add_infinity"], "runs": 1_000})
+    left_out = "If infinity cannot occur in the data, audit without it: let pairs = [...] name patterns other than"
+    assert f"{left_out} add_infinity." in to_do(named)
+    assert not any(
+        "cannot occur" in line for line in to_do(dpaudit.audit(unclipped, **asked | {"pairs": ["add_outlier"]}))
+    )
     sound = dpaudit.audit(clipped, **asked)
     assert sound.verdict is Verdict.NOT_REFUTED
     every = {each.kind for each in PATTERNS.values() if ADD in each.relations and each.kind}

@@ -13,7 +13,7 @@ from dpaudit.results.wording.cause import cause, words_of
 from dpaudit.results.wording.diagnosis import diagnosis
 from dpaudit.results.wording.numerals import confidence_text, counted, percent
 from dpaudit.results.wording.quoting import TABLE, clean, data_text, literal, plain_text
-from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, confidence, unseen
+from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, confidence, unseen, without
 
 FOUND, DO, SURE = "What was found", "What to do", "How sure it is"
 SIDES = ("first", "second")
@@ -58,6 +58,7 @@ def to_do(result: Audited, *, known: bool = False, missed: bool = False, until: 
             *([trust] if result.on_trust else []),
             "Fix the mechanism and audit it again.",
             *mend,
+            *without(result),
             f"Or promise less, by a claim that can be proved: here {in_words(certified(result))}."
             if result.verdict is Verdict.REFUTED
             else "Or claim nothing for the outputs as floats.",

@@ -50,6 +50,18 @@ def kinds_tried(result: Audited) -> str:
     return f"Kinds of pairs that were tried: {', '.join(tried)}{more}." if tried else ""
 
 
+def without(result: Audited) -> list[str]:
+    """How to leave out data that cannot occur, NaN, infinity or None, where the pair was made with such a value."""
+    from dpaudit.pairs.patterns import PATTERNS
+
+    kind = result.provenance.get("reasons", {}).get(result.pair["name"], "").partition(": ")[0]
+    relation = Relation.of(result.spec["claim"]["relation"])
+    odd = PATTERNS.items() if kind in ("NaN", "infinity", "None") else ()
+    found = [name for name, each in odd if each.kind == kind and relation in each.relations]
+    cure = "audit without it: let pairs = [...] name patterns other than"
+    return [f"If {kind} cannot occur in the data, {cure} {name}." for name in found]
+
+
 def bits_looked_at(result: Audited) -> bool:
     """Whether the event on bits was searched for; bets do not, nor do runs of which each has a process of its own."""
     return result.representation is not None or any(entry.what == "representation" for entry in result.explored)

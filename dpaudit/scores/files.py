@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.files import read_bytes
 from dpaudit.results.strict_json import read
 from dpaudit.results.wording.quoting import clean
@@ -56,7 +56,7 @@ def read_scores(
     source = Path(path)
     if source.suffix.lower() not in SUFFIXES:
         raise InvalidSpec(f"{path}: scores come as {', '.join(SUFFIXES)}, got {source.suffix or 'no suffix'!r}")
-    try:
+    with at(str(path)):
         match source.suffix.lower():
             case ".csv":
                 return _csv(source, score, member, inside, outside)
@@ -64,8 +64,6 @@ def read_scores(
                 return _json(source, inside, outside)
             case suffix:
                 return _numpy(source, suffix == ".npz", inside, outside)
-    except InvalidSpec as error:
-        raise InvalidSpec(f"{path}: {error}") from None
 
 
 def _csv(source: Path, score: str | None, member: str | None, inside: str | None, outside: str | None) -> Loaded:

@@ -18,7 +18,7 @@ from dpaudit.auditing.searching.pair_moves import Bounds, Parameters, Spent, che
 from dpaudit.auditing.searching.search import cautious, goal_at
 from dpaudit.auditing.spec import SEARCH_SHARE, AuditSpec, ResolvedSpec
 from dpaudit.claims import Claim, check_claim
-from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.errors import DpAuditError, InvalidSpec, at
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, digest
 from dpaudit.results.result import AuditResult
@@ -275,14 +275,10 @@ class _Search:
 
     def _pair(self, made: Any, number: int, parameters: Parameters) -> AdjacentPair:
         name = _words(parameters) or f"try {number}"
-        try:
+        with at(self._place(parameters)):
             pair = AdjacentPair.of(made, name)
             pair.check(self.claim.relation)
-            if pair.name == "pair":
-                pair = replace(pair, name=name)
-        except InvalidSpec as error:
-            raise InvalidSpec(f"{self._place(parameters)}: {error}") from None
-        return pair
+        return replace(pair, name=name) if pair.name == "pair" else pair
 
     def _place(self, parameters: Parameters) -> str:
         words = _words(parameters)

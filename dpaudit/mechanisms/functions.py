@@ -92,6 +92,9 @@ def _bind(
     function: Callable[..., Any], parameters: dict[str, Any], *, leading: int, form: str
 ) -> tuple[Callable[..., Any], bool]:
     """The function as `call(data[, runs], rng)`, and whether it wants the rng, which `_generator_of` tells."""
+    if isinstance(function, type) and any("__call__" in vars(each) for each in function.__mro__):
+        name = name_of(function)
+        raise InvalidSpec(f"{name} is a class, whose objects are called: give one of them, or dpaudit.built_by({name})")
     bound = functools.partial(function, **parameters) if parameters else function
     try:
         arguments = list(inspect.signature(function).parameters.values())

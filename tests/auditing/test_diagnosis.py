@@ -278,6 +278,7 @@ def test_a_broken_function_has_its_diagnosis_and_a_plain_event(
     assert (found.plain is not None) == ("score" in event)
     text = full_text(found)
     assert all(sentence(line) in text for line in told.lines)
+    assert ("at most 1 in 5." in text) == settings["representation"], "two statements, each at a level of 0.1"
     assert dpaudit.audit(sound, confidence=SURE, **settings).diagnosis is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -188,3 +188,20 @@ def test_names_are_those_people_wrote() -> None:
     assert wrap(f"{HERE}:ready.release").name == "ready.release"
     assert wrap(inner).name.endswith("inner")
     assert wrap(inner).describe().reference is None
+
+
+def test_a_class_is_not_taken_for_the_object_that_is_called() -> None:
+    class Noisy:
+        def __init__(self, scale: Any = 1.0) -> None:
+            self.scale = scale
+
+        def __call__(self, data: Any, rng: np.random.Generator) -> Any:
+            return data + rng.laplace(scale=self.scale)
+
+    class Released(NamedTuple):
+        total: float
+
+    with pytest.raises(InvalidSpec, match=r"Noisy is a class, .* dpaudit.built_by\(.*Noisy\)"):
+        wrap(Noisy).open()
+    assert all(wrap(each).open().takes_rng for each in (Noisy(), built_by(Noisy)))
+    assert not wrap(Released).open().takes_rng

@@ -29,10 +29,11 @@ def found(result: Audited) -> tuple[str, ...]:
     if told:
         return differ(result), f"It shows as: {told}.", *([] if kind is None else [sentence(kind.sentence)])
     e, event = result.evidence, words_of(result.witness.event, result)
+    best = f"What told them apart best, and not surely by more than the claim allows: {event}"
     if isinstance(e, Binned) or not (e.runs_p and e.runs_q):
-        return differ(result), f"What told them apart best, and not more than the claim allows: {event}."
+        return differ(result), f"{best}."
     rates = (f"{percent(hits, runs)} of the runs on the {side}" for side, (hits, runs) in result.main.sides.items())
-    return differ(result), f"What told them apart best is within the claim: {event}, in {' and '.join(rates)}."
+    return differ(result), f"{best}, in {' and '.join(rates)}."
 
 
 def to_do(result: Audited, *, known: bool = False, missed: bool = False, until: str = "") -> tuple[str, ...]:
@@ -82,12 +83,13 @@ def to_do(result: Audited, *, known: bool = False, missed: bool = False, until: 
 def sure(result: Audited) -> tuple[str, ...]:
     """What is certified, and how often an audit like this one is wrong."""
     told = confidence(result)
+    statements = 1 if result.representation is None else 2  # that on bits has a level of its own
     steps = f" for datasets {result.distance:,} steps apart" if result.distance > 1 else ""
     return (
         f"The true {in_words(certified(result))}, with confidence {confidence_text(told)}; claimed is "
         f"{claimed(result)}{steps}.",
         f"Where a mechanism keeps its claim, an audit like this one refutes it by bad luck with a chance of at most "
-        f"{odds(error_probability(told))}.",
+        f"{odds(min(1.0, statements * error_probability(told)))}.",
     )
 
 

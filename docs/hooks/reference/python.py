@@ -135,9 +135,10 @@ def _lines(parameters: list[inspect.Parameter]) -> Iterator[str]:
 
 
 def _type(annotation: Any) -> str:
-    """An annotation without the names of modules."""
+    """An annotation without the names of modules; arrays of any shape as `NDArray` of their numbers."""
     told = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=\w)", "", told)
+    short = re.sub(r"\b(?:[a-z_]+\.)+(?=\w)", "", told)
+    return re.sub(r"ndarray\[(?:Any|tuple\[\w+, \.\.\.\]), dtype\[(\w+)\]\]", r"NDArray[\1]", short)
 
 
 def _value(default: Any) -> str:

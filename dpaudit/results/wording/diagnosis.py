@@ -220,7 +220,8 @@ class _Seen:
                 told = f"{clean(place.name)}, a whole number, moves by {shift} between the datasets"
                 yield "location", f"{told}: the noise is too small for that"
             elif self.alone or place is not None:
-                yield "probabilities", "the same few answers come with probabilities too far apart for the claim"
+                same = "the same answers come" if place is None else f"the same few values of {clean(place.name)} come"
+                yield "probabilities", f"{same} with probabilities too far apart for the claim"
 
     def _numbers(self, typical: Typical) -> Kinds:
         """Noisy numbers: noise that ends, another scale, an answer that moves further than the noise hides, a tail."""

@@ -58,8 +58,9 @@ def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
     if not records:
         known = ", ".join(clean(each) for each in ledger.near(mechanism))
         there = f"there is {known}" if known else NOTHING_YET
-        where = clean(ledger.path, 200)
-        raise InvalidSpec(f"{clean(mechanism)}: no audit, reference or fingerprint in {where}: {there}")
+        raise InvalidSpec(
+            f"{clean(mechanism)}: no audit, reference or fingerprint in {clean(ledger.path, 200)}: {there}"
+        )
     before: dict[str, LedgerRecord] = {}
     points = []
     for record in records:
@@ -67,9 +68,8 @@ def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
         otherwise = None if last is None else _asked(last) != _asked(record)
         changed = None
         if last is not None and None not in (last.mechanism, record.mechanism):
-            changed = last.mechanism != record.mechanism
-            if last.spec_hash == record.spec_hash and last.lower != record.lower:
-                changed = None
+            elsewhere = last.spec_hash == record.spec_hash and last.lower != record.lower
+            changed = None if elsewhere else last.mechanism != record.mechanism
         points.append(HistoryPoint(record, changed, otherwise))
         before[record.name] = record
     return tuple(points)

@@ -13,8 +13,7 @@ MISSING: Any = object()
 def drop_one(data: Any, *, distance: int = 1) -> Pairs:
     """The dataset against itself without `distance` records: the first, the last, the least or the greatest ones.
 
-    Records that are no numbers have no order: the first and the last are dropped. For `add_or_remove_one`.
-    Raises `InvalidSpec` where there are too few records.
+    Records without numbers have no order. For `add_or_remove_one`. Raises `InvalidSpec` where there are too few.
 
     >>> [pair.second for pair in drop_one([3, 1, 2])]
     [[1, 2], [3, 1], [3, 2]]
@@ -48,8 +47,8 @@ def add_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> Pairs:
 def replace_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> Pairs:
     """The dataset against itself with `distance` records replaced: by `value`, or the least by the greatest and back.
 
-    Records that are no numbers have no order: the first are replaced by the last, and the last by the first. With
-    the special record as `value`, for `replace_special` too. Raises `InvalidSpec` where no record would change.
+    Without numbers it is the first by the last and back. With the special record as `value`, for `replace_special`
+    too. Raises `InvalidSpec` where no record would change.
 
     >>> [pair.second for pair in replace_one([3, 1, 2])]
     [[3, 3, 2], [1, 1, 2]]
@@ -87,8 +86,7 @@ def add_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> P
 def valued(how: str, *values: float | None) -> Callable[..., Pairs]:
     """The pattern of `distance` records like the first whose numbers are all one of these values.
 
-    They are "added", or "first_replaced". It raises `InvalidSpec` where records hold no numbers, or an array cannot
-    hold the value.
+    They are "added", or "first_replaced". It raises `InvalidSpec` where no number of a record can be the value.
 
     >>> import math
     >>> valued("added", math.nan)([1.0])[0].second

@@ -70,10 +70,9 @@ class DataRecords:
         """A record like the first, with this value in place of each of its numbers; of no records, the value."""
         if not self.records:
             return number
-        if not list(_numbers(self.records[0])):
-            got = short(self.records[0])
-            raise InvalidSpec(f"the records hold no numbers to put {word_of(number)} into, got {got}")
         first, columns = self.records[0], self.data.values() if isinstance(self.data, dict) else [self.data]
+        if not list(_numbers(first)):
+            raise InvalidSpec(f"the records hold no numbers to put {word_of(number)} into, got {short(first)}")
         typed = isinstance(first, dict | tuple) and any(map(home_of, columns))
         filled = _filled(first, number, typed)
         if typed and not (number is not None and math.isfinite(number)) and digest(filled) == digest(first):

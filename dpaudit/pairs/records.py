@@ -67,7 +67,7 @@ def _keys_of(first: Any, second: Any) -> tuple[str, Keys, Keys] | None:
             found = [_keys([row[key] for key in first] for row in rows or ()) for rows in tables]
             return None if None in tables else ("rows", found[0], found[1])
         return "entries", _keys(first.items()), _keys(second.items())
-    if _is_frame(first) and _is_frame(second):
+    if all(home_of(data) in ("pandas", "polars") for data in (first, second)):
         indexed = not any(type(getattr(data, "index", None)).__name__ == "RangeIndex" for data in (first, second))
         return "rows", _rows(first, indexed), _rows(second, indexed)
     if _is_collection(first) and _is_collection(second):
@@ -78,10 +78,6 @@ def _keys_of(first: Any, second: Any) -> tuple[str, Keys, Keys] | None:
 def _is_collection(data: Any) -> bool:
     kinds: Any = (list, tuple, set, frozenset, deque, range, array)
     return isinstance(data, kinds) or home_of(data) == "numpy" and data.ndim > 0
-
-
-def _is_frame(data: Any) -> bool:
-    return home_of(data) in ("pandas", "polars")
 
 
 def _keys(records: Iterable[Any]) -> Keys:

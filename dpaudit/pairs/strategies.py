@@ -28,10 +28,8 @@ def is_strategy(value: Any) -> bool:
 def drawn_pairs(strategy: Any, seed: int, count: int = PAIRS) -> tuple[AdjacentPair, ...]:
     """`count` different pairs that a strategy of (first, second) or of `AdjacentPair` draws from a seed.
 
-    They are spread over its draws, from the simplest on. The same seed draws the same pairs with one version of
-    Hypothesis, whatever else is loaded; no database of examples is read or written, and nothing random but the draws
-    is touched. Two equal datasets are no pair and are left out; a strategy that has fewer different pairs gives fewer.
-    Raises `InvalidSpec` where it draws something else, or no pair at all.
+    They are spread over its draws, from the simplest on; a strategy that has fewer gives fewer. The same seed draws
+    the same pairs with one version of Hypothesis. Raises `InvalidSpec` where it draws something else, or no pair.
     """
     found: dict[tuple[str, str], Any] = {}
     for value in _draws(strategy, seed, TRIES * count):

@@ -22,7 +22,6 @@ TOLD = (  # of a record, in the order in which a point has it
     *("reference", "fingerprint", "started", "recorded", "commit", "version", "seed", "runs", "confidence"),
     *("claimed", "lower", "epsilon_lower", "delta", "p_value", "verdict"),
 )
-NOTHING_YET = "no result is recorded in it yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
     records = ledger.find(mechanism)
     if not records:
         known = ", ".join(clean(each) for each in ledger.near(mechanism))
-        there = f"there is {known}" if known else NOTHING_YET
+        there = f"there is {known}" if known else "no result is recorded in it yet"
         raise InvalidSpec(
             f"{clean(mechanism)}: no audit, reference or fingerprint in {clean(ledger.path, 200)}: {there}"
         )

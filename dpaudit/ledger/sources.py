@@ -76,8 +76,12 @@ def _ledger(path: Path, commit: str | None) -> tuple[str, tuple[Half, ...]]:
         records = ledger.results(commit=whole)
         if not records and commit is not None and whole is not None:
             raise InvalidSpec(_no_commit(ledger, commit, whole))
-        if commit is not None:
-            _check_commit(commit, records)
+        several = sorted({str(record.commit) for record in records})
+        if commit is not None and len(several) > 1:
+            told = ", ".join(clean(each) for each in several[:FEW])
+            raise InvalidSpec(
+                f"{clean(commit)}: the first digits of {len(several)} commits ({told}); give more of them"
+            )
         rows = ledger.rows("SELECT id, suite_hash, started FROM runs")
         suites = {row["id"]: SuiteRun(row["suite_hash"], row["started"]) for row in rows}
         results = {record: Half(record.name, ledger.load(record)) for record in newest(records, suites)}
@@ -107,12 +111,8 @@ def newest(records: Sequence[LedgerRecord], suites: Mapping[str, SuiteRun]) -> l
         last[_audit(record, suites)] = record
         alone[record.name, record.reference, record.subject, record.pairs] = record.id
     newest_alone = set(alone.values())
-    kept = []
-    for record in records:
-        run = last[_audit(record, suites)].run
-        if record.run == run and (run is not None or record.id in newest_alone):
-            kept.append(record)
-    return kept
+    kept = [record for record in records if record.run == last[_audit(record, suites)].run]
+    return [record for record in kept if record.run is not None or record.id in newest_alone]
 
 
 def _audit(record: LedgerRecord, suites: Mapping[str, SuiteRun]) -> Hashable:
@@ -154,14 +154,6 @@ def _with_failures(
 def _when(record: LedgerRecord, suites: Mapping[str, SuiteRun]) -> str:
     suite = suites.get(record.run or "")
     return record.recorded if suite is None else suite.started
-
-
-def _check_commit(commit: str, records: Sequence[LedgerRecord]) -> None:
-    """Raises `InvalidSpec` where the first digits of a commit are those of several."""
-    several = sorted({str(record.commit) for record in records})
-    if len(several) > 1:
-        told = ", ".join(clean(each) for each in several[:FEW])
-        raise InvalidSpec(f"{clean(commit)}: the first digits of {len(several)} commits ({told}); give more of them")
 
 
 def _no_commit(ledger: Ledger, commit: str, whole: str) -> str:

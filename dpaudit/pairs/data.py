@@ -140,9 +140,7 @@ def plain_value(data: Any) -> Any:
         data = {key: plain_value(each) if home_of(each) == "numpy" else each for key, each in data.items()}
     if isinstance(data, np.generic):
         data = data.item()
-    if not _is_plain(data):
-        return None
-    return _spelled(data) if len(repr(data)) <= LARGEST_RECORDED_VALUE else None
+    return _spelled(data) if _is_plain(data) and len(repr(data)) <= LARGEST_RECORDED_VALUE else None
 
 
 def told(data: Any) -> str:
@@ -215,12 +213,7 @@ def _is_plain(data: Any, depth: int = 6) -> bool:
         return data.bit_length() < LONGEST_NUMBER  # type: ignore[no-any-return]
     if data is None or kind in (bool, str, float):
         return True
-    if depth == 0:
+    if depth == 0 or kind not in (list, tuple, dict) or len(data) > LARGEST_RECORDED_VALUE:
         return False
-    if kind in (list, tuple):
-        return len(data) <= LARGEST_RECORDED_VALUE and all(_is_plain(item, depth - 1) for item in data)
-    if kind is dict:
-        return len(data) <= LARGEST_RECORDED_VALUE and all(
-            type(key) is str and _is_plain(item, depth - 1) for key, item in data.items()
-        )
-    return False
+    named = kind is not dict or all(type(key) is str for key in data)
+    return named and all(_is_plain(item, depth - 1) for item in (data.values() if kind is dict else data))

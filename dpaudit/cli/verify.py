@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,6 +72,8 @@ def command(
         confidence=validate.open_probability("--confidence", confidence),
         seed=validate.whole("--seed", seed, least=0),
     )
+    if sys.stderr.isatty():
+        say("reading the source, looking for a proof, then auditing")
     with Engine(jobs, supervised=True) as engine:
         given = _parameters(params)
         found = target_named(target, given, os.getcwd()) if ":" in target else target_of(named(target), given)

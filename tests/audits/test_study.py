@@ -119,6 +119,19 @@ def test_the_page_and_the_table_have_the_same_numbers(rows: list[dict[str, Any]]
     assert (mechanisms["audits"], mechanisms["refuted"], mechanisms["exact"]) == (2, 2, 2.0)  # twice its claim
 
 
+def test_no_bound_stands_above_the_exact_loss_for_its_delta_alone(
+    rows: list[dict[str, Any]],
+) -> None:
+    """Repetitions of a curve are told at deltas of their own: each bound is held against the exact loss at its own."""
+    row = next(each for each in rows if each["part"] == "seeds" and each["certified"])
+    repeats = [
+        {**row, "claimed": 1.0, "certified": 0.9, "exact": 1.0},
+        {**row, "claimed": 0.1, "certified": 0.4, "exact": 0.5},
+    ]
+    (made,) = table.by_mechanism(repeats)
+    assert (made["largest"], made["exact"]) == (4.0, 5.0)
+
+
 def test_what_breaks_is_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: Any) -> Any:
         raise ZeroDivisionError("of our own")

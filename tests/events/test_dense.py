@@ -42,7 +42,7 @@ def test_a_dense_shift_keeps_what_theory_says(width: int) -> None:
 
 
 def test_an_event_on_a_clipped_score_has_runs_inside() -> None:
-    """Clipped scores of two halves end at the sum of their weights; on scales of their own one end lay beyond the other.
+    """Clipped scores end at the sum of their weights: with scales of their own one half ends beyond the other.
 
     At these seeds, which are fixed, an event that no run was inside of was frozen, with a bound of 0.
     """

@@ -24,6 +24,7 @@ from dpaudit.sampling import pools, tasks
 from dpaudit.sampling.codec import BatchFailure, KeptShard
 from dpaudit.sampling.host import NO_FORKS
 from dpaudit.sampling.limit import Limit, in_time, thought
+from dpaudit.sampling.made import made_with
 from dpaudit.sampling.pieces import Piece, Pieces
 from dpaudit.sampling.pipes import FORKS
 from dpaudit.sampling.pools import InProcess, LostWorker, Pool, tried
@@ -100,10 +101,18 @@ class Engine:
         ended = f"{mechanism.name}: the process ended twice while the module was imported; there is no verdict"
         return self._told(ended, tasks.describe_pickled, pickled((mechanism, pairs, settle)), tries=2)  # type: ignore[no-any-return]
 
-    def sources(self, *, late: bool = False) -> dict[str, str]:
-        """Digests of the modules that `describe` loaded, by top-level name; `late`: of files loaded since, by path."""
-        ask = tasks.late_sources if late else tasks.loaded_sources
-        return dict(self._told("the process ended after its modules were imported; there is no verdict", ask))
+    def made_of(self, mechanism: Mechanism) -> dict[str, str]:
+        """The parts of a mechanism by `made.made_of`, looked at where it may be imported, and what runs it."""
+        if not self.supervised:
+            return tasks.parts_of(mechanism) | made_with()
+        ended = "the process ended after its modules were imported; there is no verdict"
+        return dict(self._told(ended, tasks.parts_of, pickled(mechanism))) | made_with()
+
+    def late_sources(self) -> dict[str, str]:
+        """Digests of the files that runs where the mechanism was looked at have imported since, by path."""
+        if not self.supervised:
+            return tasks.late_sources()
+        return dict(self._told("the process ended after its first runs; there is no verdict", tasks.late_sources))
 
     def _told(self, ended: str, function: Callable[..., Any], *task: Any, tries: int = 1) -> Any:
         return tried(self.workers.child.with_threads(1), function, task, self.until, ended, tries)
@@ -338,8 +347,8 @@ class Session:
         except BatchFailed as error:
             asked.keep([(task[0], KeptShard(BatchFailure(str(error)), driver=asked.driver))])
             raise
-        if asked.store is not None and self.engine.supervised:
-            asked.store.loaded(self.engine.sources(late=True))
+        if asked.store is not None:
+            asked.store.loaded(self.engine.late_sources())
         asked.keep_looks([(look, *each) for look in (0, 1) for each in kept_of(found[look], "", asked.driver)])
         return found
 

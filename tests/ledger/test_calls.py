@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.ledger.calls import _code
+from dpaudit.mechanisms import wrap
+from dpaudit.sampling.made import made_of
 
 ALIKE = """
 class Noise:
@@ -25,7 +26,7 @@ outer.part = {part}
 def made(**values: Any) -> Any:
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(ALIKE.format(**({"scale": 1, "part": 1} | values)), names)
-    return _code(names["outer"], {})
+    return made_of(wrap(names["outer"]))
 
 
 def test_a_class_or_an_attribute_that_changes_makes_another_call() -> None:
@@ -39,13 +40,13 @@ def test_a_module_that_a_module_imports_is_looked_at(tmp_path: Path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     try:
         near = importlib.import_module("near")
-        before = _code(near.noisy, {})
-        assert _code(near.noisy, {}) == before
+        before = made_of(wrap(near.noisy))
+        assert made_of(wrap(near.noisy)) == before
         near.far.SCALE = 2.0
-        assert _code(near.noisy, {}) != before
+        assert made_of(wrap(near.noisy)) != before
         near.far.SCALE = 1.0
         (tmp_path / "far.py").write_text("SCALE = 3.0\n")
-        assert _code(near.noisy, {}) != before
+        assert made_of(wrap(near.noisy)) != before
     finally:
         for name in ("near", "far"):
             sys.modules.pop(name, None)

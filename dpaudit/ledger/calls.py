@@ -70,7 +70,7 @@ def kept(path: str | os.PathLike[str], name: str, mechanism: Any, asked: Mapping
         run = None if lost else taken(ledger, [name], question)
         if run is None:
             told = changes(ledger, [name], question)
-            if told is not None and (why := [*told, *lost]):
+            if told is not None and (why := [*lost, *told]):
                 _say(f"{path}: {'; '.join(why[:3])}: another call of {name}, which begins anew")
             run = start(ledger, [name], question)
         call = Call(ledger, name, question, run)

@@ -39,7 +39,7 @@ DESCRIPTORS = (
 )
 REBUILDING = ("__reduce_ex__", "__reduce__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
 
-fields_of, bases_of, name_of, home_of = (
+fields_of, bases_of, name_of, _module_of = (
     type.__dict__[name].__get__ for name in ("__dict__", "__mro__", "__qualname__", "__module__")
 )  # of a class, past what a metaclass may say
 globals_of = types.ModuleType.__dict__["__dict__"].__get__
@@ -52,6 +52,12 @@ class Opaque(Exception):
 def is_module(value: Any) -> bool:
     """Whether it is a module, without asking it."""
     return types.ModuleType in bases_of(type(value))
+
+
+def home_of(kind: type) -> str:
+    """The module of a class; that of Python where the class describes those of its objects."""
+    found = _module_of(kind)
+    return found if type(found) is str else "builtins"
 
 
 def is_class(value: Any) -> bool:
@@ -70,6 +76,10 @@ class Contents(ABC):
     @abstractmethod
     def referred(self, value: Any) -> bytes:
         """The digest of a reference to a function, a class or a module."""
+
+    @abstractmethod
+    def code(self, code: types.CodeType, seen: dict[int, Any]) -> list[bytes]:
+        """The parts of a code object."""
 
     def library(self, name: str, file: Any) -> bool:
         """Whether a module is a library's, which counts by its version."""
@@ -110,7 +120,7 @@ class Contents(ABC):
 
     def _parts_of(self, value: Any, kind: type, seen: dict[int, Any]) -> list[Any]:
         if kind is types.CodeType:
-            return self._code(value, seen)
+            return self.code(value, seen)
         if kind is types.CellType:
             with suppress(ValueError):  # it is empty
                 return [self.node(value.cell_contents, seen)]

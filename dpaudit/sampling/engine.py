@@ -20,14 +20,14 @@ from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAu
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import pools, tasks
+from dpaudit.sampling import alike, pools, tasks
 from dpaudit.sampling.codec import BatchFailure, KeptShard
 from dpaudit.sampling.host import NO_FORKS
 from dpaudit.sampling.limit import Limit, in_time, thought
 from dpaudit.sampling.made import made_with
 from dpaudit.sampling.pieces import Piece, Pieces
 from dpaudit.sampling.pipes import FORKS
-from dpaudit.sampling.pools import InProcess, LostWorker, Pool, tried
+from dpaudit.sampling.pools import InProcess, LostWorker, Pool, Processes, tried
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled, run_fresh
 from dpaudit.sampling.store import Asked, Recorder, ShardStore, decided, identity, kept_of
@@ -144,6 +144,7 @@ class Session:
         self._contents = (mechanism, pairs)
         self._sent = (engine.as_made(mechanism), pairs)  # what runs here leave in it must not travel
         self._payload: bytes | None = None
+        self._shown: alike.Shown = ()
         self.job = Job(uuid.uuid4().hex, seed, run_timeout_s)
         self.per_run, self._here = True, False
         self.pool_names: dict[str, None] = {}  # in their order
@@ -288,6 +289,10 @@ class Session:
                         self.opening_s += max(0.0, time.monotonic() - began - done.seconds)
                     if done.error is not None:
                         raise tasks.as_error(done)
+                    if job.shown and not getattr(done, "alike", False):
+                        raise InvalidSpec(
+                            f"a worker has another dpaudit than here, as it does not say which; {alike.CURE}"
+                        )
                     made = parts.made(done.results)
                     asked.keep(kept_of(done, pool.name, asked.driver, self._lost, made))
                     if work[0].stage is not Stage.PROBE:
@@ -377,7 +382,11 @@ class Session:
         return self.engine.workers.home(threads, outside=outside, limited=self.job.run_timeout_s is not None)
 
     def _job_for(self, pool: Pool) -> Job:
-        return self.job if isinstance(pool, InProcess) else self._sent_job()
+        if isinstance(pool, InProcess | Processes):
+            return self.job if isinstance(pool, InProcess) else self._sent_job()
+        if not self._shown:
+            self._shown = alike.shown(self.engine.made_of(self._contents[0]), self._contents[0])
+        return replace(self._sent_job(), shown=self._shown)
 
     @property
     def _sendable(self) -> bool:

@@ -13,11 +13,13 @@ import shutil
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms import Command, Imported
+from dpaudit.mechanisms.importing import import_reference
 from dpaudit.mechanisms.protocol import Mechanism
 from dpaudit.results.provenance import versions
 from dpaudit.sampling.canonical import hashed
@@ -62,10 +64,15 @@ def made_of(mechanism: Mechanism) -> dict[str, str]:
         return _Parts().of(mechanism)
 
 
+def code_digest(function: types.FunctionType) -> str:
+    """The part that the code of a function is."""
+    return f"{DIGEST}{hashed('function', _Parts().code(function.__code__, {})).hex()[:16]}"
+
+
 def made_with() -> dict[str, str]:
     """What every mechanism here is run by: Python, ours, and the libraries that decide the numbers."""
     told = {name: value for name, value in versions().items() if name not in ("version", "platform", "python")}
-    return {**told, "Python": " ".join(sys.version.split()), "dpaudit": own_digest()}
+    return {**told, "Python": versions()["python"], "dpaudit": own_digest()}
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -112,7 +119,7 @@ class _Parts(Contents):
         self.names: set[str] = set()  # in code
         self.spaces: dict[int, _Space] = {}
         self.refs: dict[int, tuple[bytes, Any]] = {}  # functions, classes and modules, which are parts of their own
-        self.modules: set[str] = set()  # that were followed by name
+        self.modules: set[str] = set()  # that code imports, by name
         self.folders = [os.curdir]
 
     def of(self, mechanism: Mechanism) -> dict[str, str]:
@@ -130,8 +137,9 @@ class _Parts(Contents):
             size = now
             for space in list(self.spaces.values()):
                 self._globals(space)
-            if self.names & IMPORTING:
-                self._follow(each for each in sorted(self.texts) if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", each))
+            for text in sorted(self.texts) if self.names & IMPORTING else ():
+                if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", text):
+                    self._imported(text)
         for text in sorted(self.texts):
             self._file(text)
         self._environment()
@@ -178,42 +186,45 @@ class _Parts(Contents):
         found.as_module |= as_module
         return found
 
-    def _source(self, name: str, file: str, *, loaded: bool = True) -> None:
-        """The file of a module, and all that it imports wherever in it."""
+    def _source(self, name: str, file: str, *, apart: bool = False) -> None:
+        """The file of a module, and those of all that it imports wherever in it; `apart`: it is never loaded here."""
         if f"module {name}" in self.found:
             return
-        self.modules.add(name)
         self.found[f"module {name}"] = f"{DIGEST}{digest_of_file(file)}"
         self.folders.append(os.path.dirname(file))
         parents = name.split(".") if os.path.basename(file) == "__init__.py" else name.split(".")[:-1]
+        named: list[str] = []
         for node in parsed(file):
             if isinstance(node, ast.Import):
-                self._follow(each.name for each in node.names)
+                named += [each.name for each in node.names]
             elif isinstance(node, ast.ImportFrom):
                 outer = parents[: len(parents) - node.level + 1] if node.level else []
                 base = ".".join([*outer, *filter(None, [node.module])])
-                self._follow([base, *(f"{base}.{each.name}" for each in node.names)])
-            elif not loaded and isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named += [base, *(f"{base}.{each.name}" for each in node.names)]
+            elif apart and isinstance(node, ast.Constant) and isinstance(node.value, str):
                 self.texts.add(node.value)
-            elif not loaded and isinstance(node, ast.Attribute | ast.Name):
-                self.names.add(node.attr if isinstance(node, ast.Attribute) else node.id)
-
-    def _follow(self, names: Iterable[str]) -> None:
-        """Modules by name: as they are loaded, else as they would be."""
-        for name in names:
-            if name in self.modules:
-                continue
-            self.modules.add(name)
-            module = sys.modules.get(name)
-            if is_module(module):
-                self.referred(module)
-                self._follow([name.rpartition(".")[0]] if "." in name else [])
-                continue
-            for inner, file in located(name, self.folders):
-                if self.library(inner, file):
+        for each in named:
+            for inner, path in located(each, self.folders):
+                if self.library(inner, path):
                     self._library(inner)
                 else:
-                    self._source(inner, file, loaded=False)
+                    self._source(inner, path, apart=apart)
+
+    def _imported(self, name: str) -> None:
+        """A module that code imports when it runs: imported now, if it is a user's, so that its values are seen."""
+        if name in self.modules:
+            return
+        self.modules.add(name)
+        where = [] if name in sys.modules else list(located(name, ()))
+        if where and where[-1][0] == name and not self.library(*where[-1]):
+            with suppress(DpAuditError):
+                import_reference(f"{name}:__name__")
+        if is_module(module := sys.modules.get(name)):
+            self.referred(module)
+        for inner, file in where:
+            self._library(inner) if self.library(inner, file) else self._source(inner, file)
+        if "." in name:
+            self._imported(name.rpartition(".")[0])
 
     def _library(self, name: str) -> None:
         top = name.partition(".")[0]
@@ -226,7 +237,7 @@ class _Parts(Contents):
             file = os.path.join(command.folder or os.curdir, part)
             self.texts.add(file)
             if file.endswith(".py") and os.path.isfile(file):
-                self._source(part, file, loaded=False)
+                self._source(part, file, apart=True)
 
     def _file(self, text: str) -> None:
         """A text in code or values that is the name of a file stands for its contents."""
@@ -271,19 +282,21 @@ class _Parts(Contents):
             if not made:
                 return hashed("library", [text_of(name)])
         if function:
+            self.part(f"values of {name}", lambda: hashed("values", self._held(value)))
             return self.part(f"function {name}", lambda: hashed("function", self._function(value)))
         return self.part(f"class {name}", lambda: hashed("class", self._class(value)))
 
     def _function(self, value: types.FunctionType) -> list[bytes]:
-        seen: dict[int, Any] = {}
-        code = self._code(value.__code__, seen)
         if self.users(value):
             space = self._space(value.__globals__)
             space.names |= _names(value.__code__)
-            if space.file is None:
-                self._follow(_imports(value.__code__))
-        held = [value.__closure__, value.__defaults__, value.__kwdefaults__, sorted(vars(value).items())]
-        return [*code, *self._each(held, seen)]
+            for name in _imports(value.__code__, str(value.__globals__.get("__package__") or "")):
+                self._imported(name)
+        return self.code(value.__code__, {})
+
+    def _held(self, value: types.FunctionType) -> list[bytes]:
+        named = sorted(vars(value).items())
+        return self._each([value.__closure__, value.__defaults__, value.__kwdefaults__, named], {})
 
     def _class(self, value: type) -> list[bytes]:
         if (module := sys.modules.get(home_of(value))) is not None:
@@ -291,7 +304,7 @@ class _Parts(Contents):
         held = sorted(item for item in fields_of(value).items() if item[0] not in OF_PYTHON)
         return self._each([type(value), *bases_of(value)[1:], *held], {})
 
-    def _code(self, code: types.CodeType, seen: dict[int, Any]) -> list[bytes]:
+    def code(self, code: types.CodeType, seen: dict[int, Any]) -> list[bytes]:
         self.names |= _names(code)
         counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
         names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
@@ -302,9 +315,14 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*(_names(each) for each in code.co_consts if isinstance(each, types.CodeType)))
 
 
-def _imports(code: types.CodeType) -> list[str]:
-    """The modules that a code imports, by their names."""
-    inner = [name for each in code.co_consts if isinstance(each, types.CodeType) for name in _imports(each)]
-    if dis.opmap["IMPORT_NAME"] not in code.co_code[::2]:
-        return inner
-    return [*inner, *(str(each.argval) for each in dis.get_instructions(code) if each.opname == "IMPORT_NAME")]
+def _imports(code: types.CodeType, package: str) -> list[str]:
+    """The modules that a code may import, by their names."""
+    found = [name for each in code.co_consts if isinstance(each, types.CodeType) for name in _imports(each, package)]
+    steps = list(dis.get_instructions(code)) if dis.opmap["IMPORT_NAME"] in code.co_code[::2] else []
+    for at, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            level, names = steps[at - 2].argval, steps[at - 1].argval
+            outer = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+            base = ".".join([*outer, *filter(None, [str(step.argval)])])
+            found += [base, *(f"{base}.{each}" for each in names or ())]
+    return found

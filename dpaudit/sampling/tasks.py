@@ -17,7 +17,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import duct, guard, intact
+from dpaudit.sampling import alike, duct, guard, intact
 from dpaudit.sampling.made import made_of
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.modules import digest_of_file, is_library
@@ -44,6 +44,7 @@ class Done:
     cpu_s: float = 0.0
     error: tuple[str, str] | None = None
     check_s: float = 0.0
+    alike: bool = False  # a worker that is not ours has compared what it is made of; an older dpaudit says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,8 @@ def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> D
         guard.disarm()
         if os.getpid() != process:
             os._exit(1)  # a mechanism forked and came back twice: only the original may answer
-        return Done(results, ran - start, time.thread_time() - cpu, check_s=time.thread_time() - looked)
+        spent = time.thread_time()
+        return Done(results, ran - start, spent - cpu, None, spent - looked, alike=bool(job.shown))
     except DpAuditError as error:
         if os.getpid() != process:
             os._exit(1)
@@ -136,12 +138,15 @@ def worker_for(job: Job) -> Worker:
     known: Worker | None = getattr(_WORKERS, "worker", None)
     if known is None or known.job.key != job.key or known.job.alone != job.alone:
         try:
+            alike.check(job.shown, opened=False)
             known = Worker.start(job, *_unpacked(job))
+            alike.check(job.shown, opened=True)
         except (DpAuditError, guard.Interrupted):
             raise
         except BaseException as error:
+            where = f"the worker {alike.whereabouts()}" if job.shown else "a worker"
             raise InvalidSpec(
-                f"the mechanism or its datasets could not be opened in a worker ({named(error)})"
+                f"the mechanism or its datasets could not be opened in {where} ({named(error)})"
             ) from None
         _WORKERS.worker = known
     return known

@@ -155,7 +155,7 @@ def run_plan(
     check_reach(plan)
     if resume and folder is None:
         raise InvalidSpec("resume needs the folder that keeps the trainings: give folder=...")
-    kept = None if folder is None else KeptTrainings.into(folder, train, plan, parts, resume=resume)
+    kept = None if folder is None else KeptTrainings.into(folder, plan.digest(train), plan, parts, resume=resume)
     gathered, started = Gathered(plan), time.process_time()
     try:
         for _ in _one_by_one(gathered, calls, kept, progress):

@@ -82,7 +82,7 @@ class TrainingPlan:
         asked = by_fields(self) | {"exact": None, "underpowered": None}
         if self.design in (FEW, STEPS):  # their evidence may be prolonged at any time
             asked["trainings"] = None
-        return content_digest([asked, train.reference, train.parameters])
+        return content_digest([asked, train.reference, train.digest, train.parameters])
 
 
 def plan_of(claim: Claim | None, epsilon: float | None, delta: float | None, **asked: Any) -> TrainingPlan:

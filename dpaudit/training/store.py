@@ -11,7 +11,6 @@ import numpy as np
 
 from dpaudit.arrays import Reals
 from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms import Description
 from dpaudit.results.files import NoSuchFile, read_bytes, write_bytes
 from dpaudit.sampling.made import changed, unknown
 from dpaudit.training.coins import drawn
@@ -32,13 +31,7 @@ class KeptTrainings:
 
     @classmethod
     def into(
-        cls,
-        folder: str | os.PathLike[str],
-        train: Description,
-        plan: TrainingPlan,
-        parts: Mapping[str, str],
-        *,
-        resume: bool,
+        cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, parts: Mapping[str, str], *, resume: bool
     ) -> "KeptTrainings":
         """The folder, made where it is missing. Raises `InvalidSpec` where it holds trainings that are not wanted."""
         found = Path(folder)
@@ -48,7 +41,7 @@ class KeptTrainings:
             raise InvalidSpec(f"folder {found} cannot be made ({error.strerror}); name another") from None
         if not resume and any(found.glob("training-*.npz")):
             raise InvalidSpec(f"{found} holds trainings already: go on with resume (--resume), or name another folder")
-        return cls(found, plan.digest(train), plan, parts)
+        return cls(found, digest, plan, parts)
 
     def path(self, call: int) -> Path:
         """Where a call's scores are kept."""
@@ -75,7 +68,7 @@ class KeptTrainings:
         try:
             with np.load(io.BytesIO(read_bytes(path, LARGEST)), allow_pickle=False) as held:
                 question, coins = str(held["question"]), held["included"]
-                parts = json.loads(str(held["made"])) if "made" in held else {}
+                parts = dict[str, str](json.loads(str(held["made"])) if "made" in held else {})
                 scores: Reals = held["scores"]
         except NoSuchFile:
             return None
@@ -83,10 +76,8 @@ class KeptTrainings:
             raise InvalidSpec(f"{path}: {error}; {CURE}") from None
         except Exception:  # zipfile and numpy raise many kinds for bytes that are not theirs
             raise InvalidSpec(f"{path}: damaged, or no training of ours; {CURE}") from None
-        if (told := changed(parts, self.parts) + unknown(self.parts)) and parts:
-            raise InvalidSpec(
-                f"{path}: {'; '.join(told[:3])}; go on with the code that trained it, or give another folder"
-            )
+        if parts and (told := changed(parts, self.parts) + unknown(self.parts)):
+            raise InvalidSpec(f"{path}: {'; '.join(told[:3])}; to train anew, give another folder")
         if question != self.digest or not parts:
             raise InvalidSpec(
                 f"{path}: of another question (claim, canaries, trainings, seed, steps, confidence or train differ); "

@@ -163,7 +163,7 @@ def test_another_run_is_not_gone_on_with(
     refused("seed was 0 and is 9", "--seed", "9")
     said = "function noise.noisy is not what it was; module noise is not what it was; the content of mechanism is not"
     changed("noise.py", NOISE.replace("return data", "return 0 + data"), said)
-    said = "audit 'quick': module helpers is not what it was; leave out --resume to begin anew"
+    said = "function helpers.scale is not what it was; module helpers is not what it was; leave out --resume to begin anew"
     changed("helpers.py", "def scale():\n    return 1.4\n", said)
     said = "audit 'slow': module later is not what it was; leave out --resume to begin anew"
     changed("later.py", "SHIFT = 1.0\n", said)  # imported by the runs alone

@@ -137,7 +137,7 @@ def test_a_mechanism_that_changed_is_named(database: Database) -> None:
     digests = {**PAIRS[0], "first": {"digest": "c", "value": None}}
     for spec, sources, said in (
         (SPEC, {"module mechs": "#bb"}, "audit 'one': module mechs is not what it was"),
-        ({**SPEC, "mechanism": {"digest": "f01"}}, {"module mechs": "#aa"}, "the content of mechanism is not what it was"),
+        ({**SPEC, "mechanism": {"digest": "f01"}}, {"module mechs": "#aa"}, "the content of mechanism is not what"),
         ({**SPEC, "pairs": [digests]}, {"module mechs": "#aa"}, "the content of pairs, 1, first is not what it was"),
         ({**SPEC, "runs": 101}, {"module mechs": "#aa"}, "runs was 100 and is 101"),
     ):

@@ -9,20 +9,19 @@ from importlib.machinery import SourceFileLoader
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms import Command
 from dpaudit.sampling.contents import fields_of, globals_of, is_class, is_module
 from dpaudit.sampling.made import code_digest, made_with
 from dpaudit.sampling.modules import digest_of_file, located, release
 
 Shown = tuple[tuple[str, str], ...]  # parts by name that a worker must have too
+KINDS = ("module", "library", "program")
 CURE = "give every worker the same files and versions, or leave the backend out"
 
 
-def shown(parts: Mapping[str, str], mechanism: Any) -> Shown:
+def shown(parts: Mapping[str, str]) -> Shown:
     """Of the parts of a mechanism those that are not sent along: versions, files of modules, and code in memory."""
     import cloudpickle
 
-    kinds = {"module", "library", *(["file"] if type(mechanism) is Command else [])}
     sent = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
     found = {name: value for name, value in parts.items() if name in made_with()}
     for name, value in parts.items():
@@ -31,7 +30,7 @@ def shown(parts: Mapping[str, str], mechanism: Any) -> Shown:
         plain = (
             type(getattr(sys.modules.get(home), "__loader__", None)) is SourceFileLoader
         )  # others may change the code
-        if home not in sent and (kind in kinds or (kind == "function" and plain and f"{name} (2)" not in parts)):
+        if home not in sent and (kind in KINDS or (kind == "function" and plain and f"{name} (2)" not in parts)):
             found[name] = value
     return tuple(found.items())
 
@@ -60,7 +59,7 @@ def _found(name: str) -> str | None:
     kind, _, what = name.partition(" ")
     if kind == "library":
         return release(what)
-    if kind == "file" or what.endswith(".py"):
+    if kind == "program" or what.endswith(".py"):
         return f"#{digest_of_file(what)}" if os.path.isfile(what) else ""
     if kind == "module":
         file = getattr(sys.modules.get(what), "__file__", None) or dict(located(what, ())).get(what)

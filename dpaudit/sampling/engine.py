@@ -102,17 +102,13 @@ class Engine:
         return self._told(ended, tasks.describe_pickled, pickled((mechanism, pairs, settle)), tries=2)  # type: ignore[no-any-return]
 
     def made_of(self, mechanism: Mechanism) -> dict[str, str]:
-        """The parts of a mechanism by `made.made_of`, looked at where it may be imported, and what runs it."""
-        if not self.supervised:
-            return tasks.parts_of(mechanism) | made_with()
-        ended = "the process ended after its modules were imported; there is no verdict"
-        return dict(self._told(ended, tasks.parts_of, pickled(mechanism))) | made_with()
+        """What a mechanism is made of (`made`), looked at where it is described."""
+        return self.words(tasks.parts_of, pickled(mechanism) if self.supervised else mechanism) | made_with()
 
-    def late_sources(self) -> dict[str, str]:
-        """Digests of the files that runs where the mechanism was looked at have imported since, by path."""
-        if not self.supervised:
-            return tasks.late_sources()
-        return dict(self._told("the process ended after its first runs; there is no verdict", tasks.late_sources))
+    def words(self, ask: Callable[..., dict[str, str]], *given: Any) -> dict[str, str]:
+        """What is answered where mechanisms are described."""
+        ended = "the process ended after its modules were imported; there is no verdict"
+        return dict(self._told(ended, ask, *given) if self.supervised else ask(*given))
 
     def _told(self, ended: str, function: Callable[..., Any], *task: Any, tries: int = 1) -> Any:
         return tried(self.workers.child.with_threads(1), function, task, self.until, ended, tries)
@@ -287,13 +283,7 @@ class Session:
                 for done in results if limit is None else in_time(limit, late, results, len(calls)):
                     if limit is not None and limit.outside and not finished:
                         self.opening_s += max(0.0, time.monotonic() - began - done.seconds)
-                    if done.error is not None:
-                        raise tasks.as_error(done)
-                    if job.shown and not getattr(done, "alike", False):
-                        raise InvalidSpec(
-                            f"a worker has another dpaudit than here, as it does not say which; {alike.CURE}"
-                        )
-                    made = parts.made(done.results)
+                    made = parts.made(tasks.checked(done, job).results)
                     asked.keep(kept_of(done, pool.name, asked.driver, self._lost, made))
                     if work[0].stage is not Stage.PROBE:
                         self._makers.add((asked.driver, self._lost))
@@ -353,7 +343,7 @@ class Session:
             asked.keep([(task[0], KeptShard(BatchFailure(str(error)), driver=asked.driver))])
             raise
         if asked.store is not None:
-            asked.store.loaded(self.engine.late_sources())
+            asked.store.loaded(self.engine.words(tasks.late_sources))
         asked.keep_looks([(look, *each) for look in (0, 1) for each in kept_of(found[look], "", asked.driver)])
         return found
 
@@ -365,15 +355,11 @@ class Session:
             "hung past run_timeout_s or ran out of memory; no verdict"
         )
         done = tried(pool, run_task, (self._job_for(pool), task, None), self.engine.until, ended, tries=2)
-        if done.error is not None:
-            raise tasks.as_error(done)
-        return done  # type: ignore[no-any-return]
+        return tasks.checked(done, self.job)
 
     def _pool(self, runs: int) -> Pool:
-        isolated, limited = self.engine.isolated, self.job.run_timeout_s is not None
-        pool = self.engine.workers.pool(
-            runs * self.run_s, self._home_pool, alone=self.per_run or isolated, limited=limited
-        )
+        alone, limited = self.per_run or self.engine.isolated, self.job.run_timeout_s is not None
+        pool = self.engine.workers.pool(runs * self.run_s, self._home_pool, alone=alone, limited=limited)
         self.pool_names[pool.name] = None
         return pool
 
@@ -384,8 +370,7 @@ class Session:
     def _job_for(self, pool: Pool) -> Job:
         if isinstance(pool, InProcess | Processes):
             return self.job if isinstance(pool, InProcess) else self._sent_job()
-        if not self._shown:
-            self._shown = alike.shown(self.engine.made_of(self._contents[0]), self._contents[0])
+        self._shown = self._shown or alike.shown(self.engine.made_of(self._contents[0]))
         return replace(self._sent_job(), shown=self._shown)
 
     @property

@@ -1,6 +1,6 @@
 """What a mechanism is made of: its code and the values that this reads, each part by its name, with a digest.
 
-Calls that go on, runs that are resumed, trainings that are kept, and workers of others are all held against it. No
+Calls and runs that go on, kept trainings, results of sweeps, and workers of others are all held against it. No
 code of a user runs here: attributes are read where they are stored, and only objects of libraries are asked for their
 contents. What cannot be shown to be the same gets no digest, but says what it is.
 """
@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from dpaudit.errors import DpAuditError
-from dpaudit.mechanisms import Command, Imported
+from dpaudit.mechanisms.command import Command
 from dpaudit.mechanisms.importing import import_reference
 from dpaudit.mechanisms.protocol import Mechanism
 from dpaudit.results.provenance import versions
@@ -30,6 +30,7 @@ from dpaudit.sampling.contents import (
     fields_of,
     globals_of,
     home_of,
+    is_class,
     is_module,
     name_of,
     stands_in,
@@ -110,6 +111,7 @@ class _Space:
         self.label, self.values, self.file = label, values, file
         self.names: set[str] = set()  # that its functions load
         self.as_module = file is not None  # others read its attributes
+        self.seen: set[str] = set()  # of its names
 
 
 class _Parts(Contents):
@@ -120,17 +122,19 @@ class _Parts(Contents):
         self.spaces: dict[int, _Space] = {}
         self.refs: dict[int, tuple[bytes, Any]] = {}  # functions, classes and modules, which are parts of their own
         self.modules: set[str] = set()  # that code imports, by name
+        self.programs: set[str] = set()  # files of a command
         self.folders = [os.curdir]
 
     def of(self, mechanism: Mechanism) -> dict[str, str]:
         """All parts: values lead to code, and code to further values."""
         if isinstance(mechanism, Command):
             self._program(mechanism)
-        found: Any = mechanism.resolve() if isinstance(mechanism, Imported) else mechanism
-        home = str(getattr(getattr(found, "function", getattr(found, "make", None)), "__module__", None) or "")
-        self.ours = home.partition(".")[0]  # the package of the mechanism is a user's, wherever it is installed
-        if self.ours in sys.stdlib_module_names or self.ours in ("dpaudit", *versions()):
-            self.ours = ""
+        found: Any = mechanism.resolve() if hasattr(type(mechanism), "resolve") else mechanism
+        function: Any = getattr(found, "make" if hasattr(type(found), "made") else "function", found)
+        is_function = type(function) is types.FunctionType
+        home = str(function.__module__) if is_function else home_of(function if is_class(function) else type(function))
+        own, known = home.partition(".")[0], {"dpaudit", *sys.stdlib_module_names, *versions()}
+        self.ours = "" if own in known else own  # a user's, wherever it is installed
         self.part("the mechanism", lambda: self.node(found, {}))
         size = 0
         while (now := len(self.found) + len(self.names) + len(self.texts)) != size:
@@ -167,12 +171,14 @@ class _Parts(Contents):
         wanted = space.names | (self.names | self.texts if space.as_module else set())
         for name, value in sorted((key, held) for key, held in list(space.values.items()) if isinstance(key, str)):
             module = is_module(value)
-            if name.startswith("__") or not (wide or name in wanted or (module and space.file and not library)):
+            read = wide or name in wanted or (module and space.file and not library)
+            if name.startswith("__") or name in space.seen or not read:
                 continue
+            space.seen.add(name)
             if library and module:
                 self.referred(value)
-            elif (not library or self.users(value)) and (key := f"{space.label}.{name}") not in self.found:
-                self.part(key, lambda value=value: self.node(value, {}))  # type: ignore[misc]
+            elif not library or self.users(value):
+                self.part(f"{space.label}.{name}", lambda value=value: self.node(value, {}))  # type: ignore[misc]
 
     def _space(self, values: dict[str, Any], *, as_module: bool = False) -> _Space:
         """The space of these globals, which is looked at from now on."""
@@ -236,6 +242,7 @@ class _Parts(Contents):
         for part in (shutil.which(command.argv[0]) or command.argv[0], *command.argv):
             file = os.path.join(command.folder or os.curdir, part)
             self.texts.add(file)
+            self.programs.add(os.path.join(os.curdir, file))
             if file.endswith(".py") and os.path.isfile(file):
                 self._source(part, file, apart=True)
 
@@ -244,7 +251,8 @@ class _Parts(Contents):
         for folder in self.folders if 0 < len(text) < 4096 and text.isprintable() else ():
             with suppress(OSError, ValueError):
                 if os.path.isfile(file := os.path.join(folder, text)):
-                    self.found[f"file {os.path.normpath(file)}"] = f"{DIGEST}{digest_of_file(file)}"
+                    kind = "program" if os.path.join(folder, text) in self.programs else "file"
+                    self.found[f"{kind} {os.path.normpath(file)}"] = f"{DIGEST}{digest_of_file(file)}"
 
     def _environment(self) -> None:
         """Three digits of each variable, which may be secret: those of all together decide."""

@@ -66,6 +66,15 @@ def as_error(done: Done) -> DpAuditError:
     return (found if ours else UnsoundAudit)(message)
 
 
+def checked(done: Done, job: Job) -> Done:
+    """What a task sent; raises the error that it reported, or that a worker not ours says nothing of what it runs."""
+    if done.error is not None:
+        raise as_error(done)
+    if job.shown and not getattr(done, "alike", False):
+        raise InvalidSpec(f"a worker has another dpaudit than here, as it does not say which; {alike.CURE}")
+    return done
+
+
 def several(function: Callable[..., Any], tasks: list[tuple[Any, ...]], threads: int) -> list[Any]:
     """What each task returned, on so many threads."""
     if threads == 1 or len(tasks) == 1:

@@ -29,11 +29,12 @@ Cli = Callable[..., Outcome]
 Write = Callable[..., str]
 LEDGER = Path(".dpaudit/ledger.sqlite")
 NOISE = """
-import time
+import time, pathlib
+READ = [each.read_text() for each in [pathlib.Path("data.txt")] if each.exists()]
 from helpers import scale
 
 def noisy(data, rng):
-    return data + rng.laplace(scale=scale())
+    return data + rng.laplace(scale=scale()) + 0 * len(READ)
 
 def slow(data, rng):
     from later import SHIFT
@@ -163,10 +164,16 @@ def test_another_run_is_not_gone_on_with(
     refused("seed was 0 and is 9", "--seed", "9")
     said = "function noise.noisy is not what it was; module noise is not what it was; the content of mechanism is not"
     changed("noise.py", NOISE.replace("return data", "return 0 + data"), said)
-    said = "function helpers.scale is not what it was; module helpers is not what it was; leave out --resume to begin anew"
+    said = "function helpers.scale is not what it was; module helpers is not what it was; leave out --resume to"
     changed("helpers.py", "def scale():\n    return 1.4\n", said)
-    said = "audit 'slow': module later is not what it was; leave out --resume to begin anew"
+    said = "module later is not what it was; leave out --resume to begin anew"
     changed("later.py", "SHIFT = 1.0\n", said)  # imported by the runs alone
+    (folder / "data.txt").write_text("a")
+    refused("noise.READ is not what it was")  # at import
+    (folder / "data.txt").unlink()
+    with monkeypatch.context() as patch:
+        patch.setenv("DP_SCALE", "2")
+        refused("environment variable DP_SCALE is new")
     with monkeypatch.context() as patch:
         patch.setattr("dpaudit.cli.recording.versions", lambda: {"version": "9.9.9", "platform": "x"})
         refused("dpaudit was 0.1.0 and is 9.9.9")

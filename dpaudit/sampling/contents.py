@@ -42,7 +42,7 @@ REBUILDING = ("__reduce_ex__", "__reduce__", "__getstate__", "__getnewargs__", "
 fields_of, bases_of, name_of, _module_of = (
     type.__dict__[name].__get__ for name in ("__dict__", "__mro__", "__qualname__", "__module__")
 )  # of a class, past what a metaclass may say
-globals_of = types.ModuleType.__dict__["__dict__"].__get__
+globals_of = vars(types.ModuleType)["__dict__"].__get__
 
 
 class Opaque(Exception):

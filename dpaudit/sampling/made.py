@@ -129,7 +129,8 @@ class _Parts(Contents):
         """All parts: values lead to code, and code to further values."""
         if isinstance(mechanism, Command):
             self._program(mechanism)
-        found: Any = mechanism.resolve() if hasattr(type(mechanism), "resolve") else mechanism
+        found: Any = mechanism
+        found = found.resolve() if hasattr(type(found), "resolve") else found  # a name, imported here
         function: Any = getattr(found, "make" if hasattr(type(found), "made") else "function", found)
         is_function = type(function) is types.FunctionType
         home = str(function.__module__) if is_function else home_of(function if is_class(function) else type(function))

@@ -48,7 +48,8 @@ OF_PYTHON = {
     *("__dict__", "__weakref__", "_abc_impl", "__slotnames__", "__firstlineno__", "__static_attributes__"),
     *("__annotations_cache__", "__annotate_func__"),
 }  # of a class, what says nothing of it, or differs from process to process
-CHANGING = re.compile(  # variables that shells, terminals, desktops, schedulers and test runners set anew
+CHANGING = re.compile(  # variables that shells, terminals, desktops, schedulers, test runners and libraries set anew
+    r"KMP_INIT_AT_FORK|KMP_DUPLICATE_LIB_OK|CUDA_MODULE_LOADING|TF2_BEHAVIOR|"  # when joblib and others are loaded
     r"_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|WINDOWID|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|STY|INVOCATION_ID|JOURNAL_STREAM|"
     r"(SSH|XDG|DBUS|GPG|GNOME|GTK|KDE|KONSOLE|DESKTOP|TERM|TMUX|VSCODE|ITERM|WT|WSL|SYSTEMD|MANAGER|JPY|PYDEVD|SLURM|"
     r"PBS|LSB|GITHUB|RUNNER|ACTIONS|CI|BUILDKITE|GITLAB|PYTEST|COV|COVERAGE|DPAUDIT|LC_TERMINAL)(_.*|PID)?"

@@ -75,6 +75,7 @@ def command(
     folder = None if report is None else report_folder(report)
     with Engine(1, supervised=True) as engine:
         described, _ = engine.describe(mechanism, ())
+        parts = {} if folder is None else engine.made_of(mechanism)
     repeat = typed_again(without=("resume", "report"))
     began = said = time.monotonic()
     over = threading.Event()
@@ -98,7 +99,8 @@ def command(
             supervised(mechanism, plan, many, limit),
             described,
             {"inserted": inserted, "not_tested": (*not_tested, *NEVER_TESTED), "repeat": (repeat,)},
-            folder=None if folder is None else folder / "trainings",
+            None if folder is None else folder / "trainings",
+            parts,
             resume=resume,
             progress=None if no_progress else tell,
         )

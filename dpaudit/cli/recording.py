@@ -1,11 +1,8 @@
 """The ledger of a `run`: where it is, the run that stands in it, and what of that is there already."""
 
 import dataclasses
-import hashlib
-import os
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +12,13 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.ledger.database import Database, default_ledger
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import Run, resume, start, waiting
-from dpaudit.mechanisms import Command
+from dpaudit.ledger.runs import Run, resume, start, taken
 from dpaudit.results.provenance import versions
 from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.wording.quoting import clean
 from dpaudit.sampling import Engine, ShardStore
 from dpaudit.sampling.codec import UnreadableShard
+from dpaudit.sampling.made import unknown
 from dpaudit.sampling.store import ForeignShard
 from dpaudit.spec_file.questions import Question
 
@@ -64,7 +62,7 @@ class Recording:
             with Engine(jobs, backend, supervised=True) as engine:
                 description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
                 spec = question.spec(description, pairs, runs=None if begun is None else begun.runs)
-                sources = engine.sources()
+                parts = engine.made_of(question.mechanism)
         except DpAuditError as error:
             if begun is None:
                 return  # it could not be asked before either
@@ -75,12 +73,16 @@ class Recording:
                 "leave out --resume to begin anew"
             )
         with _of_the_whole_run():
-            self.run.check(number, spec.to_dict(), sources)
+            self.run.check(number, spec.to_dict(), parts)
 
-    def begin(self, number: int, spec: dict[str, Any], sources: dict[str, str], runs: int | None) -> ShardStore:
+    def begin(self, number: int, spec: dict[str, Any], parts: dict[str, str], runs: int | None) -> ShardStore:
         """Where the shards of an audit are kept that begins now, or goes on."""
+        lost = unknown(parts)
+        if lost and self.run.begun(number) is not None:
+            say(f"note: audit {clean(spec['name'])!r} begins anew: {'; '.join(lost[:3])}")
+            self.run.forget(number)
         with _of_the_whole_run():
-            return self.run.begin(number, spec, sources, runs)
+            return self.run.begin(number, spec, parts, runs)
 
     def keep(self, number: int, entry: SuiteEntry) -> None:
         """Records how an audit ended; its shards are needed no longer."""
@@ -102,7 +104,7 @@ def _of_the_whole_run() -> Iterator[None]:
     try:
         yield
     except InvalidSpec as error:
-        raise CannotResume(str(error)) from None
+        raise CannotResume(f"--resume: {error}; leave out --resume to begin anew") from None
 
 
 @contextmanager
@@ -144,9 +146,10 @@ def _run(database: Database, questions: Sequence[Question], options: dict[str, A
     }
     if again:
         return resume(database, sources, asked)
-    left = waiting(database, sources, asked)
+    left = taken(database, sources, asked)
     if left is not None:
-        say(f"note: an unfinished run of the same audits ({left}) is in the ledger; --resume goes on with it")
+        left.close()
+        say(f"note: an unfinished run of the same audits ({left.id}) is in the ledger; --resume goes on with it")
     return start(database, sources, asked)
 
 
@@ -161,7 +164,6 @@ def _asked(question: Question) -> dict[str, Any]:
     found["upper"] = None if question.upper is None else question.upper.to_dict()
     found["mechanism"] = [type(mechanism).__name__, _fields(mechanism)]
     found["pairs"] = [_pair(pair) for pair in question.pairs]
-    found["programs"] = _programs(mechanism) if isinstance(mechanism, Command) else {}
     return found
 
 
@@ -174,15 +176,3 @@ def _pair(pair: Any) -> Any:
 
 def _fields(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-
-
-def _programs(command: Command) -> dict[str, dict[str, str]]:
-    """Digests of the files that a command line names: the program, and scripts among its arguments."""
-    found: dict[str, dict[str, str]] = {}
-    for part in command.argv:
-        beside = os.path.join(command.folder or os.curdir, part)
-        file = beside if os.path.isfile(beside) else shutil.which(part) if part == command.argv[0] else None
-        if file is not None:
-            with suppress(OSError):
-                found[part] = {"digest": hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]}
-    return found

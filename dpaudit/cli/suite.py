@@ -156,7 +156,7 @@ class Suite:
             if clock is not None:
                 clock.limits(engine)
             description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
-            sources = {} if self.recording is None else engine.sources()  # before any run loads more
+            parts = {} if self.recording is None else engine.made_of(question.mechanism)  # before any run
             begun = self._begun(number)
             runs = None if begun is None else begun.runs
             if clock is not None and runs is None:
@@ -164,7 +164,7 @@ class Suite:
                 runs = planned_runs(engine, question.mechanism, pairs, clock, seed, limit, most=most)
             spec = question.spec(description, pairs, runs=runs)
             if self.recording is not None:
-                engine.keep_in(self.recording.begin(number, spec.to_dict(), sources, runs))
+                engine.keep_in(self.recording.begin(number, spec.to_dict(), parts, runs))
             result = run_audit(spec, engine, progress=watcher, clock=clock)
         if question.upper is not None:
             result = replace(result, upper=question.upper)

@@ -18,11 +18,12 @@ from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.shards import LedgerShards
 from dpaudit.results.wording.quoting import clean
 from dpaudit.sampling.canonical import digest_of
-from dpaudit.sampling.tasks import digest_of_file
+from dpaudit.sampling.made import changed
+from dpaudit.sampling.modules import digest_of_file
 
 KEPT_DAYS = 30  # for which an unfinished run is kept
 DAYS_SEEN = 3  # on which runs must have begun since: a clock that jumped is seen on one
-SOURCES = "module"
+MADE = "made of"  # in a question: the parts of its mechanism
 NAMED = {"digest": "content"}  # what a changed key is called
 
 
@@ -56,31 +57,37 @@ class Run:
         found = json.loads(rows[0]["content"]) if rows else self._state.get("begun", {}).get(str(number))
         return None if found is None else Begun(found["drivers"], found["spec"], found["runs"])
 
-    def begin(self, number: int, spec: Mapping[str, Any], sources: Mapping[str, str], runs: int | None) -> LedgerShards:
+    def begin(self, number: int, spec: Mapping[str, Any], parts: Mapping[str, str], runs: int | None) -> LedgerShards:
         """An audit begins, or goes on, with this process as its driver; where its shards are kept.
 
-        `sources` are digests of the modules behind its mechanism. Raises `InvalidSpec` where spec or sources are not
-        what they were when it began.
+        `parts` are those of its mechanism (`sampling.made`). Raises `InvalidSpec` where spec or parts are not what they
+        were when it began.
         """
         self._presence.check()
-        self.check(number, spec, sources)
+        self.check(number, spec, parts)
         drivers = 0 if (before := self.begun(number)) is None else before.drivers
         shards = LedgerShards(self.database, self.id, number, driver=drivers)
         for file, digest in shards.sources().items():
             if digest_of_file(file) != digest:
                 self._refuse(spec, [f"the source {clean(os.path.relpath(file), 200)} is not what it was"])
-        begun = {"drivers": drivers + 1, "spec": outlined(spec, sources), "runs": runs}
+        begun = {"drivers": drivers + 1, "spec": outlined(spec, parts), "runs": runs}
         with self.database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (self.id, number, _text(begun)))
         self.driven.add(number)
         return shards
 
-    def check(self, number: int, spec: Mapping[str, Any], sources: Mapping[str, str]) -> None:
+    def check(self, number: int, spec: Mapping[str, Any], parts: Mapping[str, str]) -> None:
         """Raises `InvalidSpec` where an audit that has begun is not the same any more, naming what changed."""
         before = self.begun(number)
-        changed = [] if before is None else differences(before.spec, outlined(spec, sources))
-        if changed:
-            self._refuse(spec, changed)
+        found = [] if before is None else differences(before.spec, outlined(spec, parts))
+        if found:
+            self._refuse(spec, found)
+
+    def forget(self, number: int) -> None:
+        """An audit that had begun is to begin anew."""
+        self.drop(number)
+        with self.database.transaction() as connection:
+            connection.execute("DELETE FROM begun WHERE run = ? AND number = ?", (self.id, number))
 
     def drop(self, number: int) -> None:
         """The audit is recorded: its shards are needed no longer. Raises `LedgerLost` where the file is gone."""
@@ -99,9 +106,8 @@ class Run:
         """Lets other processes take the run up."""
         self._lock.free()
 
-    def _refuse(self, spec: Mapping[str, Any], changed: list[str]) -> NoReturn:
-        name = clean(spec["name"])
-        raise InvalidSpec(f"--resume: audit {name!r}: {'; '.join(changed[:3])}; leave out --resume to begin anew")
+    def _refuse(self, spec: Mapping[str, Any], found: list[str]) -> NoReturn:
+        raise InvalidSpec(f"audit {clean(spec['name'])!r}: {'; '.join(found[:3])}")
 
 
 def start(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
@@ -133,36 +139,33 @@ def resume(database: Database, sources: Iterable[str], asked: Mapping[str, Any])
     asked = _plain(asked)
     states = [(row["id"], json.loads(row["suite"])) for row in rows]
     key, state = next((each for each in states if each[1]["asked"] == asked), states[0])
-    changed = differences(state["asked"], asked)
-    if changed:
-        raise InvalidSpec(f"--resume: {'; '.join(changed[:3])}: this is another run; leave out --resume to begin it")
-    lock = RunLock(database.path, key)
-    if not lock.take():
-        raise LedgerError(f"--resume: run {key} in {place} is driven by another process now; wait for it, or end it")
-    (row,) = database.rows("SELECT suite, finished FROM runs WHERE id = ?", (key,))
+    if told := differences(state["asked"], asked):
+        raise InvalidSpec(f"--resume: {'; '.join(told[:3])}: this is another run; leave out --resume to begin it")
+    if (found := taken(database, sources, asked)) is not None:
+        return found
+    (row,) = database.rows("SELECT finished FROM runs WHERE id = ?", (key,))
     if row["finished"] is not None:
-        lock.free()
         raise InvalidSpec(f"--resume: run {key} in {place} has been finished by another process; there is nothing left")
-    return Run(database, key, json.loads(row["suite"]), lock)
+    raise LedgerError(f"--resume: run {key} in {place} is driven by another process now; wait for it, or end it")
 
 
-def waiting(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> str | None:
-    """The newest unfinished run of the same question that nobody drives; None where there is none."""
+def taken(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run | None:
+    """The newest unfinished run of the same question that nobody drives, taken up; None where there is none."""
     asked = _plain(asked)
     for row in _unfinished(database, sources):
-        if json.loads(row["suite"])["asked"] != asked:
+        state, lock = json.loads(row["suite"]), RunLock(database.path, row["id"])
+        if state["asked"] != asked or not lock.take():
             continue
-        lock = RunLock(database.path, row["id"])
-        if lock.take():
-            lock.free()
-            return str(row["id"])
+        if database.rows("SELECT id FROM runs WHERE id = ? AND finished IS NULL", (row["id"],)):
+            return Run(database, row["id"], state, lock)
+        lock.free()  # another process has finished it since
     return None
 
 
-def changes(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> list[str]:
-    """In words, what the newest unfinished run of these sources asked otherwise."""
-    rows = _unfinished(database, sources)[:1]
-    return [each for row in rows for each in differences(json.loads(row["suite"])["asked"], _plain(asked))]
+def changes(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> list[str] | None:
+    """In words, what the newest unfinished run of these sources asked otherwise; None where there is none."""
+    rows = _unfinished(database, sources)
+    return differences(json.loads(rows[0]["suite"])["asked"], _plain(asked)) if rows else None
 
 
 def differences(before: Any, now: Any, place: str = "") -> list[str]:
@@ -172,6 +175,8 @@ def differences(before: Any, now: Any, place: str = "") -> list[str]:
     ['seed was 0 and is 1', 'audits, it, runs was 10 and is 20']
     """
     if isinstance(before, dict) and isinstance(now, dict):
+        if place == MADE:
+            return [clean(each, 200) for each in changed(before, now)]
         found = []
         for key in [*before, *(key for key in now if key not in before)]:
             inner = f"{place}, {key}" if place else str(key)
@@ -188,19 +193,17 @@ def differences(before: Any, now: Any, place: str = "") -> list[str]:
     if before == now:
         return []
     *outer, last = place.split(", ")
-    if outer[:1] == [SOURCES]:
-        return [f"the source of {clean(last)} is not what it was"]
     if last in NAMED:
         return [f"the {NAMED[last]} of {clean(', '.join(outer))} is not what it was"]
     return [f"{clean(place)} was {clean(before, 60)} and is {clean(now, 60)}"]
 
 
-def outlined(spec: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Any]:
-    """A spec in its stored form with the sources, and without the values of its datasets: their digests say it all."""
+def outlined(spec: Mapping[str, Any], parts: Mapping[str, str]) -> dict[str, Any]:
+    """A spec in its stored form with the parts, and without the values of its datasets: their digests say it all."""
     pairs = [
         {**pair, **{side: {"digest": pair[side]["digest"]} for side in ("first", "second")}} for pair in spec["pairs"]
     ]
-    found: dict[str, Any] = _plain({**spec, "pairs": pairs, SOURCES: dict(sources)})
+    found: dict[str, Any] = _plain({**spec, "pairs": pairs, MADE: dict(parts)})
     return found
 
 

@@ -84,7 +84,7 @@ class LedgerShards:
         if _digest(known, content) != row["digest"]:
             raise LedgerError(
                 f"ledger {clean(self.database.path, 200)}: a shard of run {self.run} is not what was stored; "
-                "start again without --resume"
+                "begin the run anew"
             )
         shard = Shard(Stage(row["stage"]), row["pair"], row["shard"], row["runs"])
         return StoredShard(row["call"], row["look"], shard, row["question"], row["kind"], content)

@@ -23,6 +23,15 @@ def digest_of(*values: Any) -> str:
     return hashlib.sha256(_spelled(values)).hexdigest()[:32]
 
 
+def hashed(kind: str, parts: Iterable[Any]) -> bytes:
+    """The digest of some bytes of a kind, each with its length."""
+    found = hashlib.sha256(kind.encode("utf-8", "surrogatepass"))
+    for part in parts:
+        found.update(b"|" + len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.digest()
+
+
 def _spelled(value: Any) -> bytes:
     kind = type(value)
     if value is None or kind in (bool, int):

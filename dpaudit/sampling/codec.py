@@ -87,7 +87,7 @@ def decoded(kind: str, content: bytes) -> KeptShard:
         return KeptShard(result, float(seconds), int(runs), str(pool), int(driver), int(lost))
     except MALFORMED:
         raise UnreadableShard(
-            "a stored shard is damaged or was written by another version; start again without --resume"
+            "a stored shard is damaged or was written by another version; begin the run anew"
         ) from None
 
 

@@ -20,13 +20,14 @@ from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAu
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import pools, tasks
+from dpaudit.sampling import alike, pools, tasks
 from dpaudit.sampling.codec import BatchFailure, KeptShard
 from dpaudit.sampling.host import NO_FORKS
 from dpaudit.sampling.limit import Limit, in_time, thought
+from dpaudit.sampling.made import made_with
 from dpaudit.sampling.pieces import Piece, Pieces
 from dpaudit.sampling.pipes import FORKS
-from dpaudit.sampling.pools import InProcess, LostWorker, Pool, tried
+from dpaudit.sampling.pools import InProcess, LostWorker, Pool, Processes, tried
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled, run_fresh
 from dpaudit.sampling.store import Asked, Recorder, ShardStore, decided, identity, kept_of
@@ -100,10 +101,14 @@ class Engine:
         ended = f"{mechanism.name}: the process ended twice while the module was imported; there is no verdict"
         return self._told(ended, tasks.describe_pickled, pickled((mechanism, pairs, settle)), tries=2)  # type: ignore[no-any-return]
 
-    def sources(self, *, late: bool = False) -> dict[str, str]:
-        """Digests of the modules that `describe` loaded, by top-level name; `late`: of files loaded since, by path."""
-        ask = tasks.late_sources if late else tasks.loaded_sources
-        return dict(self._told("the process ended after its modules were imported; there is no verdict", ask))
+    def made_of(self, mechanism: Mechanism) -> dict[str, str]:
+        """What a mechanism is made of (`made`), looked at where it is described."""
+        return self.words(tasks.parts_of, pickled(mechanism) if self.supervised else mechanism) | made_with()
+
+    def words(self, ask: Callable[..., dict[str, str]], *given: Any) -> dict[str, str]:
+        """What is answered where mechanisms are described."""
+        ended = "the process ended after its modules were imported; there is no verdict"
+        return dict(self._told(ended, ask, *given) if self.supervised else ask(*given))
 
     def _told(self, ended: str, function: Callable[..., Any], *task: Any, tries: int = 1) -> Any:
         return tried(self.workers.child.with_threads(1), function, task, self.until, ended, tries)
@@ -135,6 +140,7 @@ class Session:
         self._contents = (mechanism, pairs)
         self._sent = (engine.as_made(mechanism), pairs)  # what runs here leave in it must not travel
         self._payload: bytes | None = None
+        self._shown: alike.Shown = ()
         self.job = Job(uuid.uuid4().hex, seed, run_timeout_s)
         self.per_run, self._here = True, False
         self.pool_names: dict[str, None] = {}  # in their order
@@ -277,9 +283,7 @@ class Session:
                 for done in results if limit is None else in_time(limit, late, results, len(calls)):
                     if limit is not None and limit.outside and not finished:
                         self.opening_s += max(0.0, time.monotonic() - began - done.seconds)
-                    if done.error is not None:
-                        raise tasks.as_error(done)
-                    made = parts.made(done.results)
+                    made = parts.made(tasks.checked(done, job).results)
                     asked.keep(kept_of(done, pool.name, asked.driver, self._lost, made))
                     if work[0].stage is not Stage.PROBE:
                         self._makers.add((asked.driver, self._lost))
@@ -338,8 +342,8 @@ class Session:
         except BatchFailed as error:
             asked.keep([(task[0], KeptShard(BatchFailure(str(error)), driver=asked.driver))])
             raise
-        if asked.store is not None and self.engine.supervised:
-            asked.store.loaded(self.engine.sources(late=True))
+        if asked.store is not None:
+            asked.store.loaded(self.engine.words(tasks.late_sources))
         asked.keep_looks([(look, *each) for look in (0, 1) for each in kept_of(found[look], "", asked.driver)])
         return found
 
@@ -351,15 +355,11 @@ class Session:
             "hung past run_timeout_s or ran out of memory; no verdict"
         )
         done = tried(pool, run_task, (self._job_for(pool), task, None), self.engine.until, ended, tries=2)
-        if done.error is not None:
-            raise tasks.as_error(done)
-        return done  # type: ignore[no-any-return]
+        return tasks.checked(done, self.job)
 
     def _pool(self, runs: int) -> Pool:
-        isolated, limited = self.engine.isolated, self.job.run_timeout_s is not None
-        pool = self.engine.workers.pool(
-            runs * self.run_s, self._home_pool, alone=self.per_run or isolated, limited=limited
-        )
+        alone, limited = self.per_run or self.engine.isolated, self.job.run_timeout_s is not None
+        pool = self.engine.workers.pool(runs * self.run_s, self._home_pool, alone=alone, limited=limited)
         self.pool_names[pool.name] = None
         return pool
 
@@ -368,7 +368,10 @@ class Session:
         return self.engine.workers.home(threads, outside=outside, limited=self.job.run_timeout_s is not None)
 
     def _job_for(self, pool: Pool) -> Job:
-        return self.job if isinstance(pool, InProcess) else self._sent_job()
+        if isinstance(pool, InProcess | Processes):
+            return self.job if isinstance(pool, InProcess) else self._sent_job()
+        self._shown = self._shown or alike.shown(self.engine.made_of(self._contents[0]))
+        return replace(self._sent_job(), shown=self._shown)
 
     @property
     def _sendable(self) -> bool:

@@ -97,7 +97,7 @@ class Asked:
             if each.shard != shard or each.question != self.question:
                 raise ForeignShard(
                     f"a stored shard ({shard.stage.name.lower()}, pair {shard.pair}, shard {shard.index}) answers "
-                    "another question than is asked now; start again without --resume"
+                    "another question than is asked now; begin the run anew"
                 )
             found[shard] = decoded(each.kind, each.content)
         return found

@@ -1,6 +1,5 @@
 """Tasks as a pool of workers runs them: a job opened once in each worker, shards in, integers or words out."""
 
-import hashlib
 import os
 import pickle
 import sys
@@ -8,9 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,16 +17,17 @@ from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import duct, guard, intact
+from dpaudit.sampling import alike, duct, guard, intact
+from dpaudit.sampling.made import made_of
 from dpaudit.sampling.matrix import Wanted
+from dpaudit.sampling.modules import digest_of_file, is_library
 from dpaudit.sampling.pieces import Piece
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Worker, one_line
 
 _WORKERS = threading.local()
-_OURS: set[str] = set()  # modules of a child before the first of a user's is imported
-_TOLD: set[str] = set()  # modules of a child whose sources were asked for
+_KNOWN: set[str] = set()  # modules that were there when a mechanism was last looked at
 _HELD: dict[str, bytes] = {}  # payloads of jobs
 LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
 
@@ -46,6 +44,7 @@ class Done:
     cpu_s: float = 0.0
     error: tuple[str, str] | None = None
     check_s: float = 0.0
+    alike: bool = False  # a worker that is not ours has compared what it is made of; an older dpaudit says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,15 @@ def as_error(done: Done) -> DpAuditError:
     found: Any = getattr(errors, kind, None)
     ours = isinstance(found, type) and issubclass(found, (InvalidSpec, UnsoundAudit))  # no other code
     return (found if ours else UnsoundAudit)(message)
+
+
+def checked(done: Done, job: Job) -> Done:
+    """What a task sent; raises the error that it reported, or that a worker not ours says nothing of what it runs."""
+    if done.error is not None:
+        raise as_error(done)
+    if job.shown and not getattr(done, "alike", False):
+        raise InvalidSpec(f"a worker has another dpaudit than here, as it does not say which; {alike.CURE}")
+    return done
 
 
 def several(function: Callable[..., Any], tasks: list[tuple[Any, ...]], threads: int) -> list[Any]:
@@ -115,7 +123,8 @@ def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> D
         guard.disarm()
         if os.getpid() != process:
             os._exit(1)  # a mechanism forked and came back twice: only the original may answer
-        return Done(results, ran - start, time.thread_time() - cpu, check_s=time.thread_time() - looked)
+        spent = time.thread_time()
+        return Done(results, ran - start, spent - cpu, None, spent - looked, alike=bool(job.shown))
     except DpAuditError as error:
         if os.getpid() != process:
             os._exit(1)
@@ -138,12 +147,15 @@ def worker_for(job: Job) -> Worker:
     known: Worker | None = getattr(_WORKERS, "worker", None)
     if known is None or known.job.key != job.key or known.job.alone != job.alone:
         try:
+            alike.check(job.shown, opened=False)
             known = Worker.start(job, *_unpacked(job))
+            alike.check(job.shown, opened=True)
         except (DpAuditError, guard.Interrupted):
             raise
         except BaseException as error:
+            where = f"the worker {alike.whereabouts()}" if job.shown else "a worker"
             raise InvalidSpec(
-                f"the mechanism or its datasets could not be opened in a worker ({named(error)})"
+                f"the mechanism or its datasets could not be opened in {where} ({named(error)})"
             ) from None
         _WORKERS.worker = known
     return known
@@ -169,44 +181,24 @@ def describe(
     return told, tuple(SealedPair.seal(pair) if seal else pair for pair in found)
 
 
-def loaded_sources() -> dict[str, str]:
-    """Digests of the source files that were loaded since the first description here, by their top-level names.
-
-    What is imported later, by the runs themselves, is not among them: `late_sources` tells.
-    """
-    found: dict[str, Any] = {}
-    for name, module in sorted(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if name in _OURS or not isinstance(file, str):
-            continue
-        _TOLD.add(name)
-        with suppress(OSError):
-            hashed = found.setdefault(name.partition(".")[0], hashlib.sha256())
-            hashed.update(Path(file).read_bytes())
-    return {name: hashed.hexdigest()[:16] for name, hashed in found.items()}
+def parts_of(mechanism: Mechanism | bytes) -> dict[str, str]:
+    """What a mechanism is made of here; `late_sources` tells what its runs import later."""
+    found = made_of(pickle.loads(mechanism) if isinstance(mechanism, bytes) else mechanism)
+    _KNOWN.clear()
+    _KNOWN.update(sys.modules)
+    return found
 
 
 def late_sources() -> dict[str, str]:
-    """Digests of the source files that were loaded since `loaded_sources` was called here, by their paths."""
-    files = (
-        getattr(module, "__file__", None)
-        for name, module in list(sys.modules.items())
-        if name not in _OURS and name not in _TOLD
-    )
-    return {os.path.abspath(file): digest_of_file(file) for file in files if isinstance(file, str)}
-
-
-def digest_of_file(file: str) -> str:
-    """The digest of a file as it is now; empty where it cannot be read."""
-    try:
-        return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
-    except OSError:
-        return ""
+    """Digests of the files of users that were imported since `parts_of` was called here, by their paths."""
+    late = [(name, module) for name, module in list(sys.modules.items()) if name not in {"__main__", *_KNOWN}]
+    files = [(name, getattr(module, "__file__", None)) for name, module in late]
+    users = [file for name, file in files if isinstance(file, str) and not is_library(name, file)]
+    return {os.path.abspath(file): digest_of_file(file) for file in users}
 
 
 def describe_pickled(payload: bytes) -> Any:
     """`describe` in another process."""
-    _OURS.update(() if _OURS else sys.modules)
     try:
         return describe(*pickle.loads(payload), seal=True)
     except DpAuditError:

@@ -76,6 +76,7 @@ class Job:
     alone: bool = False  # call a batched mechanism for one run at a time
     own_process: bool = False  # the worker may be ended
     isolated: bool = False  # what it makes is counted by its host
+    shown: tuple[tuple[str, str], ...] = ()  # what a worker that is not ours must have too, by `alike`
 
 
 @dataclass

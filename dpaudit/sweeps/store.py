@@ -2,32 +2,31 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from types import FunctionType
 
-import dpaudit.version
 from dpaudit.auditing.known import comes_with_us
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.ledger.results import Ledger, LedgerRecord
-from dpaudit.mechanisms import Imported
+from dpaudit.mechanisms import Mechanism
 from dpaudit.results.provenance import versions
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
-from dpaudit.sweeps.sources import memory_digest, sources_digest
+from dpaudit.sampling.made import made_of, made_with, unknown
 
-DOORS = ("report", "ledger", "api.py", "sweeps", "spec_file", "cli", "pytest_plugin")  # no result depends on them
-Files = dict[tuple[str, str, str | None], str | None]  # a mechanism's module, file and folder, and their digest
+Looked = dict[int, tuple[Mechanism, dict[str, str] | None]]  # mechanisms by their id, with their parts
 NUMBER_DIGITS = 15  # of a spec's hash: as many hexadecimal ones as a number of the ledger holds
 
 
 class LedgerStore:
     """A sweep's results in a ledger; `record` hears of each new one too.
 
-    A result is taken from the ledger where question, seed, sources and versions are the same: the sources of dpaudit
-    that decide results, the mechanism's module and those beside it, and all that they import. A mechanism of which that
-    cannot be known, such as a function made inside another or at a prompt, is always run.
+    A result is taken from the ledger where question, seed, versions and all parts of the mechanism are the same
+    (`sampling.made`). A mechanism that cannot be shown to be the same is always run.
     """
 
     def __init__(self, ledger: Ledger | None, record: Callable[[AuditResult], object] | None = None) -> None:
@@ -35,13 +34,13 @@ class LedgerStore:
         self._record = record
         self._known: dict[str, dict[int, LedgerRecord]] = {}
         self._asked: str | None = None  # the code of the question that was looked for last
-        self._files: Files = {}
+        self._parts: Looked = {}
 
     def find(self, spec: AuditSpec) -> AuditResult | None:
         """The result of the very same question about the very same code; None where there is none."""
         if self._ledger is None:
             return None
-        run = self._asked = same_code(spec, self._files)
+        run = self._asked = same_code(spec.mechanism, spec.seed, self._parts)
         if run is None:
             return None
         if run not in self._known:
@@ -66,52 +65,38 @@ def number_of(spec: AuditSpec) -> int:
     return int(spec.hash[:NUMBER_DIGITS], 16)
 
 
-def same_code(spec: AuditSpec, files: Files) -> str | None:
-    """A name that two audits share where the same sources ran; None where nothing can tell.
+def same_code(mechanism: Mechanism, seed: int, known: Looked) -> str | None:
+    """A name that two audits share whose mechanisms are made of the same parts; None where nothing can tell.
 
-    `files` keeps what the files of a mechanism were before its first run: once it is loaded they may change unseen.
+    `known` keeps what a mechanism was before its first run: once a module is loaded its file may change unseen.
     """
-    mechanism, description = spec.mechanism, spec.description
-    assert description is not None
     if comes_with_us(mechanism):
-        code = "catalogue"
-    elif description.reference is None or description.digest is None or description.file is None:
-        return None
+        parts: dict[str, str] | None = {"the mechanism": "catalogue"}
+    elif id(mechanism) in known:
+        parts = known[id(mechanism)][1]
     else:
-        found = _code(mechanism, description.reference, Path(description.file), files)
-        if found is None:
-            return None
-        code = found
-    parts = [code, _own_sources(), spec.seed, versions()]
-    return "sweep-" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
-
-
-def _code(mechanism: object, reference: str, file: Path, files: Files) -> str | None:
-    """What the sources of a mechanism are, and what of them a function in this process has been changed to."""
-    module, folder = reference.partition(":")[0], getattr(mechanism, "folder", None)
-    key = module, str(file), folder
-    if key not in files:
-        files[key] = sources_digest(module, file, folder)
-    from_files = files[key]
-    if isinstance(mechanism, Imported) or from_files is None:
-        return from_files
-    function = getattr(mechanism, "function", None)
-    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+        found = made_of(mechanism)
+        parts = None if unknown(found) or _may_be_old(found) else found
+        known[id(mechanism)] = mechanism, parts
+    if parts is None:
         return None
-    in_memory = memory_digest(function)
-    return None if in_memory is None else f"{from_files} {in_memory}"
+    told = [parts | made_with(), seed, versions()["platform"]]
+    return "sweep-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def _may_be_old(parts: Iterable[str]) -> bool:
+    """Whether a file was changed since this process began and is loaded: what runs may be what stood in it before."""
+    modules = (sys.modules.get(name.removeprefix("module ")) for name in parts if name.startswith("module "))
+    files = [file for module in modules if (file := getattr(module, "__file__", None)) is not None]
+    return any(os.path.getmtime(file) >= _started() for file in files if os.path.exists(file))
 
 
 @cache
-def _own_sources() -> str:
-    package = Path(dpaudit.version.__file__).parent
-    files = sorted(package.rglob("*.py"))
-    return _digest([file for file in files if file.relative_to(package).parts[0] not in DOORS])
-
-
-def _digest(files: list[Path]) -> str:
-    found = hashlib.sha256()
-    for file in files:
-        found.update(f"{file.name}:{file.stat().st_size}:".encode("utf-8", "surrogateescape"))
-        found.update(file.read_bytes())
-    return found.hexdigest()
+def _started() -> float:
+    """When this process began, less the second that clocks may differ in; long ago where the system does not say."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        booted = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime"))
+        return int(booted.split()[1]) + ticks / os.sysconf("SC_CLK_TCK") - 1.0
+    except (OSError, ValueError, StopIteration, IndexError):
+        return -math.inf

@@ -11,6 +11,8 @@ from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, wrap
 from dpaudit.results.provenance import versions
+from dpaudit.sampling.made import made_with
+from dpaudit.sampling.tasks import parts_of
 from dpaudit.training.calls import Calls, here
 from dpaudit.training.evidence import Gathered, check_reach
 from dpaudit.training.plan import TrainingPlan, plan_of
@@ -131,7 +133,8 @@ def audit_training(
         raise InvalidSpec(f"folder must be a path, got {folder!r}")
     words = {"inserted": inserted, "not_tested": (*left_out, *NEVER_TESTED)}
     calls = here(mechanism, plan, n_jobs)
-    return run_plan(plan, calls, mechanism.describe(), words, folder=folder, resume=resume, progress=progress)
+    parts = {} if folder is None else parts_of(mechanism) | made_with()
+    return run_plan(plan, calls, mechanism.describe(), words, folder, parts, resume=resume, progress=progress)
 
 
 def run_plan(
@@ -139,16 +142,20 @@ def run_plan(
     calls: Calls,
     train: Description,
     words: Mapping[str, Any],
-    *,
     folder: str | os.PathLike[str] | None,
+    parts: Mapping[str, str],
+    *,
     resume: bool,
     progress: Callable[[TrainingProgress], object] | None,
 ) -> TrainingResult:
-    """The result of a plan, whose calls run wherever `calls` runs them; `words` are those of a `TrainingResult`."""
+    """The result of a plan, whose calls run wherever `calls` runs them; `words` are those of a `TrainingResult`.
+
+    A `folder` keeps what is trained, with the `parts` that `train` is made of (`sampling.made`).
+    """
     check_reach(plan)
     if resume and folder is None:
         raise InvalidSpec("resume needs the folder that keeps the trainings: give folder=...")
-    kept = None if folder is None else KeptTrainings.into(folder, plan.digest(train), plan, resume=resume)
+    kept = None if folder is None else KeptTrainings.into(folder, plan.digest(train), plan, parts, resume=resume)
     gathered, started = Gathered(plan), time.process_time()
     try:
         for _ in _one_by_one(gathered, calls, kept, progress):

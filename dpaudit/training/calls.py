@@ -11,8 +11,10 @@ from dpaudit.arrays import Reals
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms import Mechanism
 from dpaudit.outputs import Column, Outputs
-from dpaudit.sampling import intact
+from dpaudit.sampling import alike, intact
+from dpaudit.sampling.made import made_with
 from dpaudit.sampling.pools import LostWorker, Processes
+from dpaudit.sampling.tasks import parts_of
 from dpaudit.training.coins import trained
 from dpaudit.training.plan import TrainingPlan
 
@@ -31,14 +33,17 @@ def here(mechanism: Mechanism, plan: TrainingPlan, n_jobs: int = 1) -> Calls:
             return
         from joblib import Parallel, delayed
 
-        work = (delayed(_elsewhere)(mechanism, plan, number) for number in numbers)
+        shown = alike.shown(parts_of(mechanism) | made_with())
+        work = (delayed(_elsewhere)(mechanism, plan, number, shown) for number in numbers)
         yield from Parallel(n_jobs, return_as="generator", pre_dispatch="n_jobs", max_nbytes=None)(work)
 
     return calls
 
 
-def _elsewhere(mechanism: Mechanism, plan: TrainingPlan, number: int) -> Reals:
-    return trained(mechanism.open(), plan, number)
+def _elsewhere(mechanism: Mechanism, plan: TrainingPlan, number: int, shown: alike.Shown) -> Reals:
+    opened = mechanism.open()
+    alike.check(shown, opened=True)
+    return trained(opened, plan, number)
 
 
 def supervised(mechanism: Mechanism, plan: TrainingPlan, n_jobs: int = 1, limit_s: float = math.inf) -> Calls:

@@ -1,7 +1,9 @@
 """Trainings that are done, each in a file of its own: so that an audit goes on where it was stopped, bit for bit."""
 
 import io
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import numpy as np
 from dpaudit.arrays import Reals
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import NoSuchFile, read_bytes, write_bytes
+from dpaudit.sampling.made import changed, unknown
 from dpaudit.training.coins import drawn
 from dpaudit.training.plan import TrainingPlan
 
@@ -19,14 +22,17 @@ CURE = "delete that file to train again, or give another folder"
 
 @dataclass(frozen=True, slots=True)
 class KeptTrainings:
-    """The folder of an audit's trainings; `digest` is that of the question, which every file repeats."""
+    """The folder of an audit's trainings; each file repeats the question's `digest` and the `parts` of train."""
 
     folder: Path
     digest: str
     plan: TrainingPlan
+    parts: Mapping[str, str]
 
     @classmethod
-    def into(cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, *, resume: bool) -> "KeptTrainings":
+    def into(
+        cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, parts: Mapping[str, str], *, resume: bool
+    ) -> "KeptTrainings":
         """The folder, made where it is missing. Raises `InvalidSpec` where it holds trainings that are not wanted."""
         found = Path(folder)
         try:
@@ -35,7 +41,7 @@ class KeptTrainings:
             raise InvalidSpec(f"folder {found} cannot be made ({error.strerror}); name another") from None
         if not resume and any(found.glob("training-*.npz")):
             raise InvalidSpec(f"{found} holds trainings already: go on with resume (--resume), or name another folder")
-        return cls(found, digest, plan)
+        return cls(found, digest, plan, parts)
 
     def path(self, call: int) -> Path:
         """Where a call's scores are kept."""
@@ -44,7 +50,13 @@ class KeptTrainings:
     def keep(self, call: int, scores: Reals) -> None:
         """Stores the scores and the coins of a call, whole or not at all."""
         content = io.BytesIO()
-        np.savez(content, scores=scores, included=drawn(self.plan, call)[0], question=np.array(self.digest))
+        np.savez(
+            content,
+            scores=scores,
+            included=drawn(self.plan, call)[0],
+            question=np.array(self.digest),
+            made=json.dumps(dict(self.parts)),
+        )
         try:
             write_bytes(self.path(call), content.getvalue())
         except OSError as error:
@@ -56,6 +68,7 @@ class KeptTrainings:
         try:
             with np.load(io.BytesIO(read_bytes(path, LARGEST)), allow_pickle=False) as held:
                 question, coins = str(held["question"]), held["included"]
+                parts = dict[str, str](json.loads(str(held["made"])) if "made" in held else {})
                 scores: Reals = held["scores"]
         except NoSuchFile:
             return None
@@ -63,7 +76,9 @@ class KeptTrainings:
             raise InvalidSpec(f"{path}: {error}; {CURE}") from None
         except Exception:  # zipfile and numpy raise many kinds for bytes that are not theirs
             raise InvalidSpec(f"{path}: damaged, or no training of ours; {CURE}") from None
-        if question != self.digest:
+        if parts and (told := changed(parts, self.parts) + unknown(self.parts)):
+            raise InvalidSpec(f"{path}: {'; '.join(told[:3])}; to train anew, give another folder")
+        if question != self.digest or not parts:
             raise InvalidSpec(
                 f"{path}: of another question (claim, canaries, trainings, seed, steps, confidence or train differ); "
                 "ask as before, or give another folder"

@@ -93,3 +93,5 @@ def test_the_shell_and_python_give_one_result(tmp_path: Path, monkeypatch: pytes
     assert replace(stored, repeat=()) == audit_training(null, canaries=60, epsilon=0.5, trainings=2)
     for spoilt in ("--resume", "--seed 3 --resume"):
         assert exit_code([*asked, "--report", "told", *spoilt.split()]) == (0 if spoilt == "--resume" else 2)
+    (tmp_path / "their_training.py").write_text(f"{MODULE}\n# another text\n")
+    assert exit_code([*asked, "--report", "told", "--resume"]) == 2

@@ -29,11 +29,12 @@ Cli = Callable[..., Outcome]
 Write = Callable[..., str]
 LEDGER = Path(".dpaudit/ledger.sqlite")
 NOISE = """
-import time
+import time, pathlib
+READ = [each.read_text() for each in [pathlib.Path("data.txt")] if each.exists()]
 from helpers import scale
 
 def noisy(data, rng):
-    return data + rng.laplace(scale=scale())
+    return data + rng.laplace(scale=scale()) + 0 * len(READ)
 
 def slow(data, rng):
     from later import SHIFT
@@ -161,12 +162,18 @@ def test_another_run_is_not_gone_on_with(
     changed(suite, whole.replace("3_000", "4_000"), "audits, spec.toml: audit 'quick', runs was 3000 and is 4000")
     changed(suite, "[[audit]]".join((head, slow, quick)), "order, 1 was spec.toml: audit 'quick' and is spec.toml: aud")
     refused("seed was 0 and is 9", "--seed", "9")
-    said = "the content of mechanism is not what it was; the source of noise is not what it was"
+    said = "function noise.noisy is not what it was; module noise is not what it was; the content of mechanism is not"
     changed("noise.py", NOISE.replace("return data", "return 0 + data"), said)
-    said = "audit 'quick': the source of helpers is not what it was; leave out --resume to begin anew"
+    said = "function helpers.scale is not what it was; module helpers is not what it was; leave out --resume to"
     changed("helpers.py", "def scale():\n    return 1.4\n", said)
-    said = "audit 'slow': the source later.py is not what it was; leave out --resume to begin anew"
+    said = "module later is not what it was; leave out --resume to begin anew"
     changed("later.py", "SHIFT = 1.0\n", said)  # imported by the runs alone
+    (folder / "data.txt").write_text("a")
+    refused("noise.READ is not what it was")  # at import
+    (folder / "data.txt").unlink()
+    with monkeypatch.context() as patch:
+        patch.setenv("DP_SCALE", "2")
+        refused("environment variable DP_SCALE is new")
     with monkeypatch.context() as patch:
         patch.setattr("dpaudit.cli.recording.versions", lambda: {"version": "9.9.9", "platform": "x"})
         refused("dpaudit was 0.1.0 and is 9.9.9")
@@ -179,12 +186,16 @@ def test_what_a_generator_of_its_own_drew_before_the_kill_does_not_certify_after
     dpaudit: Cli, interrupted: Any, suite: str, folder: Path
 ) -> None:
     """It starts again with its seed: the draws that chose the witness would come once more."""
-    own = (
-        "import numpy\nRNG = numpy.random.default_rng(4)\ndef noisy(data):\n    return data + RNG.laplace(scale=1.5)\n"
-    )
-    (folder / "noise.py").write_text(own)
     (folder / suite).write_text(document(spec(mechanism='"noise:noisy"', runs="3_000")))
-    interrupted(2)
+    own = "import numpy\nRNG = {made}\ndef noisy(data):\n    return data + {drawn}.laplace(scale=1.5)\n"
+    (folder / "noise.py").write_text(own.format(made="numpy.random.default_rng(4)", drawn="RNG"))
+    assert interrupted(2).code == 130
+    ended = dpaudit("run", suite, *SHORT, "--resume")
+    said = "begins anew: noise.RNG cannot be shown to be what it was (a random generator with a state of its own)"
+    assert f"note: audit 'it' {said}" in ended.err
+    assert provenance("out", "it")["interruptions"] == 0
+    (folder / "noise.py").write_text(own.format(made="numpy.random.seed(4)", drawn="numpy.random"))
+    assert interrupted(2).code == 130
     ended = dpaudit("run", suite, *SHORT, "--resume")
     assert ended.code == 3
     assert "no verdict   spec.toml: audit 'it': repeated streams: fresh process 1 and fresh process 2" in ended.err

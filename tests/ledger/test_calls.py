@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from dpaudit.ledger.calls import _code
+import dpaudit
+from dpaudit.ledger.database import Database
+from dpaudit.ledger.runs import start
+from dpaudit.ledger.shards import LedgerShards
+from dpaudit.mechanisms import wrap
+from dpaudit.sampling import StoredShard
+from dpaudit.sampling.made import made_of
+from tests.cases import for_each
 
 ALIKE = """
 class Noise:
@@ -25,7 +36,7 @@ outer.part = {part}
 def made(**values: Any) -> Any:
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(ALIKE.format(**({"scale": 1, "part": 1} | values)), names)
-    return _code(names["outer"], {})
+    return made_of(wrap(names["outer"]))
 
 
 def test_a_class_or_an_attribute_that_changes_makes_another_call() -> None:
@@ -39,13 +50,130 @@ def test_a_module_that_a_module_imports_is_looked_at(tmp_path: Path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     try:
         near = importlib.import_module("near")
-        before = _code(near.noisy, {})
-        assert _code(near.noisy, {}) == before
+        before = made_of(wrap(near.noisy))
+        assert made_of(wrap(near.noisy)) == before
         near.far.SCALE = 2.0
-        assert _code(near.noisy, {}) != before
+        assert made_of(wrap(near.noisy)) != before
         near.far.SCALE = 1.0
         (tmp_path / "far.py").write_text("SCALE = 3.0\n")
-        assert _code(near.noisy, {}) != before
+        assert made_of(wrap(near.noisy)) != before
     finally:
         for name in ("near", "far"):
             sys.modules.pop(name, None)
+
+
+MECH = """
+import pathlib, subprocess
+SCALE, FILE = 1.0, None
+class Noise:
+    scale = 1.0
+def noisy(data, rng):
+    import mech_late
+    return data + rng.laplace(scale=SCALE * Noise.scale * mech_late.TIMES)
+def open_it():
+    return open(__file__)
+def held(data, rng):
+    return data + rng.laplace(scale=1.0 if FILE is None else 1.5)
+"""
+
+
+@pytest.fixture
+def mech(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mech.py").write_text(MECH)
+    (tmp_path / "mech_late.py").write_text("TIMES = 1.0\n")
+    yield importlib.import_module("mech")
+    for name in ("mech", "mech_late"):
+        sys.modules.pop(name, None)
+
+
+def call(mechanism: Any, **more: Any) -> dpaudit.AuditResult:
+    asked = {"pair": (1, 0), "epsilon": 1.0, "runs": 4_000, "n_jobs": 1, "ledger": "l.sqlite", "name": "it", **more}
+    return dpaudit.audit(mechanism, **asked)
+
+
+def interrupted(mechanism: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same call, stopped once three tasks are stored."""
+    keep, left = LedgerShards.keep, [3]
+
+    def counted(store: LedgerShards, shards: Sequence[StoredShard]) -> None:
+        keep(store, shards)
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LedgerShards, "keep", counted)
+        with pytest.raises(KeyboardInterrupt):
+            call(mechanism)
+
+
+def told(result: dpaudit.AuditResult) -> dict[str, Any]:
+    return {key: value for key, value in result.to_dict().items() if key != "provenance"}
+
+
+CHANGES: list[tuple[str, Callable[[ModuleType], object], str]] = [
+    ("noisy", lambda mech: setattr(mech, "SCALE", 0.5), "mech.SCALE is not what it was"),
+    ("noisy", lambda mech: setattr(mech.Noise, "scale", 0.5), "class mech.Noise is not what it was"),
+    ("noisy", lambda mech: Path("mech_late.py").write_text("TIMES = 2\n"), "module mech_late is not what it was"),
+    (
+        "noisy",
+        lambda mech: setattr(mech, "noisy", lambda data, rng: data),
+        "function mech.noisy is gone",
+    ),
+    ("mech:noisy", lambda mech: setattr(mech, "SCALE", 0.5), "mech.SCALE is not what it was"),
+    (
+        "held",
+        lambda mech: setattr(mech, "FILE", mech.open_it()),
+        "mech.FILE cannot be shown to be what",
+    ),
+]
+
+
+@for_each("name, change, said", CHANGES, ids=lambda case: str(case)[:60])
+def test_a_call_begins_anew_where_its_mechanism_is_another(
+    mech: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[ModuleType], object], said: str
+) -> None:
+    """And says what, at the line of the user's, with no word of a command line."""
+    Path("l.sqlite").unlink(missing_ok=True)
+    Path("mech_late.py").write_text("TIMES = 1.0\n")
+    sys.modules.pop("mech_late", None)
+    importlib.invalidate_caches()
+    importlib.reload(mech)
+    interrupted(name if ":" in name else getattr(mech, name), monkeypatch)
+    change(mech)
+    with pytest.warns(UserWarning, match="another call of it, which begins anew") as heard:
+        result = call(name if ":" in name else getattr(mech, name))
+    (message,) = [str(each.message) for each in heard if "begins anew" in str(each.message)]
+    assert said in message
+    assert "--resume" not in message
+    assert {each.filename for each in heard if "begins anew" in str(each.message)} == {__file__}
+    assert result.provenance["interruptions"] == 0
+
+
+def test_the_same_call_goes_on_and_ends_as_if_nothing_had_been(
+    mech: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = told(call(mech.noisy, ledger=None))
+    interrupted(mech.noisy, monkeypatch)
+    Path("unread.py").write_text("nothing = 1\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = call(mech.noisy)
+    assert result.provenance["interruptions"] == 1
+    assert told(result) == whole
+
+
+def test_an_older_call_that_was_killed_goes_on_while_a_newer_one_runs(
+    mech: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(mech.noisy, monkeypatch)
+    with Database("l.sqlite") as database:
+        ((state,),) = [tuple(row) for row in database.rows("SELECT suite FROM runs")]
+        newer = start(database, ["it"], json.loads(state)["asked"])
+        try:
+            assert call(mech.noisy).provenance["interruptions"] == 1
+            assert call(mech.noisy).provenance["interruptions"] == 0  # a third call, beside the newer one
+        finally:
+            newer.close()

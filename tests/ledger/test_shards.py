@@ -15,7 +15,7 @@ from dpaudit.ledger import locks
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.locks import LedgerLost, RunLock
 from dpaudit.ledger.problems import LedgerError
-from dpaudit.ledger.runs import differences, resume, start, waiting
+from dpaudit.ledger.runs import differences, resume, start, taken
 from dpaudit.ledger.shards import LedgerShards
 from dpaudit.sampling import Shard, Stage, StoredShard
 from dpaudit.sampling.tasks import digest_of_file
@@ -72,25 +72,27 @@ def test_a_shard_that_was_touched_is_refused(database: Database, change: str) ->
     LedgerShards(database, "run", 1).keep([SHARD])
     with database.transaction() as connection:
         connection.execute(f"UPDATE shards SET {change}")
-    with pytest.raises(LedgerError, match="not what was stored; start again without --resume"):
+    with pytest.raises(LedgerError, match="not what was stored; begin the run anew"):
         LedgerShards(database, "run", 2 if "audit" in change else 1, driver=1).fetch(3)
 
 
 def test_a_run_goes_on_where_it_was(database: Database) -> None:
     first = start(database, SPECS, ASKED)
     assert first.begun(1) is None
-    assert first.begin(1, SPEC, {"mechs": "aa"}, 77).driver == 0
-    assert waiting(database, SPECS, ASKED) is None  # it is being driven
+    assert first.begin(1, SPEC, {"module mechs": "#aa"}, 77).driver == 0
+    assert taken(database, SPECS, ASKED) is None  # it is being driven
     with pytest.raises(LedgerError, match="is driven by another process now"):
         resume(database, SPECS, ASKED)
     first.close()
-    assert waiting(database, reversed(SPECS), ASKED) == first.id
+    second = taken(database, reversed(SPECS), ASKED)
+    assert second is not None
+    second.close()
     second = resume(database, SPECS, ASKED)
     assert second.id == first.id
     begun = second.begun(1)
     assert begun is not None
     assert (begun.drivers, begun.runs) == (1, 77)
-    assert second.begin(1, SPEC, {"mechs": "aa"}, 77).driver == 1
+    assert second.begin(1, SPEC, {"module mechs": "#aa"}, 77).driver == 1
     second.finish()
     second.close()
     assert list(database.path.parent.glob("*.lock")) == []
@@ -131,13 +133,13 @@ def test_another_question_is_another_run(database: Database, now: dict[str, Any]
 
 def test_a_mechanism_that_changed_is_named(database: Database) -> None:
     run = start(database, SPECS, ASKED)
-    run.begin(1, SPEC, {"mechs": "aa"}, None)
+    run.begin(1, SPEC, {"module mechs": "#aa"}, None)
     digests = {**PAIRS[0], "first": {"digest": "c", "value": None}}
     for spec, sources, said in (
-        (SPEC, {"mechs": "bb"}, "audit 'one': the source of mechs is not what it was; leave out --resume"),
-        ({**SPEC, "mechanism": {"digest": "f01"}}, {"mechs": "aa"}, "the content of mechanism is not what it was"),
-        ({**SPEC, "pairs": [digests]}, {"mechs": "aa"}, "the content of pairs, 1, first is not what it was"),
-        ({**SPEC, "runs": 101}, {"mechs": "aa"}, "runs was 100 and is 101"),
+        (SPEC, {"module mechs": "#bb"}, "audit 'one': module mechs is not what it was"),
+        ({**SPEC, "mechanism": {"digest": "f01"}}, {"module mechs": "#aa"}, "the content of mechanism is not what"),
+        ({**SPEC, "pairs": [digests]}, {"module mechs": "#aa"}, "the content of pairs, 1, first is not what it was"),
+        ({**SPEC, "runs": 101}, {"module mechs": "#aa"}, "runs was 100 and is 101"),
     ):
         with pytest.raises(InvalidSpec, match=said):
             run.begin(1, spec, sources, None)
@@ -153,7 +155,7 @@ def test_a_source_that_only_the_runs_load_is_held_on_to(database: Database, tmp_
     run.begin(1, SPEC, {}, None).loaded({str(late): digest_of_file(str(late))})  # killed before its shards were kept
     assert run.begin(1, SPEC, {}, None).fetch(0) == []
     late.write_text("SCALE = 1.6\n")
-    with pytest.raises(InvalidSpec, match=r"audit 'one': the source .*late\.py is not what it was; leave out"):
+    with pytest.raises(InvalidSpec, match=r"audit 'one': the source .*late\.py is not what it was"):
         run.begin(1, SPEC, {}, None)
     late.unlink()
     with pytest.raises(InvalidSpec, match=r"late\.py is not what it was"):

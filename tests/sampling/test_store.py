@@ -64,7 +64,7 @@ class Memory:
             raise Killed
 
     def loaded(self, files: Mapping[str, str]) -> None:
-        raise AssertionError("only supervised runs are asked for what they load")
+        """Whoever makes these calls changes no file."""
 
     def next_driver(self) -> None:
         self.driver, self.before, self.after = self.driver + 1, None, None

@@ -166,6 +166,25 @@ def test_an_interrupted_audit_goes_on_bit_for_bit_and_another_question_does_not_
     assert again.to_dict() | {"provenance": None} == whole.to_dict() | {"provenance": None}
 
 
+def test_trainings_of_another_program_do_not_mix_in(tmp_path: Path) -> None:
+    """What is another is named; a generator of its own cannot be shown to be where it was."""
+    model = {"noise": 1.0}
+
+    def train(included: Any, rng: Any) -> Any:
+        return included * 2.0 + model["noise"] * rng.normal(size=included.shape)
+
+    audit_training(train, folder=tmp_path, **MANY)
+    assert audit_training(train, folder=tmp_path, resume=True, **MANY) == audit_training(train, **MANY)
+    model["noise"] = 0.5
+    place = r"training-000001.npz: values of .*<locals>\.train"
+    with pytest.raises(InvalidSpec, match=f"{place} is not what it was; to train anew, give another folder"):
+        audit_training(train, folder=tmp_path, resume=True, **MANY)
+    model["own"] = np.random.default_rng(1)  # type: ignore[assignment]
+    audit_training(train, folder=tmp_path / "other", **MANY)
+    with pytest.raises(InvalidSpec, match=r"train cannot be shown to be what it was \(a random generator with a state"):
+        audit_training(train, folder=tmp_path / "other", resume=True, **MANY)
+
+
 def test_a_damaged_training_is_named(tmp_path: Path) -> None:
     audit_training(gaussian(2.0), folder=tmp_path, **MANY)
     first = tmp_path / "training-000001.npz"

@@ -1,0 +1,223 @@
+"""Values by their contents: equal digests mean equal values, in every process.
+
+No code of a user runs: attributes are read where they are stored, and only objects of libraries are asked what would
+rebuild them. Functions, classes and modules go by their names; what they hold is for whoever asks.
+"""
+
+import copyreg
+import sys
+import time
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import PurePath
+from random import Random, SystemRandom
+from typing import Any
+
+import numpy as np
+
+from dpaudit.sampling.canonical import hashed
+from dpaudit.sampling.modules import is_library
+
+LIMIT_S = 20.0  # for all values together
+BUILTIN = (dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float, complex, np.ndarray)
+STATES = (Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+EMPTY = {"_thread.lock", "_thread.RLock", "builtins.ellipsis", "builtins.NotImplementedType", "builtins.object"}
+WRAPPERS: dict[type, tuple[str, ...]] = {
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    property: ("fget", "fset", "fdel"),
+    types.MethodType: ("__func__", "__self__"),
+}
+DESCRIPTORS = (
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+)
+REBUILDING = ("__reduce_ex__", "__reduce__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
+
+fields_of, bases_of, name_of, _module_of = (
+    type.__dict__[name].__get__ for name in ("__dict__", "__mro__", "__qualname__", "__module__")
+)  # of a class, past what a metaclass may say
+globals_of = vars(types.ModuleType)["__dict__"].__get__
+
+
+class Opaque(Exception):
+    """A value that cannot be shown to be the same."""
+
+
+def is_module(value: Any) -> bool:
+    """Whether it is a module, without asking it."""
+    return types.ModuleType in bases_of(type(value))
+
+
+def home_of(kind: type) -> str:
+    """The module of a class; that of Python where the class describes those of its objects."""
+    found = _module_of(kind)
+    return found if type(found) is str else "builtins"
+
+
+def is_class(value: Any) -> bool:
+    """Whether it is a class, without asking it."""
+    return type in bases_of(type(value))
+
+
+class Contents(ABC):
+    """Digests of values; `texts` are those that were met."""
+
+    def __init__(self) -> None:
+        self.texts: set[str] = set()
+        self.ours = ""  # a package whose modules are no library's
+        self.until = time.monotonic() + LIMIT_S
+
+    @abstractmethod
+    def referred(self, value: Any) -> bytes:
+        """The digest of a reference to a function, a class or a module."""
+
+    @abstractmethod
+    def code(self, code: types.CodeType, seen: dict[int, Any]) -> list[bytes]:
+        """The parts of a code object."""
+
+    def library(self, name: str, file: Any) -> bool:
+        """Whether a module is a library's, which counts by its version."""
+        return is_library(name, file if isinstance(file, str) else None) and name.partition(".")[0] != self.ours
+
+    def users(self, value: Any) -> bool:
+        """Whether it is a function or a class of a user."""
+        if type(value) is types.FunctionType:
+            return not self.library(str(value.__globals__.get("__name__")), value.__globals__.get("__file__"))
+        return is_class(value) and not self.library(home_of(value), file_of(home_of(value)))
+
+    def node(self, value: Any, seen: dict[int, Any]) -> bytes:
+        """The digest of a value by its contents; `seen` holds what is known already, and where it is under way."""
+        kind = type(value)
+        if value is None or kind in (bool, int, float, complex, str, bytes):
+            return self._plain(kind, value)
+        if kind is types.FunctionType or is_class(value) or is_module(value):
+            return self.referred(value)
+        if id(value) in seen:
+            known = seen[id(value)][0]
+            return known if isinstance(known, bytes) else hashed("around", [str(known).encode()])
+        if time.monotonic() > self.until:
+            raise Opaque(f"there is more than can be looked at in {LIMIT_S:g} s")
+        seen[id(value)] = len(seen), value
+        found = hashed(name_of(kind), self._parts_of(value, kind, seen))
+        seen[id(value)] = found, value
+        return found
+
+    def _plain(self, kind: type, value: Any) -> bytes:
+        if kind is str:
+            self.texts.add(value)
+            return hashed("str", [text_of(value)])
+        told = value if kind is bytes else hex(value).encode() if kind is int else repr(value).encode()
+        return hashed(kind.__name__, [told])
+
+    def _each(self, values: Iterable[Any], seen: dict[int, Any]) -> list[bytes]:
+        return [self.node(each, seen) for each in values]
+
+    def _parts_of(self, value: Any, kind: type, seen: dict[int, Any]) -> list[Any]:
+        if kind is types.CodeType:
+            return self.code(value, seen)
+        if kind is types.CellType:
+            with suppress(ValueError):  # it is empty
+                return [self.node(value.cell_contents, seen)]
+            return []
+        if kind in WRAPPERS:
+            return self._each([getattr(value, name) for name in WRAPPERS[kind]], seen)
+        if kind in DESCRIPTORS:
+            return [text_of(value.__qualname__)]
+        if kind in (types.BuiltinFunctionType, types.MethodWrapperType):
+            owner = None if is_module(value.__self__) else value.__self__
+            return [text_of(f"{getattr(value, '__module__', '')}.{value.__qualname__}"), self.node(owner, seen)]
+        if kind is types.MappingProxyType:
+            return self._builtin(dict(value), dict, seen)
+        if f"{home_of(kind)}.{name_of(kind)}" in EMPTY:
+            return []
+        if any(each in bases_of(kind) for each in STATES) and kind is not SystemRandom and not stands_in(value, kind):
+            raise Opaque("a random generator with a state of its own")
+        if kind in BUILTIN:
+            return self._builtin(value, kind, seen)
+        if not self.users(kind):
+            return self._of_library(value, kind, seen)
+        base = next((each for each in BUILTIN if each in bases_of(kind)), None)
+        held, slots = _attributes(value)
+        if base is None and _hides(kind, slots):
+            raise Opaque(f"a {name_of(kind)}")
+        own = [] if base is None else self._builtin(value, base, seen)
+        return [self.referred(kind), *own, *self._each(held, seen)]
+
+    def _builtin(self, value: Any, kind: Any, seen: dict[int, Any]) -> list[Any]:
+        if kind is dict:
+            return [self.node(each, seen) for item in dict.items(value) for each in item]
+        if kind in (list, tuple):
+            return self._each(kind.__iter__(value), seen)
+        if kind in (set, frozenset):
+            return sorted(self._each(kind.__iter__(value), seen))
+        if kind is bytearray:
+            return [bytes(value)]
+        if kind is not np.ndarray:
+            return [self._plain(kind, kind.__getnewargs__(value)[0] if kind is not complex else complex.__pos__(value))]
+        plain = np.ndarray.view(value, np.ndarray)
+        shape = [repr(plain.dtype).encode(), repr(plain.shape).encode()]
+        if plain.dtype.hasobject:
+            return [*shape, self.node(plain.tolist(), seen)]
+        return [*shape, np.ascontiguousarray(plain).reshape(-1).view(np.uint8).data]
+
+    def _of_library(self, value: Any, kind: type, seen: dict[int, Any]) -> list[bytes]:
+        """An object of a library: where it is the library's own, its name; else what would rebuild it."""
+        name = [self.referred(kind)]
+        if own := stands_in(value, kind):
+            return [*name, text_of(own)]
+        if PurePath in bases_of(kind):
+            self.texts.add(str(value))
+        known = copyreg.dispatch_table.get(kind)
+        try:
+            if any(self.users(each) for each in (known, *(getattr(kind, way, None) for way in REBUILDING))):
+                raise Opaque
+            if home_of(kind).partition(".")[0] == "torch" and hasattr(kind, "numpy"):
+                return [*name, self.node(value.detach().cpu().numpy(), seen)]
+            made = value.__reduce_ex__(4) if known is None else known(value)
+        except Exception:
+            raise Opaque(f"a {home_of(kind)}.{name_of(kind)}") from None
+        if isinstance(made, str):  # its own name; what it wraps may be a user's
+            return [*name, text_of(made), *self._each(_attributes(value)[0], seen)]
+        *parts, items, pairs = [*made, None, None, None, None][:5]
+        return [*name, *self._each([*parts, list(items or ()), list(pairs or ())], seen)]
+
+
+def text_of(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def file_of(module: str) -> Any:
+    return getattr(sys.modules.get(module), "__file__", None)
+
+
+def stands_in(value: Any, kind: Any) -> str:
+    """The name under which the module of its kind has this very object; empty where it has not."""
+    module = sys.modules.get(kind.__module__ if type(kind) is types.FunctionType else home_of(kind))
+    return next((name for name, each in list(vars(module or types).items()) if each is value), "")
+
+
+def _attributes(value: Any) -> tuple[list[tuple[str, Any]], int]:
+    """What an object stores by name, and how many slots it has, without asking it."""
+    found: list[tuple[str, Any]] = []
+    slots = 0
+    for each in bases_of(type(value)):
+        for name, member in fields_of(each).items():
+            if type(member) is types.MemberDescriptorType:
+                slots += 1
+                with suppress(AttributeError):
+                    found.append((name, member.__get__(value)))
+            elif name == "__dict__" and type(member) is types.GetSetDescriptorType and each is not type:
+                found += [(str(key), held) for key, held in member.__get__(value).items()]
+    return sorted(found, key=lambda item: item[0]), slots
+
+
+def _hides(kind: type, slots: int) -> bool:
+    """Whether its objects hold more than attributes and slots, as `object.__reduce_ex__` reckons it."""
+    pointers = slots + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
+    return kind.__itemsize__ != 0 or kind.__basicsize__ > object.__basicsize__ + 8 * pointers

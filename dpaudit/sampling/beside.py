@@ -68,7 +68,7 @@ def beyond_singles(numbers: Numbers) -> Bools:
     if numbers.dtype.itemsize <= 4 or not numbers.size:
         return np.zeros(numbers.shape, np.bool_)
     with np.errstate(invalid="ignore"):
-        size = np.abs(numbers.astype(np.float64, copy=False))
+        size = np.abs(np.asarray(numbers, np.float64))
         found: Bools = ((size < SINGLES.tiny) & (size > 0.0)) | ((size > SINGLES.max) & (size < np.inf))
     return found
 

@@ -38,7 +38,7 @@ def beside_entries(into: Sheet, flat: Numbers, rows: Rows, places: Mapping[Path,
         if beyond.any():  # features round to float32, which would make them all 0 or infinite
             size = np.abs(np.where(beyond, flat, 1.0)).astype(np.float64)
             into.mark(beyond, np.log10(size), rows, places, EXPONENT)
-            into.mark(beyond & (flat < 0.0), -1.0, rows, places, SIGN)
+            into.mark(beyond & np.signbit(flat), -1.0, rows, places, SIGN)
         if np.count_nonzero(flat) < flat.size and (minus := (flat == 0.0) & np.signbit(flat)).any():
             into.mark(minus, -1.0, rows, places, SIGN)
         with np.errstate(invalid="ignore", over="ignore"):

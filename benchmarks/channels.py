@@ -18,10 +18,14 @@ import functools
 import io
 import itertools
 import math
+import os
 import random
 import re
 import struct
+import sys
+import time
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -90,6 +94,31 @@ def attached(held: Any, bit: int) -> Any:
     """The object, with an attribute that nothing prints."""
     held.extra = bit
     return held
+
+
+def locked(array: Any, bit: int) -> Any:
+    array.setflags(write=not bit)
+    return array
+
+
+def padded(bit: int) -> Any:
+    """A record with a byte between its fields that belongs to none."""
+    octets = np.zeros(16, np.uint8)
+    octets[1] = bit
+    return octets.view(np.dtype([("a", "i1"), ("b", "f8")], align=True))
+
+
+class Zone(datetime.tzinfo):
+    """A zone that prints alike whatever it holds."""
+
+    def __init__(self, held: int) -> None:
+        self.held = held
+
+    def __repr__(self) -> str:
+        return "Zone()"
+
+    def utcoffset(self, moment: Any) -> datetime.timedelta:
+        return datetime.timedelta(0)
 
 
 def nested(held: Any, levels: int = 8) -> Any:
@@ -290,6 +319,38 @@ OBJECTS: dict[str, Make] = {
     "polynomial": lambda b: np.poly1d([1.0, float(b)]),
     "dtype": lambda b: np.dtype(("f4", "f8")[b]),
 }
+KEPT: dict[str, Make] = {  # what a type keeps beyond the parts that are read
+    "number below all floats of 32 bits": lambda b: 5e-324 * (1 + b),
+    "number below them or zero": lambda b: 5e-324 * b,
+    "number beyond all floats of 32 bits": lambda b: 1e300 * (1 + b),
+    "small number in an array": lambda b: np.array([1.0, 5e-324 * b]),
+    "trailing NUL": lambda b: np.str_(("a", "a\0")[b]),
+    "shape of an empty array": lambda b: np.zeros((0, 3 + b)),
+    "memory behind a view": lambda b: np.array([0.0, 0.0, float(b)])[:2],
+    "view or array": lambda b: np.zeros(3 - b)[:2],
+    "steps of an array": lambda b: np.zeros(4)[::2] if b else np.zeros(2),
+    "array that cannot be written": lambda b: locked(np.zeros(2), b),
+    "byte of a bool": lambda b: np.array([1 + b, 0], np.uint8).view(np.bool_),
+    "bytes between fields": padded,
+    "hard mask": lambda b: np.ma.array([1.0, 2.0], mask=[True, False], hard_mask=bool(b)),
+    "metadata of a dtype": lambda b: np.zeros(2, np.dtype("f8", metadata={"b": b})),
+    "low bits of a complex longdouble": lambda b: np.clongdouble(1) + np.longdouble(2) ** -60 * b,
+    "unit of a NaT": lambda b: np.datetime64("NaT", ("s", "ms")[b]),  # type: ignore[call-overload]
+    "multiple of a unit": lambda b: np.datetime64("1970-01-01", ("D", "7D")[b]),  # type: ignore[call-overload]
+    "zone of a struct_time": lambda b: time.struct_time((*[1] * 9, "ab"[b], 0)),
+    "hidden field of a stat_result": lambda b: os.stat_result((0,) * 10, {"st_atime_ns": b}),  # type: ignore[arg-type]
+    "attribute of a tzinfo": lambda b: datetime.datetime(2020, 1, 1, tzinfo=Zone(b)),
+    "sign of a zero that is a key": lambda b: {(0.0, -0.0)[b]: 1.0},
+    "sign of a zero in a key": lambda b: {((0.0,), (-0.0,))[b]: 1.0},
+    "sign of a zero in a set": lambda b: {(0.0, -0.0)[b]},
+    "payload of a NaN that is a key": lambda b: {nan(b): 1.0},
+    "digits of a Decimal that is a key": lambda b: {decimal.Decimal(("1", "1.0")[b]): 1.0},
+    "order of a set": lambda b: set((0, 8)[:: (1, -1)[b]]),
+    "what is printed": lambda b: print("x" * b),
+    "what is printed of errors": lambda b: print("x" * b, file=sys.stderr),
+    "what is warned of": lambda b: warnings.warn(f"side {b}", stacklevel=1),
+}
+RUNNING = {"what is printed", "what is printed of errors", "what is warned of"}  # while it runs, and no output
 RAISED: dict[str, Make] = {
     "message of an exception": lambda b: ValueError(f"side {b}"),
     "number in a message": lambda b: KeyError(b),
@@ -331,6 +392,20 @@ def _tables() -> dict[str, Make]:
             "pandas: name of a Series": lambda b: pandas.Series([1.0], name=("x", "y")[b]),
             "pandas: type of a Series": lambda b: pandas.Series([1.0], dtype=("f8", "f4")[b]),
             "pandas: categories": lambda b: pandas.Categorical(["a"], categories=["a", ("b", "c")[b]]),
+            "pandas: unused category": lambda b: pandas.Series(
+                pandas.Categorical(["a"], categories=["a", *"bc"[: 1 + b]])
+            ),
+            "pandas: order of categories": lambda b: frame().assign(
+                c=pandas.Categorical(["a", "b"], categories=["a", "b"], ordered=bool(b))
+            ),
+            "pandas: frequency of an index": lambda b: pandas.Series(
+                [1.0, 2.0], index=pandas.DatetimeIndex(["2020-01-01", "2020-01-02"], freq=("D", None)[b])
+            ),
+            "pandas: flags": lambda b: frame().set_flags(allows_duplicate_labels=bool(b)),
+            "pandas: width of an index": lambda b: frame(index=pandas.Index([5, 6], dtype=("i8", "i4")[b])),
+            "pandas: unused level": lambda b: pandas.Series(
+                [1.0], index=pandas.MultiIndex.from_tuples([("a", 1)]).set_levels([["a", *"z" * b]], level=[0])
+            ),
             "pandas: zone of a Timestamp": lambda b: pandas.Timestamp("2020-01-01", tz=("UTC", "Europe/Rome")[b]),
         }
     except ImportError:
@@ -358,7 +433,7 @@ def attrs(frame: Any, bit: int) -> Any:
     return frame
 
 
-CHANNELS: dict[str, Make] = {**NUMBERS, **TYPES, **CONTAINERS, **OBJECTS, **_tables()}
+CHANNELS: dict[str, Make] = {**NUMBERS, **TYPES, **CONTAINERS, **OBJECTS, **KEPT, **_tables()}
 
 
 def _raises(error: BaseException) -> Any:

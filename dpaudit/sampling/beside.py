@@ -16,21 +16,29 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arrays import Bools
 from dpaudit.outputs import ABSENT, BEYOND, EXPONENT, REST, SIGN, Numbers, Path, Token, token
 from dpaudit.sampling.exact import FIXED, base, module_of
 from dpaudit.sampling.matrix import EXACT
 from dpaudit.sampling.objects import Rows
 from dpaudit.sampling.sheet import Sheet
+from dpaudit.sampling.spelled import reduces
 from dpaudit.sampling.steps import PRINTED, type_name
 
 IMPLIED = frozenset({float, str, bytes, list, type(None)})  # types that a value of an entry tells by itself
 SMALLEST = -400  # of the exponents of decimals whose digits are compared with those of a double
+SINGLES = np.finfo(np.float32)
 PLAIN_NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
 
 
 def beside_entries(into: Sheet, flat: Numbers, rows: Rows, places: Mapping[Path, int]) -> None:
-    """Beside numbers, [runs, entries]: signs of zeros, what doubles lack of large integers, odd NaN."""
+    """Beside numbers, [runs, entries]: signs of zeros, sizes beyond float32, what doubles lack of integers, odd NaN."""
     if flat.dtype.kind == "f":
+        beyond = beyond_singles(flat)
+        if beyond.any():  # features round to float32, which would make them all 0 or infinite
+            size = np.abs(np.where(beyond, flat, 1.0)).astype(np.float64)
+            into.mark(beyond, np.log10(size), rows, places, EXPONENT)
+            into.mark(beyond & np.signbit(flat), -1.0, rows, places, SIGN)
         if np.count_nonzero(flat) < flat.size and (minus := (flat == 0.0) & np.signbit(flat)).any():
             into.mark(minus, -1.0, rows, places, SIGN)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -41,6 +49,10 @@ def beside_entries(into: Sheet, flat: Numbers, rows: Rows, places: Mapping[Path,
         if flat.dtype.itemsize > 8 and (lacking := (flat != flat.astype(np.float64)) & ~odd).any():
             low = flat - flat.astype(np.float64)
             into.mark(lacking, low.astype(np.float64), rows, places, REST)
+    elif flat.dtype == np.bool_:
+        octets = np.ascontiguousarray(flat).view(np.uint8)
+        if octets.size and octets.max() > 1:
+            into.mark(octets > 1, octets.astype(np.float64), rows, places, REST)
     elif flat.dtype.itemsize == 8 and flat.size and max(float(flat.max()), -float(flat.min())) >= EXACT:
         flat = flat.astype(flat.dtype.newbyteorder("="), copy=False)
         near = flat.astype(np.float64)
@@ -49,6 +61,16 @@ def beside_entries(into: Sheet, flat: Numbers, rows: Rows, places: Mapping[Path,
         whole = np.where(near >= top, np.uint64(int(top) % 2**64), inside.astype(flat.dtype).view(np.uint64))
         lacks = (flat.view(np.uint64) - whole).view(np.int64)  # modulo 2^64
         into.mark(lacks != 0, lacks.astype(np.float64), rows, places, BEYOND)
+
+
+def beyond_singles(numbers: Numbers) -> Bools:
+    """Which doubles are finite and not 0, and smaller or larger than any normal float32."""
+    if numbers.dtype.itemsize <= 4 or not numbers.size:
+        return np.zeros(numbers.shape, np.bool_)
+    with np.errstate(invalid="ignore"):
+        size = np.abs(np.asarray(numbers, np.float64))
+        found: Bools = ((size < SINGLES.tiny) & (size > 0.0)) | ((size > SINGLES.max) & (size < np.inf))
+    return found
 
 
 def beside_numbers(into: Sheet, objects: Sequence[Any], values: Numbers, rows: Rows, path: Path) -> None:
@@ -119,7 +141,10 @@ def types_in(key: Any) -> str:
         holder: Any = tuple if isinstance(key, tuple) else frozenset
         inner = map(types_in, holder.__iter__(key))
         return f"{type_name(type(key))}[{', '.join(inner if holder is tuple else sorted(inner))}]"
-    return type_name(type(key))
+    if isinstance(key, float) and (key == 0.0 or key != key):  # all zeros have one step, and all NaN
+        return f"{type_name(type(key))} {float.hex(key) if key == 0.0 else struct.pack('>d', key).hex()}"
+    kind: Any = type(key)
+    return type_name(kind) + (f" {key!r}" if kind in (Decimal, np.longdouble) else "")
 
 
 @lru_cache(maxsize=1 << 10)
@@ -129,7 +154,7 @@ def told_whole(kind: Any) -> bool:
         return False
     held = kind.__dictoffset__ != 0 or any(vars(each).get("__slots__") for each in kind.__mro__)
     ours = kind in FIXED or module_of(kind) in PRINTED or module_of(kind).startswith("numpy")
-    return ours or issubclass(kind, enum.Enum) or not held
+    return ours or issubclass(kind, enum.Enum) or not (held or reduces(kind))
 
 
 @lru_cache(maxsize=1 << 10)

@@ -34,7 +34,17 @@ from dpaudit.outputs import (
 from dpaudit.sampling.beside import IMPLIED, beside_entries, beside_numbers, order_of, read_names, told_whole, types_in
 from dpaudit.sampling.exact import base, module_of, own_words, real, words_of
 from dpaudit.sampling.matrix import NARROW, WIDEST, as_matrix, flat_lists, positions, reals
-from dpaudit.sampling.objects import ABSENT_ENTRY, Absent, Rows, array_kind, cells_of, groups, hexed, item, size_of
+from dpaudit.sampling.objects import (
+    ABSENT_ENTRY,
+    Absent,
+    Rows,
+    array_kind,
+    cells_of,
+    groups,
+    hexed,
+    item,
+    size_of,
+)
 from dpaudit.sampling.sheet import MOST_KEYS, Sheet
 from dpaudit.sampling.spelled import attached, state_of
 from dpaudit.sampling.steps import PRINTED, has, step, type_name
@@ -114,15 +124,9 @@ class Builder(Sheet):
         if issubclass(kind, bytes | bytearray | memoryview):
             return self._add_bytes
         if issubclass(kind, np.datetime64 | np.timedelta64):
-            read = base(kind, "__str__")
-            return lambda objects, rows, path, depth: self._add_text(
-                [read.__str__(o) for o in objects], rows, path, depth
-            )
+            return self._add_times
         if issubclass(kind, complex | np.complexfloating):
-            read = base(kind, "__complex__")
-            return lambda objects, rows, path, depth: self._add_complex(
-                [read.__complex__(o) for o in objects], rows, path
-            )
+            return self._add_complex
         if issubclass(kind, numbers.Real | np.bool_ | Decimal):
             return self._add_numbers
         if issubclass(kind, enum.Enum) and own_words(kind):
@@ -151,7 +155,7 @@ class Builder(Sheet):
         return self._add_arrays_of if hasattr(kind, "__array__") else self._add_opaque
 
     def _add_arrays_of(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        self._add_arrays([np.asarray(o) for o in objects], rows, path, depth)
+        self._add_arrays([np.array(o) for o in objects], rows, path, depth)  # copies: what holds them is read by name
 
     def _add_state(
         self, found: Sequence[dict[str, Any] | None], objects: list[Any], rows: Rows, path: Path, depth: int
@@ -220,7 +224,17 @@ class Builder(Sheet):
         first = math.prod(each + 1 for each in path if isinstance(each, int)) <= READ
         return first and [each for each in path if derived((each,))] in ([], [JSON])
 
-    def _add_complex(self, objects: list[complex], rows: Rows, path: Path) -> None:
+    def _add_times(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.say(path, DTYPE, rows, [token("dtype", o.dtype.str) for o in objects])  # which its text need not tell
+        kind: Any = type(objects[0])
+        self._add_text([base(kind, "__str__").__str__(o) for o in objects], rows, path, depth)
+
+    def _add_complex(self, numbers: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        kind: Any = type(numbers[0])
+        objects: list[complex] = list(map(base(kind, "__complex__").__complex__, numbers))
+        if issubclass(kind, np.clongdouble):
+            low = [[float(part - float(part)) for part in (o.real, o.imag)] for o in numbers]
+            self.left_out(path, rows, low, "bits")
         for whole, members, there in groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
             for part, found in (("@real", [o.real for o in members]), ("@imag", [o.imag for o in members])):
                 values = np.array(found, np.float64)
@@ -232,6 +246,7 @@ class Builder(Sheet):
                     beside_entries(self, values[:, None], there, {(*path, part): 0})
 
     def _add_arrays(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.say_around(objects, rows, path)
         for (shape, kind, masked), members, there in groups(objects, rows, self.runs, array_kind):
             if kind:
                 self.say(path, DTYPE, there, token("dtype", kind))
@@ -267,7 +282,8 @@ class Builder(Sheet):
         """What stands under a mask, and would stand for it."""
         filled = [np.asarray(o.fill_value) for o in members]
         under = [np.ma.getdata(o)[np.ma.getmaskarray(o)] if not o.dtype.names else np.ma.getdata(o) for o in members]
-        self.left_out(path, rows, [*zip(filled, under, strict=True)], "masked entries")
+        hard = [o.hardmask for o in members]
+        self.left_out(path, rows, [*zip(filled, under, hard, strict=True)], "masked entries")
 
     def put_entries(self, found: Numbers, rows: Rows, path: Path) -> None:
         """The entries of arrays of numbers that have one shape, the run first."""
@@ -358,12 +374,16 @@ class Builder(Sheet):
                     self.say((*path, has(element)), KEY, whole[place : place + 1], token("type", types_in(element)))
             if len(named[place]) < holder.__len__(o) or len(named[place]) > MOST_KEYS:
                 self.left_out(path, whole[place : place + 1], [o], "elements")
+            if [*map(id, holder.__iter__(o))] != [*map(id, holder(sorted(holder.__iter__(o), key=has)))]:
+                order = token("order", repr([*map(has, holder.__iter__(o))])).code  # which tells of what it was made
+                self.add_rest(path, whole[place : place + 1], np.array([order], np.uint64), "order of elements")
         for name in self.chosen(named, sorted(set().union(*named)), path, rows):
             held = [j for j, o in enumerate(named) if name in o]
             there = np.array(held, np.intp) if rows is None else rows[held]
             self.put((*path, name), there, 1.0)  # a set that lacks the element has no such entry
 
     def _add_records(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.say_around(objects, rows, path)
         for names, members, there in groups(objects, rows, self.runs, lambda o: o.dtype.names):
             self.say(path, DTYPE, there, [token("dtype", str(o.dtype)) for o in members])
             if names is None:

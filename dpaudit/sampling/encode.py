@@ -30,12 +30,12 @@ from dpaudit.outputs import (
     concatenate,
     token,
 )
-from dpaudit.sampling.beside import beside_entries, order_of
+from dpaudit.sampling.beside import beside_entries, beyond_singles, order_of
 from dpaudit.sampling.columns import Builder
-from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded
+from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded, gaps, is_plain
 from dpaudit.sampling.guard import Interrupted
 from dpaudit.sampling.matrix import EXACT, WIDEST, Wanted, positions, reals
-from dpaudit.sampling.objects import ABSENT_ENTRY, kind_of_array
+from dpaudit.sampling.objects import ABSENT_ENTRY, around, kind_of_array
 from dpaudit.sampling.spelled import state_of
 from dpaudit.sampling.steps import step, type_name
 
@@ -68,7 +68,7 @@ def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
     Raises `UnsoundAudit` where the result does not have the run as first axis.
     """
     if isinstance(raw, list):
-        raw = list(list.__iter__(raw))
+        raw = [each.copy() if type(each) is np.ndarray else each for each in list.__iter__(raw)]  # rows of one matrix
         _check_length(len(raw), runs)
         return encode_objects(raw, wanted)
     if type(raw) is np.ndarray and raw.ndim == 1 and raw.dtype.kind in "fiub" and not _asks_beside(wanted):
@@ -95,9 +95,10 @@ def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
 
 
 def _are_plain(numbers: Numbers) -> bool:
-    """Whether these are doubles without zeros and NaN, so that nothing is beside them."""
+    """Whether these are doubles that float32 holds, without zeros and NaN, so that nothing is beside them."""
     with np.errstate(all="ignore"):
-        return numbers.dtype == np.float64 and bool(numbers.all()) and not np.isnan(np.sum(numbers))
+        plain = numbers.dtype == np.float64 and bool(numbers.all()) and not np.isnan(np.sum(numbers))
+    return plain and not beyond_singles(numbers).any()
 
 
 @contextmanager
@@ -171,7 +172,9 @@ def _with_types(objects: list[Any]) -> Outputs | None:
 def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
     if not 0 < objects[0].size <= WIDEST or operator.countOf(map(type, objects), np.ndarray) != len(objects):
         return None
-    alike = objects[0].ndim < 2 and len(set(map(operator.attrgetter("dtype"), objects))) == 1
+    if wanted is None and not all(map(is_plain, objects)):
+        return None
+    alike = 0 < objects[0].ndim < 2 and len(set(map(id, map(operator.attrgetter("dtype"), objects)))) == 1
     kinds = set(map(kind_of_array, objects[:1] if alike else objects)) if wanted is None else {""}
     together = np.array(objects)  # a ValueError where shapes differ
     if together.dtype.kind not in "fiub" or len(kinds) > 1:
@@ -197,6 +200,8 @@ def _add_array(builder: Builder, part: Any, path: Path) -> None:
         )
     _check_length(len(values), builder.runs)
     if values.dtype.names:
+        if gaps(values.dtype).size:
+            builder.left_out(path, None, [around(row) for row in values], "memory")
         for name in values.dtype.names:
             _add_array(
                 builder,

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arrays import Places
 from dpaudit.outputs import Failure, Outputs
 
 IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: of classes written in C, never of one that Python code makes
@@ -36,8 +37,8 @@ class Encoded:
     outputs: Outputs
 
 
-def kept(output: Any, encode: Callable[[list[Any]], Outputs]) -> Any:
-    """The output as it is now, whatever later runs do to what it is made of.
+def kept(output: Any, encode: Callable[[list[Any]], Outputs], *, whole: bool = True) -> Any:
+    """The output as it is now, whatever later runs do to what it is made of; `whole` with what arrays keep beside it.
 
     >>> buffer = [1.0]
     >>> now = kept(buffer, encode=list)
@@ -48,9 +49,31 @@ def kept(output: Any, encode: Callable[[list[Any]], Outputs]) -> Any:
     if type(output) is tuple and FIXED.issuperset(map(type, output)):  # the most common of all, and nothing to copy
         return output
     try:
-        return _copied(output, DEEPEST)
+        return _copied(output, DEEPEST, whole)
     except Exception:  # of a type that cannot be copied without its own help, or that fails to give it
         return Encoded(encode([output]))
+
+
+def is_plain(found: Any) -> bool:
+    """Whether an array holds nothing but its entries, side by side: no gaps, no more memory than it shows.
+
+    >>> is_plain(np.zeros((2, 3)).T), is_plain(np.zeros(6)[:3])
+    (True, False)
+    """
+    flags, kind = found.flags, found.dtype
+    beside = found.base is None or getattr(found.base, "nbytes", -1) == found.nbytes
+    return (flags.carray or flags.farray) and beside and (kind.names is None or gaps(kind).size == 0)
+
+
+@lru_cache(maxsize=1 << 10)
+def gaps(kind: Any) -> Places:
+    """The bytes of a record that are in none of its fields."""
+    filled = np.full(kind.itemsize, kind.names is None)
+    for field, start, *_ in (kind.fields or {}).values():
+        filled[start : start + field.itemsize] = True
+        if field.names is not None:
+            filled[start + gaps(field)] = False
+    return np.flatnonzero(~filled)
 
 
 def arrays_of(output: Any) -> list[Any]:
@@ -59,21 +82,21 @@ def arrays_of(output: Any) -> list[Any]:
     return [part for part in parts if isinstance(part, np.ndarray)]
 
 
-def _copied(output: Any, depth: int) -> Any:
+def _copied(output: Any, depth: int, whole: bool) -> Any:
     kind: Any = type(output)
     if kind in FIXED or depth == 0:
         return output
     if kind is np.ndarray or kind is np.ma.MaskedArray:
-        if not output.dtype.hasobject:
+        if not (output.dtype.hasobject or (whole and not is_plain(output))):
             return output.copy(order="K")
     elif kind is list or kind is tuple:
         if FIXED.issuperset(map(type, output)):
             return kind(output)
-        return kind([_copied(part, depth - 1) for part in output])
+        return kind([_copied(part, depth - 1, whole) for part in output])
     elif kind is dict:
         if FIXED.issuperset(map(type, output.values())):
             return output.copy()
-        return {key: _copied(part, depth - 1) for key, part in output.items()}
+        return {key: _copied(part, depth - 1, whole) for key, part in output.items()}
     elif kind in (set, frozenset, bytearray):
         return output.copy()
     elif not own_words(kind):
@@ -85,7 +108,7 @@ def _copied(output: Any, depth: int) -> Any:
         if fields and len(getattr(output, "__dict__", fields)) == len(fields):  # and nothing else is attached
             copy: Any = object.__new__(type(output))
             for each in fields:
-                object.__setattr__(copy, each.name, _copied(getattr(output, each.name, None), depth - 1))
+                object.__setattr__(copy, each.name, _copied(getattr(output, each.name, None), depth - 1, whole))
             return copy
     raise TypeError(kind)
 

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Places
+from dpaudit.sampling.exact import gaps
 from dpaudit.sampling.matrix import WIDEST
 
+MOST_BEHIND = 1 << 16  # bytes of memory behind a view that are compared
 Rows = Places | None  # rows of a batch; None for all
 
 
@@ -60,7 +62,22 @@ def kind_of_array(found: Any) -> str:
     kind = found.dtype
     named = str(kind) if kind.names or kind.hasobject else kind.str
     named = "" if kind == np.float64 and kind.isnative else named
+    named += f" with {dict(kind.metadata)!r}" if kind.metadata else ""
+    named += f" {found.shape}" if found.size == 0 and found.ndim > 1 else ""
     return named if found.flags.c_contiguous or found.ndim < 2 else f"{named} by columns".strip()
+
+
+def around(found: Any) -> tuple[Any, ...] | None:
+    """What an array or a record keeps beyond its entries: how they lie, what lies between and behind them; None for
+    more than is compared."""
+    flags, base, octets = found.flags, found.base, np.frombuffer(found.tobytes(), np.uint8)
+    between = octets.reshape(-1, found.dtype.itemsize)[:, gaps(found.dtype)].tobytes() if octets.size else b""
+    memory = None if base is None else base if isinstance(base, np.ndarray | np.void) else memoryview(base)
+    if memory is not None and memory.nbytes > MOST_BEHIND:
+        return None
+    behind = b"" if memory is None or memory.nbytes == found.nbytes else memory.tobytes()
+    contiguous = flags.c_contiguous or flags.f_contiguous
+    return () if contiguous else found.strides, flags.writeable, flags.aligned, between, behind
 
 
 def array_kind(found: Any) -> tuple[tuple[int, ...], str, bool]:

@@ -26,8 +26,9 @@ from dpaudit.outputs import (
     derived,
     token,
 )
+from dpaudit.sampling.exact import is_plain
 from dpaudit.sampling.matrix import Wanted, prefixes, reals
-from dpaudit.sampling.objects import Rows
+from dpaudit.sampling.objects import Rows, around
 from dpaudit.sampling.order import mixed
 from dpaudit.sampling.spelled import Unspellable, spelled
 
@@ -180,6 +181,17 @@ class Sheet:
                 self.lost[row] += 1
                 self.unreadable(path, np.array([row]), str(error))
         self.add_rest(path, rows, words, what)
+
+    def say_around(self, objects: Sequence[Any], rows: Rows, path: Path) -> None:
+        """What arrays and records keep beyond their entries, of those that keep something."""
+        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
+        for place, each in enumerate(objects if self.shows((REST,)) else ()):
+            if not is_plain(each):
+                kept = around(each)
+                if kept is None:
+                    self.unreadable(path, whole[place : place + 1], "memory behind a view")
+                else:
+                    self.left_out(path, whole[place : place + 1], [kept], "memory")
 
     def unreadable(self, path: Path, rows: Rows, what: str) -> None:
         """Something that cannot be read at all."""

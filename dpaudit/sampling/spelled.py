@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from dpaudit.sampling.steps import type_name
 
 DEEPEST_SPELLED, MOST_SPELLED = 60, 1 << 16  # levels, and parts of an object; many floats of one list are one part
 LABELS = ("columns", "index", "names", "categories")  # of tables, one by one
-FRAME = (*LABELS, "ordered", "name", "dtype", "dtypes", "attrs", "schema", "device", "requires_grad")
+FRAME = (*LABELS, "ordered", "freq", "flags", "name", "dtype", "dtypes", "attrs", "schema", "device", "requires_grad")
+OF_LABELS = ("names", "dtype", "freq", "ordered", "categories", "levels")  # what an index keeps beside its labels
 
 
 class Unspellable(Exception):
@@ -112,9 +113,7 @@ def state_of(value: Any) -> dict[str, Any] | None:
     if not foreign(kind):
         return _attributes(value)
     try:
-        reduced = (
-            copyreg.dispatch_table[kind](value) if kind in copyreg.dispatch_table else kind.__reduce_ex__(value, 4)
-        )
+        reduced = _reduced(value)
     except Exception:
         return None
     if isinstance(reduced, str):
@@ -127,12 +126,27 @@ def state_of(value: Any) -> dict[str, Any] | None:
 
 def attached(value: Any, known: Iterable[str] = ()) -> dict[str, Any]:
     """What was attached to an object whose value is read otherwise, but for the names that are."""
-    held = _attributes(value)
+    held, kind = _attributes(value), cast(Any, type(value))
     if isinstance(value, defaultdict):
         held["factory"] = value.default_factory
     elif isinstance(value, datetime.datetime | datetime.time) and (value.fold or value.tzinfo is not None):
-        held |= {"fold": value.fold, "zone": repr(value.tzinfo)}
+        held |= {"fold": value.fold, "zone": value.tzinfo}
+    elif reduces(kind):
+        content = next((holder(value) for holder in (tuple, list, dict) if isinstance(value, holder)), None)
+        held |= {f"part {place}": part for place, part in enumerate(_reduced(value)[1]) if part != content}
     return {name: held[name] for name in held if name not in known}
+
+
+def _reduced(value: Any) -> Any:
+    """What pickling makes of an object of Python's own or of a library's type."""
+    kind: Any = type(value)
+    return copyreg.dispatch_table[kind](value) if kind in copyreg.dispatch_table else kind.__reduce_ex__(value, 4)
+
+
+@lru_cache(maxsize=1 << 10)
+def reduces(kind: Any) -> bool:
+    """Whether a type of Python's own or of a library says itself what its objects hold, as `struct_time` does."""
+    return foreign(kind) and kind.__module__ != "builtins" and kind.__reduce__ is not object.__reduce__
 
 
 @lru_cache(maxsize=1 << 10)
@@ -168,7 +182,8 @@ def _of_frame(value: Any) -> dict[str, Any]:
         plain = isinstance(held, dict | str | bool | int | float)
         found[name] = held if plain else list(held) if name in LABELS else _words(held)
         if name in ("columns", "index"):
-            found[f"{name} names"] = list(getattr(held, "names", []))
+            parts = ((each, getattr(held, each, None)) for each in OF_LABELS)
+            found |= {f"{name} {each}": _words(part) for each, part in parts if part is not None}
     return {name: each for name, each in found.items() if not (isinstance(each, dict | list) and not each)}
 
 
@@ -178,4 +193,7 @@ def _counts(index: Any) -> bool:
 
 
 def _words(held: Any) -> Any:
-    return str(held) if not hasattr(held, "__iter__") else [str(each) for each in held]
+    if hasattr(held, "__iter__"):
+        return [_words(each) for each in held] if not isinstance(held, str) else held
+    kept = [f" of {list(held.categories)}, ordered {held.ordered}"] if hasattr(held, "categories") else [""]
+    return str(held) + kept[0]

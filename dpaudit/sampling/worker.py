@@ -23,7 +23,8 @@ from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
 from dpaudit.sampling.duct import Sending
 from dpaudit.sampling.encode import encode_batch, encode_objects
-from dpaudit.sampling.exact import FIXED, arrays_of, kept
+from dpaudit.sampling.exact import FIXED, Encoded, arrays_of, kept
+from dpaudit.sampling.listening import PRINTED, listening, with_printed
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.pieces import Piece, again, heard, state_of, told
 from dpaudit.sampling.sinks import Adding, Keeping, added, begun
@@ -223,7 +224,8 @@ class Worker:
                 call = self.opened.limited(limit)
             elif limit is not None:
                 call = guard.time_limited(call, limit * runs, hard=self.job.own_process)
-            raw = call(self.pairs[pair][side], runs, rng)
+            with listening(wanted):
+                raw = call(self.pairs[pair][side], runs, rng)
         except (DpAuditError, guard.Interrupted):
             raise
         except guard.RunTimedOut:
@@ -240,6 +242,8 @@ class Worker:
         if any(np.may_share_memory(one, other) for one in arrays_of(held) for other in arrays_of(raw)):
             _REUSING.add(self.job.key)  # the probe finds out, before there are threads
         found = encode_batch(raw, runs, wanted)
+        if printed := PRINTED.take():
+            found = with_printed(found, printed)
         return found if counted == runs else found.take(np.arange(counted))
 
     def _space(self, size: int) -> Bytes:
@@ -277,21 +281,29 @@ def _each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted:
     noted: set[str] = set()  # labels whose first exception has been described
     said = wanted is None or any(MESSAGE in path for path in wanted)
     encode, fixed = partial(encode_objects, wanted=wanted), float  # the type of the last output that cannot change
-    while True:
-        try:
-            for item in data:  # a plain loop: no C function between the runs and their exceptions, and the fastest
-                output = call(item, rng)
-                if type(output) is not fixed:
-                    if type(output) in FIXED:
-                        fixed = type(output)
-                    else:
-                        output = kept(output, encode)
-                yield output
-            return
-        except (guard.Interrupted, UnsoundAudit):
-            raise
-        except BaseException as error:
-            yield guard.failure(error, noted, said=said)
+    with listening(wanted) as hears:
+        while True:
+            try:
+                for item in data:  # a plain loop: no C function between the runs and their exceptions, and the fastest
+                    output = call(item, rng)
+                    if type(output) is not fixed:
+                        if type(output) in FIXED:
+                            fixed = type(output)
+                        else:
+                            output = kept(output, encode, whole=hears)
+                    if hears and PRINTED.text:
+                        output = _with_printed(output, encode)
+                    yield output
+                return
+            except (guard.Interrupted, UnsoundAudit):
+                raise
+            except BaseException as error:
+                failed = guard.failure(error, noted, said=said)
+                yield _with_printed(failed, encode) if hears and PRINTED.text else failed
+
+
+def _with_printed(output: Any, encode: Callable[..., Outputs]) -> Encoded:
+    return Encoded(with_printed(encode([output]), PRINTED.take()))
 
 
 guard.end_strays(_each.__code__)

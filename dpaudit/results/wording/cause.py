@@ -17,12 +17,14 @@ from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.wording.findings import alone, answers, does
 from dpaudit.results.wording.numerals import percent
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.telling import standing
 
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 MOST = 8  # values that are named
 COUNTS = (Above, Distinct, Extreme, FirstOf, Present)  # features whose numbers are whole
 
 
+@standing(str)
 def cause(result: Audited) -> str:
     """The cause, with the rates of certifying runs; where only bits refute, that of the bits; empty for no finding.
 
@@ -71,7 +73,7 @@ def words_of(event: Event | Partition, result: Audited) -> str:
         place = f"length of {clean(spell(path[:-1]), LONGEST_DATA)}"
     if path is not None and len(event.tokens) == 1 and not event.intervals:
         return _of_token(path, event.tokens[0].label, result)
-    if isinstance(feature, LowestBit) and not event.tokens and len(event.intervals) == 1:
+    if isinstance(feature, LowestBit) and not event.tokens and len(event.intervals) == 1 and not _odd(event):
         return _of_grid(feature, *event.intervals[0])
     if isinstance(feature, TrailingZeros) and not event.intervals and (grid := feature.off(event.tokens)) is not None:
         (power, known), kinds, number = grid, len(event.tokens), clean(spell(feature.path), LONGEST_DATA)
@@ -83,22 +85,34 @@ def words_of(event: Event | Partition, result: Audited) -> str:
         values = [str(np.float32(high + 0.0)).removesuffix(".0") for high in alone]
         more = f" and {len(values) - MOST} more" if len(values) > MOST else ""
         return f"{_placed(path, place)} is {'one of ' if len(values) > 1 else ''}{', '.join(values[:MOST])}{more}"
-    if event.tokens or len(event.intervals) != 1:
+    if event.tokens or len(event.intervals) != 1 or _odd(event):
         return clean(event, LONGEST_DATA)
     low, high = event.intervals[0]
-    if isinstance(feature, Equal):
+    if isinstance(feature, Equal) and (low >= 0.0 or high < 1.0):
         return place[1:-1] if low >= 0.0 else place[1:-1].replace(" == ", " != ")
-    if isinstance(feature, FirstOf) and low == -math.inf and math.floor(high) == len(feature.paths) - 1:
-        return f"{clean(feature.label)} is in {taken_over(feature.paths)}"
-    if isinstance(feature, FirstOf) and high >= len(feature.paths):
-        if low >= len(feature.paths) - 1:
-            return place.replace("position of the first ", "no ")
-        return f"{place} at least {math.floor(low) + 1}, or nowhere"
+    if isinstance(feature, FirstOf) and high >= len(feature.paths) - 1:
+        return _of_first(feature, place, low, high)
     if isinstance(feature, COUNTS) or length:
         return f"{place} {_whole(low, high)}"
     if low > -math.inf:
         return clean(event, LONGEST_DATA) if high < math.inf else f"{place} above {short(low)}"
     return f"{place} is a number" if high == math.inf else f"{place} at most {short(high)}"
+
+
+def _of_first(feature: FirstOf, place: str, low: float, high: float) -> str:
+    """Positions up to the last, and beyond it, where there is none."""
+    last = len(feature.paths) - 1
+    if high < last + 1.0:
+        there = f"{clean(feature.label)} is in {taken_over(feature.paths)}"
+        return there if low == -math.inf else f"{place} {_whole(low, high)}"
+    if low >= last:
+        return place.replace("position of the first ", "no ")
+    return f"{place} {'is any' if low == -math.inf else f'at least {math.floor(low) + 1}'}, or nowhere"
+
+
+def _odd(event: Event) -> bool:
+    """Whether an interval holds one number, none, or a bound that is none: as it stands it says that best."""
+    return not all(low < high for low, high in event.intervals)
 
 
 def _whole(low: float, high: float) -> str:

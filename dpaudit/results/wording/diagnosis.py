@@ -25,6 +25,7 @@ from dpaudit.results.wording.advice import Diagnosis, made
 from dpaudit.results.wording.findings import answers, does, of_endings
 from dpaudit.results.wording.numerals import percent
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, literal, plain_text
+from dpaudit.results.wording.telling import standing
 
 SURE = 4.0  # deviations beyond which a difference is no luck
 ALIKE = 0.06  # of the width: differences of shape and spread up to it are none
@@ -35,9 +36,11 @@ WIDER = 2.0  # times: outputs of sampled data vary by less, about another answer
 QUARTER, SPREAD = 0.25, 1.5  # of the runs is the middle; deviations of the log of a width, in those of a middle
 SHARP = 0.35  # of the way from the middle to beyond 95 % of outputs is left to their end: flat noise that just ends
 LUCK = 9.2  # of what is expected so often there is none about once in 10,000 times
+NOT_TOLD = "the event and its counts", "nothing that can be told"
 FLAT = 2.1  # between the tails of uniform and of normal noise
 
 
+@standing(lambda told: Diagnosis("not told", told, *NOT_TOLD))
 def diagnosis(result: Audited) -> Diagnosis | None:
     """The kind of mistake that the evidence of a refuted result fits; None where none does, or nothing is refuted.
 

@@ -11,6 +11,7 @@ from dpaudit.results.wording.bracketed import sentences, upper_text
 from dpaudit.results.wording.numerals import confidence_text, counted, exact, level_text, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import bits_looked_at, certified_bound
+from dpaudit.results.wording.telling import line, standing
 
 DOES = {VALUE: "gives a value", "None": "gives None", "nan": "gives NaN", "timed out": "exceeds run_timeout_s"}
 LONGEST_NOTE = 240
@@ -60,6 +61,7 @@ def bet_lines(result: Audited) -> tuple[str, ...]:
     return tuple(lines)
 
 
+@standing(line)
 def representation_lines(result: Audited) -> tuple[str, ...]:
     """The finding on the bits of floating-point outputs; empty where the spec does not ask for it."""
     if not result.spec["representation"]:
@@ -109,6 +111,7 @@ def health_lines(result: Audited) -> tuple[str, ...]:
     return (*lines, *(clean(note, LONGEST_DATA) for note in result.health.notes))
 
 
+@standing(str)
 def meaning(result: Audited) -> str:
     """What the event comes to, ` (that is: the run raises ValueError)`; empty where the event says it itself."""
     held = [each for each in result.endings if sum(each.runs)]

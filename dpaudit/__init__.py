@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
-    from dpaudit import adapters
+    from dpaudit import adapters, catalogue, claims, training
     from dpaudit.api import audit, bracket
     from dpaudit.auditing import AuditSpec
     from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
@@ -63,6 +63,7 @@ _HOMES = {
     "dpaudit.results.bracket": "Bracket",
     "dpaudit.results.upper": "UpperBound",
 }
+_MODULES = ("adapters", "catalogue", "claims", "training")
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
@@ -104,6 +105,8 @@ __all__ = [
     "batched",
     "bracket",
     "built_by",
+    "catalogue",
+    "claims",
     "command",
     "load",
     "load_suite",
@@ -112,14 +115,15 @@ __all__ = [
     "search_pairs",
     "stock_pairs",
     "sweep",
+    "training",
     "verify_attestation",
     "write_report",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "adapters":
-        return import_module("dpaudit.adapters")
+    if name in _MODULES:
+        return import_module(f"dpaudit.{name}")
     if name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
         globals()[name] = value

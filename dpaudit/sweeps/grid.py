@@ -177,8 +177,12 @@ def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> 
     if not isinstance(mechanism, str):
         return wrap(mechanism, parameters)
     module, colon, attribute = mechanism.partition(":")
-    if not (module and colon and attribute):
-        raise InvalidSpec(f"a mechanism reads module:attribute, got {mechanism!r}")
+    if not colon:
+        from dpaudit.catalogue import find
+
+        return find(mechanism).with_parameters(parameters)
+    if not (module and attribute):
+        raise InvalidSpec(f"a mechanism reads module:attribute, or names an entry of the catalogue, got {mechanism!r}")
     return own(mechanism, parameters) if is_own(mechanism) else Imported(mechanism, parameters, folder)
 
 

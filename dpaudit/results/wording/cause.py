@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from dpaudit.certify import Binned
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
 from dpaudit.events.event import is_one, short
@@ -12,10 +11,9 @@ from dpaudit.events.features.column import spell
 from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present, taken_over
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
-from dpaudit.results.audited import Audited
-from dpaudit.results.certification import AuditEvidence
-from dpaudit.results.wording.findings import alone, answers, does
-from dpaudit.results.wording.numerals import percent
+from dpaudit.results.audited import Audited, Finding
+from dpaudit.results.wording.findings import alone, answers, does, hits_in, hits_of
+from dpaudit.results.wording.numerals import FEW, portion
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.telling import standing
 
@@ -35,30 +33,32 @@ def cause(result: Audited) -> str:
     if result.certificate.refuted and (told := answers(result)):
         return told
     if result.certificate.refuted:
-        found = result.blocks[-1] if result.stopped_early else result.witness  # the witness is then the last bet
-        evidence = result.blocks[-1].evidence if result.stopped_early else result.evidence
-        return f"{words_of(found.event, result)} in {_rates(evidence, found.p_side)}{_mostly(result)}"
+        what = "search runs" if result.stopped_early and result.typical is not None else "runs"
+        rates = _rates(*hits_of(result), result.witness.p_side, what)
+        return f"{words_of(result.witness.event, result)} in {rates}{_mostly(result)}"
     bits = result.representation
     if bits is None or not bits.certificate.refuted:
         return ""
-    rates = _rates(bits.evidence, bits.witness.p_side)
-    return f"the low bits of floats: {words_of(bits.witness.event, result)} in {rates}"
+    return f"the low bits of floats: {_of(bits, result)}"
 
 
 def _mostly(result: Audited) -> str:
     """Of an event that nobody can read, the part that people can: its rates, and the bound that it gives alone."""
-    if (found := result.plain) is None:
+    if (found := result.plain) is None or found.certificate.lower <= 0.0:
         return ""
     much = "mostly" if 2.0 * found.certificate.lower >= result.certificate.lower else "in part"
-    told = f"{words_of(found.witness.event, result)} in {_rates(found.evidence, found.witness.p_side)}"
-    return f"; {much}: {told}, which alone shows {alone(result)}"
+    return f"; {much}: {_of(found, result)}, which alone shows {alone(result)}"
 
 
-def _rates(e: AuditEvidence, p_side: str) -> str:
-    """Of a partition, those of its first part, whose ratio search took to be the largest."""
-    p, q = (e.counts_p[0], e.counts_q[0]) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
-    other = "second" if p_side == "first" else "first"
-    return f"{percent(p, e.runs_p)} of the runs on the {p_side} dataset against {percent(q, e.runs_q)} on the {other}"
+def _of(found: Finding, result: Audited) -> str:
+    """The event of a finding beside the witness, with its rates."""
+    return f"{words_of(found.witness.event, result)} in {_rates(*hits_in(found.evidence), found.witness.p_side)}"
+
+
+def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "runs") -> str:
+    other, many = "second" if p_side == "first" else "first", "" if runs_p < FEW else " of the"
+    likelier = f"{portion(p, runs_p)}{many} {what} on the {p_side} dataset"
+    return f"{likelier} against {portion(q, runs_q)} on the {other}"
 
 
 def words_of(event: Event | Partition, result: Audited) -> str:

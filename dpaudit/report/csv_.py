@@ -67,7 +67,6 @@ COLUMNS = {
     "diagnosis": "the kind of mistake that the evidence of a refutation fits; empty where none does",
 }
 
-LONGEST_CELL = 4_000  # characters: a reason stands whole
 REALS = (  # columns of numbers that may be missing
     *("claimed", "claimed_delta", "distance", "lower", "epsilon_lower", "delta", "confidence", "p_value"),
     *("p_value_holm", "epsilon_upper", "hits_likelier", "runs_likelier", "hits_other", "runs_other", "runs_asked"),
@@ -77,8 +76,7 @@ REALS = (  # columns of numbers that may be missing
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A row for each audit, those without a verdict too."""
-    rows = itertools.starmap(row, itertools.zip_longest(suite.entries, suite.holm(), records))
-    return table(COLUMNS, *rows, longest=LONGEST_CELL)
+    return table(COLUMNS, *itertools.starmap(row, itertools.zip_longest(suite.entries, suite.holm(), records)))
 
 
 def table(*rows: Iterable[object], longest: int = LONGEST_DATA) -> str:

@@ -207,9 +207,8 @@ assertion.leaning = cause.answers = fail
 
 def test_a_failure_that_cannot_be_told_is_a_failure_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(UNTOLD)
-    (tmp_path / "test_leak.py").write_text(
-        "def test_leak(audit):\n    audit(lambda data, rng: data + rng.random(), pair=(0, 1), epsilon=1.0, runs=1_000)\n"
-    )
+    call = "audit(lambda data, rng: data + rng.random(), pair=(0, 1), epsilon=1.0, runs=1_000)"
+    (tmp_path / "test_leak.py").write_text(f"def test_leak(audit):\n    {call}\n")
     ended = session(tmp_path, "--dpaudit-report", "out")
     assert ended.code == 1
     assert "REFUTED" in ended.out

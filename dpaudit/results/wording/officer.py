@@ -18,7 +18,7 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.findings import ending_lines
 from dpaudit.results.wording.first import DO, FOUND, SURE, found, odds, sentence, sure, to_do
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, least_text
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean, visible
+from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.results.wording.sections import Section, sections
 from dpaudit.results.wording.statements import delta_text, limits, record_lines, trusted, unseen
 from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line, expected_text
@@ -119,7 +119,7 @@ def expectation(entry: SuiteEntry | None) -> tuple[str, ...]:
         lines.append(f"This finding was reviewed. {acceptance_line(entry.accepted)}.")
         lines.append(STILL_REFUTED)
     if entry.error:
-        lines.append(f"Something went wrong beside it: {visible(entry.error)}.")
+        lines.append(f"Something went wrong beside it: {clean(entry.error, LONGEST_REASON)}.")
     return tuple(lines)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
-    from dpaudit import adapters, catalogue, claims, training
+    from dpaudit import adapters
     from dpaudit.api import audit, bracket
     from dpaudit.auditing import AuditSpec
     from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
@@ -105,8 +105,6 @@ __all__ = [
     "batched",
     "bracket",
     "built_by",
-    "catalogue",
-    "claims",
     "command",
     "load",
     "load_suite",
@@ -115,7 +113,6 @@ __all__ = [
     "search_pairs",
     "stock_pairs",
     "sweep",
-    "training",
     "verify_attestation",
     "write_report",
 ]
@@ -132,4 +129,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_MODULES})

@@ -19,7 +19,7 @@ from dpaudit.certify import certifier_names
 from dpaudit.claims import Claim, PureDP, Relation, check_claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
-from dpaudit.mechanisms.importing import is_own
+from dpaudit.mechanisms.importing import import_reference, is_own
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.mechanisms.resolve import own
 from dpaudit.pairs import AdjacentPair, SealedPair
@@ -178,9 +178,8 @@ def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> 
         return wrap(mechanism, parameters)
     module, colon, attribute = mechanism.partition(":")
     if not colon:
-        from dpaudit.catalogue import find
-
-        return find(mechanism).with_parameters(parameters)
+        found: Mechanism = import_reference("dpaudit.catalogue:find")(mechanism).with_parameters(parameters)
+        return found
     if not (module and attribute):
         raise InvalidSpec(f"a mechanism reads module:attribute, or names an entry of the catalogue, got {mechanism!r}")
     return own(mechanism, parameters) if is_own(mechanism) else Imported(mechanism, parameters, folder)

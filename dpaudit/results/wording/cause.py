@@ -13,7 +13,7 @@ from dpaudit.events.features.plain import Coordinate
 from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
 from dpaudit.results.audited import Audited, Finding
 from dpaudit.results.wording.findings import alone, answers, does, hits_in, hits_of
-from dpaudit.results.wording.numerals import FEW, portion
+from dpaudit.results.wording.numerals import PERCENT_FROM, portion
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.telling import standing
 
@@ -56,7 +56,7 @@ def _of(found: Finding, result: Audited) -> str:
 
 
 def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "runs") -> str:
-    other, many = "second" if p_side == "first" else "first", "" if runs_p < FEW else " of the"
+    other, many = "second" if p_side == "first" else "first", "" if runs_p < PERCENT_FROM else " of the"
     likelier = f"{portion(p, runs_p)}{many} {what} on the {p_side} dataset"
     return f"{likelier} against {portion(q, runs_q)} on the {other}"
 

@@ -22,7 +22,7 @@ from dpaudit.results.audited import Audited
 from dpaudit.results.beside import FIRST_CALLS, PlaceValues, Typical
 from dpaudit.results.wording.advice import Diagnosis, made
 from dpaudit.results.wording.findings import answers, does, hits_of, of_endings
-from dpaudit.results.wording.numerals import percent, portion
+from dpaudit.results.wording.numerals import PERCENT_FROM, percent, portion
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, literal, plain_text
 from dpaudit.results.wording.telling import standing
 
@@ -172,6 +172,8 @@ class _Seen:
                     "constant output",
                     f"{name} is {one} in every search run on the first dataset, {other} on the second",
                 )
+            elif min(typical.runs) < PERCENT_FROM:  # of so few runs all may have been one answer by luck
+                continue
             elif (one is None) != (other is None) and max(self.rates) >= 1.0 - RARE and min(self.rates) <= RARE:
                 side = "first" if other is None else "second"  # and the event is that answer, or all others
                 at = self.rates[side != self.p_side]

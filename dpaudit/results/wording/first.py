@@ -12,7 +12,7 @@ from dpaudit.results.health import ONE_OUTPUT
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cause import cause, words_of
 from dpaudit.results.wording.diagnosis import diagnosis
-from dpaudit.results.wording.numerals import FEW, confidence_text, counted, portion
+from dpaudit.results.wording.numerals import PERCENT_FROM, confidence_text, counted, portion
 from dpaudit.results.wording.quoting import TABLE, clean, data_text, literal, plain_text
 from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, confidence, unseen, without
 
@@ -37,7 +37,7 @@ def found(result: Audited) -> tuple[str, ...]:
     if isinstance(e, Binned) or not (e.runs_p and e.runs_q):
         return differ(result), f"{best}."
     rates = (
-        f"{portion(hits, runs)}{'' if runs < FEW else ' of the'} runs on the {side}"
+        f"{portion(hits, runs)}{'' if runs < PERCENT_FROM else ' of the'} runs on the {side}"
         for side, (hits, runs) in result.main.sides.items()
     )
     return differ(result), f"{best}, in {' and '.join(rates)}."

@@ -7,7 +7,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims.words import exact as exact
 
 LONGEST_LEVEL = 10  # characters of a level that is told as it is
-FEW = 100  # runs, of which a share in percent would say more than was seen
+PERCENT_FROM = 100  # runs, of which a share in percent would say more than was seen
 SMALLEST_P = 1e-300  # a p-value below this is not told apart from it
 
 
@@ -145,7 +145,7 @@ def portion(hits: int, runs: int) -> str:
     >>> portion(4, 4), portion(400, 400)
     ('4 of 4', '100 %')
     """
-    return percent(hits, runs) if runs >= FEW else f"{hits:,} of {runs:,}"
+    return percent(hits, runs) if runs >= PERCENT_FROM else f"{hits:,} of {runs:,}"
 
 
 def duration(seconds: float) -> str:

@@ -6,7 +6,8 @@ from typing import ParamSpec, TypeVar
 
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
-P, Told = ParamSpec("P"), TypeVar("Told")
+P = ParamSpec("P")
+Told = TypeVar("Told")
 
 
 def standing(instead: Callable[[str], Told]) -> Callable[[Callable[P, Told]], Callable[P, Told]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
@@ -10,7 +10,7 @@ P = ParamSpec("P")
 Told = TypeVar("Told")
 
 
-def standing(instead: Callable[[str], Told]) -> Callable[[Callable[P, Told]], Callable[P, Told]]:
+def standing(instead: Callable[[str], Any]) -> Callable[[Callable[P, Told]], Callable[P, Told]]:
     """A teller whose failure costs its own part alone: `instead`, of the line that says so, takes its place."""
 
     def guarded(tell: Callable[P, Told]) -> Callable[P, Told]:
@@ -19,7 +19,8 @@ def standing(instead: Callable[[str], Told]) -> Callable[[Callable[P, Told]], Ca
             try:
                 return tell(*given, **named)
             except Exception as error:
-                return instead(untold(error))
+                put: Told = instead(untold(error))
+                return put
 
         return told
 

@@ -63,6 +63,7 @@ _HOMES = {
     "dpaudit.results.bracket": "Bracket",
     "dpaudit.results.upper": "UpperBound",
 }
+_MODULES = ("adapters", "catalogue", "claims", "training")
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
@@ -118,8 +119,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "adapters":
-        return import_module("dpaudit.adapters")
+    if name in _MODULES:
+        return import_module(f"dpaudit.{name}")
     if name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
         globals()[name] = value
@@ -128,4 +129,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_MODULES})

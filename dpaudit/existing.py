@@ -72,7 +72,7 @@ def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | o
 
     They are .json, .md, .html, .xml (JUnit), .sarif, .csv and .txt. A folder, or a name without a dot, gets a page, its
     Markdown and its JSON, of scores its figures too: for scores it is always one. Returns the path, of a folder that
-    of the page. Raises `InvalidSpec` for another suffix.
+    of the page. Raises `InvalidSpec` for another suffix, and for what is none of these.
     """
     if isinstance(result, ScoresResult):
         from dpaudit.report.scores import write_page
@@ -80,4 +80,9 @@ def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | o
         return write_page(result, path)[-1]
     from dpaudit.report import write
 
+    if not isinstance(result, AuditResult | SuiteResult):
+        raise InvalidSpec(
+            f"write_report takes the result of an audit, a suite or a ScoresResult, got {type(result).__name__}; "
+            "print it, or keep its figure: result.plot().save('figure.svg')"
+        )
     return write(result, path)

@@ -41,6 +41,16 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "Agg")
 
 
+@pytest.fixture(autouse=True)
+def whole_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of a report that cannot be told fails its test, where a user would get a line that says so."""
+
+    def fail(error: Exception) -> str:
+        raise error
+
+    monkeypatch.setattr("dpaudit.results.wording.telling.untold", fail)
+
+
 @pytest.fixture
 def root() -> Path:
     """The repository."""

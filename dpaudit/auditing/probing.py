@@ -1,8 +1,10 @@
 """The first stage: a few runs that tell how fast a mechanism is, whether it repeats itself, and how it is called;
 and how many runs fit into a time."""
 
+import math
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from dpaudit import validate
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
 from dpaudit.errors import InvalidSpec, OutOfTime
+from dpaudit.mechanisms import PerRun
 from dpaudit.mechanisms.protocol import ADAPTED
 from dpaudit.outputs import Pilot
 from dpaudit.sampling import Engine, FreshTask, Probe, Session, Shard, Stage
@@ -20,6 +23,8 @@ PROBE_SHARE = 200  # the probe takes at most one run in so many
 LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mechanisms
 LARGEST_TWINS, FEW_TWINS, TWINS_SHARE = 512, 64, 50  # runs in fresh processes at the end, and their part of all
 PLANNING_S = 0.05  # seconds of work that a planning probe looks for
+START_S = 0.02  # of the calls of a shard: a shorter start is none
+STEEP = 16  # times the runs of a call that hardly takes longer than one of few
 PLANNED_PART = 0.9  # of the time asked for: starting and searching take the rest
 PER_RUN = ("per-run", "built in the worker")  # mechanisms that are called run by run
 
@@ -29,10 +34,22 @@ def probe(spec: ResolvedSpec, session: Session, runs: int | None = None) -> Prob
     session.per_run = spec.description.kind in PER_RUN or spec.description.kind.startswith(ADAPTED)
     if runs is None:
         runs = min(LARGEST_PROBE[session.per_run], max(2, spec.runs // PROBE_SHARE))
+    few = None if session.per_run or session.engine.limit is None else session.probe(0)
     with session.stage("probe", runs):
         found = session.probe(runs)
+    if few is not None and few.runs < found.runs:
+        session.least = session.decided(partial(_worth_a_start, few, found))
+        found = replace(found, runs=few.runs + found.runs)
     session.per_run = session.per_run or found.alone
     return found
+
+
+def _worth_a_start(few: Probe, many: Probe) -> int:
+    """The runs of a shard that take as long as the start of its calls, where that is long, as of a program."""
+    seconds, runs = (few.run_s * few.runs, many.run_s * many.runs), (few.runs, many.runs)
+    run_s = max(seconds[1] - seconds[0], 0.0) / (runs[1] - runs[0])
+    start_s = (seconds[0] - run_s * runs[0]) / (2.0 * len(few.pilots))
+    return 0 if start_s < START_S else int(start_s / max(run_s, 1e-9))
 
 
 def kept_back(spec: ResolvedSpec, found: Probe) -> int:
@@ -96,14 +113,18 @@ def time_of_a_run(
     run_timeout_s: float | None = None,
     clock: Clock | None = None,
 ) -> Probe:
-    """A probe of at least `PLANNING_S` seconds' work: its `run_s` are the seconds of a run."""
+    """A probe of at least `PLANNING_S` seconds' work: its `run_s` are the seconds of a run.
+
+    A call of many runs may take as long as one of few, to start a program: it grows while that halves the time of a
+    run.
+    """
     with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
-        runs = 8
+        runs, before = 8, 0.0 if isinstance(mechanism, PerRun) else math.inf
         probe = session.probe(runs)
         if clock is not None:
             clock.planning(engine)
         with suppress(OutOfTime):  # what was seen until then has to do
-            while probe.run_s * probe.runs < PLANNING_S and runs < 1 << 20:
-                runs *= 4
+            while runs < 1 << 20 and (probe.run_s * probe.runs < PLANNING_S or probe.run_s < before / 2.0):
+                runs, before = (4 if before in (0.0, math.inf) else STEEP) * runs, before and probe.run_s
                 probe = session.probe(runs)
         return probe

@@ -75,8 +75,8 @@ def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:
         return None
     feature = witness.event.feature
     sides = [feature.column(pilot.first), feature.column(pilot.second)]
-    numbers = [np.sort(column.values[column.tokens == 0].astype(np.float64)) for column in sides]
-    finite = [each[np.isfinite(each)] for each in numbers]
+    numbers = [column.values[column.tokens == 0].astype(np.float64) for column in sides]
+    finite = [each[np.isfinite(each)] for each in numbers]  # those that are not have a label
     edges, values = _grid(np.concatenate(finite), witness)
     known = {each.code: each.label for each in KNOWN} | labels_of(feature, concatenate([pilot.first, pilot.second]))
     names, tokens_first, tokens_second = _tokens(sides, known)
@@ -84,8 +84,8 @@ def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:
         feature=str(feature),
         edges=edges,
         values=values,
-        first=counts_on(numbers[0], edges, values),
-        second=counts_on(numbers[1], edges, values),
+        first=counts_on(finite[0], edges, values),
+        second=counts_on(finite[1], edges, values),
         labels=names,
         tokens_first=tokens_first,
         tokens_second=tokens_second,

@@ -15,8 +15,6 @@ from dpaudit.report import slug
 if TYPE_CHECKING:
     from dpaudit.sampling import Engine
     from dpaudit.sweeps import Sweep
-    from dpaudit.sweeps.grid import Point
-    from dpaudit.sweeps.running import Row
     from dpaudit.sweeps.spec import SweepQuestion
 
 
@@ -86,38 +84,22 @@ def command(
 def _run(
     question: "SweepQuestion", ledger: Any, folder: Path | None, engine: "Callable[[], Engine]", *, silent: bool
 ) -> "Sweep":
-    from dpaudit.auditing.watching import watching
-    from dpaudit.sweeps import run_sweep
+    from dpaudit.sweeps import SweepInterrupted, run_sweep
     from dpaudit.sweeps.page import growing
-    from dpaudit.sweeps.sentences import sweep_row
 
-    done = 0
-    with watching(question.grid.size, shown=not silent) as watcher:
-        put = growing(folder)
-
-        def begins(point: "Point") -> None:
-            watcher.audit(point.number, point.name)
-
-        def row_done(row: "Row") -> None:
-            nonlocal done
-            done += 1
-            put(row.fields)
-            (watcher.failed if row.result is None else watcher.finished)(sweep_row(row.fields))
-
-        try:
-            return run_sweep(
-                question.grid,
-                engine,
-                name=question.name,
-                prove=question.prove,
-                ledger=ledger,
-                progress=watcher,
-                begins=begins,
-                row_done=row_done,
-            )
-        except KeyboardInterrupt:
-            goes_on = "; the same command goes on from there" if ledger is not None else ""
-            raise KeyboardInterrupt(f"{done:,} of {question.grid.size:,} points done{goes_on}") from None
+    try:
+        return run_sweep(
+            question.grid,
+            engine,
+            name=question.name,
+            prove=question.prove,
+            ledger=ledger,
+            progress=not silent,
+            put=growing(folder),
+        )
+    except SweepInterrupted as error:
+        goes_on = "; the same command goes on from there" if ledger is not None else ""
+        raise KeyboardInterrupt(f"{len(error.sweep.rows):,} of {question.grid.size:,} points done{goes_on}") from None
 
 
 def _ledger(given: str | None, setting: str | None, refused: bool) -> contextlib.AbstractContextManager[Any]:

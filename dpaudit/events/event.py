@@ -82,7 +82,7 @@ class Event:
             more = len(self.tokens) - len(labels)
             parts.append(f"{name} is one of {', '.join(labels)}" + (f" and {more} more" if more else ""))
         more = len(self.intervals) - SHOWN
-        return " or ".join(parts) + (f" or in {more} more intervals" if more > 0 else "")
+        return " or ".join(parts or [f"no {name}"]) + (f" or in {more} more intervals" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,12 +66,16 @@ class Term:
 
     def to_dict(self) -> dict[str, Any]:
         """The term as results store it."""
-        return {"coordinate": self.coordinate.to_dict(), **_written(self.bins), "weights": list(self.weights)}
+        return {
+            "coordinate": self.coordinate.to_dict(),
+            **_written(self.bins),
+            "weights": list(map(stored, self.weights)),
+        }
 
     @classmethod
     def from_dict(cls, written: dict[str, Any]) -> "Term":
         """The term of a stored result."""
-        return cls(_part(written["coordinate"]), _bins(written), tuple(written["weights"]))
+        return cls(_part(written["coordinate"]), _bins(written), tuple(map(float, written["weights"])))
 
 
 def cells_in(bins: Binning, column: Column) -> Places:

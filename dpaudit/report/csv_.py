@@ -15,6 +15,7 @@ from dpaudit.results.wording.findings import meaning
 from dpaudit.results.wording.quoting import LONGEST_DATA, cell
 from dpaudit.results.wording.statements import verdict_text
 from dpaudit.results.wording.suites import expected_text
+from dpaudit.results.wording.telling import standing
 
 COLUMNS = {
     "audit": "the name of the audit",
@@ -128,7 +129,7 @@ def _told_of(result: AuditResult) -> dict[str, object]:
         "epsilon_upper": None if upper is None else upper.epsilon_upper,
         "upper_kind": None if upper is None else upper.label.value,
         "representation": None if bits is None else "refuted" if bits.certificate.refuted else "not refuted",
-        "event": f"{witness.event}{meaning(result)}",
+        "event": standing(str)(witness.event.__str__)() + meaning(result),
         "likelier_on": witness.p_side,
         "pair": spec["pairs"][witness.pair]["name"],
         "hits_likelier": None if isinstance(e, Binned) else e.hits_p,

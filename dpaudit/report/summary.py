@@ -8,7 +8,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.diagnosis import diagnosis
 from dpaudit.results.wording.numerals import counted, p_text
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_REASON, clean
 from dpaudit.results.wording.rules import NOTE, flat, reported
 from dpaudit.results.wording.sections import evidence_lines, sections
 from dpaudit.results.wording.statements import certified, claimed, headline, not_private, said
@@ -86,7 +86,7 @@ def _row(entry: SuiteEntry) -> tuple[str, ...]:
     if entry.covered and entry.accepted is not None:
         what += f" until {entry.accepted.until.isoformat()}"
     if entry.error:
-        what += f": {clean(entry.error, LONGEST_DATA)}"
+        what += f": {clean(entry.error, LONGEST_REASON)}"
     if entry.result is None:
         return clean(entry.name), what, "", "", ""
     result = entry.result

@@ -107,13 +107,11 @@ def grid(numbers: Any, bins: int = BINS) -> tuple[tuple[float, ...], tuple[float
 
 
 def counts_on(numbers: Any, edges: tuple[float, ...], values: tuple[float, ...]) -> tuple[int, ...]:
-    """How many numbers lie in each cell of a histogram, as `Histogram` has them."""
+    """How many finite numbers lie in each cell of a histogram, as `Histogram` has them."""
     import numpy as np
 
     if values:
-        return tuple(
-            np.bincount(np.searchsorted(values, numbers[np.isfinite(numbers)]), minlength=len(values)).tolist()
-        )
+        return tuple(np.bincount(np.searchsorted(values, numbers), minlength=len(values)).tolist())
     if not edges:
         return ()
     places = np.searchsorted(edges, numbers, side="left")  # bins (low, high], as events have them

@@ -8,6 +8,7 @@ LEAST = 1e-300
 LEVEL = 1e-6  # the chance that a sound audit of any mechanism is stopped by any check
 SERIAL = "serial dependence"
 BETWEEN = "over-dispersion between shards"
+ONE_OUTPUT = "every search run on both datasets gave one and the same output; a constant tells nothing of the data"
 CURES = {
     "repeated streams": "draw from the rng argument or from the system's entropy, never from a generator that is "
     "seeded on import, copied to each worker or shared through a fork; or use n_jobs=1",

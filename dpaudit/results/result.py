@@ -1,8 +1,9 @@
 """The result of an audit as a user holds it: the answer, which prints itself and can end a test."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
+from dpaudit.arrays import Bools
 from dpaudit.errors import ClaimRefuted
 from dpaudit.results.audited import Audited
 from dpaudit.results.display import Displayed
@@ -21,6 +22,10 @@ class AuditResult(Displayed, Audited):
     def diagnosis(self) -> Diagnosis | None:
         """What kind of mistake a refutation fits, where to look, what usually mends it; None where no kind fits."""
         return diagnosis(self)
+
+    def contains(self, outputs: Any) -> Bools:
+        """Which outputs are in the event of the witness: `Witness.contains`."""
+        return self.witness.contains(outputs)
 
     def explain(self) -> Explanation:
         """Up to eight typical outputs of either dataset inside the event of a refutation, with its cause and diagnosis.

@@ -1,10 +1,15 @@
 """The frozen question put to the fresh runs: which pair, which event, which side is the likelier one."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
+import numpy as np
+
+from dpaudit.arrays import Bools
 from dpaudit.certify.certificate import plain
 from dpaudit.claims.claim import HalfPlane
+from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition, event_from_dict, partition_from_dict
 
 Side = Literal["first", "second"]
@@ -31,6 +36,25 @@ class Witness:
     def q_side(self) -> Side:
         """The other dataset."""
         return "second" if self.p_side == "first" else "first"
+
+    def contains(self, outputs: Any) -> Bools:
+        """Which outputs are in the event, or in the first bin of a partition: bool[outputs].
+
+        `outputs` is a list with an output for each run, as the mechanism gives it, or the array that it gives for a
+        batch. Raises `InvalidSpec` for anything else.
+
+        >>> from tests.golden import example
+        >>> example.result().witness.contains([9.4, 9.6])
+        array([False,  True])
+        """
+        if not isinstance(outputs, list | np.ndarray) or getattr(outputs, "shape", None) == ():
+            got = type(outputs).__name__
+            raise InvalidSpec(
+                f"contains takes a list of outputs, or the array of a batch, got {got}; put one in a list"
+            )
+        event = self.event.bins[0] if isinstance(self.event, Partition) else self.event
+        encode = import_module("dpaudit.sampling.encode").encode_batch  # which stands on results
+        return event.contains(encode(outputs, len(outputs), event.wanted))
 
     def to_dict(self) -> dict[str, Any]:
         """The witness as results store it; an infinite ratio is the string "inf"."""

@@ -151,6 +151,7 @@ class Session:
         self._check_s = 0.0  # what it takes after a task to see that the datasets are as they were
         self.worked_s = 0.0  # CPU seconds of workers outside this process, fresh ones apart
         self.opening_s = 0.0  # seconds until processes gave their first answers, above what those took
+        self.least = 0  # runs of a shard that the start of its calls is worth
         self.asked_for = self.made = 0  # runs of all stages after the probe, also of those that broke; that came back
         self.certifying = False  # runs on a frozen event have been asked for
         tasks.LOCAL[self.job.key] = self._contents
@@ -232,7 +233,7 @@ class Session:
         """The shards of so many runs, after `done` of their kind: small first where a limit may cut them."""
         if self.engine.limit is None:
             return shards(stage, pair, runs, shard_runs, start=start)
-        return graded(stage, pair, runs, shard_runs, start=start, done=done)
+        return graded(stage, pair, runs, shard_runs, start=start, done=done, least=self.least)
 
     def decided(self, choose: Callable[[], int]) -> int:
         """What `choose` gives now, or gave when this audit was first driven here."""

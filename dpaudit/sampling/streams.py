@@ -112,18 +112,20 @@ def shards(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 
     return [Shard(stage, pair, start + index, size) for index, size in enumerate(parts(runs, shard_runs))]
 
 
-def graded(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0, done: int = 0) -> list[Shard]:
+def graded(
+    stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0, done: int = 0, least: int = 0
+) -> list[Shard]:
     """A grid that a clock may cut, `done` runs having gone before it: small shards first, then each about an eighth of
-    all before it, and none above `shard_runs`.
+    all before it, none above `shard_runs`, and, but for the last, none below `least`.
 
     >>> [shard.runs for shard in graded(Stage.CERTIFY, 0, 60, 1_000)]
     [12, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 6]
     """
-    sizes = [part for size in growing(done, done + runs) for part in parts(size, shard_runs)]
+    sizes = [part for size in growing(done, done + runs, least) for part in parts(size, shard_runs)]
     return [Shard(stage, pair, start + index, size) for index, size in enumerate(sizes)]
 
 
-def growing(done: int, end: int) -> list[int]:
+def growing(done: int, end: int, least: int = 0) -> list[int]:
     """Parts of the runs from `done` to `end`: a few first, then each about an eighth of all before it.
 
     >>> growing(0, 30), growing(30, 60)
@@ -131,7 +133,7 @@ def growing(done: int, end: int) -> list[int]:
     """
     sizes = []
     while done < end:
-        size = min(end - done, max(FIRST if done == 0 else FEWEST, int(GROWTH * done)))
+        size = min(end - done, max(FIRST if done == 0 else FEWEST, least, int(GROWTH * done)))
         if end - done - size < FEWEST:
             size = end - done  # no part of fewer
         sizes.append(size)

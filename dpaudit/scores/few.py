@@ -104,8 +104,8 @@ class Evidence:
 
     @property
     def e_value(self) -> float:
-        """The e-process against the claim now."""
-        return math.exp(min(700.0, float(self.log_path(self.claim)[-1])))
+        """The e-process against the claim at the end of the last training, or at the step of it where it is largest."""
+        return math.exp(min(700.0, float(self.log_path(self.claim)[-self.steps :].max())))
 
     @property
     def p_value(self) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpaudit.auditing.watching import AuditInterrupted
+from dpaudit.auditing.watching import AuditInterrupted, watching
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
 from dpaudit.report.display import Display, View, parts
@@ -14,13 +14,13 @@ from dpaudit.results.display import Displayed
 from dpaudit.results.files import write_bytes, write_text
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.sections import Section
-from dpaudit.sampling import SILENT, Engine, Progress
+from dpaudit.sampling import Engine
 from dpaudit.sweeps import page
 from dpaudit.sweeps.grid import Grid, Point
 from dpaudit.sweeps.page import KINDS
 from dpaudit.sweeps.rows import REALS, columns
-from dpaudit.sweeps.running import Row, run_points
-from dpaudit.sweeps.sentences import NOT_SHOWN, READING, sweep_headline, sweep_lines
+from dpaudit.sweeps.running import run_points
+from dpaudit.sweeps.sentences import NOT_SHOWN, READING, sweep_headline, sweep_lines, sweep_row
 from dpaudit.sweeps.spec import axis, combinations
 from dpaudit.sweeps.summaries import mechanisms_table
 
@@ -129,21 +129,22 @@ def sweep(
     n_jobs: int = -1,
     backend: str | None = None,
     isolation: str | None = None,
-    progress: Callable[[Fields], object] | None = None,
+    progress: Callable[[Fields], object] | bool | None = None,
 ) -> Sweep:
     """Audits every combination of what it is given; a list is an axis, a single value the same for all points.
 
-    `mechanisms` are what `dpaudit.audit` takes, `parameters` lists of values of their keywords, all combined, or a
-    list of combinations. `pairs` and `claims` are axes too, `pair` and `claim` a single one; a function is called with
-    the parameters of the point, a number is an epsilon, and an entry of the catalogue brings its own. A point that
-    cannot be asked (a parameter the mechanism does not have, a certifier that is not for the claim), or whose audit
-    breaks, is a row that says so. `prove` bounds every question from above too, by proof and exact loss where there is
-    one. `confidence` is that of each point for itself.
+    `mechanisms` are what `dpaudit.audit` takes, or names of the catalogue, `parameters` lists of values of their
+    keywords, all combined, or a list of combinations. `pairs` and `claims` are axes too, `pair` and `claim` a
+    single one; a function is called with the parameters of the point, a number is an epsilon, and an entry of the
+    catalogue brings its own. A point that cannot be asked (a parameter the mechanism does not have, a certifier
+    that is not for the claim), or whose audit breaks, is a row that says so. `prove` bounds every question from
+    above too, by proof and exact loss where there is one. `confidence` is that of each point for itself.
 
     Each result goes to `record` and into `ledger` (a file, or a `Ledger`) before the next point begins; points that
-    the ledger holds already, for the same question, sources and versions, are not run again. `progress` hears of each
-    row. Stopped by hand, it raises `SweepInterrupted`, a `KeyboardInterrupt` whose `sweep` is the table so far (in a
-    notebook `sys.last_value.sweep`). Raises `InvalidSpec` for a grid that is wrong in itself.
+    the ledger holds already, for the same question, sources and versions, are not run again. `progress` is a
+    function that hears of each row, or as in `dpaudit.audit`. Stopped by hand, it raises `SweepInterrupted`, a
+    `KeyboardInterrupt` whose `sweep` is the table so far (in a notebook `sys.last_value.sweep`). Raises
+    `InvalidSpec` for a grid that is wrong in itself.
 
     >>> from dpaudit.catalogue.additive import laplace
     >>> found = sweep(laplace, parameters={"epsilon": [0.5, 2.0]}, runs=10_000)
@@ -169,14 +170,10 @@ def sweep(
         run_timeout_s=run_timeout_s,
     )
 
-    def heard(row: Row) -> None:
-        if progress is not None:
-            progress(row.fields)
-
     def engine() -> Engine:
         return Engine(n_jobs, backend, isolation=isolation)
 
-    return run_sweep(grid, engine, prove=prove, ledger=ledger, record=record, row_done=heard)
+    return run_sweep(grid, engine, prove=prove, ledger=ledger, record=record, progress=progress)
 
 
 def run_sweep(
@@ -187,18 +184,26 @@ def run_sweep(
     prove: bool = False,
     ledger: Any = None,
     record: Callable[[AuditResult], object] | None = None,
-    progress: Progress = SILENT,
-    begins: Callable[[Point], object] = lambda point: None,
-    row_done: Callable[[Row], object] = lambda row: None,
+    progress: Callable[[Fields], object] | bool | None = None,
+    put: Callable[[Fields], object] = lambda row: None,
 ) -> Sweep:
-    """The table of a grid; `ledger` is a file, an open `Ledger` or None."""
+    """The table of a grid; `ledger` is a file, an open `Ledger` or None, `put` hears of each row before it is told."""
     make_engine()  # a bad number of workers is refused once, here, and not by each point
     rows: list[Fields] = []
 
     def run(store: Any) -> None:
-        for row in run_points(grid, make_engine, store=store, prove=prove, progress=progress, begins=begins):
-            rows.append(row.fields)
-            row_done(row)
+        with watching(grid.size, shown=False if callable(progress) else progress) as watcher:
+
+            def begins(point: Point) -> None:
+                watcher.audit(point.number, point.name)
+
+            for row in run_points(grid, make_engine, store=store, prove=prove, progress=watcher, begins=begins):
+                rows.append(row.fields)
+                put(row.fields)
+                if callable(progress):
+                    progress(row.fields)
+                else:
+                    (watcher.failed if row.result is None else watcher.finished)(sweep_row(row.fields))
 
     from dpaudit.ledger.results import Ledger
     from dpaudit.sweeps.store import LedgerStore

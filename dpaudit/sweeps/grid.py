@@ -19,7 +19,7 @@ from dpaudit.certify import certifier_names
 from dpaudit.claims import Claim, PureDP, Relation, check_claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
-from dpaudit.mechanisms.importing import is_own
+from dpaudit.mechanisms.importing import import_reference, is_own
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.mechanisms.resolve import own
 from dpaudit.pairs import AdjacentPair, SealedPair
@@ -177,8 +177,11 @@ def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> 
     if not isinstance(mechanism, str):
         return wrap(mechanism, parameters)
     module, colon, attribute = mechanism.partition(":")
-    if not (module and colon and attribute):
-        raise InvalidSpec(f"a mechanism reads module:attribute, got {mechanism!r}")
+    if not colon:
+        found: Mechanism = import_reference("dpaudit.catalogue:find")(mechanism).with_parameters(parameters)
+        return found
+    if not (module and attribute):
+        raise InvalidSpec(f"a mechanism reads module:attribute, or names an entry of the catalogue, got {mechanism!r}")
     return own(mechanism, parameters) if is_own(mechanism) else Imported(mechanism, parameters, folder)
 
 

@@ -36,7 +36,8 @@ class TrainingInterrupted(AuditInterrupted):
 class TrainingProgress:
     """How far an audit of training is: trainings `done` of `trainings`, and the evidence against the claim.
 
-    `e_value` refutes at `refutes_at`; it is None where one number comes only at the end. `left_s` is a guess.
+    The largest `e_value` so far refutes at `refutes_at`;
+    it is None where one number comes only at the end. `left_s` is a guess.
     """
 
     done: int
@@ -192,7 +193,7 @@ def _one_by_one(
         gathered.add(scores)
         if told is not None:
             each_s = (time.monotonic() - began) / max(1, fresh_ones)
-            e_value = gathered.e_values[-1] if gathered.e_values else None
+            e_value = max(gathered.e_values, default=None)
             left_s = each_s * (plan.trainings - gathered.done)
             told(TrainingProgress(gathered.done, plan.trainings, e_value, 1.0 / plan.alpha, left_s))
         yield

@@ -71,7 +71,7 @@ def asked(result: Trained) -> Facts:
     evidence = wording.judged(None, result.deciding)
     if result.e_values:
         needed = 1.0 / (1.0 - result.confidence)
-        evidence = f"e-value {result.e_values[-1]:.4g} against the claim; from {needed:.4g} on refuted"
+        evidence = f"largest e-value {max(result.e_values):.4g} against the claim; from {needed:.4g} on refuted"
     return [
         ("trained", f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}"),
         ("inserted", result.inserted),

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from dpaudit.results.wording import telling
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, process, spec
 
+UNTOLD = telling.untold  # the tests put another in its place
 Run = Callable[..., Outcome]
 Write = Callable[..., str]
 
@@ -101,6 +103,24 @@ def test_an_internal_error_is_70_in_one_line_and_loses_nothing(
     assert "internal error: RuntimeError: the sky fell; `dpaudit --debug ...` shows where\n" in ended.err
     assert "not refuted  constant" in ended.out
     assert sorted(name.rpartition("-")[0] for name in os.listdir(folder / "out")) == ["", "", "constant"]
+
+
+def test_a_part_of_a_report_that_cannot_be_told_changes_no_verdict_and_no_exit_code(
+    dpaudit: Run, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> str:
+        raise OverflowError("cannot convert float infinity to integer")
+
+    monkeypatch.setattr(telling, "untold", UNTOLD)
+    monkeypatch.setattr("dpaudit.results.wording.cause.answers", fail)
+    formats = "json,md,html,junit,sarif,csv,txt,summary,badge"
+    ended = dpaudit("run", write(spec(mechanism='"mechs:leak"')), "--report", "out", "--format", formats)
+    assert (ended.code, ended.err.count("internal error")) == (1, 0)
+    assert "1 refuted, 0 not refuted, 0 without verdict; 1 verdict not as expected; exit code 1" in ended.out
+    assert "(OverflowError: cannot convert float infinity to integer); verdict and counts stand" in ended.out
+    assert len(os.listdir(folder / "out")) == 11
+    stored = json.loads((folder / "out" / "suite.json").read_text())
+    assert (stored["exit_code"], stored["entries"][0]["result"]["verdict"]) == (1, "REFUTED")
 
 
 @for_each(

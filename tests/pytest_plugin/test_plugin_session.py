@@ -192,3 +192,26 @@ def test_a_session_that_is_ended_from_within_is_no_success(tmp_path: Path) -> No
     assert session(tmp_path, "-q").code == 2
     (tmp_path / "test_ends.py").write_text("import pytest\n\n\ndef test_ends(audit):\n    pytest.exit('', 0)\n")
     assert session(tmp_path, "-q").code == 2
+
+
+UNTOLD = """
+import dpaudit.results.wording.assertion as assertion
+import dpaudit.results.wording.cause as cause
+
+def fail(*given):
+    raise OverflowError("cannot convert float infinity to integer")
+
+assertion.leaning = cause.answers = fail
+"""
+
+
+def test_a_failure_that_cannot_be_told_is_a_failure_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(UNTOLD)
+    call = "audit(lambda data, rng: data + rng.random(), pair=(0, 1), epsilon=1.0, runs=1_000)"
+    (tmp_path / "test_leak.py").write_text(f"def test_leak(audit):\n    {call}\n")
+    ended = session(tmp_path, "--dpaudit-report", "out")
+    assert ended.code == 1
+    assert "REFUTED" in ended.out
+    assert "this part cannot be told (OverflowError: cannot convert float infinity to integer)" in ended.out
+    assert "internal error" not in ended.out
+    assert load(next((tmp_path / "out").glob("test-*.json"))).refuted

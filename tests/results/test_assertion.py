@@ -21,8 +21,8 @@ DIAGNOSIS = (
     "small for that",
     "look at: the sensitivity on this pair: limits that are not enforced (clipping), the unit of the noise, scale and "
     "variance mixed up, epsilon spent several times",
-    "what usually mends it: clip what a record adds, to limits that are fixed beforehand, and scale the noise to what "
-    "is left; or state the claim that this noise keeps",
+    "what usually mends it: more noise, or tighter limits on what a record adds: the noise must be scaled to the most "
+    "that one record can change, and nothing may change more; or state the claim that this noise keeps",
 )
 
 

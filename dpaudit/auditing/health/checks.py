@@ -22,7 +22,7 @@ from dpaudit.events.features.plain import Whole
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.results.beside import VALUE
 from dpaudit.results.certification import AuditEvidence
-from dpaudit.results.health import BETWEEN, CHECKS, CURES, LEVEL, SERIAL, Check, Health
+from dpaudit.results.health import BETWEEN, CHECKS, CURES, LEVEL, ONE_OUTPUT, SERIAL, Check, Health
 from dpaudit.results.witness import Witness
 from dpaudit.sampling.order import Looked
 
@@ -126,7 +126,7 @@ def _notes(pilot: Pilot) -> tuple[str, ...]:
         return ()  # entries that were not looked at may differ
     found = constants(pilot)
     if found.equal:
-        return ("every search run on both datasets gave one and the same output; a constant tells nothing of the data",)
+        return (ONE_OUTPUT,)
     sides = [("first", pilot.first)] * found.first + [("second", pilot.second)] * found.second
     return tuple(f"every search run on the {name} dataset {_alike(side)}" for name, side in sides)
 

@@ -54,7 +54,8 @@ AGAIN: dict[str, Callable[[Any], Any]] = {  # from a written field to the value;
     **dict.fromkeys(("path", "left", "right"), tuple),
     "paths": lambda written: tuple(map(tuple, written)),
     **dict.fromkeys(("values", "centres", "edges", "scales", "weights"), _numbers),
-    **dict.fromkeys(("threshold", "modulus", "step"), float),
+    **dict.fromkeys(("threshold", "modulus", "step", "centre"), float),
+    "number": lambda written: None if written is None else float(written),
     "width": int,
 }
 UNWRITTEN = {"steps": False, "centre": 0.0, "of": "values"}  # fields that are left out where they have this value
@@ -157,7 +158,5 @@ def _written(value: Any) -> Any:
 
 
 def stored(number: float) -> float | str:
-    """A number as JSON can hold it: infinities are the strings "inf" and "-inf"."""
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    return number
+    """A number as JSON can hold it: "inf", "-inf" and "nan" are strings."""
+    return number if math.isfinite(number) else str(float(number))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from dpaudit.report.figures.distributions import distributions
-from dpaudit.report.figures.drawing import Drawing
+from dpaudit.report.figures.drawing import Drawing, undrawn
 from dpaudit.report.figures.growth import growth
 from dpaudit.report.figures.history import history_drawing
 from dpaudit.report.figures.overview import suite_drawing
@@ -12,6 +12,7 @@ from dpaudit.report.figures.power import power
 from dpaudit.report.figures.profile import profile
 from dpaudit.report.figures.tradeoff import tradeoff
 from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.telling import standing
 
 __all__ = ["DARK", "LIGHT", "STYLE", "Drawing", "drawings", "history_drawing", "suite_drawing"]
 
@@ -20,4 +21,4 @@ KINDS: tuple[Callable[[AuditResult], Drawing | None], ...] = (distributions, tra
 
 def drawings(result: AuditResult) -> tuple[Drawing, ...]:
     """The figures of a result, those it has numbers for: distributions, trade-off, profile, growth, power."""
-    return tuple(drawing for kind in KINDS if (drawing := kind(result)) is not None)
+    return tuple(drawing for kind in KINDS if (drawing := standing(undrawn)(kind)(result)) is not None)

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.report.figures.panel import LIGHT, NOTEBOOK, STYLE, DrawnShape, Panel, Words
+from dpaudit.report.figures.panel import LIGHT, NOTEBOOK, STYLE, DrawnShape, Panel, Scale, Words
 from dpaudit.results.files import write_text
 from dpaudit.results.wording.quoting import clean
 
@@ -75,6 +75,11 @@ class Drawing:
     def _repr_html_(self) -> str:
         """The figure with its colours, for a notebook, light or dark as that is."""
         return f'<div class="dpaudit-shown"><style>{NOTEBOOK}</style>{escape(self.title)}{self.svg}</div>'
+
+
+def undrawn(told: str) -> Drawing:
+    """An empty sheet in the place of a figure that could not be drawn, with the line that says so."""
+    return Drawing.of(Panel((), Scale(0.0, 1.0), Scale(0.0, 1.0), high=0.0), "untold", "A figure", told, (), ())
 
 
 # a panel as one `<svg>` element that can stand in any page: no script, style sheet, date or address elsewhere

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.report.figures.drawing import Drawing
+from dpaudit.report.figures.drawing import Drawing, undrawn
 from dpaudit.report.figures.panel import SMALL, Key, Panel, Places, Scale, breadth
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import counted, up
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.statements import certified, claimed, stamp
+from dpaudit.results.wording.telling import standing
 
 TITLE = "Claimed against certified, audit by audit"
 COLUMNS = ("audit", "claimed", "certified", "upper bound", "verdict")
@@ -51,6 +52,7 @@ def _upper(result: AuditResult) -> float | None:
     return result.upper.epsilon_upper if same and math.isfinite(result.upper.epsilon_upper) else None
 
 
+@standing(undrawn)
 def suite_drawing(suite: SuiteResult, links: Sequence[str | None] = ()) -> Drawing:
     """Claimed and certified values of all audits of a suite on one logarithmic scale, each in its claim's parameter.
 

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -117,7 +118,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
         controls=of_model(model.controls, tuple[Control, ...]),
         upper=None if model.upper is None else _upper(model.upper),
-        histogram=of_model(model.histogram or None, Histogram | None),
+        histogram=_counted_once(of_model(model.histogram or None, Histogram | None)),
         trail=tuple(_evidence(each) for each in raw.get("trail", ())),
         adjacency=tuple(raw.get("adjacency", ())),
         unseen=raw.get("unseen", 0),
@@ -151,6 +152,28 @@ def _evidence(stored: dict[str, Any]) -> AuditEvidence:
     evidence = evidence_from_dict(stored)
     assert not isinstance(evidence, FixedSides)  # the models know no such kind
     return evidence
+
+
+def _counted_once(shown: Histogram | None) -> Histogram | None:
+    """The histogram; of files of before, which counted infinities in the outer bins and by a label, in the bins alone.
+
+    How many of them were above and how many below is not known, so that they cannot be taken from the bins.
+    """
+    label = next((each for each in ("infinite", "others") if shown is not None and each in shown.labels), None)
+    if shown is None or label is None or not len(shown.labels) == len(shown.tokens_first) == len(shown.tokens_second):
+        return shown
+    twice = (
+        sum(shown.first) + sum(shown.tokens_first) - shown.runs_first,
+        sum(shown.second) + sum(shown.tokens_second) - shown.runs_second,
+    )
+    place = shown.labels.index(label)
+    left = shown.tokens_first[place] - max(0, twice[0]), shown.tokens_second[place] - max(0, twice[1])
+    if max(twice) <= 0 or min(left) < 0 or not shown.edges:
+        return shown
+    held = [*zip(shown.labels, shown.tokens_first, shown.tokens_second, strict=True)]
+    held[place : place + 1] = [(label, *left)] if any(left) else []
+    labels, first, second = zip(*held, strict=True) if held else ((), (), ())
+    return replace(shown, labels=labels, tokens_first=first, tokens_second=second)
 
 
 def _upper(u: StoredUpper) -> UpperBound:

@@ -37,7 +37,8 @@ ADVICE = {  # by kind: what to look at, what usually mends it
     ),
     "infinity": (
         "what a single value can do: nothing limits it before sums, means and scales are computed of it",
-        "clip what a record adds to limits that are fixed beforehand, NaN to one of them, or leave out what is beyond",
+        "clip what a record adds to limits that are fixed beforehand, NaN too (it passes min, max and most clips), "
+        "or leave out what is beyond",
     ),
     "failure": (
         "the code that fails, or returns None or NaN, and which data bring a run there",
@@ -50,11 +51,12 @@ ADVICE = {  # by kind: what to look at, what usually mends it
     ),
     "keys": (
         "where the keys come from: groups, categories or columns that occur in the data",
-        "fix the keys beforehand, or release a key only where its noisy count passes a threshold, which costs a delta",
+        "fix the keys beforehand, or release a key only where its noisy count passes a threshold, which costs a delta; "
+        "a threshold that is there already is too low for the delta of the claim",
     ),
     "length": (
         "the loop that fills the output: over records, groups or categories of the data",
-        "give the output a fixed length, or choose the length with noise",
+        "give the output a fixed length, or choose it with noise; noise that is there already is too small",
     ),
     "type": (
         "branches, rounding and library calls that give another type for some data",
@@ -85,8 +87,8 @@ ADVICE = {  # by kind: what to look at, what usually mends it
     "location": (
         "the sensitivity on this pair: limits that are not enforced (clipping), the unit of the noise, scale and "
         "variance mixed up, epsilon spent several times",
-        "clip what a record adds, to limits that are fixed beforehand, and scale the noise to what is left; or state "
-        "the claim that this noise keeps",
+        "more noise, or tighter limits on what a record adds: the noise must be scaled to the most that one record can "
+        "change, and nothing may change more; or state the claim that this noise keeps",
     ),
     "bounded noise": (
         "the law of the noise: uniform, clipped or cut off, or limits that move with the answer",
@@ -94,7 +96,8 @@ ADVICE = {  # by kind: what to look at, what usually mends it
     ),
     "tail": (
         "the law of the noise and the delta of the claim: Gaussian noise keeps no claim whose delta is 0",
-        "Laplace noise of scale sensitivity / epsilon; or a claim with a delta, and the Gaussian noise it asks for",
+        "Laplace noise of scale sensitivity / epsilon; or a claim with a delta (larger than now), and the Gaussian "
+        "noise it asks for",
     ),
     "bits of floats": (
         "the last line that adds noise: a sum is rounded to the floats near the sum, so which last bits can occur "

@@ -13,6 +13,7 @@ from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.results.wording.repeating import repeat
 from dpaudit.results.wording.sections import evidence_lines, leaning
 from dpaudit.results.wording.statements import confidence, statement, verdict_text
+from dpaudit.results.wording.telling import line, standing
 
 LONGEST = 25  # lines of a message
 PROVE = "state a claim that you can prove: the true loss is no smaller than the bound above"  # where no kind fits
@@ -69,6 +70,7 @@ def _mechanism(result: AuditResult) -> str:
     return clean(str(result.spec["mechanism"]["name"]).removeprefix(f"{result.name}: "))
 
 
+@standing(line)
 def _finding(result: AuditResult) -> tuple[str, ...]:
     pair, witness = result.pair, result.witness
     what = "partition" if isinstance(witness.event, Partition) else "event"

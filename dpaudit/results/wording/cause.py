@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from dpaudit.certify import Binned
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
 from dpaudit.events.event import is_one, short
@@ -12,17 +11,18 @@ from dpaudit.events.features.column import spell
 from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present, taken_over
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
-from dpaudit.results.audited import Audited
-from dpaudit.results.certification import AuditEvidence
-from dpaudit.results.wording.findings import alone, answers, does
-from dpaudit.results.wording.numerals import percent
+from dpaudit.results.audited import Audited, Finding
+from dpaudit.results.wording.findings import alone, answers, does, hits_in, hits_of
+from dpaudit.results.wording.numerals import PERCENT_FROM, portion
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.telling import standing
 
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 MOST = 8  # values that are named
 COUNTS = (Above, Distinct, Extreme, FirstOf, Present)  # features whose numbers are whole
 
 
+@standing(str)
 def cause(result: Audited) -> str:
     """The cause, with the rates of certifying runs; where only bits refute, that of the bits; empty for no finding.
 
@@ -33,30 +33,32 @@ def cause(result: Audited) -> str:
     if result.certificate.refuted and (told := answers(result)):
         return told
     if result.certificate.refuted:
-        found = result.blocks[-1] if result.stopped_early else result.witness  # the witness is then the last bet
-        evidence = result.blocks[-1].evidence if result.stopped_early else result.evidence
-        return f"{words_of(found.event, result)} in {_rates(evidence, found.p_side)}{_mostly(result)}"
+        what = "search runs" if result.stopped_early and result.typical is not None else "runs"
+        rates = _rates(*hits_of(result), result.witness.p_side, what)
+        return f"{words_of(result.witness.event, result)} in {rates}{_mostly(result)}"
     bits = result.representation
     if bits is None or not bits.certificate.refuted:
         return ""
-    rates = _rates(bits.evidence, bits.witness.p_side)
-    return f"the low bits of floats: {words_of(bits.witness.event, result)} in {rates}"
+    return f"the low bits of floats: {_of(bits, result)}"
 
 
 def _mostly(result: Audited) -> str:
     """Of an event that nobody can read, the part that people can: its rates, and the bound that it gives alone."""
-    if (found := result.plain) is None:
+    if (found := result.plain) is None or found.certificate.lower <= 0.0:
         return ""
     much = "mostly" if 2.0 * found.certificate.lower >= result.certificate.lower else "in part"
-    told = f"{words_of(found.witness.event, result)} in {_rates(found.evidence, found.witness.p_side)}"
-    return f"; {much}: {told}, which alone shows {alone(result)}"
+    return f"; {much}: {_of(found, result)}, which alone shows {alone(result)}"
 
 
-def _rates(e: AuditEvidence, p_side: str) -> str:
-    """Of a partition, those of its first part, whose ratio search took to be the largest."""
-    p, q = (e.counts_p[0], e.counts_q[0]) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
-    other = "second" if p_side == "first" else "first"
-    return f"{percent(p, e.runs_p)} of the runs on the {p_side} dataset against {percent(q, e.runs_q)} on the {other}"
+def _of(found: Finding, result: Audited) -> str:
+    """The event of a finding beside the witness, with its rates."""
+    return f"{words_of(found.witness.event, result)} in {_rates(*hits_in(found.evidence), found.witness.p_side)}"
+
+
+def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "runs") -> str:
+    other, many = "second" if p_side == "first" else "first", "" if runs_p < PERCENT_FROM else " of the"
+    likelier = f"{portion(p, runs_p)}{many} {what} on the {p_side} dataset"
+    return f"{likelier} against {portion(q, runs_q)} on the {other}"
 
 
 def words_of(event: Event | Partition, result: Audited) -> str:
@@ -71,7 +73,7 @@ def words_of(event: Event | Partition, result: Audited) -> str:
         place = f"length of {clean(spell(path[:-1]), LONGEST_DATA)}"
     if path is not None and len(event.tokens) == 1 and not event.intervals:
         return _of_token(path, event.tokens[0].label, result)
-    if isinstance(feature, LowestBit) and not event.tokens and len(event.intervals) == 1:
+    if isinstance(feature, LowestBit) and not event.tokens and len(event.intervals) == 1 and not _odd(event):
         return _of_grid(feature, *event.intervals[0])
     if isinstance(feature, TrailingZeros) and not event.intervals and (grid := feature.off(event.tokens)) is not None:
         (power, known), kinds, number = grid, len(event.tokens), clean(spell(feature.path), LONGEST_DATA)
@@ -83,22 +85,34 @@ def words_of(event: Event | Partition, result: Audited) -> str:
         values = [str(np.float32(high + 0.0)).removesuffix(".0") for high in alone]
         more = f" and {len(values) - MOST} more" if len(values) > MOST else ""
         return f"{_placed(path, place)} is {'one of ' if len(values) > 1 else ''}{', '.join(values[:MOST])}{more}"
-    if event.tokens or len(event.intervals) != 1:
+    if event.tokens or len(event.intervals) != 1 or _odd(event):
         return clean(event, LONGEST_DATA)
     low, high = event.intervals[0]
-    if isinstance(feature, Equal):
+    if isinstance(feature, Equal) and (low >= 0.0 or high < 1.0):
         return place[1:-1] if low >= 0.0 else place[1:-1].replace(" == ", " != ")
-    if isinstance(feature, FirstOf) and low == -math.inf and math.floor(high) == len(feature.paths) - 1:
-        return f"{clean(feature.label)} is in {taken_over(feature.paths)}"
-    if isinstance(feature, FirstOf) and high >= len(feature.paths):
-        if low >= len(feature.paths) - 1:
-            return place.replace("position of the first ", "no ")
-        return f"{place} at least {math.floor(low) + 1}, or nowhere"
+    if isinstance(feature, FirstOf) and high >= len(feature.paths) - 1:
+        return _of_first(feature, place, low, high)
     if isinstance(feature, COUNTS) or length:
         return f"{place} {_whole(low, high)}"
     if low > -math.inf:
         return clean(event, LONGEST_DATA) if high < math.inf else f"{place} above {short(low)}"
     return f"{place} is a number" if high == math.inf else f"{place} at most {short(high)}"
+
+
+def _of_first(feature: FirstOf, place: str, low: float, high: float) -> str:
+    """Positions up to the last, and beyond it, where there is none."""
+    last = len(feature.paths) - 1
+    if high < last + 1.0:
+        there = f"{clean(feature.label)} is in {taken_over(feature.paths)}"
+        return there if low == -math.inf else f"{place} {_whole(low, high)}"
+    if low >= last:
+        return place.replace("position of the first ", "no ")
+    return f"{place} {'is any' if low == -math.inf else f'at least {math.floor(low) + 1}'}, or nowhere"
+
+
+def _odd(event: Event) -> bool:
+    """Whether an interval holds one number, none, or a bound that is none: as it stands it says that best."""
+    return not all(low < high for low, high in event.intervals)
 
 
 def _whole(low: float, high: float) -> str:

@@ -4,7 +4,7 @@ import math
 
 from dpaudit.results.change import Change, Comparison, Half, Kind, RunNoise
 from dpaudit.results.wording.numerals import counted, down, p_text, up
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.results.wording.statements import certified, statement, verdict_text
 
 RULE = (
@@ -117,5 +117,5 @@ def _margin(noise: RunNoise) -> str:
 
 def _half(half: Half) -> str:
     if half.result is None:
-        return f"no verdict ({clean(half.error or 'no reason was recorded', LONGEST_DATA)})"
+        return f"no verdict ({clean(half.error or 'no reason was recorded', LONGEST_REASON)})"
     return f"{verdict_text(half.result.verdict)}, {statement(half.result)}"

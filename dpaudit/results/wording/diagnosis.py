@@ -11,7 +11,6 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dpaudit.certify import Binned
 from dpaudit.claims import Claim
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.event import is_one
@@ -22,9 +21,10 @@ from dpaudit.outputs import ABSENT, CLASS, DTYPE, KEY, LENGTH, MESSAGE, NONE, NO
 from dpaudit.results.audited import Audited
 from dpaudit.results.beside import FIRST_CALLS, PlaceValues, Typical
 from dpaudit.results.wording.advice import Diagnosis, made
-from dpaudit.results.wording.findings import answers, does, of_endings
-from dpaudit.results.wording.numerals import percent
+from dpaudit.results.wording.findings import answers, does, hits_of, of_endings
+from dpaudit.results.wording.numerals import PERCENT_FROM, percent, portion
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, literal, plain_text
+from dpaudit.results.wording.telling import standing
 
 SURE = 4.0  # deviations beyond which a difference is no luck
 ALIKE = 0.06  # of the width: differences of shape and spread up to it are none
@@ -35,9 +35,11 @@ WIDER = 2.0  # times: outputs of sampled data vary by less, about another answer
 QUARTER, SPREAD = 0.25, 1.5  # of the runs is the middle; deviations of the log of a width, in those of a middle
 SHARP = 0.35  # of the way from the middle to beyond 95 % of outputs is left to their end: flat noise that just ends
 LUCK = 9.2  # of what is expected so often there is none about once in 10,000 times
+NOT_TOLD = "the event and its counts", "nothing that can be told"
 FLAT = 2.1  # between the tails of uniform and of normal noise
 
 
+@standing(lambda told: Diagnosis("not told", told, *NOT_TOLD))
 def diagnosis(result: Audited) -> Diagnosis | None:
     """The kind of mistake that the evidence of a refuted result fits; None where none does, or nothing is refuted.
 
@@ -47,12 +49,9 @@ def diagnosis(result: Audited) -> Diagnosis | None:
     """
     if not result.certificate.refuted:
         return BITS if result.representation_refuted else None
-    found = result.blocks[-1] if result.stopped_early else result.witness
-    e = result.blocks[-1].evidence if result.stopped_early else result.evidence
-    event = found.event.bins[0] if isinstance(found.event, Partition) else found.event
-    hits = (e.counts_p[0], e.counts_q[0]) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
-    rates = hits[0] / max(1, e.runs_p), hits[1] / max(1, e.runs_q)
-    kinds = _Seen(result, event, found.p_side, hits[0], rates, result.typical).kinds()
+    event, (p, runs_p, q, runs_q) = result.witness.event, hits_of(result)
+    event, rates = event.bins[0] if isinstance(event, Partition) else event, (p / max(1, runs_p), q / max(1, runs_q))
+    kinds = _Seen(result, event, result.witness.p_side, p, rates, result.typical).kinds()
     return next((made(*each) for each in kinds), None)
 
 
@@ -147,7 +146,7 @@ class _Seen:
         first, second = ([each.runs[side] for each in endings] for side in (0, 1))
         apart = [abs(a / max(1, sum(first)) - b / max(1, sum(second))) for a, b in zip(first, second, strict=True)]
         place = max(range(1, len(endings)), key=lambda j: apart[j])
-        what, (one, other) = endings[place].what, (percent(each[place], sum(each)) for each in (first, second))
+        what, (one, other) = endings[place].what, (portion(each[place], sum(each)) for each in (first, second))
         told = f"a run {does(what)} in {one} of the search runs on the first dataset and in {other} on the second"
         where = f"where it is raised, and which data bring a run there: {said[what]}" if what in said else ""
         yield "failure", told, where
@@ -165,14 +164,22 @@ class _Seen:
         for name, one, other in held:
             if one is not None and other is not None and one != other and self.rates == (1.0, 0.0):
                 if (one, other) == tuple(map(str, self.sizes)):
-                    yield "number of records", f"{name} is the number of records, {one} and {other}, in every run"
-                yield "constant output", f"{name} is {one} in every run on the first dataset, {other} on the second"
+                    yield (
+                        "number of records",
+                        f"{name} is the number of records, {one} and {other}, in every search run",
+                    )
+                yield (
+                    "constant output",
+                    f"{name} is {one} in every search run on the first dataset, {other} on the second",
+                )
+            elif min(typical.runs) < PERCENT_FROM:  # of so few runs all may have been one answer by luck
+                continue
             elif (one is None) != (other is None) and max(self.rates) >= 1.0 - RARE and min(self.rates) <= RARE:
                 side = "first" if other is None else "second"  # and the event is that answer, or all others
                 at = self.rates[side != self.p_side]
                 if at not in (0.0, 1.0) or (at == 0.0 and self.alone):  # it is one answer: the other is as constant
                     continue
-                told = f"{name} is {other if one is None else one} in every run on the {side} dataset"
+                told = f"{name} is {other if one is None else one} in every search run on the {side} dataset"
                 yield "constant on one dataset", f"{told}, and varies on the other"
 
     def _beside(self, event: Event, path: Path) -> Kinds:

@@ -7,10 +7,12 @@ from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
 from dpaudit.results.audited import Audited
 from dpaudit.results.beside import VALUE, Ending
+from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.wording.bracketed import sentences, upper_text
 from dpaudit.results.wording.numerals import confidence_text, counted, exact, level_text, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import bits_looked_at, certified_bound
+from dpaudit.results.wording.telling import line, standing
 
 DOES = {VALUE: "gives a value", "None": "gives None", "nan": "gives NaN", "timed out": "exceeds run_timeout_s"}
 LONGEST_NOTE = 240
@@ -19,6 +21,24 @@ OF_OBJECT = (
     "the output is an object, and all that it holds counts: return what is released, such as model.coef_.tolist()"
 )
 APART = "that is a bound for neighbours, and these datasets are {} steps apart: the two are not joined"
+
+
+def hits_of(result: Audited) -> tuple[int, int, int, int]:
+    """Hits and runs of the event that refutes, on its likelier dataset and on the other; of bins those of the first.
+
+    The last bet has a few runs alone: of an audit that stopped with it those of search, where they are kept.
+    """
+    kept, way = result.typical, 1 if result.witness.p_side == "first" else -1
+    if result.stopped_early and kept is not None and all(kept.runs):
+        (p, q), (runs_p, runs_q) = kept.hits[::way], kept.runs[::way]
+        return p, runs_p, q, runs_q
+    return hits_in(result.blocks[-1].evidence if result.stopped_early else result.evidence)
+
+
+def hits_in(e: AuditEvidence) -> tuple[int, int, int, int]:
+    """The same of counts."""
+    p, q = (e.counts_p[0], e.counts_q[0]) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
+    return p, e.runs_p, q, e.runs_q
 
 
 def other_lines(result: Audited) -> tuple[str, ...]:
@@ -60,6 +80,7 @@ def bet_lines(result: Audited) -> tuple[str, ...]:
     return tuple(lines)
 
 
+@standing(line)
 def representation_lines(result: Audited) -> tuple[str, ...]:
     """The finding on the bits of floating-point outputs; empty where the spec does not ask for it."""
     if not result.spec["representation"]:
@@ -109,6 +130,7 @@ def health_lines(result: Audited) -> tuple[str, ...]:
     return (*lines, *(clean(note, LONGEST_DATA) for note in result.health.notes))
 
 
+@standing(str)
 def meaning(result: Audited) -> str:
     """What the event comes to, ` (that is: the run raises ValueError)`; empty where the event says it itself."""
     held = [each for each in result.endings if sum(each.runs)]
@@ -149,7 +171,7 @@ def answers(result: Audited) -> str:
     if one is None or other is None or one == other or one.startswith("raised ") or other.startswith("raised "):
         return ""
     first, second = clean(one, LONGEST_DATA), clean(other, LONGEST_DATA)
-    return f"both datasets give one answer each, in every run: {first} on the first, {second} on the second"
+    return f"both datasets give one answer each, in every search run: {first} on the first, {second} on the second"
 
 
 def _held(result: Audited) -> str:

@@ -8,10 +8,11 @@ from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
 from dpaudit.results.audited import Audited
 from dpaudit.results.bounds import BracketVerdict
+from dpaudit.results.health import ONE_OUTPUT
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cause import cause, words_of
 from dpaudit.results.wording.diagnosis import diagnosis
-from dpaudit.results.wording.numerals import confidence_text, counted, percent
+from dpaudit.results.wording.numerals import PERCENT_FROM, confidence_text, counted, portion
 from dpaudit.results.wording.quoting import TABLE, clean, data_text, literal, plain_text
 from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, confidence, unseen, without
 
@@ -23,6 +24,9 @@ MOST_ENTRIES, LONGEST_ENTRY = 3, 40  # that are named where two datasets differ
 LONGEST_SIDE = 22  # characters of the name of a dataset in a key
 
 
+SEEDED = "Where the data seed the noise, or none is drawn, other datasets may differ in every run: audit more pairs."
+
+
 def found(result: Audited) -> tuple[str, ...]:
     """The pair in words, and the event: of a refutation its cause, else what came nearest to one."""
     told, kind = cause(result), diagnosis(result)
@@ -32,7 +36,10 @@ def found(result: Audited) -> tuple[str, ...]:
     best = f"What told them apart best, and not surely by more than the claim allows: {event}"
     if isinstance(e, Binned) or not (e.runs_p and e.runs_q):
         return differ(result), f"{best}."
-    rates = (f"{percent(hits, runs)} of the runs on the {side}" for side, (hits, runs) in result.main.sides.items())
+    rates = (
+        f"{portion(hits, runs)}{'' if runs < PERCENT_FROM else ' of the'} runs on the {side}"
+        for side, (hits, runs) in result.main.sides.items()
+    )
     return differ(result), f"{best}, in {' and '.join(rates)}."
 
 
@@ -67,6 +74,8 @@ def to_do(result: Audited, *, known: bool = False, missed: bool = False, until: 
             "(it stays refuted).",
         )
     lines = ["Nothing: this audit is no reason to change the mechanism or the claim."]
+    if ONE_OUTPUT in result.health.notes:
+        lines = [f"Look where the noise is drawn: {ONE_OUTPUT.partition(';')[0]}. {SEEDED}"]
     if missed:
         lines = [
             "Find out why a violation that is known was not found: give more runs, or a pair on which it shows. If it "

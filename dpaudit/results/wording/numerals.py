@@ -7,6 +7,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims.words import exact as exact
 
 LONGEST_LEVEL = 10  # characters of a level that is told as it is
+PERCENT_FROM = 100  # runs, of which a share in percent would say more than was seen
 SMALLEST_P = 1e-300  # a p-value below this is not told apart from it
 
 
@@ -136,6 +137,15 @@ def percent(hits: int, runs: int) -> str:
         return "100 %" if hits else "0 %"
     share = min(100.0 * hits / runs, 99.99)
     return f"{share:.2g} %" if share < 99.0 else f"{share:.4g} %"
+
+
+def portion(hits: int, runs: int) -> str:
+    """A rate; of few runs, for which a share would say too much, the counts.
+
+    >>> portion(4, 4), portion(400, 400)
+    ('4 of 4', '100 %')
+    """
+    return percent(hits, runs) if runs >= PERCENT_FROM else f"{hits:,} of {runs:,}"
 
 
 def duration(seconds: float) -> str:

@@ -18,13 +18,15 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.findings import ending_lines
 from dpaudit.results.wording.first import DO, FOUND, SURE, found, odds, sentence, sure, to_do
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, least_text
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.results.wording.sections import Section, sections
 from dpaudit.results.wording.statements import delta_text, limits, record_lines, trusted, unseen
 from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line, expected_text
+from dpaudit.results.wording.telling import standing
 
 VERDICT, MEANING, UNIT = "Verdict", "What that means", "Who is protected"
 SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"
+SOURCE = "The mechanism's source"
 RARE = 10  # hits without which an event is hardly told from chance
 
 BEYOND = (
@@ -37,15 +39,15 @@ BEYOND = (
 def page_one(result: AuditResult, entry: SuiteEntry | None = None) -> tuple[Section, ...]:
     """What a privacy officer reads first; `entry` adds what the author of a spec expected, and who accepted what."""
     return (
-        Section(VERDICT, (*_verdict(result), *expectation(entry))),
-        Section(FOUND, (*found(result), *map(sentence, ending_lines(result)))),
-        Section(DO, _to_do(result, entry)),
-        Section(SURE, _sure(result)),
-        Section(MEANING, (promise(result), *implied_promise(result), *_ratio(result))),
-        Section(UNIT, unit(result)),
-        Section(RECORD, _record(result)),
-        Section(SEEN, _seen(result)),
-        Section(NOT_SHOWN, not_shown(result)),
+        Section.of(VERDICT, lambda: (*_verdict(result), *expectation(entry))),
+        Section.of(FOUND, lambda: (*found(result), *map(sentence, ending_lines(result)))),
+        Section.of(DO, _to_do, result, entry),
+        Section.of(SURE, _sure, result),
+        Section.of(MEANING, lambda: (promise(result), *implied_promise(result), *_ratio(result))),
+        Section.of(UNIT, unit, result),
+        Section.of(RECORD, _record, result),
+        Section.of(SEEN, _seen, result),
+        Section.of(NOT_SHOWN, not_shown, result),
     )
 
 
@@ -55,13 +57,14 @@ def account(result: AuditResult) -> list[Section]:
     return [part for part in sections(result) if part.title not in there]
 
 
+@standing(lambda told: Section(SOURCE, code=(told,)))
 def excerpt(result: AuditResult) -> Section:
     """The first lines of the source of the mechanism, where it is, with their numbers; empty where none was kept."""
     made = result.provenance
     start = made.get("line") or 1
     code = [f"{start + number:>5}  {line}" for number, line in enumerate(made.get("excerpt", ()))]
     where = f"{clean(made.get('file') or 'a file that is not recorded', LONGEST_DATA)}, from line {start:,}"
-    return Section("The mechanism's source", (f"{where}, as it was audited.",), tuple(code))
+    return Section(SOURCE, (f"{where}, as it was audited.",), tuple(code))
 
 
 def _to_do(result: AuditResult, entry: SuiteEntry | None) -> tuple[str, ...]:
@@ -116,7 +119,7 @@ def expectation(entry: SuiteEntry | None) -> tuple[str, ...]:
         lines.append(f"This finding was reviewed. {acceptance_line(entry.accepted)}.")
         lines.append(STILL_REFUTED)
     if entry.error:
-        lines.append(f"Something went wrong beside it: {clean(entry.error, LONGEST_DATA)}.")
+        lines.append(f"Something went wrong beside it: {clean(entry.error, LONGEST_REASON)}.")
     return tuple(lines)
 
 

@@ -9,6 +9,7 @@ from dpaudit.results.audited import POWER, Audited
 from dpaudit.results.beside import Control, by_place, smallest_seen
 from dpaudit.results.wording.numerals import counted, exact, least_text, up
 from dpaudit.results.wording.statements import at_delta, unseen
+from dpaudit.results.wording.telling import line, standing
 
 KNOWN = "for an event that is known"  # the search has to find one
 FOUND = "search counted in"
@@ -16,6 +17,7 @@ SIMPLE = "where one value, or one end of a range, shows it"  # the kinds of leak
 OTHERS = "leaks that only several entries, or many values, show together are not in this figure"
 
 
+@standing(line)
 def could_see(result: Audited) -> tuple[str, ...]:
     """What an audit of this size could have certified, and the losses it would have refuted."""
     name = result.claim.parameter

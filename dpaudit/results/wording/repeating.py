@@ -8,6 +8,7 @@ from dpaudit.mechanisms.protocol import ADAPTED
 from dpaudit.results.audited import Audited
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.quoting import clean, literal, plain_text
+from dpaudit.results.wording.telling import standing
 
 LONGEST_CODE = 4_000
 NOT_HELD = "which the result does not hold"
@@ -21,6 +22,7 @@ USUAL: dict[str, Any] = {
 }
 
 
+@standing(lambda told: (f"# {told}",))
 def repeat(result: Audited) -> tuple[str, ...]:
     """How to repeat the audit: the command that was recorded, or the Python form."""
     command = result.provenance.get("command")

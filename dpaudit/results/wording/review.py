@@ -19,6 +19,7 @@ from dpaudit.results.wording.numerals import bound, confidence_text, counted, ex
 from dpaudit.results.wording.quoting import clean, data_text
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import bits_looked_at, confidence, record_lines
+from dpaudit.results.wording.telling import standing
 
 RULE, OUTPUT, DATASETS, TRIED = "Rule of decision", "What counts as the output", "Datasets", "How much was tried"
 BESIDE = "Certified beside the bound"
@@ -79,14 +80,14 @@ QUESTIONS = (
 def review(result: AuditResult) -> tuple[Section, ...]:
     """The parts that a reviewer asks for beside `sections`; the last is a list of questions to tick."""
     return (
-        Section(RULE, _rule(result)),
-        Section(OUTPUT, _output(result)),
-        Section(DATASETS, _datasets(result)),
-        Section(TRIED, _tried(result)),
-        Section(BESIDE, _beside(result)),
-        Section(RELEASE, _release(result)),
-        Section(RUNNING, _running(result)),
-        Section(REPEATED, (_interrupted(result),)),
+        Section.of(RULE, _rule, result),
+        Section.of(OUTPUT, _output, result),
+        Section.of(DATASETS, _datasets, result),
+        Section.of(TRIED, _tried, result),
+        Section.of(BESIDE, _beside, result),
+        Section.of(RELEASE, _release, result),
+        Section.of(RUNNING, _running, result),
+        Section.of(REPEATED, lambda: (_interrupted(result),)),
         Section(
             LAYERS, tuple(f"{each.covered.value}: {each.part} ({each.level}): {each.why}" for each in layers(result))
         ),
@@ -94,6 +95,7 @@ def review(result: AuditResult) -> tuple[Section, ...]:
     )
 
 
+@standing(lambda told: (Layer("every level", "every part", Covered.NOT, told),))
 def layers(result: AuditResult) -> tuple[Layer, ...]:
     """What the audit says about the levels of the pyramid of NIST SP 800-226; the parts are named in our own words."""
     bits = bits_looked_at(result)

@@ -11,7 +11,7 @@ from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.wording.diagnosis import diagnosis, of_bits
 from dpaudit.results.wording.findings import representation_lines
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_REASON, clean
 from dpaudit.results.wording.statements import headline
 from dpaudit.results.wording.suites import reviewed_line, suite_line, suite_question
 
@@ -163,7 +163,7 @@ def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> l
         found.append(Reported(POWERLESS, line, number))
     if entry.error or (entry.exit_code and result.power_reached is not False):
         what = entry.error or EXIT_CODES.get(entry.exit_code, f"exit code {entry.exit_code}")
-        found.append(Reported(BROKEN_REPORT, f"{flat(headline(result))}; {clean(what, LONGEST_DATA)}", number))
+        found.append(Reported(BROKEN_REPORT, f"{flat(headline(result))}; {clean(what, LONGEST_REASON)}", number))
     return found
 
 

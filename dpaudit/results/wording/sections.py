@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpaudit.certify import Binned
@@ -39,6 +39,7 @@ from dpaudit.results.wording.statements import (
     statement,
     verdict_text,
 )
+from dpaudit.results.wording.telling import P, line, standing
 
 MOST_NAMES = 12  # of one kind that a sentence lists
 MOST_POINTS = 8  # of a curve
@@ -54,11 +55,16 @@ class Section:
     lines: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, title: str, tell: Callable[P, Iterable[str]], *given: P.args, **named: P.kwargs) -> "Section":
+        """The part that a function tells of what it is given; where that fails, the line that says so."""
+        return cls(title, standing(line)(lambda: tuple(tell(*given, **named)))())
+
 
 def full_text(result: Audited) -> str:
     """What `print(result)` shows: the verdict, the arithmetic behind it, its limits and how to repeat it."""
     head = f"{stamp(result)}  {clean(result.name)}: {NEW_LINE.join(said(result))}"
-    return "\n".join([head, "", *columns([*sections(result), Section("not shown", limits(result))])])
+    return "\n".join([head, "", *columns([*sections(result), Section.of("not shown", limits, result)])])
 
 
 def columns(parts: Iterable[Section]) -> list[str]:
@@ -75,29 +81,29 @@ def columns(parts: Iterable[Section]) -> list[str]:
 def sections(result: Audited) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
     parts = [
-        Section(FOUND.lower(), found(result)),
-        Section(DO.lower(), to_do(result)),
-        Section(SURE.lower(), sure(result)),
-        Section("verdict", _verdict(result)),
-        Section("claim", _claim(result)),
-        Section("mechanism", _mechanism(result)),
-        Section("witness", _witness(result)),
-        Section("evidence", evidence_lines(result)),
-        Section("plain event", _plain(result)),
-        Section("examples", explanation(result).lines(LINES)),
-        Section("bets", bet_lines(result)),
-        Section("bound", _bound(result)),
-        Section("cross-check", _cross_check(result)),
-        Section("bracket", bracket_lines(result)),
-        Section("more pairs", other_lines(result)),
-        Section("representation", (*representation_lines(result), *(of_bits(result) if result.refuted else ()))),
-        Section("search", _search(result)),
-        Section("health", health_lines(result)),
-        Section("made with", _made_with(result)),
-        Section("record", record_lines(result)),
-        Section("repeat", _reproducible(result), repeat(result)),
-        Section("could see", could_see(result)),
-        Section("controls", control_lines(result)),
+        Section.of(FOUND.lower(), found, result),
+        Section.of(DO.lower(), to_do, result),
+        Section.of(SURE.lower(), sure, result),
+        Section.of("verdict", _verdict, result),
+        Section.of("claim", _claim, result),
+        Section.of("mechanism", _mechanism, result),
+        Section.of("witness", _witness, result),
+        Section.of("evidence", evidence_lines, result),
+        Section.of("plain event", _plain, result),
+        Section.of("examples", lambda: explanation(result).lines(LINES)),
+        Section.of("bets", bet_lines, result),
+        Section.of("bound", _bound, result),
+        Section.of("cross-check", _cross_check, result),
+        Section.of("bracket", bracket_lines, result),
+        Section.of("more pairs", other_lines, result),
+        Section.of("representation", _representation, result),
+        Section.of("search", _search, result),
+        Section.of("health", health_lines, result),
+        Section.of("made with", _made_with, result),
+        Section.of("record", record_lines, result),
+        replace(Section.of("repeat", _reproducible, result), code=repeat(result)),
+        Section.of("could see", could_see, result),
+        Section.of("controls", control_lines, result),
     ]
     return [part for part in parts if part.lines or part.code]
 
@@ -242,6 +248,10 @@ def _cross_check(result: Audited) -> tuple[str, ...]:
         return ()
     lower = bound(result.cross_check, digits=6)
     return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
+
+
+def _representation(result: Audited) -> tuple[str, ...]:
+    return (*representation_lines(result), *(of_bits(result) if result.refuted else ()))
 
 
 def _search(result: Audited) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dpaudit.results.provenance import RECORD
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, decimals, down, exact, up
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.telling import line, standing
 
 LONGEST_DELTA = 8  # characters of a delta that is told as it is
 
@@ -28,6 +29,7 @@ def not_private(*results: Audited) -> tuple[str, ...]:
     return (NOT_PRIVATE,) if not results or any(each.verdict is not Verdict.REFUTED for each in results) else ()
 
 
+@standing(line)
 def limits(*results: Audited) -> tuple[str, ...]:
     """What the results do not show, of one the kinds of pairs first.
 
@@ -99,6 +101,7 @@ def claimed(result: Audited) -> str:
     return promised(result.claim, result.certificate)
 
 
+@standing(str)
 def promised(claim: Claim, certificate: Certificate) -> str:
     """The same for any finding."""
     own = claim.value
@@ -117,6 +120,7 @@ def beyond(result: Audited) -> str:
     return f"{told}{more}{at}{where}"
 
 
+@standing(str)
 def certified_bound(claim: Claim, certificate: Certificate, *, digits: int = 3) -> str:
     """The same of any certificate.
 
@@ -148,6 +152,7 @@ def record_lines(result: Audited) -> tuple[str, ...]:
     return (*told, *([f"Not recorded: {', '.join(left)}."] if left else []))
 
 
+@standing(str)
 def statement(result: Audited, *, digits: int = 3) -> str:
     """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
     told = confidence_text(confidence(result))

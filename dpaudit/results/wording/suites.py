@@ -7,7 +7,7 @@ from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cause import cause
 from dpaudit.results.wording.numerals import confidence_text, counted, p_text
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.results.wording.statements import said, stamp, verdict_text
 
 STILL_REFUTED = "An accepted finding stays refuted: somebody answers for it until the day that is named."
@@ -16,7 +16,7 @@ STILL_REFUTED = "An accepted finding stays refuted: somebody answers for it unti
 def suite_line(entry: SuiteEntry) -> str:
     """One audit of a suite on one line: whether it went as its author expects, and what came out."""
     if entry.result is None:
-        return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_DATA)}"
+        return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_REASON)}"
     expected = "accepted     " if entry.covered else "as expected  " if entry.as_expected else "UNEXPECTED   "
     line = f"{expected}{stamp(entry.result):<11}  {clean(entry.name)}: {'; '.join(said(entry.result))}"
     if not entry.foreseen:
@@ -26,7 +26,7 @@ def suite_line(entry: SuiteEntry) -> str:
         line += f", {until_text(entry.accepted)}: {clean(entry.accepted.reason, LONGEST_DATA)}"
     if entry.result.power_reached is False:
         line += "; without the power that the spec demands"
-    return f"{line}; {clean(entry.error, LONGEST_DATA)}" if entry.error else line
+    return f"{line}; {clean(entry.error, LONGEST_REASON)}" if entry.error else line
 
 
 def expected_text(entry: SuiteEntry) -> str:

@@ -15,6 +15,7 @@ from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, stamp, verdict_text
 from dpaudit.results.wording.suites import expected_text, until_text
+from dpaudit.results.wording.telling import standing
 
 MOST_ROWS = 60
 COUNTS, CERTIFICATES = "Counts of fresh runs", "What the counts certify"
@@ -40,7 +41,11 @@ class Table:
 def tables(result: AuditResult) -> tuple[Table, ...]:
     """The tables of a result; those that would be empty are left out."""
     made = (_counts, _certificates, _bins, _bets, _power, _checks, _controls, _tried)
-    return tuple(table for table in (make(result) for make in made) if table.rows)
+    return tuple(table for table in (standing(_untold)(make)(result) for make in made) if table.rows)
+
+
+def _untold(told: str) -> Table:
+    return Table("A table", ("",), ((told,),))
 
 
 def audits_table(suite: SuiteResult) -> Table:

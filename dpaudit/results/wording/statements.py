@@ -12,6 +12,11 @@ from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 LONGEST_DELTA = 8  # characters of a delta that is told as it is
 
 ON_TRUST = "adjacency taken on trust"
+IF = {  # what has to be believed, where not everything is
+    "answers": "neighbours only if the data are query answers of sensitivity {sensitivity:g}",
+    "neutral": "neighbours only if the new record is the neutral one",
+    "one value": "neighbours only if each dataset is the value of one person",
+}
 NOT_PRIVATE = "Not refuted is not private: it says what was looked at and not found."
 LIMITS = (
     "A lower bound holds for the pair that was run; it never shows that a claim holds for every pair.",
@@ -158,8 +163,9 @@ def statement(result: Audited, *, digits: int = 3) -> str:
 
 
 def trusted(result: Audited) -> str:
-    """That adjacency is taken on trust, and what speaks against it: `..., though 2 rows leave and 0 come`."""
-    return f"{ON_TRUST}, though {result.further_apart}" if result.further_apart else ON_TRUST
+    """That adjacency is taken on trust, and on what it rests, or what speaks against it: `..., though 2 rows leave`."""
+    more = IF.get(result.shown or "", "").format(**result.pair)
+    return f"{ON_TRUST}, though {result.further_apart}" if result.further_apart else ON_TRUST + (more and f" ({more})")
 
 
 def unseen(result: Audited) -> str:

@@ -47,7 +47,7 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("file", str | None),
     ("line", Count | None),
     ("command source commit", str | None),
-    ("interruptions", Count),
+    ("interruptions chosen_runs", Count),
     ("exceptions reasons record", dict[str, str]),
     ("excerpt", list[str]),
     ("digest assumed", str),

@@ -111,7 +111,9 @@ class AdjacentPair:
                 said = "answers"
         elif found:
             apart = f"{found.gone} {found.how} leave and {found.come} come"
-        made = {each: found.how if found and found.connects(each, self.distance) else said for each in Relation}
+        made: dict[Relation | None, str | None] = {
+            each: found.how if found and found.connects(each, self.distance) else said for each in Relation
+        }
         near = made[Relation.ADD_OR_REMOVE_ONE], made[Relation.REPLACE_ONE]
         if {type(self.first), type(self.second)} <= VALUES:
             made[Relation.LOCAL] = "any two"

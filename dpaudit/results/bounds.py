@@ -5,6 +5,7 @@ or exact; a search that found nothing changes no verdict, a bound in plain float
 one that a lower bound exceeds proves nothing, and where any two contradict each other none pins.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from enum import Enum
@@ -188,14 +189,16 @@ class Bounds:
         A rare error of the audit, or code that is not what was proved: a proof is about real numbers, an audit about
         the code that runs. The lower end of an exact-finite loss is of its worst pair, which need not be the one pair.
         """
-        found: list[tuple[LowerBound | UpperBound, UpperBound]] = []
-        for low in (self.lower, *filter(_enclosed, self.uppers)):
-            for high in self.uppers if low is not None and low.epsilon_lower is not None else ():
-                of_one = high.label is Label.EXACT_PAIR
-                other = of_one and isinstance(low, UpperBound) and low.label is Label.EXACT_FINITE
-                if low.epsilon_lower > hair_above(high.epsilon_upper) and high.delta <= _near(low.delta) and not other:
-                    found.append((low, high))
-        return tuple(found)
+        lows: list[LowerBound | UpperBound] = [each for each in self.uppers if _enclosed(each)]
+        lows += [] if self.lower is None else [self.lower]
+        return tuple(
+            (low, high)
+            for low, high in itertools.product(lows, self.uppers)
+            if low.epsilon_lower is not None
+            and low.epsilon_lower > hair_above(high.epsilon_upper)
+            and high.delta <= _near(low.delta)
+            and not (high.label is Label.EXACT_PAIR and getattr(low, "label", None) is Label.EXACT_FINITE)
+        )
 
     @property
     def contradictory(self) -> bool:

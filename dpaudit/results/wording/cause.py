@@ -1,6 +1,9 @@
 """The cause of a refutation in one sentence, as a maintainer would say it: what comes how often on either dataset."""
 
+import itertools
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +14,12 @@ from dpaudit.events.event import is_one, short
 from dpaudit.events.features.column import spell
 from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present, taken_over
 from dpaudit.events.features.plain import Coordinate
-from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
+from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path, derived
 from dpaudit.results.audited import Audited
 from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.wording.findings import alone, answers, does
 from dpaudit.results.wording.numerals import percent
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, TABLE, clean, plain_text
 
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 MOST = 8  # values that are named
@@ -31,11 +34,16 @@ def cause(result: Audited) -> str:
     'output above 9.5 in 18 % of the runs on the first dataset against 2.5 % on the second'
     """
     if result.certificate.refuted and (told := answers(result)):
-        return told
+        return told + _of_data(result, *(result.typical.constant if result.typical else ()))
     if result.certificate.refuted:
         found = result.blocks[-1] if result.stopped_early else result.witness  # the witness is then the last bet
         evidence = result.blocks[-1].evidence if result.stopped_early else result.evidence
-        return f"{words_of(found.event, result)} in {_rates(evidence, found.p_side)}{_mostly(result)}"
+        told = f"{words_of(found.event, result)} in {_rates(evidence, found.p_side)}{_mostly(result)}"
+        event = found.event.bins[0] if isinstance(found.event, Partition) else found.event
+        if not isinstance(event.feature, Coordinate) or derived(event.feature.path):
+            return told
+        texts = [token.label for token in event.tokens if not _hits(evidence)[1]]
+        return told + _of_data(result, *(short(high) for low, high in event.intervals if is_one(low, high)), *texts)
     bits = result.representation
     if bits is None or not bits.certificate.refuted:
         return ""
@@ -52,9 +60,33 @@ def _mostly(result: Audited) -> str:
     return f"; {much}: {told}, which alone shows {alone(result)}"
 
 
-def _rates(e: AuditEvidence, p_side: str) -> str:
+def _of_data(result: Audited, *values: str | None) -> str:
+    """That a released value is one of the data, `; 52 is a value of the data`; not of 0, 1 and numbers of records."""
+    data = [plain_text(result.pair[side]["value"]) for side in ("first", "second")]
+    known = {text for each in data if isinstance(each, list | dict) for text in _texts(each)}
+    known -= {"0", "1", "-1", *(str(len(each)) for each in data if isinstance(each, list | dict))}
+    told = [clean(value) for value in dict.fromkeys(values) if value in known]
+    if not told or len(told) > MOST:
+        return ""
+    return f"; {' and '.join(told)} {'is a value' if len(told) == 1 else 'are values'} of the data"
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """The numbers and texts that a dataset holds, as outputs are told."""
+    if isinstance(data, list | dict):
+        rows = data["rows"] if isinstance(data, dict) and data.keys() >= TABLE else data
+        yield from itertools.chain.from_iterable(map(_texts, rows.values() if isinstance(rows, dict) else rows))
+    elif isinstance(data, str | int | float) and not isinstance(data, bool):
+        yield repr(data) if isinstance(data, str) else short(float(data))
+
+
+def _hits(e: AuditEvidence) -> tuple[int, int]:
     """Of a partition, those of its first part, whose ratio search took to be the largest."""
-    p, q = (e.counts_p[0], e.counts_q[0]) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
+    return (e.counts_p[0], e.counts_q[0]) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
+
+
+def _rates(e: AuditEvidence, p_side: str) -> str:
+    p, q = _hits(e)
     other = "second" if p_side == "first" else "first"
     return f"{percent(p, e.runs_p)} of the runs on the {p_side} dataset against {percent(q, e.runs_q)} on the {other}"
 

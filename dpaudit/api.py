@@ -11,7 +11,7 @@ from dpaudit import validate
 from dpaudit.adapters.adapted import Adapted, OwnClaim, offered
 from dpaudit.auditing import AuditSpec, run_audit
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.probing import planned_runs
+from dpaudit.auditing.probing import CHOICES, chosen_runs, planned_runs
 from dpaudit.auditing.watching import uninterrupted, watching
 from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
@@ -28,7 +28,6 @@ from dpaudit.sampling.store import digests_of
 if TYPE_CHECKING:
     from dpaudit.ledger.calls import Call
 
-DEFAULT_RUNS = 1_000_000
 RUNNING = ("n_jobs", "backend", "isolation", "ledger", "progress")  # keywords that change no answer
 
 
@@ -74,8 +73,9 @@ def audit(
     the patterns, as `stock_pairs` has them. The claim is `claim`, or `epsilon` with `delta`;
     `relation` says who is a neighbour of whom, and is then checked. `parameters` are further keywords of the function,
     of what `batched` marks or `built_by` calls. `name` is what the result is called, the mechanism's own by default.
-    `runs` caps all executions (left out: 1,000,000; none with `max_time_s`), `max_time_s` (seconds) the time: a short
-    probe, and a look at the clock before certification, choose fewer runs where not all fit. `run_timeout_s`
+    `runs` caps all executions (left out: 1,000,000, or as few as 10,000 where a short probe says that these would take
+    more than about a minute, and none with `max_time_s`), `max_time_s` (seconds) the time: a short probe, and a look
+    at the clock before certification, choose fewer runs where not all fit. `run_timeout_s`
     (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
     `isolation="process"` runs the mechanism in processes of its own and counts its outputs outside of them, where it
     cannot reach the counts; "none", the default here, counts where it runs. Neither changes the answer.
@@ -169,21 +169,23 @@ class PosedQuestion:
         elif clock is not None:
             timeout_s, most, seed = (options[key] for key in ("run_timeout_s", "runs", "seed"))
             options["runs"] = planned_runs(engine, self.mechanism, self.pairs, clock, seed, timeout_s, most=most)
-        elif options["runs"] is None:
-            options["runs"] = DEFAULT_RUNS
         spec = AuditSpec(
             claim=self.claim,
             mechanism=self.mechanism,
             pairs=self.pairs,
             description=_described(self.mechanism, engine) if description is None else description,
-            **options,
+            **options | ({"runs": CHOICES[-1]} if options["runs"] is None else {}),
         )
+        if options["runs"] is None:
+            spec = chosen_runs(spec, engine)
+        chosen = clock is None and self.options["runs"] is None
         if call is not None:
-            engine.keep_in(call.begin(spec.to_dict(), None if clock is None else spec.runs))
+            engine.keep_in(call.begin(spec.to_dict(), spec.runs if chosen or clock else None))
         result = run_audit(spec, engine, progress=progress, clock=clock)
         result = result if self.upper is None else replace(result, upper=self.upper)
         told: dict[str, Any] = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
         told |= {"assumed": self.assumed.value} if self.assumed else {}
+        told |= {"chosen_runs": spec.runs} if chosen and spec.runs < CHOICES[-1] else {}
         result = replace(result, provenance={**result.provenance, **told})
         return result if call is None else call.keep(result)
 

@@ -17,7 +17,7 @@ from dpaudit.arrays import Reals
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.claims import Claim
-from dpaudit.errors import InvalidSpec, OutOfTime
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.marks import LeakMark
 from dpaudit.mechanisms.spiked import EntriesShown, Spiked, SpikedPair, far_outside
 from dpaudit.outputs import Outputs, concatenate
@@ -33,6 +33,7 @@ FEWEST_GLANCED, RECURS, THREE = 64, 0.02, 3  # numbers to choose a place by; sha
 GLANCE = 256  # outputs of each pair that say where a mark can stand
 CONTROL_KEY = 0xC0  # keeps the seeds of controls apart
 MOST_PLACES = 5  # of one mechanism
+BROKEN = "broke, which says nothing of the mechanism, and is left out"
 Entries = tuple[Reals, list[str]]  # the numbers that stand at one place of some outputs, and the texts
 
 
@@ -44,14 +45,15 @@ def run_controls(
     repeats: int = REPEATS,
     sizes: Sequence[float] = MASSES,
     excess: float = EXCESS,
+    broken: list[Explored] | None = None,
 ) -> Iterator[Control]:
     """Controls of growing mass, each put to `audit`, until one is caught in 19 of 20 repeats (in all of fewer than 20).
 
     So for each place where the outputs can bear a leak; those after the first place, the easiest, begin with the size
     that was caught there. A size is given up as soon as too many repeats have failed. Sizes that the claim's own
     delta allows are left out: no leak of theirs would break it. The cost is at most `most_runs`. Meaningful where the
-    mechanism itself is not refuted. Raises `InvalidSpec` for sizes outside (0, 1/2], and `OutOfTime` where a clock cuts
-    one of the repeats short.
+    mechanism itself is not refuted. A control of which an audit has no verdict is left out and told in `broken`. Raises
+    `InvalidSpec` for sizes outside (0, 1/2], and `OutOfTime` where a clock cuts one of the repeats short.
 
     The same spec and seed give the same controls, as far as the mechanism draws from the rng it is given.
     """
@@ -64,15 +66,22 @@ def run_controls(
             while made < repeats and made - caught <= repeats - needed:
                 key = np.random.SeedSequence(spec.seed, spawn_key=(CONTROL_KEY, size, made))
                 seed = int(key.generate_state(1, np.uint32)[0])
-                result = audit(replace(spiked, seed=seed), engine)
+                try:
+                    result = audit(replace(spiked, seed=seed), engine)
+                except UnsoundAudit as error:
+                    if broken is None or isinstance(error, OutOfTime):
+                        raise
+                    broken.append(Explored("control", f"{place}, probability {mass:g}", f"{BROKEN}: {error}"))
+                    break
                 if any(entry.what == "time" for entry in result.explored):
                     raise OutOfTime
                 caught += result.refuted
                 made += 1
-            control = Control(mass, rarer, loss, caught, made, needed, place)
-            yield control
-            if control.seen:
-                break
+            else:
+                control = Control(mass, rarer, loss, caught, made, needed, place)
+                yield control
+                if control.seen:
+                    break
         start = size if place == FAR else start
 
 
@@ -85,17 +94,20 @@ def with_controls(
     progress: Progress,
     clock: Clock | None,
 ) -> AuditResult:
-    """The result with its controls; those for which a clock leaves no time are left out, and the result says so."""
+    """The result with its controls; those that break, or have no time left, are left out, and the result says so."""
     done: list[Control] = []
+    broken: list[Explored] = []
     if clock is not None:
         clock.limits(engine)
     try:
         timed = partial(audit, progress=progress, clock=clock)
-        done.extend(run_controls(spec, engine, timed, repeats=spec.controls))
+        done.extend(run_controls(spec, engine, timed, repeats=spec.controls, broken=broken))
     except OutOfTime:
         status = f"max_time_s was over after {len(done)} sizes; the others are left out"
-        result = replace(result, explored=(*result.explored, Explored("time", "controls", status)))
-    return replace(result, controls=tuple(done))
+        broken.append(Explored("time", "controls", status))
+    except UnsoundAudit as error:  # of the glance at what a mark could stand on
+        broken.append(Explored("control", "all of them", f"{BROKEN}: {error}"))
+    return replace(result, controls=tuple(done), explored=(*result.explored, *broken))
 
 
 def spiked_with(spec: ResolvedSpec, mass: float, rarer: float, mark: LeakMark) -> ResolvedSpec:

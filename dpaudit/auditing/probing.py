@@ -11,7 +11,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
+from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec, ResolvedSpec
 from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.mechanisms import PerRun
 from dpaudit.mechanisms.protocol import ADAPTED
@@ -26,6 +26,8 @@ PLANNING_S = 0.05  # seconds of work that a planning probe looks for
 START_S = 0.02  # of the calls of a shard: a shorter start is none
 STEEP = 16  # times the runs of a call that hardly takes longer than one of few
 PLANNED_PART = 0.9  # of the time asked for: starting and searching take the rest
+CHOICES = (10_000, 30_000, 100_000, 300_000, 1_000_000)  # runs of a call in Python that says neither runs nor time
+CHOSEN_S = 60.0  # seconds on the workers that they should take, controls apart
 PER_RUN = ("per-run", "built in the worker")  # mechanisms that are called run by run
 
 
@@ -103,6 +105,21 @@ def planned_runs(
             f"an audit needs at least {FEWEST_RUNS}"
         )
     return int(affordable) if most is None else min(validate.whole("runs", most, least=1), int(affordable))
+
+
+def chosen_runs(spec: AuditSpec, engine: Engine) -> AuditSpec:
+    """A spec of a million runs with as many of `CHOICES` as about `CHOSEN_S` seconds allow.
+
+    They are at least as many as can refute the claim. A power that is demanded leaves them as they are.
+    """
+    if spec.detect is not None:
+        return spec
+    probe = time_of_a_run(engine, spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s)
+    affordable = CHOSEN_S * engine.n_jobs / max(probe.run_s, 1e-10)
+    for runs in CHOICES[max(0, sum(each <= affordable for each in CHOICES) - 1) : -1]:
+        with suppress(InvalidSpec):
+            return replace(spec, runs=runs)
+    return spec
 
 
 def time_of_a_run(

@@ -1,7 +1,8 @@
 """Where a known leak stands in an output: far outside, on a value inside, on one that recurs, late, in a text.
 
 A mark is a small frozen value. Of the mechanism's own outputs those that bear a mark are moved elsewhere, whatever the
-dataset: so the marked ones have the rates of the marks to the last digit, and nothing leaks that did not before.
+dataset: so the marked ones have the rates of the marks to the last digit, and nothing leaks that did not before. The
+type of an output is the same with a mark and without: integers of NumPy become wide ones, booleans and texts objects.
 """
 
 import math
@@ -19,6 +20,7 @@ from dpaudit.errors import InvalidSpec
 MARKS = ("marked", "marked otherwise")  # of outputs that hold no number
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")  # in a text
 LARGEST_EXACT = 1 << 53  # beyond, a float need not be the integer
+LARGEST_WIDE = 1 << 61  # offset that an integer of 64 bits has room for
 Span = tuple[float, float]
 
 
@@ -59,22 +61,22 @@ class LeakMark:
 
     def of(self, output: Any, sign: int, draw: float = 0.0) -> Any:
         """One output: marked where `sign` is 1 or -1, an own one where it is 0; `draw` in [0, 1): where in a span."""
+        output = int(output) if isinstance(output, np.integer) else output
         kind = type(output)
-        if sign == 0 and self.idle:
-            return output
-        if kind is int and self.spans is None and self.offset.is_integer():
-            return output + sign * int(self.offset)
-        if kind is int and abs(output) > LARGEST_EXACT:
-            output = output if sign == 0 else 0
-        if kind in (int, float) or isinstance(output, np.floating | np.integer):
-            value = self._number(float(output), sign, draw)
-            kept = isinstance(output, float | np.floating) or (self.spans is not None and value.is_integer())
-            return output if value == output else kind(value) if kept else value
         if kind in (tuple, list, dict) and output:
             key = self._key(output)
             return _with_entry(kind, output, key, self.of(output[key], sign, draw))
         if isinstance(output, np.ndarray) and output.dtype.kind in "fiu" and output.size and output.ndim:
             return self.of_all(output[None], np.array([sign]), np.array([draw]))[0]
+        if sign == 0 and self.idle:
+            return output
+        if kind is int and self.spans is None:
+            return output + sign * math.ceil(self.offset)
+        if kind is int and abs(output) > LARGEST_EXACT:
+            output = output if sign == 0 else 0
+        if kind is int or isinstance(output, float | np.floating):
+            value = self._number(float(output), sign, draw, whole=kind is int)
+            return output if value == output else kind(value)
         if isinstance(output, str):
             return self._text(output, sign, draw)
         return output if sign == 0 else word(sign)
@@ -92,7 +94,10 @@ class LeakMark:
         if names := found.dtype.names:
             name = names[-1 if self.last else 0]
             return {each: self.of_all(found[each], signs, draws) if each == name else found[each] for each in names}
-        if found.dtype.kind in "fiu":
+        if found.dtype.kind in "iu":
+            wide = self.offset <= LARGEST_WIDE and found.dtype != np.uint64
+            found = found.astype(np.int64 if wide else object)
+        if found.dtype.kind in "fi":
             return self._numbers(found, signs, draws)
         at: Any = (slice(None), *(-1 if self.last else 0 for _ in found.shape[1:]))
         marked = found.astype(object)
@@ -119,21 +124,23 @@ class LeakMark:
         """Where in a tuple, list or mapping the mark stands."""
         return list(output)[-1 if self.last else 0] if isinstance(output, dict) else len(output) - 1 if self.last else 0
 
-    def _number(self, number: float, sign: int, draw: float) -> float:
-        return float(self._placed(np.array([number]), np.array([sign]), np.array([draw]))[0])
+    def _number(self, number: float, sign: int, draw: float, *, whole: bool = False) -> float:
+        return float(self._placed(np.array([number]), np.array([sign]), np.array([draw]), whole)[0])
 
-    def _placed(self, numbers: Reals, signs: Integers, draws: Reals) -> Reals:
+    def _placed(self, numbers: Reals, signs: Integers, draws: Reals, whole: bool) -> Reals:
         if self.spans is None:
             with np.errstate(over="ignore"):
                 moved = np.where(np.isfinite(numbers), numbers, 0.0) + signs * self.offset
             return np.where(signs == 0, numbers, moved)
-        low, high = self.spans[2]
+        *two, (low, high) = map(_of_integers, self.spans) if whole else self.spans
         placed = numbers
-        for left, right in self.spans[:2]:
+        for left, right in two:
             part = (numbers - left) / (right - left) if right > left else np.zeros(len(numbers))
-            placed = np.where((numbers >= left) & (numbers <= right), low + part * (high - low), placed)
-        for (left, right), sign in zip(self.spans, (1, -1), strict=False):
-            placed = np.where(signs == sign, left + draws * (right - left), placed)
+            there = low + part * (high - low)
+            placed = np.where((numbers >= left) & (numbers <= right), np.rint(there) if whole else there, placed)
+        for (left, right), sign in zip(two, (1, -1), strict=True):
+            there = left + np.floor(draws * (right - left + 1.0)) if whole else left + draws * (right - left)
+            placed = np.where(signs == sign, there, placed)
         return placed
 
     def _numbers(self, found: npt.NDArray[Any], signs: Integers, draws: Reals) -> npt.NDArray[Any]:
@@ -141,10 +148,9 @@ class LeakMark:
         rest = tuple(-1 if self.last else 0 for _ in found.shape[1:])
         at: Any = (slice(None), *rest)
         data, hidden = np.ma.getdata(found)[at], np.ma.getmaskarray(found)[at]
-        placed = self._placed(data.astype(np.float64), signs, draws)
+        placed = self._placed(data.astype(np.float64), signs, draws, found.dtype.kind == "i")
         rows = np.flatnonzero((signs != 0) | ((placed != data) & (data == data) & ~hidden))
-        exact = found.dtype.kind == "f" or (self.spans is not None and not (placed[rows] % 1.0).any())
-        marked = found.copy() if exact else found.astype(np.float64)
+        marked = found.copy()
         with np.errstate(over="ignore"):
             at = (rows, *rest)
             marked[at] = placed[rows].astype(marked.dtype)
@@ -164,6 +170,12 @@ class LeakMark:
             return text
         decimals = len(inside[0].partition(".")[2])
         return f"{text[: inside.start()]}{value:.{decimals}f}{text[inside.end() :]}"
+
+
+def _of_integers(span: Span) -> Span:
+    """The integers of a span, or the one below it where it has none."""
+    low, high = math.ceil(span[0]), math.floor(span[1])
+    return (low, high) if low <= high else (high, high)
 
 
 def _with_entry(kind: type, output: Any, key: Any, entry: Any) -> Any:

@@ -140,9 +140,7 @@ class Spiked(_Changed):
         def runs(side: Side, count: int, rng: np.random.Generator) -> Any:
             draws = rng.random(count)
             rows = np.flatnonzero(draws < both)
-            found = call(side.data, count, rng)
-            if not self.mark.idle:
-                found = self.mark.of_all(found, np.zeros(count, np.int64), np.zeros(count))
+            found = self.mark.of_all(call(side.data, count, rng), np.zeros(count, np.int64), np.zeros(count))
             if len(rows) == 0:
                 return found
             signs = np.where((draws[rows] < self.p) == side.first, 1, -1)
@@ -212,8 +210,8 @@ def _with_rows(found: Any, rows: Places, others: Any) -> Any:
     if not sized or len(others) != len(rows) or len(found) <= rows[-1]:
         return found  # no result of so many runs
     if isinstance(found, np.ndarray) and isinstance(others, np.ndarray) and found.shape[1:] == others.shape[1:]:
-        numbers = found.dtype.kind in "fiu" and others.dtype.kind in "fiu"
-        replaced = found.copy() if found.dtype == others.dtype else found.astype(np.float64 if numbers else object)
+        alike = found.dtype.kind == others.dtype.kind  # texts may be of other lengths
+        replaced = found.astype(np.result_type(found, others) if alike else object)
         replaced[rows] = others
         return replaced
     listed = list(found)  # outputs whose shape depends on the dataset

@@ -68,7 +68,8 @@ class AdjacentPair:
         """Raises `InvalidSpec` where the relation cannot connect the records of the datasets (see `compared`).
 
         Vectors of query answers are connected where no answer moves by more than `distance * sensitivity`, whatever
-        the relation: the sensitivity is that of the queries under it.
+        the relation: the sensitivity is that of the queries under it. Under the local relation a dataset is the value
+        of one person, whatever it is: a list is one value, and only tables of several rows are refused.
 
         >>> AdjacentPair([1, 1], [1]).check(Relation.ADD_OR_REMOVE_ONE)
         >>> AdjacentPair([0, 0], [1, 1], sensitivity=1.0).check(Relation.ADD_OR_REMOVE_ONE)
@@ -77,7 +78,14 @@ class AdjacentPair:
             self._check_answers(self.sensitivity)
             return
         found = None if relation is None else compared(self.first, self.second)
-        if relation is not None and found is not None and not found.connects(relation, self.distance):
+        if relation is None or found is None or found.connects(relation, self.distance):
+            return
+        if relation is Relation.LOCAL and found.how == "rows":
+            raise InvalidSpec(
+                f"the datasets of {self.name!r} have {found.sizes[0]} and {found.sizes[1]} rows, and under local a "
+                "dataset is the value of one person: give a row each, or relation 'replace_one'"
+            )
+        if relation is not Relation.LOCAL:
             raise InvalidSpec(
                 f"the datasets of {self.name!r} are not at distance {self.distance} under {relation.value}: "
                 f"{found.gone} {found.how} leave and {found.come} come; change the pair, its distance or the relation "
@@ -87,26 +95,32 @@ class AdjacentPair:
     def adjacency(self) -> dict[Relation | None, str | None]:
         """For each relation, what shows that it connects the datasets; None where that is taken on trust.
 
-        It is "answers" (none moves by more than the sensitivity), what was compared ("records", "rows", "entries"), or
-        "any two" values, which is all that the local relation asks of two records. Where no relation is stated, it is
-        enough that records are added, removed or replaced; where it takes more steps than stated, it is how many.
+        It is what was compared ("records", "rows", "entries"), or "any two" values, which is all that the local
+        relation asks of two records. Part of it is on trust where it is "answers" (none moves by more than the
+        sensitivity, if they are such), "neutral" (one is replaced, by the special one if it is that) or "one value"
+        (of one person, if it is not several). Where no relation is stated, it is enough that records are added, removed
+        or replaced; where it takes more steps than stated, it is how many.
 
         >>> AdjacentPair([1, 1], [1]).adjacency()[None], AdjacentPair(10, 9).adjacency()[Relation.ADD_OR_REMOVE_ONE]
         ('records', None)
         """
+        found, said, apart = compared(self.first, self.second), None, None
         if self.sensitivity is not None:
             with suppress(InvalidSpec):
                 self._check_answers(self.sensitivity)
-                return dict.fromkeys((None, *Relation), "answers")
-            return dict.fromkeys((None, *Relation), None)
-        found = compared(self.first, self.second)
+                said = "answers"
+        elif found:
+            apart = f"{found.gone} {found.how} leave and {found.come} come"
         made: dict[Relation | None, str | None] = {
-            relation: found.how if found and found.connects(relation, self.distance) else None for relation in Relation
+            each: found.how if found and found.connects(each, self.distance) else said for each in Relation
         }
+        near = made[Relation.ADD_OR_REMOVE_ONE], made[Relation.REPLACE_ONE]
         if {type(self.first), type(self.second)} <= VALUES:
             made[Relation.LOCAL] = "any two"
-        apart = f"{found.gone} {found.how} leave and {found.come} come" if found else None
-        return {**made, None: made[Relation.ADD_OR_REMOVE_ONE] or made[Relation.REPLACE_ONE] or apart}
+        made[Relation.LOCAL] = made[Relation.LOCAL] or (None if found and found.how == "rows" else "one value")
+        if made[Relation.REPLACE_SPECIAL] not in (None, "answers"):
+            made[Relation.REPLACE_SPECIAL] = "neutral"
+        return {**made, None: next((how for how in near if how not in (None, said)), said) or apart}
 
     def _check_answers(self, sensitivity: float) -> None:
         import numpy as np

@@ -178,6 +178,10 @@ def stock_pairs(pattern: str, *, relation: Relation | str | None = None, **param
         raise InvalidSpec(
             f"pattern {pattern!r} makes no neighbours under {stated.value}, the claim's relation; these do: {fit}"
         )
+    if stated is Relation.LOCAL and len(records_of(parameters.get("data", ())) or ()) > 1:
+        raise InvalidSpec(
+            f"pattern {pattern!r} changes a record, and under local data is the value of one person: give data=[value]"
+        )
     with at(f"pattern {pattern!r}"):
         pairs = found.make(**parameters)
     for pair in pairs:

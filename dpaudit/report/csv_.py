@@ -61,7 +61,8 @@ COLUMNS = {
     "record": "the JSON file that holds the whole result",
     "exit_code": "what the audit adds to the exit code of the suite",
     "error": "why there is no verdict, or what went wrong beside it",
-    "adjacency": "records, rows, entries, answers or any two: what shows that the datasets are neighbours; or on trust",
+    "adjacency": "records, rows, entries or any two: what shows that the datasets are neighbours; answers, neutral or "
+    "one value: they are if the data are that; or on trust",
     "unseen": "entries of one output that were not looked at, at the most",
     "unpaired": "entries of one output that were looked at alone and in sums only, at the most",
     "diagnosis": "the kind of mistake that the evidence of a refutation fits; empty where none does",
@@ -146,7 +147,7 @@ def _told_of(result: AuditResult) -> dict[str, object]:
         **{key: result.provenance.get(key) for key in ("commit", "version", "started")},
         "fingerprint": fingerprint(result),
         "spec_hash": spec_hash(spec),
-        "adjacency": "on trust" if result.on_trust else result.adjacency[witness.pair],
+        "adjacency": "on trust" if result.further_apart else result.shown or "on trust",
         "unseen": result.unseen,
         "unpaired": result.unpaired,
         "diagnosis": None if result.diagnosis is None else result.diagnosis.kind,

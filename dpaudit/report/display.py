@@ -128,7 +128,8 @@ def _bracket(bracket: Bounds) -> Display:
         low, high = bracket.ends
         claim = {"claim": None if bracket.claim is None else str(bracket.claim), "delta": bracket.delta}
         ends = {"epsilon_lower": low, "epsilon_upper": high, "for_all_inputs": bracket.for_all_inputs}
-        return [{"name": bracket.name, "verdict": bracket.verdict.value, **claim, **ends, "one_way": bracket.one_way}]
+        more = {"one_way": bracket.one_way, "contradictory": bracket.contradictory}
+        return [{"name": bracket.name, "verdict": bracket.verdict.value, **claim, **ends, **more}]
 
     return Display(bracketed.headline(bracket), shown, rows)
 

@@ -32,6 +32,7 @@ SCHEMA = "dpaudit.result/1"
 MODEL_DELTA = 1e-5
 POWER = 0.95  # of the smallest loss that an audit is said to catch
 CROSS_CHECK = "two-interval Clopper-Pearson"
+TRUSTED = ("answers", "neutral", "one value")  # the datasets are neighbours if they are that
 KEYS = (  # of a stored result, in their order
     *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
     *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
@@ -163,8 +164,13 @@ class Audited:
 
     @property
     def on_trust(self) -> bool:
-        """Whether nothing shows that the datasets of the witness count as neighbours."""
-        return self.further_apart != "" or not any(self.adjacency[self.witness.pair :][:1])
+        """Whether something has to be believed for the datasets of the witness to count as neighbours."""
+        return self.further_apart != "" or self.shown in (None, *TRUSTED)
+
+    @property
+    def shown(self) -> str | None:
+        """What shows that the datasets of the witness count as neighbours; None where nothing does."""
+        return next(iter(self.adjacency[self.witness.pair :]), None)
 
     @property
     def further_apart(self) -> str:
@@ -172,8 +178,7 @@ class Audited:
 
         It is so only where the claim states no relation: under one the pair is refused.
         """
-        shown = next(iter(self.adjacency[self.witness.pair :]), None) or ""
-        return shown if shown.endswith(" come") else ""
+        return self.shown if self.shown and self.shown.endswith(" come") else ""
 
     @property
     def power_reached(self) -> bool | None:

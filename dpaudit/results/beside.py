@@ -77,6 +77,19 @@ class PlaceValues:
     different: tuple[int, int]
     levels: tuple[tuple[float, ...], tuple[float, ...]]
 
+    @property
+    def cut_off(self) -> tuple[float, float] | None:
+        """How far outputs move at least whose end on one dataset, the end of all, is a quarter of them; and the width.
+
+        The width is that of the middle half on the other dataset. None where outputs are not cut off so.
+        """
+        for way in (1, -1) if all(self.levels) else ():
+            both = [[way * each for each in levels[::way]] for levels in self.levels]
+            for cut, free in (both, both[::-1]):
+                if cut[2] == cut[0] <= free[0] and cut[0] < free[2] < free[4]:
+                    return free[3] - cut[3], free[4] - free[2]
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Typical:

@@ -2,9 +2,10 @@
 
 Contract: REFUTED and PROVED need a bound that is certified, exact or proved, PINNED one for all inputs that is proved
 or exact; a search that found nothing changes no verdict, a bound in plain floats neither refutes nor proves nor pins,
-and one that a lower bound exceeds proves nothing.
+one that a lower bound exceeds proves nothing, and where any two contradict each other none pins.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from enum import Enum
@@ -140,10 +141,13 @@ class Bounds:
     def upper(self) -> UpperBound | None:
         """The least bound at `delta`: of those for all inputs where there is a finite one, otherwise of all.
 
-        A bound at a smaller delta holds at this one.
+        A bound at a smaller delta holds at this one. One of a pair that loses less than another is no end.
         """
         wide = [each for each in self._at_delta if each.holds_for_all_inputs and each.epsilon_upper < math.inf]
-        return min(wide or self._at_delta, key=lambda each: each.epsilon_upper, default=None)
+        finite = [each for each in self.uppers if each.label is Label.EXACT_FINITE and each.delta >= self.delta]
+        worst = max([0.0, *(each.epsilon_lower or 0.0 for each in finite if _enclosed(each))])
+        ends = [each for each in self._at_delta if each.label not in EXACT or hair_above(each.epsilon_upper) >= worst]
+        return min(wide or ends, key=lambda each: each.epsilon_upper, default=None)
 
     @property
     def _at_delta(self) -> list[UpperBound]:
@@ -179,13 +183,27 @@ class Bounds:
         return self.upper is not None and not self.contradictory and self._near_the_lower_end(self.ends[1])
 
     @property
-    def contradictory(self) -> bool:
-        """Whether a lower bound exceeds an upper one: a rare error of the audit, or code that is not what was proved.
+    def contradictions(self) -> tuple[tuple[LowerBound | UpperBound, UpperBound], ...]:
+        """Each lower bound, audited or enclosed, with each upper one that it exceeds at a delta where both hold.
 
-        A proof is about real numbers, an audit about the code that runs.
+        A rare error of the audit, or code that is not what was proved: a proof is about real numbers, an audit about
+        the code that runs. The lower end of an exact-finite loss is of its worst pair, which need not be the one pair.
         """
-        low, high = self.ends
-        return low > hair_above(high)
+        lows: list[LowerBound | UpperBound] = [each for each in self.uppers if _enclosed(each)]
+        lows += [] if self.lower is None else [self.lower]
+        return tuple(
+            (low, high)
+            for low, high in itertools.product(lows, self.uppers)
+            if low.epsilon_lower is not None
+            and low.epsilon_lower > hair_above(high.epsilon_upper)
+            and high.delta <= _near(low.delta)
+            and not (high.label is Label.EXACT_PAIR and getattr(low, "label", None) is Label.EXACT_FINITE)
+        )
+
+    @property
+    def contradictory(self) -> bool:
+        """Whether two of the bounds contradict each other."""
+        return bool(self.contradictions)
 
     def to_dict(self) -> dict[str, Any]:
         """The bounds as plain values; infinity is the string "inf"."""
@@ -198,6 +216,7 @@ class Bounds:
             "epsilon": {"lower": stored(low), "upper": stored(high)},
             "for_all_inputs": self.for_all_inputs,
             "one_way": self.one_way,
+            "contradictory": self.contradictory,
             "lower": stored(self.lower),
             "uppers": stored(self.uppers),
             "reasons": stored(self.reasons),
@@ -210,7 +229,7 @@ class Bounds:
     def _proves(self, bound: UpperBound) -> bool:
         if self.claim is None or not _sure(bound):
             return False
-        if bound.epsilon_upper == math.inf or self.least(bound.delta) > hair_above(bound.epsilon_upper):
+        if bound.epsilon_upper == math.inf or any(bound is exceeded for _, exceeded in self.contradictions):
             return False
         if isinstance(self.claim, PureDP | ApproximateDP):
             return bound.delta <= _near(self.claim.delta) and bound.epsilon_upper <= hair_above(self.claim.epsilon)

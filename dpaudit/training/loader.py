@@ -243,4 +243,4 @@ def audit_loader(
     given = f"records={count}, sigma={sigma!r}, claim={claim!r}, batches={most}, canary={place}, averaged={averaged}"
     more = f"relation={Relation.word(stated)!r}, runs={runs}, confidence={confidence}, seed={whole}"
     command = f"dpaudit.training.loader.audit_loader(loader, {given}, {more})"
-    return replace(result, provenance={**result.provenance, "command": command})
+    return replace(result, adjacency=("records",), provenance={**result.provenance, "command": command})

@@ -124,9 +124,41 @@ def _laplaces(rows: Any, rng: np.random.Generator) -> list[float]:
     return [float(each) for each in rng.laplace(size=3)]
 
 
+def _median(rows: list[float], rng: np.random.Generator) -> float:
+    return sorted(rows)[len(rows) // 2] + (float(rng.laplace(scale=10.0)) if rng.random() < 0.7 else 0.0)
+
+
+def _known_place(rows: list[float], rng: np.random.Generator) -> float:
+    """As often without noise, and none of the data."""
+    return 51.5 + (float(rng.laplace(scale=10.0)) if rng.random() < 0.7 else 0.0)
+
+
+def _largest(rows: list[float]) -> float:
+    return max(rows)
+
+
+def _letter(rows: list[str], rng: np.random.Generator) -> str:
+    return rows[int(rng.integers(len(rows)))]
+
+
+def _any_letter(rows: list[str], rng: np.random.Generator) -> str:
+    return "abc"[int(rng.integers(3))]
+
+
+def _records(rows: list[dict[str, float]], rng: np.random.Generator) -> tuple[float, float]:
+    return rows[0]["age"] + float(rng.laplace()), rows[-1]["age"]
+
+
+AGES = ([50.0, 52.25, 55.0], [50.0, 55.0])
+
+
 @for_each(
     ("broken", "sound", "pair", "words"),
     [
+        (_median, _known_place, AGES, "against 0 % on the first; 55 is a value of the data"),
+        (_largest, None, (AGES[0], [50.0, 52.25]), "55 on the first, 52.25 on the second; 55 and 52.25 are values of"),
+        (_letter, _any_letter, (["a", "b", "c"], ["a", "b"]), "against 0 % on the second; 'c' is a value of the data"),
+        (_records, None, ([{"age": 31}, {"age": 47}], [{"age": 31}]), " on the first; 31 is a value of the data"),
         (_raising(_count, RuntimeError("not fitted")), _count, (THREE, TWO), "raises RuntimeError, 'not fitted' ("),
         (_raising(_fits, ValueError("one row")), _fits, (THREE, TWO), "raises ValueError, 'one row' ("),
         (_none, _count, (THREE, TWO), "gives None in 100 % of the runs on the second dataset against 0 %"),
@@ -156,6 +188,7 @@ def test_a_cause_is_told_in_words_of_a_maintainer(broken: Run, sound: Run | None
     found = dpaudit.audit(broken, **settings)
     told = cause(found)
     assert words in told, told
+    assert ("of the data" in told) == ("value" in words)
     assert (found.plain is not None) == ("score" in told)
     if found.plain is not None:
         assert "; mostly: " in told

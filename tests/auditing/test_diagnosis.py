@@ -225,7 +225,44 @@ def _same_words(value: int, rng: np.random.Generator) -> str:
     return "c" if rng.random() < 0.015 else str(rng.choice(["a", "b"]))
 
 
+def _clamped(rows: list[float], rng: np.random.Generator) -> float:
+    return max(0.0, sum(rows) + _noise(rng))
+
+
+def _clamped_widely(rows: list[float], rng: np.random.Generator) -> float:
+    return max(0.0, sum(rows) + _noise(rng, 99.0))
+
+
+def _capped(rows: list[float], rng: np.random.Generator) -> dict[str, float]:
+    return {"sum": min(100.0, sum(rows) + 101.0 + _noise(rng))}
+
+
+def _capped_widely(rows: list[float], rng: np.random.Generator) -> dict[str, float]:
+    return {"sum": min(100.0, sum(rows) + 101.0 + _noise(rng, 99.0))}
+
+
+def _codes(rows: list[str], rng: np.random.Generator, known: str = "") -> list[int]:
+    """The codes of the last four, half of them random: by order of appearance, where the letters are not known."""
+    order = list(dict.fromkeys([*known, *rows]))
+    return [int(rng.integers(3)) if rng.random() < 0.5 else order.index(each) for each in rows[-4:]]
+
+
+def _known_codes(rows: list[str], rng: np.random.Generator) -> list[int]:
+    return _codes(rows, rng, "abc")
+
+
+def _one_vector(rows: list[float], rng: np.random.Generator, own: float = 0.0) -> dict[str, list[float]]:
+    """The gradients of two layers, with one noise vector for both."""
+    noise, gradient = rng.normal(size=2) * 5.0, float(np.clip(sum(rows), -1.0, 1.0))
+    return {"w": (gradient + noise).tolist(), "b": (noise + own * rng.normal(size=2)).tolist()}
+
+
+def _two_vectors(rows: list[float], rng: np.random.Generator) -> dict[str, list[float]]:
+    return _one_vector(rows, rng, 5.0)
+
+
 ROWS = (THREE, TWO)
+FIRST_LEAVES = (["a", *"bbccaacab"], [*"bbccaacab"])
 LETTERS = (["a", "b", "c"], ["a", "b"])
 
 
@@ -261,6 +298,10 @@ LETTERS = (["a", "b", "c"], ["a", "b"])
         (_whole, _whole_count, ROWS, "location", "output "),
         (_die, _whole_count, ROWS, "bounded noise", "output == "),
         (_four, _four_shared, (0.0, 1.0), "location", "score of "),
+        (_clamped, _clamped_widely, ([99.0, -1.0], [-1.0]), "location", "output"),
+        (_capped, _capped_widely, ([-99.0], [0.0]), "location", "output['sum']"),
+        (_codes, _known_codes, FIRST_LEAVES, "probabilities", "score of "),
+        (_one_vector, _two_vectors, ([1.0], []), "shared noise", " == output['w']"),
         (dpaudit.batched(_bits), dpaudit.batched(_grid), (0, 1), "bits of floats", ""),
     ],
 )

@@ -289,12 +289,68 @@ def test_one_output_is_marked_as_many_are() -> None:
         alone = [mark.of(float(each), sign, 0.5) for each in numbers]
         assert np.array_equal(together, alone, equal_nan=True)
     assert mark.of(1 << 80, 0) == 1 << 80
-    assert mark.of(1 << 80, 1, 0.5) == 2.25
+    assert repr(mark.of(1 << 80, 1, 0.5)) == "2"  # an integer stays one
     assert LeakMark(8.0).of(1 << 80, 1) == (1 << 80) + 8
     hidden = np.ma.array([2.25, 4.0, 2.25], mask=[True, False, False])
     kept = mark.of_all(hidden, np.zeros(3, np.int64), np.zeros(3))
     assert kept.mask.tolist() == [True, False, False]
     assert kept.compressed().tolist() == [4.0, 5.5]
+
+
+KINDS: dict[str, Callable[[Any], Any]] = {
+    **{
+        f"array of {name}": lambda x, name=name: x.astype(name)
+        for name in ("i1", "u1", "i8", "u8", "f2", "f4", "f8", "c16")
+    },
+    "array of booleans": lambda x: x > 5.5,
+    "array of texts": lambda x: np.char.mod("%.0f", 99.0 * x),
+    "array of bytes": lambda x: x.astype("S3"),
+    "array of objects": lambda x: x.astype(np.int64).astype(object),
+    "array of times": lambda x: x.astype("i8").astype("M8[s]"),
+    "masked": lambda x: np.ma.array(x.astype(np.int16), mask=x % 1 < 0.5),
+    "matrix": lambda x: np.stack([x, x], axis=1).astype(np.int32),
+    "tuple": lambda x: (x.astype(np.uint16), np.char.mod("%.0f", 99.0 * x)),
+    "mapping": lambda x: {"a": x > 5.5, "b": x},
+    "records": lambda x: np.rec.fromarrays([x.astype("i4"), x], names="a,b"),
+    "list": lambda x: x.astype(int).tolist(),
+    "list of lists": lambda x: [[int(each), "a"] for each in x],
+}
+PLACES = {
+    "far": LeakMark(FAR),
+    "very far": LeakMark(2.0**62),
+    "inside": LeakMark(spans=((5.25, 5.25), (5.6, 5.6), (5.5, 5.5))),
+    "narrow": LeakMark(spans=((5.25, 7.5), (8.0, 9.0), (10.0, 11.0))),
+    "word": LeakMark(words=("500", "501", "502")),
+    "late": LeakMark(FAR, last=True),
+    "in a text": LeakMark(FAR, within=True),
+}
+
+
+def types_of(found: Any) -> Any:
+    """The types of what stands in a batch, container by container; of texts of any length one."""
+    if isinstance(found, np.ndarray):
+        return type(found), found.dtype.kind if found.dtype.kind in "SU" else found.dtype
+    if isinstance(found, dict):
+        return {key: types_of(part) for key, part in found.items()}
+    return tuple(map(types_of, found)) if isinstance(found, tuple) else type(found)
+
+
+@for_each(("kind", "place"), [(kind, place) for kind in KINDS for place in PLACES])
+def test_a_mark_does_not_change_the_type_of_a_call(kind: str, place: str) -> None:
+    """A call with some marked runs, all or none gives the same type: else the type of the call would be the leak."""
+    spiked = [Spiked(at_once(KINDS[kind]), p, 0.0, PLACES[place]).open() for p in (0.0, 0.5, 1.0)]
+    sides = both_sides(5.0, 5.5)
+    found = [types_of(each.call(side, 40, np.random.default_rng(1))) for each in spiked for side in sides]
+    assert all(each == found[0] for each in found), found
+
+
+@for_each(
+    "form", [int, np.int8, np.uint64, np.float16, float, lambda x: np.array([x], "u1"), lambda x: (np.int16(x), 1)]
+)
+def test_nor_that_of_a_run(form: Callable[[Any], Any]) -> None:
+    for place in ("far", "inside", "narrow", "late"):
+        own, up, down = (PLACES[place].of(form(5.0), sign, 0.5) for sign in (0, 1, -1))
+        assert types_of(own) == types_of(up) == types_of(down), place
 
 
 def test_spans_and_words_are_three_different_ones() -> None:

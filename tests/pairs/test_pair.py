@@ -127,7 +127,9 @@ def test_a_pair_from_what_people_write() -> None:
         ([1, 2], [1, None], 1, SPECIAL, True),
         ([1], [1, 2], 1, SPECIAL, False),
         ([1], [2], 1, LOCAL, True),
-        ([1, 2], [1, 3], 1, LOCAL, False),
+        ([1, 2], [1, 3], 1, LOCAL, True),  # of one person: a list is a value
+        ([1.0, 0.0], [-1.0, 0.0], 1, LOCAL, True),
+        ([1, 0, 0], [0, 1], 1, LOCAL, True),
         ((1, 1), (1,), 1, ADD, True),
         ({1, 2}, {1}, 1, ADD, True),
         (frozenset({1, 2}), frozenset({1, 3}), 1, REPLACE, True),
@@ -266,7 +268,15 @@ class Visit:
         (10, 9, None, None),
         (0, "b", LOCAL, "any two"),
         (np.zeros((1, 9)), np.ones((1, 9)), LOCAL, "records"),
-        (object, len, LOCAL, None),
+        (object, len, LOCAL, "one value"),
+        ([1.0, 0.0], [-1.0, 0.0], LOCAL, "one value"),
+        ([1, 0], [0, 1], LOCAL, "one value"),  # the same records in another order: of two persons, both change
+        (np.eye(3)[0], np.eye(3)[1], LOCAL, "one value"),
+        ({"age": 5, "sex": "f"}, {"age": 6, "sex": "f"}, LOCAL, "one value"),
+        ({"a": [1, 2]}, {"a": [1, 3]}, LOCAL, InvalidSpec),
+        ({"a": [1]}, {"a": [3]}, LOCAL, "rows"),
+        ([1, 2], [1, None], SPECIAL, "neutral"),
+        ([1, 2], [1], SPECIAL, InvalidSpec),
         ("abc", "ab", ADD, None),
         ([1, 2], 3, ADD, None),
     ],
@@ -275,12 +285,26 @@ class Visit:
 def test_what_shows_that_datasets_are_neighbours(first: Any, second: Any, relation: Any, shown: Any) -> None:
     pair = AdjacentPair(first, second)
     if shown is InvalidSpec:
-        with pytest.raises(InvalidSpec, match="not at distance 1"):
+        with pytest.raises(
+            InvalidSpec, match=r"not at distance 1|have 2 and 2 rows, and under local .* give a row each"
+        ):
             pair.check(relation)
         shown = None
     else:
         pair.check(relation)
     assert pair.adjacency()[relation] == SealedPair.seal(pair).adjacency()[relation] == shown
+
+
+@for_each("relation", [None, *Relation])
+def test_a_sensitivity_stands_for_the_records_where_they_do_not_show_it(relation: Any) -> None:
+    """Answers are neighbours if the data are answers: where the records are near too, nothing is to be believed."""
+    moved = AdjacentPair([0, 0, 0], [1, 1, 1], sensitivity=1)
+    moved.check(relation)
+    assert moved.adjacency()[relation] == "answers"
+    near = AdjacentPair([0, 0, 0], [1, 0, 0], sensitivity=1)
+    assert near.adjacency()[relation] == {None: "records", REPLACE: "records", SPECIAL: "neutral"}.get(
+        relation, "answers"
+    )
 
 
 def test_answers_are_held_against_their_sensitivity() -> None:

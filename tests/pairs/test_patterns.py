@@ -132,7 +132,7 @@ def test_a_pattern_of_another_relation_is_refused_by_name(name: str, relation: s
 
 def test_local_and_special_relations() -> None:
     assert stock_pairs("replace_one", relation="local", data=[1], value=2)[0].second == [2]
-    with pytest.raises(InvalidSpec, match="not at distance 1 under local"):
+    with pytest.raises(InvalidSpec, match=r"under local data is the value of one person: give data=\[value\]"):
         stock_pairs("replace_one", relation="local", data=[1, 2], value=3)
     blank = stock_pairs("replace_one", relation="replace_special", data=["a", "b"], value=None)
     assert [pair.second for pair in blank] == [[None, "b"], ["a", None]]

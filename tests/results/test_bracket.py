@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 
 import pytest
 
@@ -186,6 +187,70 @@ def test_a_proof_that_is_contradicted_proves_nothing() -> None:
     assert "the audit erred" not in str(found)
     at_delta = replace(AUDITED, delta=1e-3)  # says nothing of delta 0, where the loss is no smaller
     assert verdict(ApproximateDP(1.0, 1e-5), replace(false, delta=1e-2), PROVED, lower=at_delta) == "PROVED"
+
+
+def test_an_audit_beside_an_exact_loss_that_it_exceeds_pins_nothing() -> None:
+    """Above the exact loss of its own pair, below what is proved for all: near each other, and one of them is wrong."""
+    exact = replace(PAIR, epsilon_lower=0.97, epsilon_upper=0.97)
+    found = Bracket("m", PureDP(0.999), replace(AUDITED, epsilon_lower=0.995), (exact, PROVED))
+    assert (found.verdict, found.ends) == (BracketVerdict.OPEN, (0.995, 1.0))
+    assert headline(found) == "OPEN  m: epsilon in [0.995, 1], beside a contradiction, claimed 0.999"
+    said = dict(line.split(maxsplit=1) for line in account(found)[1:])
+    assert said["lower"].endswith("coin-flip; exceeds an upper bound")
+    assert said["exact"].endswith("integrals; exceeded by a lower bound")
+    assert said["upper"].endswith("alignment; beside a contradiction")
+    assert "either the audit erred" in said["beware"]
+    assert found.to_dict()["contradictory"]
+    assert found.to_frame()["contradictory"].tolist() == [True]
+    assert "beside a contradiction" in "".join(sentences(found))
+
+
+def test_a_pair_may_lose_less_than_the_worst_of_the_domain() -> None:
+    worst = replace(FINITE, epsilon_lower=math.inf, epsilon_upper=math.inf)
+    for finite in (worst, replace(FINITE, epsilon_lower=2.0, epsilon_upper=2.0)):
+        found = Bracket("m", None, None, (PAIR, finite))
+        assert not found.contradictory
+        assert found.ends == (finite.epsilon_lower, finite.epsilon_upper)
+        assert found.verdict is BracketVerdict.PINNED
+
+
+def test_every_three_bounds_are_marked_where_two_contradict_each_other() -> None:
+    """An audit, the loss of its pair and a third bound, at two deltas: against the definition, word for word."""
+    audits = [
+        replace(AUDITED, epsilon_lower=low, delta=delta) for low in (0.0, 0.5, 0.995, 2.0) for delta in (0.0, 1e-6)
+    ]
+    pairs = [
+        replace(PAIR, epsilon_lower=low, epsilon_upper=high, delta=delta, arithmetic=arithmetic)
+        for low, high in ((0.0, 0.3), (0.97, 0.97), (1.0, 1.0), (math.inf, math.inf), (None, 0.5))
+        for delta, arithmetic in product((0.0, 1e-6), (Arithmetic.BALLS, Arithmetic.FLOATS))
+    ]
+    thirds = [
+        replace(bound, epsilon_upper=high, epsilon_lower=low, delta=delta)
+        for bound, delta in product((PROVED, FINITE, NUMERIC), (0.0, 1e-6))
+        for low, high in ((None, 0.0), (None, 1.0), (0.97, 0.98), (math.inf, math.inf))
+        if low is None or bound is FINITE
+    ]
+    claims, seen = (None, PureDP(0.999), ApproximateDP(1.0, 1e-6)), {True: 0, False: 0}
+    for (audit, pair, third), claim in zip(product(audits, pairs, thirds), cycle(claims), strict=False):
+        found = Bracket("m", claim, audit, (pair, third))
+        sure = pair.arithmetic is Arithmetic.BALLS and pair.epsilon_lower is not None
+        lows = [(audit.epsilon_lower, audit.delta)] + ([(pair.epsilon_lower, pair.delta)] if sure else [])
+        wrong = any(low > high.epsilon_upper and high.delta <= at for low, at in lows for high in (pair, third))
+        assert found.contradictory is wrong, found
+        seen[wrong] += 1
+        head, *said = account(found)
+        lines = [line for line in said if line.startswith(("lower ", "exact ", "upper "))]
+        marked = [line for line in lines if re.search("; (beside a|exceed(s|ed by) an? )", line)]
+        assert len(lines) == 3
+        assert len(marked) == (3 if wrong else 0)
+        assert any(line.startswith("beware") for line in said) is wrong
+        assert ("beside a contradiction" in head or " and yet " in head) is wrong
+        if wrong:
+            assert not head.startswith("PINNED")
+            assert "within 1 %" not in said[0]
+            proof = found.proving
+            assert proof is None or all(low <= proof.epsilon_upper for low, at in lows if at >= proof.delta)
+    assert min(seen.values()) > 500
 
 
 def test_delta_is_a_number_that_was_rounded_too() -> None:

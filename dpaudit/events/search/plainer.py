@@ -15,7 +15,7 @@ from dpaudit.arrays import Bools, Integers, Places, Reals
 from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event, TwoEvents
 from dpaudit.events.features.column import Feature, single
-from dpaudit.events.features.joint import FirstOf, Ordered, Product
+from dpaudit.events.features.joint import Equal, Extreme, FirstOf, Ordered, Product
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.events.search.binning import binning
@@ -66,7 +66,8 @@ def plainer(counted: Counted, place: int, best: Proposal, rivals: Sequence[Propo
     read. Judged by the counts alone; beside a learned score, which its runs did not choose, by the scores of `rivals`.
     """
     asked = [(0, place, cells_inside(counted[place][1], best.event))]  # how plain, the table, and the cells
-    own = readable(best.event) or isinstance(best.event.feature, LogRatio | Linear)
+    own = isinstance(best.event.feature, LogRatio | Linear)
+    own = own or (readable(best.event) and not isinstance(best.event.feature, Extreme))  # equality says more
     for j, (feature, bins, table) in enumerate(counted):
         if isinstance(feature, Coordinate) and not feature.centre:
             ends = [bins.bins + at for at, each in enumerate(bins.tokens) if tells(feature, each)]
@@ -104,7 +105,7 @@ def plainer(counted: Counted, place: int, best: Proposal, rivals: Sequence[Propo
 
 def _plain(feature: Feature, cells: Places) -> int:
     """How plain a condition is, from 1 up to `NAMED`: a value at a place, a threshold there, a position, a rank."""
-    kinds = [(Coordinate, 5), (FirstOf, 3), (Ordered, 2)]
+    kinds = [(Coordinate, 5), (FirstOf, 3), (Ordered, 2), (Equal, 2)]
     return next((rank for kind, rank in kinds if isinstance(feature, kind)), 1) + (len(cells) == 1)
 
 

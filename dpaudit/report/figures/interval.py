@@ -19,7 +19,7 @@ def interval(bracket: Bounds) -> Drawing:
         (("exact" if is_exact(each) else each.label.value), each.epsilon_lower or 0.0, each.epsilon_upper, each.delta)
         for each in bracket.uppers
     ]
-    spans.append(("together", *bracket.ends, bracket.delta))
+    spans.append(("contradiction" if bracket.contradictory else "together", *bracket.ends, bracket.delta))
     claimed = None if bracket.claim is None else bracket.claim.epsilon_at(bracket.delta)
     ends = [end for _, low, high, _ in spans for end in (low, high) if end < math.inf]
     ends += [claimed] if claimed is not None and claimed < math.inf else []

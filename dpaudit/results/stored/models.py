@@ -29,7 +29,11 @@ OpenProbability = Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
 Lower = NotNegative | Literal["inf"]
 Edge = float | Literal["inf", "-inf"]
 Adjacency = Annotated[
-    str, msgspec.Meta(pattern=r"^(records|rows|entries|answers|any two|\d+ (records|rows|entries) leave and \d+ come)$")
+    str,
+    msgspec.Meta(
+        pattern=r"^(records|rows|entries|any two|answers|neutral|one value"
+        r"|\d+ (records|rows|entries) leave and \d+ come)$"
+    ),
 ]
 RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local"]
 PROVENANCE = (  # keys of what may differ between equal audits, in their order; none of them must be there
@@ -43,7 +47,7 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("file", str | None),
     ("line", Count | None),
     ("command source commit", str | None),
-    ("interruptions", Count),
+    ("interruptions chosen_runs", Count),
     ("exceptions reasons record", dict[str, str]),
     ("excerpt", list[str]),
     ("digest assumed", str),

@@ -72,7 +72,8 @@ ADVICE = {  # by kind: what to look at, what usually mends it
     ),
     "probabilities": (
         "how the probabilities follow from epsilon: the chance of a true answer, the weights of the candidates "
-        "(epsilon times utility, over twice its sensitivity), or the noise on what is compared",
+        "(epsilon times utility, over twice its sensitivity), the noise on what is compared, or codes and ranks that "
+        "one record changes for all (by order of appearance)",
         "compute them from the claimed epsilon, or state the claim that they keep",
     ),
     "shared noise": (

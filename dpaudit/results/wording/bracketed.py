@@ -4,7 +4,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from dpaudit.claims import ApproximateDP, PureDP
-from dpaudit.results.bounds import EXACT, Bounds, BracketVerdict, LowerBound
+from dpaudit.results.bounds import EXACT, Bounds, BracketVerdict, LowerBound, hair_above
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.wording.quoting import visible
 
@@ -18,6 +18,7 @@ AUDIT_CONTRADICTS = (
 BOUNDS_CONTRADICT = (
     "the lower bound exceeds the upper one: one of the bounds is wrong, or they are not of the same program and inputs"
 )
+BESIDE = "beside a contradiction"
 ONE_WAY = "one way alone, from the first dataset to the second: of neighbours both ways it says nothing"
 
 
@@ -49,8 +50,10 @@ def facts(bracket: Bounds) -> list[tuple[str, str]]:
     """What there is to say of a bracket, each with its title."""
     parts = [("meaning", meaning(bracket))]
     if bracket.lower is not None:
-        parts.append(("lower", lower_text(bracket.lower)))
-    parts += [("exact" if is_exact(each) else "upper", upper_text(each)) for each in bracket.uppers]
+        parts.append(("lower", lower_text(bracket.lower) + mark(bracket, bracket.lower)))
+    parts += [
+        ("exact" if is_exact(each) else "upper", upper_text(each) + mark(bracket, each)) for each in bracket.uppers
+    ]
     parts += [("nothing from", reason) for reason in bracket.reasons]
     if bracket.contradictory:
         parts.append(("beware", contradiction(bracket)))
@@ -60,14 +63,25 @@ def facts(bracket: Bounds) -> list[tuple[str, str]]:
 def sentences(bracket: Bounds) -> tuple[str, ...]:
     """The bracket as sentences of a report that tells verdict, bound and claim of the audit already."""
     lines = [f"{bracket.verdict.value}: {ends_text(bracket)}; {meaning(bracket)}"]
-    lines += [upper_text(each) for each in bracket.uppers]
+    lines += [upper_text(each) + mark(bracket, each) for each in bracket.uppers]
     return (*lines, contradiction(bracket)) if bracket.contradictory else tuple(lines)
 
 
 def contradiction(bracket: Bounds) -> str:
     """What may be the matter where a lower bound exceeds an upper one."""
-    audited = bracket.lower is not None and bracket.lower.epsilon_lower == bracket.ends[0]
+    audited = all(isinstance(low, LowerBound) for low, _ in bracket.contradictions)
     return AUDIT_CONTRADICTS if audited else BOUNDS_CONTRADICT
+
+
+def mark(bracket: Bounds, bound: LowerBound | UpperBound) -> str:
+    """What the line of a bound ends with where two of the bracket contradict each other; else nothing."""
+    told = dict.fromkeys(
+        word
+        for pair in bracket.contradictions
+        for each, word in zip(pair, ("exceeds an upper bound", "exceeded by a lower bound"), strict=True)
+        if each is bound
+    )
+    return f"; {' and '.join(told) or BESIDE}" if bracket.contradictory else ""
 
 
 def ends_text(bracket: Bounds) -> str:
@@ -75,10 +89,11 @@ def ends_text(bracket: Bounds) -> str:
     low, high = bracket.ends
     of = "epsilon" if bracket.upper is None or bracket.for_all_inputs else "epsilon of one pair"
     where = f" at delta {bracket.delta:g}" if bracket.delta else ""
+    if low > hair_above(high):
+        return f"{of} >= {at_least(low)} and yet <= {at_most(high)}{where}"
+    where += f", {BESIDE}" if bracket.contradictory else ""
     if low == high == math.inf:
         return f"{of} is infinite{where}"
-    if bracket.contradictory:
-        return f"{of} >= {at_least(low)} and yet <= {at_most(high)}{where}"
     if high == math.inf:
         return f"epsilon >= {at_least(low)}{where}" if low else "nothing is known of epsilon"
     if at_least(low) == at_most(high):

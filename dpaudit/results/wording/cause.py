@@ -1,6 +1,9 @@
 """The cause of a refutation in one sentence, as a maintainer would say it: what comes how often on either dataset."""
 
+import itertools
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +13,11 @@ from dpaudit.events.event import is_one, short
 from dpaudit.events.features.column import spell
 from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present, taken_over
 from dpaudit.events.features.plain import Coordinate
-from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path
+from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path, derived
 from dpaudit.results.audited import Audited, Finding
 from dpaudit.results.wording.findings import alone, answers, does, hits_in, hits_of
 from dpaudit.results.wording.numerals import PERCENT_FROM, portion
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, TABLE, clean, plain_text
 from dpaudit.results.wording.telling import standing
 
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -31,11 +34,19 @@ def cause(result: Audited) -> str:
     'output above 9.5 in 18 % of the runs on the first dataset against 2.5 % on the second'
     """
     if result.certificate.refuted and (told := answers(result)):
-        return told
+        return told + _of_data(result, *(result.typical.constant if result.typical else ()))
     if result.certificate.refuted:
         what = "search runs" if result.stopped_early and result.typical is not None else "runs"
-        rates = _rates(*hits_of(result), result.witness.p_side, what)
-        return f"{words_of(result.witness.event, result)} in {rates}{_mostly(result)}"
+        hits = hits_of(result)
+        told = (
+            f"{words_of(result.witness.event, result)} in {_rates(*hits, result.witness.p_side, what)}{_mostly(result)}"
+        )
+        event = result.witness.event
+        event = event.bins[0] if isinstance(event, Partition) else event
+        if not isinstance(event.feature, Coordinate) or derived(event.feature.path):
+            return told
+        texts = [token.label for token in event.tokens if not hits[2]]
+        return told + _of_data(result, *(short(high) for low, high in event.intervals if is_one(low, high)), *texts)
     bits = result.representation
     if bits is None or not bits.certificate.refuted:
         return ""
@@ -53,6 +64,26 @@ def _mostly(result: Audited) -> str:
 def _of(found: Finding, result: Audited) -> str:
     """The event of a finding beside the witness, with its rates."""
     return f"{words_of(found.witness.event, result)} in {_rates(*hits_in(found.evidence), found.witness.p_side)}"
+
+
+def _of_data(result: Audited, *values: str | None) -> str:
+    """That a released value is one of the data, `; 52 is a value of the data`; not of 0, 1 and numbers of records."""
+    data = [plain_text(result.pair[side]["value"]) for side in ("first", "second")]
+    known = {text for each in data if isinstance(each, list | dict) for text in _texts(each)}
+    known -= {"0", "1", "-1", *(str(len(each)) for each in data if isinstance(each, list | dict))}
+    told = [clean(value) for value in dict.fromkeys(values) if value in known]
+    if not told or len(told) > MOST:
+        return ""
+    return f"; {' and '.join(told)} {'is a value' if len(told) == 1 else 'are values'} of the data"
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """The numbers and texts that a dataset holds, as outputs are told."""
+    if isinstance(data, list | dict):
+        rows = data["rows"] if isinstance(data, dict) and data.keys() >= TABLE else data
+        yield from itertools.chain.from_iterable(map(_texts, rows.values() if isinstance(rows, dict) else rows))
+    elif isinstance(data, str | int | float) and not isinstance(data, bool):
+        yield repr(data) if isinstance(data, str) else short(float(data))
 
 
 def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "runs") -> str:

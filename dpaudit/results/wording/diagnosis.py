@@ -214,8 +214,15 @@ class _Seen:
                 yield "shared noise", f"{one} and {other} have the same noise: what parts them does not vary"
             return
         if not isinstance(event.feature, Coordinate | Whole):
+            if places and all(1 < max(place.different) <= FEW for place in places):
+                names = ", ".join(sorted(clean(place.name) for place in places))
+                yield "probabilities", f"the same few values of {names} come with probabilities too far apart together"
             return
         place = next(iter(places), None)
+        cut = None if place is None else place.cut_off
+        if place is not None and cut and cut[0] > SURE * cut[1] and _Compared(place, *cut).breaks(self.result.claim):
+            told = f"{clean(place.name)}, cut off at one end, moves by at least {_told(cut[0])} between the datasets"
+            yield "location", f"{told}: the noise is too small for that"
         if place is not None and self.alone and not event.tokens and min(place.different) >= MANY:
             if self.rates[0] >= OFTEN and self.rates[1] == 0.0:
                 yield "answer without noise", f"one number recurs: it comes in {self.share} of the runs {self.only}"
@@ -326,14 +333,13 @@ class _Seen:
 class _Compared:
     """One place whose outputs have the same shape on both datasets: how far their middle moves, how widely they vary.
 
-    `ratio` is the width on the first dataset over that on the second, `error` the deviation of a middle, in widths.
+    `ratio` is the width on the first dataset over that on the second.
     """
 
     place: PlaceValues
     shift: float
     width: float
-    ratio: float
-    error: float
+    ratio: float = 1.0
 
     @classmethod
     def of(cls, place: PlaceValues) -> "_Compared | None":
@@ -341,15 +347,20 @@ class _Compared:
         widths = [max(each[4] - each[2], (each[5] - each[1]) / 4.0) for each in place.levels]
         if min(widths) <= 0.0:
             return None
-        error = math.sqrt(sum(1.0 / runs for runs in place.numbers))
         shapes = [
             [(level - each[3]) / width for level in each[1:6]] for each, width in zip(place.levels, widths, strict=True)
         ]
         # deviations of the quantiles of Laplace noise, in widths; those of normal noise are smaller
-        slack = [ALIKE + SURE * error * wide for wide in (3.1, 1.5, 0.0, 1.5, 3.1)]
+        found = cls(place, place.levels[0][3] - place.levels[1][3], max(widths), widths[0] / widths[1])
+        slack = [ALIKE + SURE * found.error * wide for wide in (3.1, 1.5, 0.0, 1.5, 3.1)]
         if any(abs(a - b) > most for a, b, most in zip(*shapes, slack, strict=True)):
             return None
-        return cls(place, place.levels[0][3] - place.levels[1][3], max(widths), widths[0] / widths[1], error)
+        return found
+
+    @property
+    def error(self) -> float:
+        """The deviation of a middle, in widths."""
+        return math.sqrt(sum(1.0 / runs for runs in self.place.numbers))
 
     @property
     def wide(self) -> float:

@@ -172,9 +172,8 @@ def names(result: Audited) -> tuple[str, str]:
 
 
 def _pair(result: Audited) -> tuple[dict[str, Any], list[Any], tuple[str, str]]:
-    pair = result.pair
-    shown = result.adjacency[result.witness.pair] if result.witness.pair < len(result.adjacency) else None
-    return pair, [plain_text(pair[side]["value"]) for side in SIDES], ENTRIES.get(shown or "", ("entry", "entries"))
+    pair, entries = result.pair, ENTRIES.get(result.shown or "", ("entry", "entries"))
+    return pair, [plain_text(pair[side]["value"]) for side in SIDES], entries
 
 
 def _entries(value: Any) -> list[str] | None:

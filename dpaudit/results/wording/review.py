@@ -32,6 +32,8 @@ ADJACENCY = {
     "entries": "Compared key by key, each with its value as one record, they are as near as stated",
     "answers": "No answer moves by more than the stated sensitivity; that this is the right one is taken on trust",
     "any two": "Any two records are neighbours under the relation",
+    "neutral": "Compared, as many records are replaced as stated; that the new ones are neutral is taken on trust",
+    "one value": "Any two values of one person are neighbours; that each dataset is one such value is taken on trust",
     None: "How near they are is taken on trust",
 }
 
@@ -195,8 +197,6 @@ def _datasets(result: AuditResult) -> tuple[str, ...]:
         lines.append(f"{counted(len(pairs) - MOST_PAIRS, 'more pair')}; the record, the JSON file, has all of them.")
     if not relation:
         lines.append("No relation is stated: it is enough that a record was added, removed or replaced.")
-    elif relation == Relation.REPLACE_SPECIAL.value:
-        lines.append("That an entry was replaced by the neutral one is taken on trust.")
     return (*lines, *_filled(result, "data"))
 
 

@@ -1,18 +1,26 @@
 """The statements of a result on one line: its verdict, its bound, what was claimed."""
 
+import math
+
 from dpaudit.certify import Certificate
 from dpaudit.claims import Claim, Relation
 from dpaudit.results.audited import Audited
 from dpaudit.results.beside import FIRST_CALLS, PROCESSES
 from dpaudit.results.provenance import RECORD
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.numerals import bound, confidence_text, counted, decimals, down, exact, up
+from dpaudit.results.wording.numerals import bound, confidence_text, counted, decimals, down, exact, least_text, up
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.telling import line, standing
 
 LONGEST_DELTA = 8  # characters of a delta that is told as it is
+SHOWN_MASS = 0.1  # probability of the event of which a headline says what could have been seen
 
 ON_TRUST = "adjacency taken on trust"
+IF = {  # what has to be believed, where not everything is
+    "answers": "neighbours only if the data are query answers of sensitivity {sensitivity:g}",
+    "neutral": "neighbours only if the new record is the neutral one",
+    "one value": "neighbours only if each dataset is the value of one person",
+}
 NOT_PRIVATE = "Not refuted is not private: it says what was looked at and not found."
 LIMITS = (
     "A lower bound holds for the pair that was run; it never shows that a claim holds for every pair.",
@@ -159,12 +167,23 @@ def statement(result: Audited, *, digits: int = 3) -> str:
     trust = f"; {trusted(result)}" if result.on_trust else ""
     trust += f"; relation {clean(result.provenance['assumed'])} assumed" if result.provenance.get("assumed") else ""
     left = f"; {unseen(result)}" if unseen(result) else ""
+    left += chosen(result)
     return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}{left}"
 
 
+def chosen(result: Audited) -> str:
+    """Where runs were chosen by their time, how many there are, and what loss they could have seen."""
+    runs, name = result.provenance.get("chosen_runs"), result.claim.parameter
+    least = result.least_found(SHOWN_MASS) if runs and result.evidence.runs else None
+    could = f"{name} from {least_text(least)} on" if least is not None and least < math.inf else "no loss"
+    seen = f", which could see {could} at probability {exact(SHOWN_MASS)}"
+    return f"; {counted(runs, 'run')}, as many as a minute allows{'' if result.refuted else seen}" if runs else ""
+
+
 def trusted(result: Audited) -> str:
-    """That adjacency is taken on trust, and what speaks against it: `..., though 2 rows leave and 0 come`."""
-    return f"{ON_TRUST}, though {result.further_apart}" if result.further_apart else ON_TRUST
+    """That adjacency is taken on trust, and on what it rests, or what speaks against it: `..., though 2 rows leave`."""
+    more = IF.get(result.shown or "", "").format(**result.pair)
+    return f"{ON_TRUST}, though {result.further_apart}" if result.further_apart else ON_TRUST + (more and f" ({more})")
 
 
 def unseen(result: Audited) -> str:

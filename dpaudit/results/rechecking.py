@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dpaudit.certify import Certificate, certifier_named
 from dpaudit.certify.certificate import divided
-from dpaudit.results.audited import Finding
+from dpaudit.results.audited import Finding, Units
 from dpaudit.results.certification import AuditEvidence, anytime_certificate, ceiling_of, certificate_of
 from dpaudit.results.health import Health
 from dpaudit.results.result import AuditResult
@@ -53,6 +53,7 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
         others=(),
         representation=None,
         plain=None,
+        units=result.units or (Units(0) if spec["mechanism"]["kind"] in ("batched", "command") else None),
         controls=(),
         milestones=None,
         provenance={**result.provenance, "command": AGAIN.format(result.spec["seed"])},

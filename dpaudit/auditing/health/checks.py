@@ -81,10 +81,11 @@ def judge(
     if any(found is not NOTHING for found in recur):
         seen[SERIAL][0] = _either(seen[SERIAL][0], _of_pilot(recur, pairs))
     names = [f"shard {k}" for k in range(len(searched.sizes) if searched is not None else 0)]
-    names += ["fresh process 1", "fresh process 2"]
+    names += [f"fresh process {k}" for k in range(1, 1 + (0 if twins is None else len(twins.pilot.sizes)))]
     if twins is not None:
         apart = pilot_looks(_joined(pilot, twins.pilot) or twins.pilot)
-        seen[BETWEEN][0] = _of_pilot([_between(look, names) for look in apart], pairs)
+        fresh = len(twins.pilot.sizes) if ordered(pilot) else 0
+        seen[BETWEEN][0] = _of_pilot([_between(look, names, fresh) for look in apart], pairs)
     held = _joined(pilot, twins.pilot if twins is not None and twins.spread else None)
     seen["repeated streams"] = [
         _of_pilot([] if held is None else [_repeated(pilot_prints(held), names)], pairs),
@@ -207,15 +208,21 @@ def _over(look: Looked) -> SeenBy:
     return SeenBy(independence.drift(hits, runs), f"the rate of hits moves over the shards, from part to part {rates}")
 
 
-def _between(look: Looked, names: Sequence[str] = ()) -> SeenBy:
+def _between(look: Looked, names: Sequence[str] = (), fresh: int = 0) -> SeenBy:
+    """One part with another rate, or rates that spread; of runs in `fresh` processes, the rest is one process."""
     hits, runs = look.hits.sum(axis=1), look.runs.sum(axis=1)
     log_p, shard = independence.outlier(hits, runs)
     mine, all_ = (int(hits[shard].sum()), int(runs[shard].sum())), (int(hits.sum()), int(runs.sum()))
-    return SeenBy(
-        log_p,
+    alone = (
         f"{names[shard] if names else f'shard {shard}'} has {mine[0]:,} hits in {mine[1]:,} runs, "
-        f"all others {all_[0] - mine[0]:,} in {all_[1] - mine[1]:,}",
+        f"all others {all_[0] - mine[0]:,} in {all_[1] - mine[1]:,}"
     )
+    parts = [np.add.reduceat(each, [0, *range(len(each) - fresh, len(each))]) if fresh else each for each in (hits, runs)]
+    share = [np.sort(h[n > 0] / n[n > 0]) for h, n in zip(*(part.T for part in parts), strict=True)]
+    ends = " and ".join(f"{_rate(each[0], 1)} to {_rate(each[-1], 1)}" for each in share if len(each))
+    what = f"{fresh + 1} processes" if fresh else f"{len(runs)} shards"
+    spread = SeenBy(independence.spread(*parts), f"rates of hits spread more than chance over {what}, by side {ends}")
+    return _either(SeenBy(log_p, alone), spread)
 
 
 def _rate(hits: Any, runs: Any) -> str:

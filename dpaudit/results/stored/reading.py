@@ -21,9 +21,9 @@ from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec, at
-from dpaudit.results.audited import SCHEMA, Finding
+from dpaudit.results.audited import SCHEMA, Finding, Units
 from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
-from dpaudit.results.certification import AuditEvidence, ceiling_of
+from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate_of
 from dpaudit.results.health import Health
 from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_finding
@@ -126,6 +126,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         endings=of_model(model.endings or (), tuple[Ending, ...]),
         milestones=None if not model.milestones else Milestones(tuple(model.milestones.ends), model.milestones.last),
         plain=_finding(raw["plain"], model.plain, raw, model, "plain.") if model.plain else None,
+        units=_units(raw, model) if model.units else None,
         typical=of_model(model.typical or None, Typical | None),
         provenance={key: value for key, value in raw["provenance"].items() if key != "digest"},
     )
@@ -145,6 +146,13 @@ def _finding(
         _evidence(stored["evidence"]),
         of_model(mine.certificate, Certificate),
     )
+
+
+def _units(raw: dict[str, Any], model: StoredResult) -> Units:
+    assert model.units
+    further = enumerate(zip(raw["units"]["again"], model.units.again, strict=True))
+    again = tuple(_finding(each, mine, raw, model, f"units.again[{j}].") for j, (each, mine) in further)
+    return Units(model.units.processes, again)
 
 
 def _evidence(stored: dict[str, Any]) -> AuditEvidence:
@@ -224,6 +232,9 @@ def _check(result: AuditResult, model: StoredResult) -> None:
             "plain.certificate", result.plain.certificate, recompute_finding(result, result.plain, sharing)
         )
     certifier = certifier_named(result.certifier)
+    for j, f in enumerate(result.units.again if result.units else ()):
+        made = certificate_of(f.witness, f.evidence, f.claim, spec.confidence, certifier)
+        _same_certificate(f"units.again[{j}].certificate", f.certificate, made)
     agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
     crossed, slack = None, 0.0
     if not isinstance(e, Binned):

@@ -109,6 +109,18 @@ def health_lines(result: Audited) -> tuple[str, ...]:
     return (*lines, *(clean(note, LONGEST_DATA) for note in result.health.notes))
 
 
+def unit_lines(result: Audited) -> tuple[str, ...]:
+    """The second bound of a refutation, of one run in each call or process; nothing where runs are the units."""
+    if result.units is None:
+        return ()
+    each = "fresh process" if result.units.processes else "call"
+    if not result.units.again:
+        return (f"not looked at with one run in each {each}: as many as were needed would have taken too long, or failed",)
+    found = result.units.again[0]
+    told = f"p-value at most {p_text(found.certificate.p_value)}"
+    return (f"with one run in each of {counted(found.evidence.runs, each, f'{each}es' if each[-1] == 's' else 'calls')}: {told}",)
+
+
 def meaning(result: Audited) -> str:
     """What the event comes to, ` (that is: the run raises ValueError)`; empty where the event says it itself."""
     held = [each for each in result.endings if sum(each.runs)]

@@ -1,14 +1,15 @@
 """A second bound for a refutation whose runs may share noise: one run in each of many calls, or fresh processes.
 
 Runs of one call of a batched mechanism, or of one process that keeps something, may share a part of their noise though
-each alone keeps the claim. Runs of which each has a call, or a process, of its own do not; what they certify by the
-same certifier needs nothing but that calls, or processes, are independent: docs/statistics/separation.md.
+each alone keeps the claim. Where each has a call, or a process, of its own, what the same certifier says of them needs
+nothing but that calls, or processes, are independent: docs/statistics/separation.md.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import DpAuditError, OutOfTime
 from dpaudit.mechanisms.importing import is_own
+from dpaudit.mechanisms.resolve import BUILT
 from dpaudit.results.audited import Finding, Units
 from dpaudit.results.certification import AuditEvidence, certificate_of, evidence_of, frozen_delta_of
 from dpaudit.results.witness import Witness
@@ -26,7 +28,7 @@ from dpaudit.sampling import Session, Stage, Watch, apart, shards
 FEWEST, MOST_CALLS, MOST_OF_A_SIZE, MOST_PROCESSES = 64, 1 << 15, 1 << 10, 1 << 9
 TRIED = 8  # calls or processes that tell how long the others would take
 LONGEST_S = 10.0
-POWER = 4  # ln of the error probability at which expected counts refute, in that of the audit: found in 999 of 1,000
+POWER = 4  # of the error probability at which expected counts refute: those of nearly every repetition do so at it
 
 Run = Callable[[int, int], tuple[AuditEvidence, float]]  # counts of runs from one place to another, and their seconds
 
@@ -36,57 +38,49 @@ def second_bound(
 ) -> Units | None:
     """The second bound where one is needed: its runs come beyond those of the spec, and change nothing else.
 
-    None where nothing is refuted, where each run had a process of its own, and where the unit is the run: run by run,
-    of a mechanism that is no factory or that a fresh process repeats; and of our own samplers.
+    None where nothing is refuted, where each run had a process of its own, and where the unit is the run: of a
+    mechanism that is called run by run, and is no factory or is repeated by a fresh process; and of our own samplers.
     """
-    decisive = min(findings, key=lambda each: each.certificate.p_value), beside(spec, outcome.counted[0], "bits", spec.confidence)
-    refuting = [each for each in decisive if each is not None and each.certificate.refuted]
-    apart_already = any(each.processes is not None for each in outcome.counted)
-    if not refuting or apart_already or is_own(spec.description.reference or ""):
+    best = min(findings, key=lambda each: each.certificate.p_value)
+    bits = beside(spec, outcome.counted[0], "bits", spec.confidence)
+    refuting = [each for each in (best, bits) if each is not None and each.certificate.refuted]
+    alone = any(each.processes is not None for each in outcome.counted)
+    if not refuting or alone or is_own(spec.description.reference or ""):
         return None
+    kind, used = spec.description.kind, 0
     looks = [*outcome.watched, *(each.looked for each in outcome.counted if each.looked is not None)]
-    if spec.description.kind == "built in the worker" and not reproducible:
-        used = 1 if session.one_process else session.engine.n_jobs
-        ways = [partial(_processes, session, each.witness) for each in refuting]
-        most = MOST_PROCESSES
+    if kind == BUILT and not reproducible:
+        used, most, way = (
+            1 if session.one_process else session.engine.n_jobs,
+            MOST_PROCESSES,
+            partial(_processes, session),
+        )
     elif not session.per_run or any(look.calls.any() for look in looks):
-        used, size = 0, 0 if spec.description.kind in ("batched", "command") else 1
-        size = 1 if "size" in spec.description.parameters else size
+        sized = kind not in ("batched", "command") or "size" in spec.description.parameters  # or it may be
         session.begin_alone(apart(spec.seed))
-        ways = [partial(_calls, session, size or spec.shard_runs, each.witness) for each in refuting]
-        most = MOST_OF_A_SIZE if size else MOST_CALLS
+        most, way = MOST_OF_A_SIZE if sized else MOST_CALLS, partial(_calls, session, 1 if sized else spec.shard_runs)
     else:
         return None
     bets = sum(block.evidence.runs for block in outcome.blocks)
-    again = [
-        _again(spec, session, each, way, _needed(spec, each, most, bets)) for each, way in zip(refuting, ways, strict=True)
-    ]
+    runs = [_needed(spec, each, most, bets) for each in refuting]
+    again = [_again(spec, session, each, partial(way, each.witness), n) for each, n in zip(refuting, runs, strict=True)]
     there = tuple(each for each in again if each is not None)
     return Units(used, there if len(there) == len(again) else ())
-
-
-def _again(spec: ResolvedSpec, session: Session, finding: Finding, run: Run, runs: int) -> Finding | None:
-    """The finding on runs of units of their own; None where too many would be needed, or they cannot be had."""
-    if not runs:
-        return None
-    with suppress(DpAuditError), session.stage("units apart", runs):
-        tried, seconds = run(0, TRIED)
-        if session.decided(lambda: int(seconds / TRIED * runs <= LONGEST_S)):
-            evidence = tried + run(TRIED, runs)[0]
-            certificate = certificate_of(finding.witness, evidence, finding.claim, spec.confidence, spec.certifier)
-            return Finding(finding.claim, finding.witness, evidence, certificate)
-    return None
 
 
 def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:
     """How many runs of their own refute nearly surely where rates are as counted, `most` if they may do; else 0."""
     evidence, alpha = finding.evidence, error_probability(spec.confidence)
-    if evidence.runs == 0:
-        return min(most, max(FEWEST, POWER * bets))  # the bets refuted before any run was counted for a fixed bound
+    if evidence.runs == 0:  # bets refuted before any run was counted for a fixed bound
+        return min(most, max(FEWEST, POWER * bets))
     delta, certifier = frozen_delta_of(finding.witness, finding.claim), spec.certifier.of(evidence)
 
     def refutes(runs: int, level: float) -> bool:
-        return certifier.guess(evidence.about(runs), finding.claim, delta, level)
+        half = runs // 2
+        shares = (
+            (x * half // max(1, evidence.runs_p), y * half // max(1, evidence.runs_q)) for x, y in evidence.events
+        )
+        return any(certifier.guess(certifier.counts(*both, runs), finding.claim, delta, level) for both in shares)
 
     runs = FEWEST
     while runs < most and not refutes(runs, alpha**POWER):
@@ -94,7 +88,22 @@ def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:
     return runs if refutes(runs, alpha) else 0
 
 
+def _again(spec: ResolvedSpec, session: Session, finding: Finding, run: Run, runs: int) -> Finding | None:
+    """The finding on runs of units of their own; None where too many would be needed, or they cannot be had."""
+    if runs == 0:
+        return None
+    with suppress(DpAuditError), session.stage("one run in each", runs):
+        tried, seconds = run(0, TRIED)
+        if session.decided(lambda: int(seconds / TRIED * runs <= LONGEST_S)):
+            evidence: Any = tried  # of one kind
+            evidence += run(TRIED, runs)[0]
+            made = certificate_of(finding.witness, evidence, finding.claim, spec.confidence, spec.certifier)
+            return Finding(finding.claim, finding.witness, evidence, made)
+    return None
+
+
 def _calls(session: Session, size: int, witness: Witness, start: int, stop: int) -> tuple[AuditEvidence, float]:
+    """With a fixed number of runs in a call, a shard has one run, and the call one that counts."""
     watch = Watch(witness.event)
     work = shards(Stage.CERTIFY, witness.pair, stop - start, size, start=start)
     found = session.shard_counts(work, watch)

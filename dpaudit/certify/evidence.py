@@ -36,14 +36,6 @@ class _Counts:
         """All certifying runs, both sides."""
         return self.runs_p + self.runs_q
 
-    def about(self, runs: int) -> Self:
-        """The same shares of so many runs, rounded down: what to expect of them."""
-        shares = {
-            name: tuple(each * runs // self.runs for each in value) if isinstance(value, tuple) else value * runs // self.runs
-            for name, value in self._values()
-        }
-        return type(self)(**shares)
-
     def to_dict(self) -> dict[str, object]:
         """The counts as results store them."""
         return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in self._values()}

@@ -73,19 +73,6 @@ class Units:
     processes: int
     again: tuple[Finding, ...] = ()
 
-    @property
-    def condition(self) -> str:
-        """What the refutation supposes, in words; nothing where the second bound refutes too."""
-        if self.again and all(each.certificate.refuted for each in self.again):
-            return ""
-        if not self.processes:
-            return "if the runs of a call are independent"
-        return f"if processes are independent: {self.processes} {'was' if self.processes == 1 else 'were'} used"
-
-    def to_dict(self) -> dict[str, Any]:
-        """As results store it."""
-        return {"processes": self.processes, "again": stored(self.again)}
-
 
 @dataclass(frozen=True, slots=True)
 class Audited:
@@ -172,8 +159,12 @@ class Audited:
     @property
     def condition(self) -> str:
         """What a refutation supposes: `if the runs of a call are independent`; nothing where it stands without that."""
-        refuted = self.refuted or self.representation_refuted
-        return self.units.condition if self.units is not None and refuted else ""
+        units, refuted = self.units, self.refuted or self.representation_refuted
+        if units is None or not refuted or (units.again and all(each.certificate.refuted for each in units.again)):
+            return ""
+        if not units.processes:
+            return "if the runs of a call are independent"
+        return f"if processes are independent: {units.processes} {'was' if units.processes == 1 else 'were'} used"
 
     @property
     def p_value(self) -> float:
@@ -363,7 +354,7 @@ class Audited:
             "verdict": self.verdict.value,
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
         }
-        later = ("unread", "milestones", "typical", "plain", "units", "diagnosis")  # where there is none, as before there were
+        later = ("unread", "milestones", "typical", "plain", "units", "diagnosis")  # where there is none, as before
         there = [key for key in KEYS if key not in later or derived.get(key) or getattr(self, key, None)]
         whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in there}
         return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}

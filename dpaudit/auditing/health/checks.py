@@ -217,12 +217,16 @@ def _between(look: Looked, names: Sequence[str] = (), fresh: int = 0) -> SeenBy:
         f"{names[shard] if names else f'shard {shard}'} has {mine[0]:,} hits in {mine[1]:,} runs, "
         f"all others {all_[0] - mine[0]:,} in {all_[1] - mine[1]:,}"
     )
-    parts = [np.add.reduceat(each, [0, *range(len(each) - fresh, len(each))]) if fresh else each for each in (hits, runs)]
-    share = [np.sort(h[n > 0] / n[n > 0]) for h, n in zip(*(part.T for part in parts), strict=True)]
-    ends = " and ".join(f"{_rate(each[0], 1)} to {_rate(each[-1], 1)}" for each in share if len(each))
-    what = f"{fresh + 1} processes" if fresh else f"{len(runs)} shards"
-    spread = SeenBy(independence.spread(*parts), f"rates of hits spread more than chance over {what}, by side {ends}")
-    return _either(SeenBy(log_p, alone), spread)
+    if fresh == 1:
+        return SeenBy(log_p, alone)  # one other process shows no spread
+    if fresh:
+        starts = [0, *range(len(runs) - fresh, len(runs))]
+        hits, runs = np.add.reduceat(hits, starts), np.add.reduceat(runs, starts)
+    rates = [h[n > 0] / n[n > 0] for h, n in zip(hits.T, runs.T, strict=True)]
+    ends = " and ".join(f"{_rate(each.min(), 1)} to {_rate(each.max(), 1)}" for each in rates if len(each))
+    over = f"over {len(runs)} {'processes' if fresh else 'shards'}, by side {ends}"
+    spread = independence.spread(hits, runs)
+    return _either(SeenBy(log_p, alone), SeenBy(spread, f"rates of hits spread more than by chance {over}"))
 
 
 def _rate(hits: Any, runs: Any) -> str:

@@ -64,10 +64,10 @@ def processes_needed(refutes: Callable[[int], bool]) -> int:
 
 
 def run_processes(session: Session, pair: int, pilot: Pilot | None, count: int, start: int = 0) -> FreshRuns:
-    """One run in each of `count` fresh processes, the first number `start`, against the constants that the pilot found in this one, if any.
+    """One run in each of `count` fresh processes, against the constants that the pilot found in this one, if any.
 
-    Raises `NoProcesses` where the mechanism cannot be opened there. `seen` has the p-value of so many processes
-    unlike the pilot, were all runs independent.
+    Their streams are those from number `start` on. Raises `NoProcesses` where the mechanism cannot be opened there.
+    `seen` has the p-value of so many processes unlike the pilot, were all runs independent.
     """
     coins, _ = Shard(Stage.FRESH, pair, start, count).streams(session.job.seed)
     sides = coins.integers(2, size=count).astype(np.bool_)

@@ -98,9 +98,12 @@ def check_schema(raw: Any, *schemas: str) -> None:
 
 def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
     main = _finding(raw, model, raw, model, "")
-    further = enumerate(zip(raw["others"], model.others, strict=True))
-    others = [_finding(each, mine, raw, model, f"others[{j}].") for j, (each, mine) in further]
-    bits = model.representation
+
+    def findings(stored: list[Any], mine: list[StoredFinding], place: str) -> tuple[Finding, ...]:
+        pairs = enumerate(zip(stored, mine, strict=True))
+        return tuple(_finding(*both, raw, model, f"{place}[{j}].") for j, both in pairs)
+
+    bits, units = model.representation, model.units or None
     return AuditResult(
         spec={key: value for key, value in raw["spec"].items() if key != "hash"},
         claim=main.claim,
@@ -113,7 +116,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         reproducible=model.reproducible,
         health=of_model(model.health, Health),
         blocks=tuple(_with_event(Block, each, f"blocks[{j}]") for j, each in enumerate(raw["blocks"])),
-        others=tuple(others),
+        others=findings(raw["others"], model.others, "others"),
         representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
         controls=of_model(model.controls, tuple[Control, ...]),
         upper=None if model.upper is None else _upper(model.upper),
@@ -126,7 +129,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         endings=of_model(model.endings or (), tuple[Ending, ...]),
         milestones=None if not model.milestones else Milestones(tuple(model.milestones.ends), model.milestones.last),
         plain=_finding(raw["plain"], model.plain, raw, model, "plain.") if model.plain else None,
-        units=_units(raw, model) if model.units else None,
+        units=units and Units(units.processes, findings(raw["units"]["again"], units.again, "units.again")),
         typical=of_model(model.typical or None, Typical | None),
         provenance={key: value for key, value in raw["provenance"].items() if key != "digest"},
     )
@@ -146,13 +149,6 @@ def _finding(
         _evidence(stored["evidence"]),
         of_model(mine.certificate, Certificate),
     )
-
-
-def _units(raw: dict[str, Any], model: StoredResult) -> Units:
-    assert model.units
-    further = enumerate(zip(raw["units"]["again"], model.units.again, strict=True))
-    again = tuple(_finding(each, mine, raw, model, f"units.again[{j}].") for j, (each, mine) in further)
-    return Units(model.units.processes, again)
 
 
 def _evidence(stored: dict[str, Any]) -> AuditEvidence:

@@ -113,12 +113,12 @@ def unit_lines(result: Audited) -> tuple[str, ...]:
     """The second bound of a refutation, of one run in each call or process; nothing where runs are the units."""
     if result.units is None:
         return ()
-    each = "fresh process" if result.units.processes else "call"
+    one, many = ("fresh process", "fresh processes") if result.units.processes else ("call", "calls")
     if not result.units.again:
-        return (f"not looked at with one run in each {each}: as many as were needed would have taken too long, or failed",)
+        return (f"not certified with one run in each {one}: too many {many} would have been needed, or they failed",)
     found = result.units.again[0]
-    told = f"p-value at most {p_text(found.certificate.p_value)}"
-    return (f"with one run in each of {counted(found.evidence.runs, each, f'{each}es' if each[-1] == 's' else 'calls')}: {told}",)
+    apart = counted(found.evidence.runs, one, many)
+    return (f"with one run in each of {apart}: p-value at most {p_text(found.certificate.p_value)}",)
 
 
 def meaning(result: Audited) -> str:

@@ -13,7 +13,7 @@ from dpaudit.results.wording.findings import alone, meaning
 from dpaudit.results.wording.numerals import confidence_text, exact, least_text, level_text, p_text
 from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
-from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, stamp, supposed, verdict_text
+from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, stamp, verdict_text
 from dpaudit.results.wording.suites import expected_text, until_text
 
 MOST_ROWS = 60
@@ -56,7 +56,7 @@ def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
     if entry.result is None:
         return clean(entry.name), "no verdict", expected, "", "", "", holm
     result = entry.result
-    verdict = f"{stamp(result)}{supposed(result)}"
+    verdict = ", ".join(filter(None, (stamp(result), result.condition)))
     if entry.covered and entry.accepted is not None:
         verdict += f", {until_text(entry.accepted)}"
     p_value = p_text(result.certificate.p_value)

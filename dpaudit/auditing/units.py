@@ -8,21 +8,20 @@ nothing but that calls, or processes, are independent: docs/statistics/separatio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from dpaudit.arrays import Integers
 from dpaudit.auditing.certifying import Outcome, beside
 from dpaudit.auditing.health.processes import run_processes
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import DpAuditError, OutOfTime
 from dpaudit.mechanisms.importing import is_own
-from dpaudit.mechanisms.resolve import BUILT
 from dpaudit.results.audited import Finding, Units
-from dpaudit.results.certification import AuditEvidence, certificate_of, evidence_of, frozen_delta_of
-from dpaudit.results.witness import Witness
+from dpaudit.results.certification import certificate_of, evidence_of, frozen_delta_of
 from dpaudit.sampling import Session, Stage, Watch, apart, shards
 
 FEWEST, MOST_CALLS, MOST_OF_A_SIZE, MOST_PROCESSES = 64, 1 << 15, 1 << 10, 1 << 9
@@ -30,7 +29,7 @@ TRIED = 8  # calls or processes that tell how long the others would take
 LONGEST_S = 10.0
 POWER = 4  # of the error probability at which expected counts refute: those of nearly every repetition do so at it
 
-Run = Callable[[int, int], tuple[AuditEvidence, float]]  # counts of runs from one place to another, and their seconds
+Way = Callable[[Watch, int, int, int], tuple[Integers, float]]  # counts of the runs from one place to another, and time
 
 
 def second_bound(
@@ -41,20 +40,16 @@ def second_bound(
     None where nothing is refuted, where each run had a process of its own, and where the unit is the run: of a
     mechanism that is called run by run, and is no factory or is repeated by a fresh process; and of our own samplers.
     """
-    best = min(findings, key=lambda each: each.certificate.p_value)
+    both = min(zip(findings, outcome.counted, strict=True), key=lambda each: each[0].certificate.p_value)
     bits = beside(spec, outcome.counted[0], "bits", spec.confidence)
-    refuting = [each for each in (best, bits) if each is not None and each.certificate.refuted]
-    alone = any(each.processes is not None for each in outcome.counted)
-    if not refuting or alone or is_own(spec.description.reference or ""):
+    refuting = [each for each in (both[0], bits) if each is not None and each.certificate.refuted]
+    if not refuting or both[1].processes is not None or is_own(spec.description.reference or ""):
         return None
     kind, used = spec.description.kind, 0
     looks = [*outcome.watched, *(each.looked for each in outcome.counted if each.looked is not None)]
-    if kind == BUILT and not reproducible:
-        used, most, way = (
-            1 if session.one_process else session.engine.n_jobs,
-            MOST_PROCESSES,
-            partial(_processes, session),
-        )
+    if kind == "built in the worker" and not reproducible:
+        used = 1 if session.one_process else session.engine.n_jobs
+        most, way = MOST_PROCESSES, partial(_processes, session)
     elif not session.per_run or any(look.calls.any() for look in looks):
         sized = kind not in ("batched", "command") or "size" in spec.description.parameters  # or it may be
         session.begin_alone(apart(spec.seed))
@@ -63,7 +58,7 @@ def second_bound(
         return None
     bets = sum(block.evidence.runs for block in outcome.blocks)
     runs = [_needed(spec, each, most, bets) for each in refuting]
-    again = [_again(spec, session, each, partial(way, each.witness), n) for each, n in zip(refuting, runs, strict=True)]
+    again = [_again(spec, session, each, way, n) for each, n in zip(refuting, runs, strict=True)]
     there = tuple(each for each in again if each is not None)
     return Units(used, there if len(there) == len(again) else ())
 
@@ -88,33 +83,30 @@ def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:
     return runs if refutes(runs, alpha) else 0
 
 
-def _again(spec: ResolvedSpec, session: Session, finding: Finding, run: Run, runs: int) -> Finding | None:
+def _again(spec: ResolvedSpec, session: Session, finding: Finding, way: Way, runs: int) -> Finding | None:
     """The finding on runs of units of their own; None where too many would be needed, or they cannot be had."""
+    witness, watch = finding.witness, Watch(finding.witness.event)
     if runs == 0:
         return None
     with suppress(DpAuditError), session.stage("one run in each", runs):
-        tried, seconds = run(0, TRIED)
+        counts, seconds = way(watch, witness.pair, 0, TRIED)
         if session.decided(lambda: int(seconds / TRIED * runs <= LONGEST_S)):
-            evidence: Any = tried  # of one kind
-            evidence += run(TRIED, runs)[0]
-            made = certificate_of(finding.witness, evidence, finding.claim, spec.confidence, spec.certifier)
-            return Finding(finding.claim, finding.witness, evidence, made)
+            counts = counts + way(watch, witness.pair, TRIED, runs)[0]
+            evidence = evidence_of(witness, watch.hits(counts), counts[:2])
+            made = certificate_of(witness, evidence, finding.claim, spec.confidence, spec.certifier)
+            return replace(finding, evidence=evidence, certificate=made)
     return None
 
 
-def _calls(session: Session, size: int, witness: Witness, start: int, stop: int) -> tuple[AuditEvidence, float]:
+def _calls(session: Session, size: int, watch: Watch, pair: int, start: int, stop: int) -> tuple[Integers, float]:
     """With a fixed number of runs in a call, a shard has one run, and the call one that counts."""
-    watch = Watch(witness.event)
-    work = shards(Stage.CERTIFY, witness.pair, stop - start, size, start=start)
+    work = shards(Stage.CERTIFY, pair, stop - start, size, start=start)
     found = session.shard_counts(work, watch)
     if len(found) < len(work):
         raise OutOfTime
-    total = np.sum([*found.values()], axis=0)
-    return evidence_of(witness, watch.hits(total), total[:2]), session.run_s * (stop - start)
+    return np.sum([*found.values()], axis=0), session.run_s * (stop - start)
 
 
-def _processes(session: Session, witness: Witness, start: int, stop: int) -> tuple[AuditEvidence, float]:
-    began = time.monotonic()
-    watch, found = Watch(witness.event), run_processes(session, witness.pair, None, stop - start, start)
-    counts = watch.mixed(found.outputs, found.sides)
-    return evidence_of(witness, watch.hits(counts), counts[:2]), time.monotonic() - began
+def _processes(session: Session, watch: Watch, pair: int, start: int, stop: int) -> tuple[Integers, float]:
+    began, found = time.monotonic(), run_processes(session, pair, None, stop - start, start)
+    return watch.mixed(found.outputs, found.sides), time.monotonic() - began

@@ -13,9 +13,6 @@ from dpaudit.mechanisms.importing import import_reference, in_a_line
 from dpaudit.mechanisms.protocol import Description, Known, Mechanism, Opened, is_known
 
 
-BUILT = "built in the worker"  # the kind of what a factory makes
-
-
 @dataclass(frozen=True, slots=True)
 class BuiltBy:
     """A factory called once inside each worker, for objects that cannot be pickled; it returns a mechanism."""
@@ -41,7 +38,7 @@ class BuiltBy:
         return wrap(self.made()).open()
 
     def describe(self) -> Description:
-        told = describe(self.make, BUILT, self.parameters, self.open().takes_rng)
+        told = describe(self.make, "built in the worker", self.parameters, self.open().takes_rng)
         return replace(told, name=self.name)
 
 
@@ -64,7 +61,7 @@ class Imported:
     def resolve(self) -> Mechanism:
         """The mechanism behind the name, with the parameters bound."""
         target = import_reference(self.reference, self.folder)
-        kinds: dict[str, Callable[[Any], Mechanism]] = {"batched": Batched, BUILT: BuiltBy}
+        kinds: dict[str, Callable[[Any], Mechanism]] = {"batched": Batched, "built in the worker": BuiltBy}
         made = kinds[self.kind](target) if self.kind in kinds and inspect.isroutine(target) else target
         return wrap(made, self.parameters)
 

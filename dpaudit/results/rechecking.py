@@ -5,7 +5,6 @@ from dataclasses import replace
 from dpaudit.certify import Certificate, certifier_named
 from dpaudit.certify.certificate import divided
 from dpaudit.mechanisms.importing import is_own
-from dpaudit.mechanisms.resolve import BUILT
 from dpaudit.results.audited import Finding, Units
 from dpaudit.results.certification import AuditEvidence, anytime_certificate, ceiling_of, certificate_of
 from dpaudit.results.health import Health
@@ -43,8 +42,8 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
     spec = {**result.spec, **ALONE, "seed": seed}
     confidence, certifier = spec["confidence"], certifier_named(result.certifier)
     kind, ours = spec["mechanism"]["kind"], is_own(spec["mechanism"]["reference"] or "")
-    looked = result.refuted or ours or kind not in ("batched", "command", BUILT)
-    unlooked = None if looked else Units(int(kind == BUILT))  # no second bound was made of what was not refuted
+    # no second bound was made of what was not refuted
+    unlooked = Units(0) if kind in ("batched", "command") and not (ours or result.refuted) else None
     return replace(
         result,
         spec=spec,

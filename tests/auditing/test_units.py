@@ -159,7 +159,9 @@ def test_the_noise_that_a_process_keeps_is_no_refutation_without_a_condition() -
     ended = []
     for seed in range(6):
         try:
-            made = ask(built_by(unsound.KeepingNoise, share=0.3), claim=GaussianDP(1.0), epsilon=None, runs=20_000, seed=seed)
+            made = ask(
+                built_by(unsound.KeepingNoise, share=0.3), claim=GaussianDP(1.0), epsilon=None, runs=20_000, seed=seed
+            )
             assert not made.refuted or made.condition == "if processes are independent: 1 was used", str(made)
         except UnsoundAudit as error:
             ended.append(str(error))

@@ -89,7 +89,7 @@ def run_stages(
             left_out = Explored("time", "fresh processes", "max_time_s left no time to compare them with the others")
             outcome = replace(outcome, explored=(*outcome.explored, left_out))
             health, afresh = _checked(spec, outcome, None, refuted=False), 0
-        units = second_bound(spec, session, outcome, findings, reproducible=probe.reproducible)
+        units = second_bound(spec, session, outcome, findings, health, reproducible=probe.reproducible)
     return _result(
         spec,
         outcome,
@@ -251,7 +251,7 @@ def _judged(
     if not probe.reproducible or (refuted and may_be_kept):
         twins = compare_twins(session, first.witness.pair, probe, kept - afresh, refuted=refuted)
     health = _checked(spec, outcome, twins, held, refuted=refuted)
-    return probe, health, afresh + (0 if twins is None else twins.runs)
+    return probe, health, afresh + (0 if twins is None else min(twins.runs, kept - afresh))
 
 
 def _checked(

@@ -22,23 +22,32 @@ from dpaudit.errors import DpAuditError, OutOfTime
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.results.audited import Finding, Units
 from dpaudit.results.certification import certificate_of, evidence_of, frozen_delta_of
+from dpaudit.results.health import BETWEEN, Health
 from dpaudit.sampling import Session, Stage, Watch, apart, shards
 
 FEWEST, MOST_CALLS, MOST_OF_A_SIZE, MOST_PROCESSES = 64, 1 << 15, 1 << 10, 1 << 9
 TRIED = 8  # calls or processes that tell how long the others would take
 LONGEST_S = 10.0
+SUSPECT = 0.001  # a p-value of the check of shards and processes, which is no alarm yet
 POWER = 4  # of the error probability at which expected counts refute: those of nearly every repetition do so at it
 
 Way = Callable[[Watch, int, int, int], tuple[Integers, float]]  # counts of the runs from one place to another, and time
 
 
 def second_bound(
-    spec: ResolvedSpec, session: Session, outcome: Outcome, findings: Sequence[Finding], *, reproducible: bool
+    spec: ResolvedSpec,
+    session: Session,
+    outcome: Outcome,
+    findings: Sequence[Finding],
+    health: Health,
+    *,
+    reproducible: bool,
 ) -> Units | None:
     """The second bound where one is needed: its runs come beyond those of the spec, and change nothing else.
 
     None where nothing is refuted, where each run had a process of its own, and where the unit is the run: of a
-    mechanism that is called run by run, and is no factory or is repeated by a fresh process; and of our own samplers.
+    mechanism that is called run by run, and is repeated by a fresh process, or is no factory and its processes do not
+    look as if they differed; and of our own samplers.
     """
     both = min(zip(findings, outcome.counted, strict=True), key=lambda each: each[0].certificate.p_value)
     bits = beside(spec, outcome.counted[0], "bits", spec.confidence)
@@ -47,7 +56,8 @@ def second_bound(
         return None
     kind, used = spec.description.kind, 0
     looks = [*outcome.watched, *(each.looked for each in outcome.counted if each.looked is not None)]
-    if kind == "built in the worker" and not reproducible:
+    keeps = kind == "built in the worker" or any(c.name == BETWEEN and c.p_value <= SUSPECT for c in health.checks)
+    if keeps and not reproducible:
         used = 1 if session.one_process else session.engine.n_jobs
         most, way = MOST_PROCESSES, partial(_processes, session)
     elif not session.per_run or any(look.calls.any() for look in looks):

@@ -17,7 +17,7 @@ from dpaudit.sampling import FreshTask, Probe, Session, Shard, Stage
 from dpaudit.sampling.order import PRINTED, words
 
 MOST_PROCESSES = 1 << 12
-TWINS = 8  # fresh processes that are compared before a refutation
+TWINS, TWIN_RUNS = 8, 64  # fresh processes that are compared before a refutation, and the least runs of each
 TWIN_S, FEWEST_TWIN_RUNS = 2.0, 16  # seconds of runs in each of two processes that are compared, or so many runs
 
 
@@ -106,12 +106,14 @@ def compare_twins(
     equal streams, and the certifying runs were spread over processes, as those of an audit are that was taken up after
     a kill, there are two, with the same sides, so that equal streams show run by run; in one process, a stream that
     others would repeat is sound, and so is a mechanism that only opens there. Before a refutation there are `TWINS` of
-    what does not repeat itself: fewer could not show that each keeps a part of its noise.
+    what does not repeat itself, if need be with more runs, unless time is limited: fewer could not show that each
+    keeps a part of its noise.
     """
     spread = not (probe.reproducible or session.one_process)
-    processes = TWINS if refuted and not probe.reproducible else 2 if spread else 1
+    many = refuted and not probe.reproducible and session.engine.limit is None
+    processes = TWINS if many else 2 if spread else 1
     affordable = runs if probe.reproducible else max(FEWEST_TWIN_RUNS, int(TWIN_S / max(probe.run_s, 1e-9)))
-    each = max(1, min(PRINTED, runs // processes, affordable))
+    each = max(1, min(PRINTED, max(runs // processes, many * TWIN_RUNS), affordable))
     sides = np.arange(each) >= each // 2
     work = [FreshTask(Shard(Stage.FRESH, pair, k, each), tuple(sides.tolist())) for k in range(processes)]
     try:

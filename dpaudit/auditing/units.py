@@ -26,8 +26,8 @@ from dpaudit.results.health import BETWEEN, Health
 from dpaudit.sampling import Session, Stage, Watch, apart, shards
 
 FEWEST, MOST_CALLS, MOST_OF_A_SIZE, MOST_PROCESSES = 64, 1 << 15, 1 << 10, 1 << 9
-TRIED = 8  # calls or processes that tell how long the others would take
-LONGEST_S = 10.0
+TRIED = 8  # calls or processes that first tell how long the others would take; then eight times as many, and so on
+START_S, LONGEST_S = 1.0, 10.0  # that are not counted of each part, and that the rest may take by its speed
 SUSPECT = 0.001  # a p-value of the check of shards and processes, which is no alarm yet
 POWER = 4  # of the error probability at which expected counts refute: those of nearly every repetition do so at it
 
@@ -96,13 +96,17 @@ def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:
 def _again(spec: ResolvedSpec, session: Session, finding: Finding, way: Way, runs: int) -> Finding | None:
     """The finding on runs of units of their own; None where too many would be needed, or they cannot be had."""
     witness, watch = finding.witness, Watch(finding.witness.event)
-    if runs == 0:
-        return None
+    parts: list[Integers] = []
+    done, rest_s = 0, 0.0
     with suppress(DpAuditError), session.stage("one run in each", runs):
-        counts, seconds = way(watch, witness.pair, 0, TRIED)
-        if session.decided(lambda: int(seconds / TRIED * runs <= LONGEST_S)):
-            counts = counts + way(watch, witness.pair, TRIED, runs)[0]
-            evidence = evidence_of(witness, watch.hits(counts), counts[:2])
+        while done < runs and session.decided(partial(int, rest_s <= LONGEST_S)):
+            stop = min(runs, max(TRIED, TRIED * done))
+            counts, seconds = way(watch, witness.pair, done, stop)
+            parts.append(counts)
+            rest_s, done = (seconds - START_S) / (stop - done) * (runs - stop), stop
+        if 0 < runs == done:
+            total = np.sum(parts, axis=0)
+            evidence = evidence_of(witness, watch.hits(total), total[:2])
             made = certificate_of(witness, evidence, finding.claim, spec.confidence, spec.certifier)
             return replace(finding, evidence=evidence, certificate=made)
     return None

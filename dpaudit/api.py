@@ -75,7 +75,8 @@ def audit(
     of what `batched` marks or `built_by` calls. `name` is what the result is called, the mechanism's own by default.
     `runs` caps all executions (left out: 1,000,000, or as few as 10,000 where a short probe says that these would take
     more than about a minute, and none with `max_time_s`), `max_time_s` (seconds) the time: a short probe, and a look
-    at the clock before certification, choose fewer runs where not all fit. `run_timeout_s`
+    at the clock before certification, choose fewer runs where not all fit. The calls of one run that confirm a
+    refutation of a batched mechanism, or the fresh processes of a factory, come beyond them. `run_timeout_s`
     (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
     `isolation="process"` runs the mechanism in processes of its own and counts its outputs outside of them, where it
     cannot reach the counts; "none", the default here, counts where it runs. Neither changes the answer.

@@ -24,11 +24,12 @@ from dpaudit.auditing.searching.representation import find_representation
 from dpaudit.auditing.searching.search import find_witness
 from dpaudit.auditing.shown import endings, histogram, notes, typical
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
+from dpaudit.auditing.units import second_bound
 from dpaudit.certify.certificate import divided
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events.search.entries import unpaired
 from dpaudit.outputs import Pilot
-from dpaudit.results.audited import Finding
+from dpaudit.results.audited import Finding, Units
 from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored
 from dpaudit.results.certification import AuditEvidence, ceiling_of
 from dpaudit.results.health import Health
@@ -88,12 +89,14 @@ def run_stages(
             left_out = Explored("time", "fresh processes", "max_time_s left no time to compare them with the others")
             outcome = replace(outcome, explored=(*outcome.explored, left_out))
             health, afresh = _checked(spec, outcome, None, refuted=False), 0
+        units = second_bound(spec, session, outcome, findings, health, reproducible=probe.reproducible)
     return _result(
         spec,
         outcome,
         findings,
         health,
         probe,
+        units,
         probe.runs + outcome.runs + outcome.firsts + afresh,
         provenance={
             **versions(),
@@ -246,9 +249,9 @@ def _judged(
     # outputs of one process may be answers kept from its first draws, which only another stream tells
     may_be_kept = first.processes is None and pilot is not None and nearly_constant(pilot)
     if not probe.reproducible or (refuted and may_be_kept):
-        twins = compare_twins(session, first.witness.pair, probe, kept - afresh)
+        twins = compare_twins(session, first.witness.pair, probe, kept - afresh, refuted=refuted)
     health = _checked(spec, outcome, twins, held, refuted=refuted)
-    return probe, health, afresh + (0 if twins is None else twins.runs)
+    return probe, health, afresh + (0 if twins is None else min(twins.runs, kept - afresh))
 
 
 def _checked(
@@ -284,6 +287,7 @@ def _result(
     findings: list[Finding],
     health: Health,
     probe: Probe,
+    units: Units | None,
     spent: int,
     provenance: dict[str, Any],
 ) -> AuditResult:
@@ -319,6 +323,7 @@ def _result(
         others=tuple(findings),
         representation=bits,
         plain=plain,
+        units=units,
         histogram=histogram(shown, main.witness),
         trail=outcome.counted[first].trail,
         milestones=outcome.milestones,

@@ -16,6 +16,7 @@ from dpaudit.arrays import Bools, Integers, Reals, Words
 
 SPLITS = (1 / 2, 1 / 4, 1 / 8, 3 / 4, 7 / 8)  # where a series is cut in two, in search of a drift
 ODDS = (1 / 16, 1 / 4, 2.0, 16.0, 256.0)  # times which a value may be likelier to recur than in a random order
+EXCESS = (1.0, 3.0, 10.0, 30.0, 100.0)  # variance of a part's hits above that of independent runs, in units of it
 RARE = 1 / 16  # of the runs that are looked at: a value that more of them have recurs everywhere
 
 
@@ -89,6 +90,41 @@ def outlier(hits: Integers, runs: Integers) -> tuple[float, int]:
         return 0.0, 0
     found = contrast(hits, runs, hits.sum(axis=0) - hits, runs.sum(axis=0) - runs)
     return least(found), int(found.min(axis=1).argmin())
+
+
+def spread(hits: Integers, runs: Integers) -> float:
+    """Whether rates of hits differ from part to part by more than chance (ln p); both int64[parts, sides].
+
+    One over the mean of three e-values: of either side, and their product, for the sides are independent. That of a
+    side is its likelihood by bets on each part, made of the parts before it, over the largest likelihood of one rate
+    for all (Wasserman, Ramdas & Balakrishnan 2020; docs/statistics/separation.md).
+
+    >>> calls = np.array([[40, 60] * 20, [50] * 40]).T
+    >>> spread(calls, np.full((40, 2), 100)) < math.log(1e-6), spread(calls[:, 1:], np.full((40, 1), 100))
+    (True, 0.0)
+    """
+    from scipy.special import logsumexp
+
+    each = [_likelier(side, of) for side, of in zip(hits.T, runs.T, strict=True)]
+    return min(0.0, math.log(len(each) + 1) - float(logsumexp([*each, sum(each)])))
+
+
+def _likelier(hits: Integers, runs: Integers) -> float:
+    """ln of the e-value of one side: beta-binomial bets, at the mean over `EXCESS`, over the best binomial."""
+    from scipy.special import betaln, gammaln, logsumexp, xlogy
+
+    there = runs > 0
+    h, n = hits[there].astype(np.float64), runs[there].astype(np.float64)
+    if len(n) < 2:
+        return 0.0
+    excess, before_h, before_n = np.array(EXCESS)[:, None], np.cumsum(h) - h, np.cumsum(n) - n
+    mean = (before_h + 1.0) / (before_n + 2.0)
+    size = 1.0 / (excess / n.mean() + 1.0 / (before_n / (1.0 + excess) + 2.0))
+    bets = betaln(mean * size + h, (1.0 - mean) * size + n - h) - betaln(mean * size, (1.0 - mean) * size)
+    total, whole = float(h.sum()), float(n.sum())
+    best = float(xlogy(total, total / whole) + xlogy(whole - total, 1.0 - total / whole))
+    slack = 1e-13 * len(n) * float(gammaln(whole + 2.0)) + 1e-9  # more than the rounding of all terms
+    return float(logsumexp(bets.sum(axis=1))) - math.log(len(EXCESS)) - best - slack
 
 
 def pairings(quads: Integers) -> list[Integers]:

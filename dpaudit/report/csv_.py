@@ -66,6 +66,7 @@ COLUMNS = {
     "unseen": "entries of one output that were not looked at, at the most",
     "unpaired": "entries of one output that were looked at alone and in sums only, at the most",
     "diagnosis": "the kind of mistake that the evidence of a refutation fits; empty where none does",
+    "supposes": "what a refutation supposes of calls or processes; empty where it stands without that",
 }
 
 REALS = (  # columns of numbers that may be missing
@@ -151,4 +152,5 @@ def _told_of(result: AuditResult) -> dict[str, object]:
         "unseen": result.unseen,
         "unpaired": result.unpaired,
         "diagnosis": None if result.diagnosis is None else result.diagnosis.kind,
+        "supposes": result.condition,
     }

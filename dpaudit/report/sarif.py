@@ -20,7 +20,7 @@ from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.rules import EXIT_CODES, NO_VERDICT, NOTE, RULES, FindingRule, Reported, reported
-from dpaudit.results.wording.statements import certified, claimed, stamp
+from dpaudit.results.wording.statements import certified, claimed, stamp, supposed
 from dpaudit.results.wording.suites import acceptance_line, suite_headline
 from dpaudit.version import __version__
 
@@ -97,7 +97,7 @@ def _result(found: Reported, suite: SuiteResult, place: str, records: dict[int, 
     if result is not None and found.entry is not None:
         made["properties"] = {
             "audit": clean(result.name),
-            "verdict": stamp(result),
+            "verdict": f"{stamp(result)}{supposed(result)}",
             "claimed": claimed(result),
             "certified": certified(result),
             "pValue": p_text(result.certificate.p_value),

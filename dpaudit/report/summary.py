@@ -11,7 +11,7 @@ from dpaudit.results.wording.numerals import counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_REASON, clean
 from dpaudit.results.wording.rules import NOTE, flat, reported
 from dpaudit.results.wording.sections import evidence_lines, sections
-from dpaudit.results.wording.statements import certified, claimed, headline, not_private, said
+from dpaudit.results.wording.statements import certified, claimed, headline, not_private, said, supposed
 from dpaudit.results.wording.suites import reviewed_lines, suite_headline
 
 HEADER = ("audit", "what", "claimed", "certified", "p-value")
@@ -83,6 +83,8 @@ def _row(entry: SuiteEntry) -> tuple[str, ...]:
     what = kind_of(entry)
     if entry.result is not None and entry.result.representation_refuted:
         what += f": {said(entry.result)[0]}" if what in (BITS, KNOWN_BITS) else "; by bits too"
+    if entry.result is not None and entry.result.refuted:
+        what += supposed(entry.result)
     if entry.covered and entry.accepted is not None:
         what += f" until {entry.accepted.until.isoformat()}"
     if entry.error:

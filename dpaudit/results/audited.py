@@ -37,7 +37,7 @@ KEYS = (  # of a stored result, in their order
     *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
     *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
     *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
-    *("plain", "diagnosis", "provenance"),
+    *("plain", "units", "diagnosis", "provenance"),
 )
 
 
@@ -63,6 +63,19 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Units:
+    """What a refutation rests on where runs of a call, or of a process, may share noise: a second bound, by units.
+
+    `again` has for each finding that refutes, in values and in bits, the counts of one run in each of many calls, or in
+    each of many fresh processes; it is empty where there were none. `processes` is how many made the certifying runs;
+    0 where the unit is the call.
+    """
+
+    processes: int
+    again: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Audited:
     """What was asked, what was found, and the arithmetic between them.
 
@@ -83,6 +96,7 @@ class Audited:
     an audit with `max_time_s`: which numbers of certifying runs a deadline could have left, and at what part of the
     error probability; None where there was no deadline. `typical` holds outputs of search runs where a claim is
     refuted. `plain` is the best event that people can read, beside a witness that they cannot, on the same runs.
+    `units` is the second bound of a refutation whose runs may share noise by calls or processes, else None.
     """
 
     spec: dict[str, Any]
@@ -110,6 +124,7 @@ class Audited:
     milestones: Milestones | None = None
     typical: Typical | None = None
     plain: Finding | None = None
+    units: Units | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -141,6 +156,16 @@ class Audited:
     def refuted(self) -> bool:
         """Whether the verdict is REFUTED; what the bits of floats say is `representation_refuted`."""
         return self.certificate.refuted
+
+    @property
+    def condition(self) -> str:
+        """What a refutation supposes: `if the runs of a call are independent`; nothing where it stands without that."""
+        units, refuted = self.units, self.refuted or self.representation_refuted
+        if units is None or not refuted or (units.again and all(each.certificate.refuted for each in units.again)):
+            return ""
+        if not units.processes:
+            return "if the runs of a call are independent"
+        return f"if processes are independent: {units.processes} {'was' if units.processes == 1 else 'were'} used"
 
     @property
     def p_value(self) -> float:
@@ -334,7 +359,7 @@ class Audited:
             "verdict": self.verdict.value,
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
         }
-        later = ("unread", "milestones", "typical", "plain", "diagnosis")  # where there is none, as before there were
+        later = ("unread", "milestones", "typical", "plain", "units", "diagnosis")  # where there is none, as before
         there = [key for key in KEYS if key not in later or derived.get(key) or getattr(self, key, None)]
         whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in there}
         return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from dpaudit.certify import Certificate, certifier_named
 from dpaudit.certify.certificate import divided
-from dpaudit.results.audited import Finding
+from dpaudit.mechanisms.importing import is_own
+from dpaudit.results.audited import Finding, Units
 from dpaudit.results.certification import AuditEvidence, anytime_certificate, ceiling_of, certificate_of
 from dpaudit.results.health import Health
 from dpaudit.results.result import AuditResult
@@ -40,6 +41,9 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
     """The result that the same witness has on fresh runs: a fixed audit of that witness alone, at the confidence."""
     spec = {**result.spec, **ALONE, "seed": seed}
     confidence, certifier = spec["confidence"], certifier_named(result.certifier)
+    kind, ours = spec["mechanism"]["kind"], is_own(spec["mechanism"]["reference"] or "")
+    # no second bound was made of what was not refuted
+    unlooked = Units(0) if kind in ("batched", "command") and not (ours or result.refuted) else None
     return replace(
         result,
         spec=spec,
@@ -53,6 +57,7 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
         others=(),
         representation=None,
         plain=None,
+        units=result.units or unlooked,
         controls=(),
         milestones=None,
         provenance={**result.provenance, "command": AGAIN.format(result.spec["seed"])},

@@ -133,6 +133,18 @@ class ReusingBatches:
         return data + noise
 
 
+class KeepingNoise:
+    """Normal noise of variance 1 in every run, a part `share` of it drawn once in each process."""
+
+    def __init__(self, share: float) -> None:
+        self.share, self.source = share, np.random.default_rng()
+        self.kept = self.source.normal()
+
+    def __call__(self, data: float) -> float:
+        noise = (1.0 - self.share) ** 0.5 * self.source.normal() + self.share**0.5 * self.kept
+        return float(data + noise)
+
+
 class Pool:
     """Noise from a list, `again` times over before the next one is drawn; each time in another order if `shuffled`."""
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit import audit
 from dpaudit.catalogue import Entry, entries, find
 from dpaudit.losses.comparisons import halting, winning
 from tests.cases import for_each
@@ -200,3 +201,10 @@ def test_noisy_max_wins_with_the_exact_probabilities(side: int) -> None:
     winners = entry.open().call(data, 200_000, np.random.Generator(np.random.SFC64(12)))
     for index, probability in enumerate(winning(np.asarray(data, float), 1.0)):
         assert stats.binomtest(int(np.count_nonzero(winners == index)), 200_000, probability).pvalue > LEVEL / 10
+
+
+def test_our_own_samplers_draw_each_run_alone() -> None:
+    """So their refutations suppose nothing of calls, and no second bound is made of them."""
+    made = audit(find("laplace"), pair=(0.0, 1.0), epsilon=0.5, runs=4_000, n_jobs=1)
+    assert made.refuted
+    assert made.units is None

@@ -251,3 +251,65 @@ def test_recurrences_count_what_a_loop_counts(monkeypatch: Any) -> None:
 def test_strangers_are_a_choice_among_all(same: int, differing: int, others: int) -> None:
     exact = math.comb(others, differing) / math.comb(same + others, differing)
     assert exact <= p(tests.strangers(same, differing, others)) <= exact * 1.001
+
+
+# --- rates that spread over parts ---------------------------------------------------------------------------------
+
+
+def parts_of(rates: Any, runs: int, seed: int) -> tuple[Any, Any]:
+    """Hits and runs of parts whose two sides have these rates."""
+    rates = np.asarray(rates, np.float64)
+    return np.random.default_rng(seed).binomial(runs, rates), np.full(rates.shape, runs)
+
+
+def test_valid_the_e_value_of_a_side_is_one_on_average_at_the_most() -> None:
+    """Every outcome of parts of unlike sizes, at every rate: the mean is at most 1, so no level is exceeded."""
+    for runs in ([2, 3, 4, 3], [1, 1, 5], [6, 0, 2, 4], [9, 9], [1] * 8):
+        outcomes = np.array(list(product(*(range(n + 1) for n in runs))))
+        e = np.exp([tests._likelier(hits, np.array(runs)) for hits in outcomes])
+        ways = np.array([math.prod(map(math.comb, runs, hits)) for hits in outcomes.tolist()])
+        for rate in np.linspace(0.0, 1.0, 41):
+            total = outcomes.sum(axis=1)
+            assert float((ways * rate**total * (1.0 - rate) ** (sum(runs) - total) * e).sum()) <= 1.0
+
+
+def test_tight_a_spread_is_seen_soon_after_the_best_test_could() -> None:
+    """Half of the log likelihood ratio of the law itself, whose number of parts would be half as large."""
+    from scipy.stats import betabinom, binom
+
+    for excess in (1.0, 3.0, 10.0):
+        runs, parts, size = 200, 400, 200 / excess
+        hits = betabinom(runs, 0.3 * size, 0.7 * size).rvs(parts, random_state=1)
+        best = (
+            betabinom.logpmf(hits, runs, 0.3 * size, 0.7 * size).sum()
+            - binom.logpmf(hits, runs, hits.mean() / runs).sum()
+        )
+        assert 0.5 * best < tests._likelier(hits, np.full(parts, runs)) <= best + 5.0
+
+
+def test_null_rates_that_do_not_move_never_alarm() -> None:
+    """600 sets of parts at a level of 1e-3: more than 6 in less than a case of 10^5, and none is at 1e-6."""
+    rates = [np.full((parts, 2), (rate, rate / 3.0)) for parts in (8, 60) for rate in (0.5, 0.05, 0.001)]
+    found = [tests.spread(*parts_of(each, runs, seed)) for each in rates for runs in (20, 500) for seed in range(50)]
+    assert sum(log < math.log(1e-3) for log in found) <= 6
+    assert min(found) > math.log(1e-6)
+
+
+def test_mirror_sides_and_misses_say_the_same() -> None:
+    hits, runs = parts_of(0.4 + 0.1 * np.tile([[-1, 1], [1, 1], [1, -1]], (20, 1)), 100, 2)
+    found = tests.spread(hits, runs)
+    assert found < math.log(1e-6)
+    assert tests.spread(hits[:, ::-1], runs) == pytest.approx(found)
+    assert tests.spread(runs - hits, runs) == pytest.approx(found, rel=1e-6)
+
+
+@pytest.mark.parametrize(("parts", "runs", "by"), [(24, 128, 0.06), (16, 4_096, 0.03), (112, 128, 0.06)])
+def test_a_rate_that_moves_from_call_to_call_is_seen(parts: int, runs: int, by: float) -> None:
+    """At the level of the check within an audit: one thirtieth of a millionth."""
+    signs = np.random.default_rng(3).choice([-1.0, 1.0], (parts, 2))
+    assert tests.spread(*parts_of([0.25, 0.75] + by * signs, runs, 4)) < math.log(1e-6 / 30)
+
+
+def test_nothing_is_said_of_one_part_or_none() -> None:
+    for hits in (np.zeros((0, 2), np.int64), np.array([[3, 5]]), np.array([[0, 0], [4, 0]])):
+        assert tests.spread(hits, 2 * hits) == 0.0

@@ -56,6 +56,8 @@ RESULT: Meanings = {
         "milestones": "of an audit with a deadline: the numbers of certifying runs at which it could have ended",
         "typical": "outputs of search runs, where a claim is refuted; to look at, never evidence",
         "plain": "the best event that people can read, beside a witness that they cannot: counts of the same runs",
+        "units": "the second bound of a refutation whose runs may share noise by calls or processes; left out where "
+        "the unit is the run",
         "diagnosis": "the kind of mistake that the evidence of a refutation fits; left out where none does",
     },
     "StoredSpec": {
@@ -151,6 +153,10 @@ RESULT: Meanings = {
         "task_runs": "runs of a task, where they were set",
         "max_time_s": "seconds to spend at the most, where they were given",
         "line": "of the mechanism in its file",
+    },
+    "StoredUnits": {
+        "processes": "that made the certifying runs; 0 where the unit is the call",
+        "again": "the findings that refute, on one run in each call or process; empty where there were none",
     },
     "StoredMilestones": {
         "ends": "numbers of certifying runs, growing",

@@ -81,10 +81,11 @@ def judge(
     if any(found is not NOTHING for found in recur):
         seen[SERIAL][0] = _either(seen[SERIAL][0], _of_pilot(recur, pairs))
     names = [f"shard {k}" for k in range(len(searched.sizes) if searched is not None else 0)]
-    names += ["fresh process 1", "fresh process 2"]
+    names += [f"fresh process {k}" for k in range(1, 1 + (0 if twins is None else len(twins.pilot.sizes)))]
     if twins is not None:
         apart = pilot_looks(_joined(pilot, twins.pilot) or twins.pilot)
-        seen[BETWEEN][0] = _of_pilot([_between(look, names) for look in apart], pairs)
+        fresh = len(twins.pilot.sizes) if ordered(pilot) else 0
+        seen[BETWEEN][0] = _of_pilot([_between(look, names, fresh) for look in apart], pairs)
     held = _joined(pilot, twins.pilot if twins is not None and twins.spread else None)
     seen["repeated streams"] = [
         _of_pilot([] if held is None else [_repeated(pilot_prints(held), names)], pairs),
@@ -207,15 +208,25 @@ def _over(look: Looked) -> SeenBy:
     return SeenBy(independence.drift(hits, runs), f"the rate of hits moves over the shards, from part to part {rates}")
 
 
-def _between(look: Looked, names: Sequence[str] = ()) -> SeenBy:
+def _between(look: Looked, names: Sequence[str] = (), fresh: int = 0) -> SeenBy:
+    """One part with another rate, or rates that spread; of runs in `fresh` processes, the rest is one process."""
     hits, runs = look.hits.sum(axis=1), look.runs.sum(axis=1)
     log_p, shard = independence.outlier(hits, runs)
     mine, all_ = (int(hits[shard].sum()), int(runs[shard].sum())), (int(hits.sum()), int(runs.sum()))
-    return SeenBy(
-        log_p,
+    alone = (
         f"{names[shard] if names else f'shard {shard}'} has {mine[0]:,} hits in {mine[1]:,} runs, "
-        f"all others {all_[0] - mine[0]:,} in {all_[1] - mine[1]:,}",
+        f"all others {all_[0] - mine[0]:,} in {all_[1] - mine[1]:,}"
     )
+    if fresh == 1:
+        return SeenBy(log_p, alone)  # one other process shows no spread
+    if fresh:
+        starts = [0, *range(len(runs) - fresh, len(runs))]
+        hits, runs = np.add.reduceat(hits, starts), np.add.reduceat(runs, starts)
+    rates = [h[n > 0] / n[n > 0] for h, n in zip(hits.T, runs.T, strict=True)]
+    ends = " and ".join(f"{_rate(each.min(), 1)} to {_rate(each.max(), 1)}" for each in rates if len(each))
+    over = f"over {len(runs)} {'processes' if fresh else 'shards'}, by side {ends}"
+    spread = independence.spread(hits, runs)
+    return _either(SeenBy(log_p, alone), SeenBy(spread, f"rates of hits spread more than by chance {over}"))
 
 
 def _rate(hits: Any, runs: Any) -> str:

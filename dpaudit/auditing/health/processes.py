@@ -17,6 +17,7 @@ from dpaudit.sampling import FreshTask, Probe, Session, Shard, Stage
 from dpaudit.sampling.order import PRINTED, words
 
 MOST_PROCESSES = 1 << 12
+TWINS, TWIN_RUNS = 8, 64  # fresh processes that are compared before a refutation, and the least runs of each
 TWIN_S, FEWEST_TWIN_RUNS = 2.0, 16  # seconds of runs in each of two processes that are compared, or so many runs
 
 
@@ -62,15 +63,15 @@ def processes_needed(refutes: Callable[[int], bool]) -> int:
     return count
 
 
-def run_processes(session: Session, pair: int, pilot: Pilot | None, count: int) -> FreshRuns:
+def run_processes(session: Session, pair: int, pilot: Pilot | None, count: int, start: int = 0) -> FreshRuns:
     """One run in each of `count` fresh processes, against the constants that the pilot found in this one, if any.
 
-    Raises `NoProcesses` where the mechanism cannot be opened there. `seen` has the p-value of so many processes
-    unlike the pilot, were all runs independent.
+    Their streams are those from number `start` on. Raises `NoProcesses` where the mechanism cannot be opened there.
+    `seen` has the p-value of so many processes unlike the pilot, were all runs independent.
     """
-    coins, _ = Shard(Stage.FRESH, pair, 0, count).streams(session.job.seed)
+    coins, _ = Shard(Stage.FRESH, pair, start, count).streams(session.job.seed)
     sides = coins.integers(2, size=count).astype(np.bool_)
-    work = [FreshTask(Shard(Stage.FRESH, pair, k, 1), (bool(side),)) for k, side in enumerate(sides)]
+    work = [FreshTask(Shard(Stage.FRESH, pair, start + k, 1), (bool(side),)) for k, side in enumerate(sides)]
     try:
         outputs = concatenate(session.fresh(work))
     except InvalidSpec as error:
@@ -96,29 +97,35 @@ def run_processes(session: Session, pair: int, pilot: Pilot | None, count: int) 
     return FreshRuns(outputs, sides, seen if differing else NOTHING)
 
 
-def compare_twins(session: Session, pair: int, probe: Probe, runs: int = 2 * PRINTED) -> Twins | None:
+def compare_twins(
+    session: Session, pair: int, probe: Probe, runs: int = 2 * PRINTED, *, refuted: bool = False
+) -> Twins | None:
     """Shards made in fresh processes, of at most `runs` runs in all, once the certifying runs are done; or None.
 
     What a process keeps for itself sets its shard apart from the others. Where a mechanism does not repeat itself on
     equal streams, and the certifying runs were spread over processes, as those of an audit are that was taken up after
     a kill, there are two, with the same sides, so that equal streams show run by run; in one process, a stream that
-    others would repeat is sound, and so is a mechanism that only opens there.
+    others would repeat is sound, and so is a mechanism that only opens there. Before a refutation there are `TWINS` of
+    what does not repeat itself, if need be with more runs, unless time is limited: fewer could not show that each
+    keeps a part of its noise.
     """
-    processes = 1 if probe.reproducible or session.one_process else 2
+    spread = not (probe.reproducible or session.one_process)
+    many = refuted and not probe.reproducible and session.engine.limit is None
+    processes = TWINS if many else 2 if spread else 1
     affordable = runs if probe.reproducible else max(FEWEST_TWIN_RUNS, int(TWIN_S / max(probe.run_s, 1e-9)))
-    each = max(1, min(PRINTED, runs // processes, affordable))
+    each = max(1, min(PRINTED, max(runs // processes, many * TWIN_RUNS), affordable))
     sides = np.arange(each) >= each // 2
     work = [FreshTask(Shard(Stage.FRESH, pair, k, each), tuple(sides.tolist())) for k in range(processes)]
     try:
         found = session.fresh(work)
     except InvalidSpec:  # made in this process alone, and used here alone
-        if processes > 1:
+        if spread:
             raise
         return None
-    if processes == 1 and all(map(_always_raises, found)):
+    if not spread and all(map(_always_raises, found)):
         return None  # what this process has set up for it is not there
     parts = [Pilot(made.take(~sides), made.take(sides), sides, (each,)) for made in found]
-    return Twins(Pilot.joined(parts), spread=processes > 1)
+    return Twins(Pilot.joined(parts), spread)
 
 
 def _always_raises(outputs: Outputs) -> bool:

@@ -270,6 +270,13 @@ class StoredFinding(Stored):
     certificate: StoredCertificate
 
 
+class StoredUnits(Stored):
+    """What a refutation rests on where runs may share noise: processes (0: the unit is the call), one run in each."""
+
+    processes: Count
+    again: list[StoredFinding]
+
+
 class StoredBlock(Stored):
     """Some runs of an anytime audit, and the bet that was frozen before them."""
 
@@ -333,6 +340,7 @@ class StoredResult(Stored):
     milestones: StoredMilestones | UnsetType = UNSET
     typical: StoredTypical | UnsetType = UNSET
     plain: StoredFinding | UnsetType = UNSET
+    units: StoredUnits | UnsetType = UNSET
     diagnosis: StoredDiagnosis | UnsetType = UNSET
 
 

@@ -22,9 +22,9 @@ from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec, at
-from dpaudit.results.audited import SCHEMA, Finding
+from dpaudit.results.audited import SCHEMA, Finding, Units
 from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
-from dpaudit.results.certification import AuditEvidence, ceiling_of
+from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate_of
 from dpaudit.results.health import Health
 from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_finding
@@ -99,9 +99,12 @@ def check_schema(raw: Any, *schemas: str) -> None:
 
 def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
     main = _finding(raw, model, raw, model, "")
-    further = enumerate(zip(raw["others"], model.others, strict=True))
-    others = [_finding(each, mine, raw, model, f"others[{j}].") for j, (each, mine) in further]
-    bits = model.representation
+
+    def findings(stored: list[Any], mine: list[StoredFinding], place: str) -> tuple[Finding, ...]:
+        pairs = enumerate(zip(stored, mine, strict=True))
+        return tuple(_finding(*both, raw, model, f"{place}[{j}].") for j, both in pairs)
+
+    bits, units = model.representation, model.units or None
     return AuditResult(
         spec={key: value for key, value in raw["spec"].items() if key != "hash"},
         claim=main.claim,
@@ -114,7 +117,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         reproducible=model.reproducible,
         health=of_model(model.health, Health),
         blocks=tuple(_with_event(Block, each, f"blocks[{j}]") for j, each in enumerate(raw["blocks"])),
-        others=tuple(others),
+        others=findings(raw["others"], model.others, "others"),
         representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
         controls=of_model(model.controls, tuple[Control, ...]),
         upper=None if model.upper is None else _upper(model.upper),
@@ -127,6 +130,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         endings=of_model(model.endings or (), tuple[Ending, ...]),
         milestones=None if not model.milestones else Milestones(tuple(model.milestones.ends), model.milestones.last),
         plain=_finding(raw["plain"], model.plain, raw, model, "plain.") if model.plain else None,
+        units=units and Units(units.processes, findings(raw["units"]["again"], units.again, "units.again")),
         typical=of_model(model.typical or None, Typical | None),
         provenance={key: value for key, value in raw["provenance"].items() if key != "digest"},
     )
@@ -247,6 +251,9 @@ def _check(result: AuditResult, model: StoredResult) -> None:
             "plain.certificate", result.plain.certificate, recompute_finding(result, result.plain, sharing)
         )
     certifier = certifier_named(result.certifier)
+    for j, f in enumerate(result.units.again if result.units else ()):
+        made = certificate_of(f.witness, f.evidence, f.claim, spec.confidence, certifier)
+        _same_certificate(f"units.again[{j}].certificate", f.certificate, made)
     agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
     crossed, slack = None, 0.0
     if not isinstance(e, Binned):

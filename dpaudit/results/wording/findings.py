@@ -130,6 +130,18 @@ def health_lines(result: Audited) -> tuple[str, ...]:
     return (*lines, *(clean(note, LONGEST_DATA) for note in result.health.notes))
 
 
+def unit_lines(result: Audited) -> tuple[str, ...]:
+    """The second bound of a refutation, of one run in each call or process; nothing where runs are the units."""
+    if result.units is None:
+        return ()
+    one, many = ("fresh process", "fresh processes") if result.units.processes else ("call", "calls")
+    if not result.units.again:
+        return (f"not certified with one run in each {one}: too many {many} would have been needed, or they failed",)
+    found = result.units.again[0]
+    apart = counted(found.evidence.runs, one, many)
+    return (f"with one run in each of {apart}: p-value at most {p_text(found.certificate.p_value)}",)
+
+
 @standing(str)
 def meaning(result: Audited) -> str:
     """What the event comes to, ` (that is: the run raises ValueError)`; empty where the event says it itself."""

@@ -14,7 +14,7 @@ from dpaudit.results.wording.cause import cause, words_of
 from dpaudit.results.wording.diagnosis import diagnosis
 from dpaudit.results.wording.numerals import PERCENT_FROM, confidence_text, counted, portion
 from dpaudit.results.wording.quoting import TABLE, clean, data_text, literal, plain_text
-from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, confidence, unseen, without
+from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, confidence, supposed, unseen, without
 
 FOUND, DO, SURE = "What was found", "What to do", "How sure it is"
 SIDES = ("first", "second")
@@ -98,7 +98,7 @@ def sure(result: Audited) -> tuple[str, ...]:
         f"The true {in_words(certified(result))}, with confidence {confidence_text(told)}; claimed is "
         f"{claimed(result)}{steps}.",
         f"Where a mechanism keeps its claim, an audit like this one refutes it by bad luck with a chance of at most "
-        f"{odds(min(1.0, statements * error_probability(told)))}.",
+        f"{odds(min(1.0, statements * error_probability(told)))}{supposed(result)}.",
     )
 
 

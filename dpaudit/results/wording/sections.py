@@ -22,6 +22,7 @@ from dpaudit.results.wording.findings import (
     meaning,
     other_lines,
     representation_lines,
+    unit_lines,
 )
 from dpaudit.results.wording.first import DO, FOUND, SURE, found, sure, to_do
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, level_text, p_text
@@ -37,6 +38,7 @@ from dpaudit.results.wording.statements import (
     said,
     stamp,
     statement,
+    supposed,
     verdict_text,
 )
 from dpaudit.results.wording.telling import P, line, standing
@@ -119,7 +121,8 @@ def _verdict(result: Audited) -> tuple[str, ...]:
         told = p_text(found.certificate.p_value)
         bits = (f"REFUTED by bits: p-value at most {told}, a finding with a level of its own",)
     if result.refuted:
-        return (first, f"a mechanism that keeps its claim is refuted with probability at most {error}", *bits)
+        keeps = f"a mechanism that keeps its claim is refuted with probability at most {error}"
+        return (first, f"{keeps}{supposed(result)}", *unit_lines(result), *bits)
     return (*bits, first)
 
 

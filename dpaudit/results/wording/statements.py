@@ -98,7 +98,7 @@ def said(result: Audited, *, digits: int = 3) -> tuple[str, ...]:
     if found is None or not found.certificate.refuted:
         return (values,)
     told = confidence_text(found.certificate.confidence)
-    bits = f"{certified_bound(found.claim, found.certificate, digits=digits)} with confidence {told}"
+    bits = f"{certified_bound(found.claim, found.certificate, digits=digits)} with confidence {told}{supposed(result)}"
     if result.refuted:
         return values, f"by bits: {bits}"
     return f"{bits}, claimed {promised(found.claim, found.certificate)}", f"not refuted by values: {values}"
@@ -125,7 +125,7 @@ def beyond(result: Audited) -> str:
     """The bound and the claim that it is beyond, in as few words: `epsilon >= 1.98 > 1 at delta 1e-06`."""
     told, at, where = certified(result).partition(" at ")
     more = ("" if " > " in told else f" > {claimed(result)}") + (" on trust" if result.on_trust else "")
-    return f"{told}{more}{at}{where}"
+    return f"{told}{more}{at}{where}{supposed(result)}"
 
 
 @standing(str)
@@ -168,7 +168,13 @@ def statement(result: Audited, *, digits: int = 3) -> str:
     trust += f"; relation {clean(result.provenance['assumed'])} assumed" if result.provenance.get("assumed") else ""
     left = f"; {unseen(result)}" if unseen(result) else ""
     left += chosen(result)
-    return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}{left}"
+    stated = f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}"
+    return f"{stated}{supposed(result) if result.refuted else ''}{trust}{left}"
+
+
+def supposed(result: Audited) -> str:
+    """What a refutation supposes, after a comma: `, if the runs of a call are independent`; or nothing."""
+    return f", {result.condition}" if result.condition else ""
 
 
 def chosen(result: Audited) -> str:

@@ -61,7 +61,7 @@ def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
     if entry.result is None:
         return clean(entry.name), "no verdict", expected, "", "", "", holm
     result = entry.result
-    verdict = stamp(result)
+    verdict = ", ".join(filter(None, (stamp(result), result.condition)))
     if entry.covered and entry.accepted is not None:
         verdict += f", {until_text(entry.accepted)}"
     p_value = p_text(result.certificate.p_value)

@@ -75,6 +75,7 @@ def command(
     folder = None if report is None else report_folder(report)
     with Engine(1, supervised=True) as engine:
         described, _ = engine.describe(mechanism, ())
+    plan = plan.of(described)
     repeat = typed_again(without=("resume", "report"))
     began = said = time.monotonic()
     over = threading.Event()

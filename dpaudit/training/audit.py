@@ -17,7 +17,7 @@ from dpaudit.training.plan import TrainingPlan, plan_of
 from dpaudit.training.result import TrainingResult
 from dpaudit.training.store import KeptTrainings
 
-CONSENTS = ("exact", "underpowered")
+NOT_KEPT = ("exact", "underpowered", "tossed")
 LIBRARIES = ("torch", "opacus", "jax", "jax-privacy")  # a verdict is about one version of them
 NEVER_TESTED = (
     "the loader, unless canaries are examples that it draws",
@@ -130,8 +130,9 @@ def audit_training(
     if not isinstance(folder, str | os.PathLike | None):
         raise InvalidSpec(f"folder must be a path, got {folder!r}")
     words = {"inserted": inserted, "not_tested": (*left_out, *NEVER_TESTED)}
-    calls = here(mechanism, plan, n_jobs)
-    return run_plan(plan, calls, mechanism.describe(), words, folder=folder, resume=resume, progress=progress)
+    described = mechanism.describe()
+    plan = plan.of(described)
+    return run_plan(plan, here(mechanism, plan, n_jobs), described, words, folder=folder, resume=resume, progress=progress)
 
 
 def run_plan(
@@ -157,7 +158,7 @@ def run_plan(
     except KeyboardInterrupt:
         where = "" if kept is None else f", kept in {kept.folder}; the same with resume goes on"
         raise TrainingInterrupted(f"{gathered.done:,} of {plan.trainings:,} trainings done{where}") from None
-    asked: dict[str, Any] = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in CONSENTS}
+    asked: dict[str, Any] = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in NOT_KEPT}
     return TrainingResult(
         **asked,
         **words,

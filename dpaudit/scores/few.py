@@ -139,8 +139,9 @@ class Evidence:
         low, high = 0.0, MOST
         while high - low > 1e-5 * max(high, 1e-1):
             middle = (low + high) / 2.0 if low > 0.0 or high < 1e-3 else high / 4.0
-            path = self._together(family(middle))[self.steps - 1 :: self.steps] if whole else self.log_path(family(middle))
-            low, high = (middle, high) if float(path.max()) >= goal else (low, middle)
+            path = self._together(family(middle)) if whole else self.log_path(family(middle))
+            refuted = float(path[self.steps - 1 :: self.steps].max() if whole else path.max()) >= goal
+            low, high = (middle, high) if refuted else (low, middle)
         return low
 
     def composed(self, compose: int, delta: float) -> Estimate:

@@ -96,7 +96,7 @@ def log_one_tells(counts: Integers, own: Claim, claim: Claim, alpha: float, step
     canaries, power = int(counts[0].sum()), np.log2(np.arange(len(counts)) // steps + 1).astype(int)
     shares = 1.0 / (steps * 2.0**power * (power + 1.0) * (power + 2.0))
     part = math.ceil((1.0 - float(ndtri(SURE * rate)) / REACH) * BINS / 2.0)
-    told = counts if rate == 1.0 else counts * (np.arange(BINS) >= BINS // 2)  # of those that are in not all have joined
+    told = counts if rate == 1.0 else counts * (np.arange(BINS) >= BINS // 2)  # not all that are in have joined
     right, made = (each[:, part - BINS // 2 :].sum(axis=1) for each in folded(told))
     ranks = np.arange(canaries, dtype=np.float64)
     r = int(binned(ranks, ranks < 0.0)[1, part:].sum()) * (2 if rate == 1.0 else 1)

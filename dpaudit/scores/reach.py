@@ -13,7 +13,6 @@ from dpaudit.scores.few import Evidence
 from dpaudit.scores.halving import least
 from dpaudit.scores.one_run import Guesses
 
-
 MOST_ROWS = 10_000  # that are looked at: many more take longer than what they ask about
 
 

@@ -106,8 +106,9 @@ class Gathered:
     def found(self) -> dict[str, Any]:
         """The statements, the one that decides first, the test of dependence, and what pictures are made of."""
         (included, scores), plan = self.all, self.plan
-        rows = (scores.ravel(), included.ravel(), "trainings") if plan.design == MANY else (scores, included)
-        alone = plan.canaries == 1 and plan.design != MANY
+        many = plan.design == MANY
+        rows: tuple[Any, ...] = (scores.ravel(), included.ravel(), "trainings") if many else (scores, included)
+        alone = plan.canaries == 1 and not many
         told: dict[str, Any] = {"dependence": None if alone else dependence(*rows)}
         if self._process is None:
             asked: dict[str, Any] = {name: getattr(plan, name) for name in ("claim", "delta", "confidence", "seed")}

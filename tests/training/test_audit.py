@@ -86,12 +86,14 @@ def test_trainings_of_one_canary_that_follow_their_own_earlier_scores_are_seen()
 def test_one_canary_a_step_is_refused_before_it_trains() -> None:
     """A rank among one says nothing; what could refute is not looked for among millions of rows, which took hours."""
     asked: dict[str, Any] = {"canaries": 1, "steps": 25, "trainings": 100, "claim": GaussianDP(0.4)}
-    with pytest.raises(InvalidSpec, match="100 trainings with 1 canary can never refute 0.4-GDP .*: 2 canaries could"):
+    with pytest.raises(
+        InvalidSpec, match=r"100 trainings with 1 canary can never refute 0\.4-GDP .*: 2 canaries could"
+    ):
         audit_training(gaussian(1.0), **asked)
 
 
 def test_the_error_of_a_generator_by_another_name_says_its_names() -> None:
-    with pytest.raises(InvalidSpec, match="needs a value for 'random'; .* call it rng, gen or generator"):
+    with pytest.raises(InvalidSpec, match=r"needs a value for 'random'; .* call it rng, gen or generator"):
         audit_training(lambda included, random: included, canaries=CANARIES, claim=GaussianDP(0.5))
 
 

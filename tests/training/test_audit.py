@@ -84,11 +84,9 @@ def test_trainings_of_one_canary_that_follow_their_own_earlier_scores_are_seen()
 
 
 def test_one_canary_a_step_is_refused_before_it_trains() -> None:
-    """A rank among one says nothing; what could refute is not looked for among millions of rows, which took hours."""
+    """A rank among one says nothing; what else could refute is not looked for among ever more rows."""
     asked: dict[str, Any] = {"canaries": 1, "steps": 25, "trainings": 100, "claim": GaussianDP(0.4)}
-    with pytest.raises(
-        InvalidSpec, match=r"100 trainings with 1 canary can never refute 0\.4-GDP .*: 2 canaries could"
-    ):
+    with pytest.raises(InvalidSpec, match=r"1 canary can never refute 0\.4-GDP .*: 2 canaries could"):
         audit_training(gaussian(1.0), **asked)
 
 

@@ -16,6 +16,7 @@ TABLES = (
     "certifiers",
     "sequential",
     "few",
+    "nulls",
     "one_run",
     "pairs",
     "samplers",

@@ -76,6 +76,7 @@ def command(
     with Engine(1, supervised=True) as engine:
         described, _ = engine.describe(mechanism, ())
         parts = {} if folder is None else engine.made_of(mechanism)
+    plan = plan.of(described)
     repeat = typed_again(without=("resume", "report"))
     began = said = time.monotonic()
     over = threading.Event()

@@ -114,7 +114,7 @@ def _bind(
     filled = {rng, *parameters, *positional[:leading]}
     for each in arguments:
         if each.default is each.empty and each.kind not in VARIADIC and each.name not in filled:
-            cure = "give it in parameters; a generator is given to rng, gen, generator or what is annotated as one"
+            cure = "give it in parameters, or call it rng, gen or generator where it is to get the generator"
             raise InvalidSpec(f"{name_of(function)} needs a value for {each.name!r}; {cure}")
     if not rng:
         return (lambda *given: bound(*given[:-1])), False

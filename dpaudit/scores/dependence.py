@@ -1,22 +1,29 @@
-"""A test of dependence between the canaries of one training: what stands beside every statement that assumes none.
+"""Tests of dependence between canaries: what stands beside every statement that assumes none.
 
-Two tests on normal scores, each at half the error probability: the correlation of neighbours, and the spread of the
-sums over blocks of neighbours (McSweeney & Penfield 1969).
+In a row, of normal scores of ranks: the correlation of neighbours, and the spread of the sums over blocks of neighbours
+(McSweeney & Penfield 1969). Between rows: whether two halves of the canaries are told in the same rows. The law of each
+is that of the same numbers in a random order, as Besag & Clifford (1991) draw it: exact, whatever the scores are.
 """
 
+import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dpaudit.arrays import Reals
 from dpaudit.scores.inputs import coins_of
 
-SEES = "neighbours, and blocks of neighbours, in the order of the canaries"
+SEES = "neighbours, and blocks of neighbours, in the order of the"
 BLIND = (
     "it cannot see one coin that all canaries of a training share (answer all or none), nor dependence between "
     "canaries far apart in their order; several trainings show the first"
 )
+FAR = "it cannot see dependence between trainings far apart in their order, nor what one learned that shifts no score"
+FEWEST, MOST, WORK = 99, 999, 20_000_000  # orders that are drawn, and how many numbers they may hold in all
+ENOUGH = 10  # orders as strong as the one seen, which end the drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +35,59 @@ class Dependence:
     words: str
 
 
-def dependence(scores: Any, included: Any) -> Dependence:
+def dependence(scores: Any, included: Any, of: str = "canaries") -> Dependence:
     """Looks for dependence between neighbouring canaries; `scores` and `included` have shape ([rows,] canaries).
 
-    Of several rows it is the strongest finding, at so many times its p-value. Raises `InvalidSpec` for scores or coins
-    that cannot be used.
+    Of several rows it is the strongest finding. `of` "trainings": one canary each, in their order. Raises
+    `InvalidSpec` for scores or coins that cannot be used.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> noise, coins = rng.normal(size=2000), rng.random(2000) < 0.5
-    >>> dependence(noise + coins, coins).p_value > 0.01, dependence(np.repeat(noise[::4], 4), coins).p_value < 1e-6
-    (True, True)
+    >>> dependence(noise + coins, coins).p_value > 0.01, dependence(np.repeat(noise[::4], 4), coins).p_value
+    (True, 0.001)
     """
     rows = [coins_of(*each) for each in zip(np.atleast_2d(scores), np.atleast_2d(included), strict=True)]
-    found = [made for each in rows if (made := _in_row(*each)) is not None]
-    if not found:
-        return Dependence(1.0, 0.0, f"too little to look for dependence between {rows[0][0].size} canaries; {BLIND}")
-    least, near = min(found)
-    p = min(1.0, len(rows) * least)
+    residuals = np.array([_residual(*each) for each in rows])
+    residuals, blind = residuals[residuals.any(axis=1)], BLIND if of == "canaries" else FAR
+    if not len(residuals) or residuals.shape[1] < 8:
+        return Dependence(1.0, 0.0, f"too little to look for dependence between {rows[0][0].size} {of}; {blind}")
+    least, near = _strongest(residuals)
+    p = ordered_p_value(lambda rng: _strongest(rng.permuted(residuals, axis=1))[0] <= least, residuals)
     told = f"correlation {near:.3f}, p-value {p:.3g}" + (f" over {len(rows):,} rows" if len(rows) > 1 else "")
-    return Dependence(p, near, f"{'' if p <= 0.01 else 'no '}dependence seen between {SEES}: {told}; {BLIND}")
+    return Dependence(p, near, f"{'' if p <= 0.01 else 'no '}dependence seen between {SEES} {of}: {told}; {blind}")
 
 
-def _in_row(values: Any, members: Any) -> tuple[float, float] | None:
-    """The p-value and the correlation of neighbours; None where there is too little to look at."""
-    from scipy.special import chdtrc, ndtr, ndtri
+def ordered_p_value(as_strong: Callable[[np.random.Generator], bool], values: Reals) -> float:
+    """The p-value of the order of `values`, where `as_strong` draws another one and says whether it tells as much.
+
+    The draws are seeded by the values. It is at least 1 / (MOST + 1).
+    """
+    rng = np.random.default_rng(list(hashlib.sha256(values.tobytes()).digest()))
+    most, strong = min(MOST, max(FEWEST, WORK // max(1, values.size))), 0
+    for drawn in range(1, most + 1):
+        strong += as_strong(rng)
+        if strong == ENOUGH:
+            return strong / drawn
+    return (strong + 1) / (most + 1)
+
+
+def halves_told(scores: Reals, included: Any) -> Reals:
+    """How much more than half of every second canary of a row, and of the others, is guessed right: shape (2,)."""
+    sides = np.where(included, 1.0, -1.0)
+    return np.array([np.sign(scores[k::2] - np.median(scores[k::2])) @ sides[k::2] for k in (0, 1)])
+
+
+def halves_p_value(halves: Reals) -> float:
+    """The p-value of independence of two halves of canaries that are told in the same rows; shape (rows, 2)."""
+    away = halves - halves.mean(axis=0)
+    seen = float(away[:, 0] @ away[:, 1]) * (1.0 - 1e-9)
+    return ordered_p_value(lambda rng: bool(away[:, 0] @ rng.permutation(away[:, 1]) >= seen), halves)
+
+
+def _residual(values: Any, members: Any) -> Reals:
+    """Normal scores of the ranks on each side: zeros where there is nothing to look at."""
+    from scipy.special import ndtri
 
     residual = np.zeros(values.size)
     for side in (members, ~members):
@@ -61,11 +96,19 @@ def _in_row(values: Any, members: Any) -> tuple[float, float] | None:
             low = np.searchsorted(np.sort(part), part, side="left")
             high = np.searchsorted(np.sort(part), part, side="right")  # equal scores share their ranks' middle
             residual[side] = ndtri((low + high) / (2.0 * part.size))
-    m, energy = values.size, float(np.dot(residual, residual))
-    if energy == 0.0 or m < 8:
-        return None
-    near = float(np.dot(residual[1:], residual[:-1])) / energy
-    p_near = 2.0 * float(ndtr(-abs(near) * math.sqrt(m)))
-    blocks = np.array_split(residual, max(2, math.isqrt(m)))
-    spread = sum(float(block.sum()) ** 2 / block.size for block in blocks) / (energy / m)
-    return min(1.0, 2.0 * min(p_near, float(chdtrc(len(blocks), spread)))), near
+    return residual
+
+
+def _strongest(residuals: Reals) -> tuple[float, float]:
+    """The least of all p-values of a normal law, as a measure of strength, and the correlation of neighbours there."""
+    from scipy.special import chdtrc, ndtr
+
+    m = residuals.shape[1]
+    energy = (residuals**2).sum(axis=1)
+    near = (residuals[:, 1:] * residuals[:, :-1]).sum(axis=1) / energy
+    starts = np.linspace(0, m, max(2, math.isqrt(m)), endpoint=False).astype(int)
+    sums = np.add.reduceat(residuals, starts, axis=1)
+    spread = (sums**2 / np.diff([*starts, m])).sum(axis=1) / (energy / m)
+    p = np.minimum(2.0 * ndtr(-abs(near) * math.sqrt(m)), chdtrc(len(starts), spread))
+    at = int(np.argmin(p))
+    return float(p[at]), float(near[at])

@@ -14,15 +14,14 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP
-from dpaudit.claims.composition import subsample_poisson
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import guesses, many_run, nats, product
 from dpaudit.scores.composing import composed_epsilon
 from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.dependence import halves_p_value, halves_told
 from dpaudit.scores.estimate import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate
 from dpaudit.scores.gaussian import epsilon_of_mu, mu_of
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.region import epsilon_of
 
 WITHIN = (
     "trainings that are independent of each other given the ones before; in each, a fair coin of its own, independent "
@@ -37,12 +36,13 @@ ASSUMED = (
     "and composes them by arithmetic: {how}"
 )
 INDEPENDENTLY = (
-    "no canary's score tells anything of another's, in its row and between rows; spread_p_value is small where rows "
-    "differ in how many guesses are right by more than independent canaries do"
+    "no canary's score tells anything of another's, in its row and between rows; spread_p_value is small where two "
+    "halves of the canaries are told in the same rows: they share a coin, or rows leak unlike"
 )
 SPLITS = (17, 24, 32, 40, 47)  # parts from which on scores are called in, each at its share of alpha
 SURE = 4  # parts on both sides of the middle that a bound on mu leaves out: 38 % of the canaries
 MOST = 40.0  # the largest parameter that is looked at
+ONE_TELLS = 0.1  # of the bets
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class Evidence:
     rate: float = 1.0
     within: str = WITHIN
     counts: Integers = field(default_factory=lambda: np.zeros((0, 2, nats.BINS), np.int64), repr=False, compare=False)
+    halves: Reals = field(default_factory=lambda: np.zeros((0, 2)), repr=False, compare=False)
 
     def after(self, scores: Any, included: Any) -> "Evidence":
         """The evidence with another training's scores and coins: arrays of shape (canaries,) or (steps, canaries)."""
@@ -72,10 +73,22 @@ class Evidence:
                 f"scores and coins must have one shape, with {self.canaries} canaries; got {rows.shape}, {coins.shape}"
             )
         made = [nats.binned(row, coin) for row, coin in zip(rows, coins, strict=True)]
-        return replace(self, counts=np.concatenate([self.counts, made]))
+        halves = [halves_told(row, coin) for row, coin in zip(rows, coins, strict=True)]
+        return replace(self, counts=np.concatenate([self.counts, made]), halves=np.concatenate([self.halves, halves]))
 
     def log_path(self, claim: Claim) -> Reals:
-        """The logarithm of the e-process against `claim` after each row; the bets are those against `self.claim`."""
+        """The logarithm of the e-process against `claim` after each row; the bets are those against `self.claim`.
+
+        Where a training has steps, a part `ONE_TELLS` of them is that a single row tells nearly all.
+        """
+        path = self._together(claim)
+        if self.steps == 1 or len(self.counts) == 0:
+            return path
+        alone = guesses.log_one_tells(self.counts, self.claim, claim, ONE_TELLS * self.alpha, self.steps, self.rate)
+        return np.asarray(np.logaddexp(path + math.log1p(-ONE_TELLS), alone + math.log(ONE_TELLS)))
+
+    def _together(self, claim: Claim) -> Reals:
+        """The same of what all rows tell together: products of e-values."""
         if len(self.counts) == 0:
             return np.zeros(self.steps)
         if self.claim.linear:
@@ -93,7 +106,7 @@ class Evidence:
 
     def _guessed(self, claim: Claim) -> Reals:
         """The logarithm of the e-process of right guesses against a claim with one epsilon."""
-        own, other = (subsample_poisson(each, self.rate) if self.rate < 1.0 else each for each in (self.claim, claim))
+        own, other = (guesses.joined(each, self.rate) for each in (self.claim, claim))
         at = own.epsilon_at(other.delta)
         return guesses.log_wealth(self.counts, other.epsilon_at(other.delta), other.delta, at, self._expected)
 
@@ -117,13 +130,17 @@ class Evidence:
         """Whether the e-process was at least 1/alpha at any time."""
         return self.p_value <= self.alpha
 
-    def largest(self, family: Callable[[float], Claim], every: int = 1) -> float:
-        """The largest parameter of a growing family that is refuted after any `every` rows; 0.0 where there is none."""
+    def largest(self, family: Callable[[float], Claim], whole: bool = False) -> float:
+        """The largest parameter of a growing family that is refuted; 0.0 where there is none.
+
+        `whole`: where a training ends, and by what its rows tell together.
+        """
         goal = -math.log(self.alpha)
         low, high = 0.0, MOST
         while high - low > 1e-5 * max(high, 1e-1):
             middle = (low + high) / 2.0 if low > 0.0 or high < 1e-3 else high / 4.0
-            refuted = float(self.log_path(family(middle))[every - 1 :: every].max()) >= goal
+            path = self._together(family(middle)) if whole else self.log_path(family(middle))
+            refuted = float(path[self.steps - 1 :: self.steps].max() if whole else path.max()) >= goal
             low, high = (middle, high) if refuted else (low, middle)
         return low
 
@@ -138,7 +155,7 @@ class Evidence:
         times, at = validate.whole("compose", compose, least=1), validate.probability("delta", delta)
         own, linear, gaussian = self.claim.parameter, self.claim.linear, isinstance(self.claim, GaussianDP)
         family = (lambda epsilon: ApproximateDP(epsilon, self.delta)) if linear else self.claim.with_value
-        value = self.largest(family, self.steps) if linear or self.claim.value is not None else 0.0
+        value = self.largest(family, whole=True) if linear or self.claim.value is not None else 0.0
         epsilon, how = composed_epsilon(self.claim, value, times, at, self.rate)
         what = "as much on the mean of mu squared" if gaussian and self.rate == 1.0 else "as much each"
         return Estimate(
@@ -176,7 +193,7 @@ class Evidence:
 
     def _others(self) -> tuple[Estimate, ...]:
         """What all rows pooled show: the guesses of independent canaries, and normal scores of one variance."""
-        from scipy.special import chdtrc, ndtri
+        from scipy.special import ndtri
 
         inside, outside = self.counts.sum(axis=0)
         if not (inside.any() and outside.any()):
@@ -188,9 +205,7 @@ class Evidence:
             fpr, fnr = many_run.rectangle(judged, self.alpha / len(SPLITS))
             errors.append((fpr, min(1.0, 1.0 - (1.0 - fnr - (1.0 - self.rate) * fpr) / self.rate)))
         right, made = guesses.folded(self.counts)
-        rows, part = right.sum(axis=1), right.sum() / made.sum()  # rows that share a coin are dispersed
-        spread = ((rows - self.canaries * part) ** 2).sum() / max(1e-300, self.canaries * part * (1.0 - part))
-        detail = {"spread_p_value": float(chdtrc(max(1, len(rows) - 1), spread))}
+        detail = {"spread_p_value": halves_p_value(self.halves)}
         if isinstance(self.claim, GaussianDP):
             sure = Guesses(int(right[:, SURE:].sum()), int(made[:, SURE:].sum()), int(made.sum()), fixed=True)
             sampled = max(mu_of(*each) for each in errors)
@@ -203,7 +218,7 @@ class Evidence:
                 method="pooled",
                 label=INDEPENDENT,
                 quantity="epsilon",
-                lower=max(epsilon_of(*each, self.delta) for each in errors),
+                lower=max(many_run.shown(*each, self.delta) for each in errors),
                 delta=self.delta,
                 confidence=1.0 - self.alpha,
                 assumption=INDEPENDENTLY,

@@ -11,13 +11,15 @@ import numpy as np
 
 from dpaudit.arrays import Integers, Reals
 from dpaudit.claims import Claim
-from dpaudit.scores.nats import BINS, binned
+from dpaudit.claims.composition import subsample_poisson
+from dpaudit.scores.nats import BINS, REACH, binned
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.one_run_f import is_refuted, least_right, made_for, region_of
+from dpaudit.scores.one_run_f import is_refuted, least_right, made_for, p_value, region_of
 
 ENDS = (32, 27, 23, 20, 17, 15)  # parts of `nats.BINS` that are guessed at each end: a half of the canaries, to 1.7 %
 BETS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # ln of the factor that one more right guess is worth
 EXTRA = 0.25  # F, over all the rows that a row bets for
+SURE = 0.35  # of the canaries are guessed at each end where one row tells all: less than half of them, as if two values
 HALVINGS = 8  # of the bound at which h is doubled
 ROUNDING = 1e-10  # of the logarithm of an e-value
 
@@ -75,6 +77,39 @@ def _mean(claim: Claim, canaries: int, made: int, steps: tuple[int, ...]) -> flo
             j += 1
         mean += 2.0**k * 0.5**j
     return mean
+
+
+@lru_cache(maxsize=64)
+def joined(claim: Claim, rate: float) -> Claim:
+    """What a claim becomes where a canary that is in joins a row with probability `rate`, alone."""
+    return subsample_poisson(claim, rate) if rate < 1.0 else claim
+
+
+def log_one_tells(counts: Integers, own: Claim, claim: Claim, alpha: float, steps: int, rate: float) -> Reals:
+    """The logarithm of the mean of e-values of single rows, after each row: 1 for rows to come.
+
+    A row's is 1 / P where so many guesses are right that it alone refutes `own`, at its share of `alpha`; else 0. P is
+    the p-value of that number against `claim`. The shares of trainings fall so that there may be ever more of them.
+    """
+    from scipy.special import ndtri
+
+    canaries, power = int(counts[0].sum()), np.log2(np.arange(len(counts)) // steps + 1).astype(int)
+    shares = 1.0 / (steps * 2.0**power * (power + 1.0) * (power + 2.0))
+    part = math.ceil((1.0 - float(ndtri(SURE * rate)) / REACH) * BINS / 2.0)
+    told = counts if rate == 1.0 else counts * (np.arange(BINS) >= BINS // 2)  # not all that are in have joined
+    right, made = (each[:, part - BINS // 2 :].sum(axis=1) for each in folded(told))
+    ranks = np.arange(canaries, dtype=np.float64)
+    r = int(binned(ranks, ranks < 0.0)[1, part:].sum()) * (2 if rate == 1.0 else 1)
+    worth, mine, other = np.ones(len(counts)), region_of(joined(own, rate)), joined(claim, rate)
+    for each in np.unique(power):
+        level = alpha * float(shares[power == each][0])
+        v = least_right(mine, r, canaries, level, r // 2)
+        if v > r:  # no number of right guesses would do: no bet
+            continue
+        won = (power == each) & (right - np.maximum(0, made - r) >= v)
+        worth[power == each] = 0.0
+        worth[won] = 1.0 / p_value(Guesses(v, r, canaries, fixed=True), other) if won.any() else 0.0
+    return np.asarray(np.log(1.0 + np.cumsum(shares * (worth - 1.0))))
 
 
 def log_doublings(counts: Integers, own: Claim, claim: Claim, alpha: float) -> Reals:

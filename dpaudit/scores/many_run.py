@@ -33,7 +33,7 @@ def clopper_pearson(counts: AttackCounts, delta: float, alpha: float) -> float:
     >>> round(clopper_pearson(AttackCounts(tp=900, fp=100, tn=900, fn=100), 0.0, 0.05), 3)
     1.99
     """
-    return _seen(*rectangle(counts, alpha), delta)
+    return shown(*rectangle(counts, alpha), delta)
 
 
 def clopper_pearson_upper(counts: AttackCounts, delta: float, alpha: float) -> float:
@@ -101,7 +101,7 @@ def every_threshold(in_scores: Any, out_scores: Any, delta: float, alpha: float)
     best = 0.0
     for inside, outside in ((in_scores, out_scores), (-in_scores, -out_scores)):  # low scores for members: half each
         fpr, fnr = bands(inside, outside, alpha / 2.0)
-        best = max(best, *(_seen(x, y, delta) for x, y in zip(fpr.tolist(), fnr.tolist(), strict=True)))
+        best = max(best, *(shown(x, y, delta) for x, y in zip(fpr.tolist(), fnr.tolist(), strict=True)))
     return best
 
 
@@ -141,8 +141,12 @@ def least_alpha(refuted: Callable[[float], bool]) -> float:
     return min(1.0, math.exp(high) * (1.0 + SLACK))
 
 
-def _seen(fpr: float, fnr: float, delta: float) -> float:
-    """The epsilon that error rates of at most these show: both lines, never the attack that says the opposite."""
+def shown(fpr: float, fnr: float, delta: float) -> float:
+    """The epsilon that error rates of at most these show: limits are never mirrored, and above 1 together show nothing.
+
+    >>> round(shown(0.1, 0.5, 0.0), 4), shown(0.5, 0.5, 0.0), shown(1.0, 0.9, 0.0)
+    (1.6094, 0.0, 0.0)
+    """
     best = 0.0
     for kept, lost in ((1.0 - fnr, fpr), (1.0 - fpr, fnr)):
         if kept > delta and lost > 0.0:

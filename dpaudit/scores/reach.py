@@ -13,6 +13,8 @@ from dpaudit.scores.few import Evidence
 from dpaudit.scores.halving import least
 from dpaudit.scores.one_run import Guesses
 
+MOST_ROWS = 10_000  # that are looked at: many more take longer than what they ask about
+
 
 @lru_cache(maxsize=64)
 def ceiling(
@@ -30,13 +32,28 @@ def ceiling(
         bound = weighted.epsilon_lower(np.ones(canaries, dtype=bool), delta, alpha)[0]
         return bound, _least(lambda number: refutable(number, claim, alpha), 30)
 
-    def best(number: int) -> Evidence:
-        ranks = np.arange(number, dtype=np.float64)
-        told = np.repeat(nats.binned(ranks, ranks >= number // 2)[None], trainings * (steps or 1), axis=0)
-        return replace(few.begin(claim, number, alpha, delta=delta, steps=steps), counts=told)
+    rows, asked = trainings * (steps or 1), (claim, delta, alpha, steps)
+    bound = _told(canaries, rows, *asked).largest(lambda epsilon: ApproximateDP(epsilon, delta))
+    return bound, _least(lambda number: number > 1 and _told(number, rows, *asked).refuted, 20)
 
-    bound = best(canaries).largest(lambda epsilon: ApproximateDP(epsilon, delta))
-    return bound, _least(lambda number: number > 1 and best(number).refuted, 20)
+
+def refutable_by_rows(
+    canaries: int, claim: Claim, delta: float, alpha: float, *, trainings: int, steps: int | None
+) -> bool | None:
+    """Whether trainings that tell every coin would refute the claim; None where `MOST_ROWS` do not, and there are more.
+
+    One canary a row is never told: a rank among one says nothing.
+    """
+    rows = trainings * (steps or 1)
+    found = canaries > 1 and _told(canaries, rows, claim, delta, alpha, steps).refuted
+    return None if canaries > 1 and not found and rows > MOST_ROWS else found
+
+
+def _told(canaries: int, rows: int, claim: Claim, delta: float, alpha: float, steps: int | None) -> Evidence:
+    """The evidence of so many rows, at most `MOST_ROWS`, of which each tells every coin."""
+    ranks = np.arange(canaries, dtype=np.float64)
+    told = np.repeat(nats.binned(ranks, ranks >= canaries // 2)[None], min(rows, MOST_ROWS), axis=0)
+    return replace(few.begin(claim, canaries, alpha, delta=delta, steps=steps), counts=told)
 
 
 def _least(enough: Callable[[int], bool], most: int) -> int | None:

@@ -22,6 +22,7 @@ PRIORS = {
 }
 ALONE = "every canary is answered independently of all others, which one training cannot show: no certificate"
 SAMPLES = "the scores of each side are independent draws from one law"
+OVER = "right so often on the average over what the prior draws: at epsilon = 0 itself never"
 
 
 def jeffreys(question: ScoresQuestion, name: str) -> Estimate:
@@ -36,7 +37,7 @@ def joint(question: ScoresQuestion, name: str) -> Estimate:
     law = Posterior(question.judged[0].counts)
     low = law.quantile(question.alpha, question.delta) if question.wants_lower else 0.0
     high = law.quantile(1.0 - question.alpha, question.delta) if question.wants_upper else math.inf
-    return _interval(question, name, BAYESIAN, f"{PRIORS[name]}; {SAMPLES}", low, high)
+    return _interval(question, name, BAYESIAN, f"{PRIORS[name]}; {SAMPLES}; {OVER}", low, high)
 
 
 def ratio(question: ScoresQuestion, name: str) -> Estimate:
@@ -84,11 +85,14 @@ def independent_gaussian(question: ScoresQuestion, name: str) -> list[Estimate]:
 
 
 def gaussian_fit(question: ScoresQuestion, name: str) -> Estimate:
-    """The distance of the two means in standard deviations, with its normal limits, and the epsilon of that curve."""
-    from scipy.special import ndtri
+    """The distance of the two means in standard deviations, with limits by Student's t, and the epsilon of that curve.
+
+    For normal scores the lower limit is exact where mu is 0.
+    """
+    from scipy.special import stdtrit
 
     mu, error = gaussian.fitted(question.inside, question.outside)
-    z = float(ndtri(question.alpha))
+    z = float(stdtrit(max(1, question.inside.size + question.outside.size - 2), question.alpha))
     ends = {"value": max(0.0, mu), "lower": max(0.0, mu + z * error), "upper": max(0.0, mu - z * error)}
     read = ends
     if question.delta > 0.0:

@@ -19,8 +19,8 @@ from dpaudit.sweeps import page
 from dpaudit.sweeps.grid import Grid, Point
 from dpaudit.sweeps.page import KINDS
 from dpaudit.sweeps.rows import REALS, columns
-from dpaudit.sweeps.running import run_points
-from dpaudit.sweeps.sentences import NOT_SHOWN, READING, sweep_headline, sweep_lines, sweep_row
+from dpaudit.sweeps.running import Row, run_points
+from dpaudit.sweeps.sentences import NOT_SHOWN, READING, left_out, sweep_headline, sweep_lines, sweep_row
 from dpaudit.sweeps.spec import axis, combinations
 from dpaudit.sweeps.summaries import mechanisms_table
 
@@ -32,16 +32,31 @@ class Sweep(Displayed):
     """The table of a sweep: a row a point of the grid, in its order, each with all columns.
 
     `dpaudit.sweeps.COLUMNS` says what each column means. Every bound holds with the confidence of its row, for itself
-    alone, and every row has a `seed` of its own; `str` tells what holds of all together.
+    alone, and every row has a `seed` of its own; `str` tells what holds of all together. `repeated` counts rows of
+    tables that were joined which gave the same answer to the same question: one of them is kept.
     """
 
     rows: tuple[Fields, ...]
     name: str = "sweep"
+    repeated: int = 0
 
     def __add__(self, other: "Sweep") -> "Sweep":
-        """Both tables as one, its points numbered anew; the name is the first one's."""
-        rows = (*self.rows, *other.rows)
-        return Sweep(tuple({**row, "point": number} for number, row in enumerate(rows, start=1)), self.name)
+        """Both tables as one, its points numbered anew; the name is the first one's. No two rows share a run.
+
+        Raises `InvalidSpec` where a point of the other has the seed of one here, and is another audit.
+        """
+        held, rows = {row["seed"]: row for row in self.rows}, list(self.rows)
+        for row in other.rows:
+            twin = None if row["seed"] is None else held.get(row["seed"])
+            if twin is None:
+                rows.append(row)
+            elif twin["fingerprint"] != row["fingerprint"]:
+                raise InvalidSpec(
+                    f"point {row['point']} of {other.name} ({row['mechanism']}) has the seed of point {twin['point']} "
+                    f"of {self.name}, {row['seed']}, and is another audit: sweep one of them with other seeds=..."
+                )
+        repeated = self.repeated + other.repeated + len(self.rows) + len(other.rows) - len(rows)
+        return Sweep(tuple({**row, "point": n} for n, row in enumerate(rows, start=1)), self.name, repeated)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,16 +99,16 @@ class Sweep(Displayed):
 
         `about` are paragraphs of plain text that stand first on the page.
         """
-        return page.write_page(self.rows, Path(folder), title or self.name, tuple(about))
+        return page.write_page(self.rows, Path(folder), title or self.name, (*about, *left_out(self.repeated)))
 
     def __str__(self) -> str:
-        return "\n".join(sweep_lines(self.rows))
+        return "\n".join(sweep_lines(self.rows, self.repeated))
 
 
 @parts.register
 def _parts(table: Sweep) -> Display:
     def shown() -> View:
-        first = [Section("points", sweep_lines(table.rows)[1:])]
+        first = [Section("points", sweep_lines(table.rows, table.repeated)[1:])]
         drawn = [drawing for _, drawing in page.drawings(table.rows)]
         more = Section("how to read it", READING), Section("not shown", NOT_SHOWN)
         return View(first, drawn, more, mechanisms_table(table.rows))

@@ -43,15 +43,22 @@ def sweep_headline(rows: Sequence[Fields]) -> str:
     )
 
 
-def sweep_lines(rows: Sequence[Fields]) -> tuple[str, ...]:
+def sweep_lines(rows: Sequence[Fields], repeated: int = 0) -> tuple[str, ...]:
     """The account of a sweep in a few lines: headline, error probability, why points have no verdict."""
     lines = [sweep_headline(rows)]
     taken = sum(bool(row["from_ledger"]) for row in rows)
     if taken:
         lines.append(f"{counted(taken, 'result')} taken from the ledger, for the same questions, sources and versions")
+    lines += left_out(repeated)
     if any(row["verdict"] is not None for row in rows):
         lines.append(chance(rows))
     return (*lines, *without_verdict(rows))
+
+
+def left_out(repeated: int) -> list[str]:
+    """What joined tables had twice."""
+    twice = "left out: the same answer to the same question, of the same runs, as another row"
+    return [f"{counted(repeated, 'row')} {twice}"] if repeated else []
 
 
 def chance(rows: Sequence[Fields]) -> str:

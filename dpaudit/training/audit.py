@@ -19,7 +19,7 @@ from dpaudit.training.plan import TrainingPlan, plan_of
 from dpaudit.training.result import TrainingResult
 from dpaudit.training.store import KeptTrainings
 
-CONSENTS = ("exact", "underpowered")
+NOT_KEPT = ("exact", "underpowered", "tossed")
 LIBRARIES = ("torch", "opacus", "jax", "jax-privacy")  # a verdict is about one version of them
 NEVER_TESTED = (
     "the loader, unless canaries are examples that it draws",
@@ -76,27 +76,29 @@ def audit_training(
 ) -> TrainingResult:
     """Audits private training by canaries, each put in or left out by a fair coin of ours.
 
-    `train(included, rng)` trains once: `included` is a bool array of shape (canaries,) that says which canaries are
-    in, and every random choice is drawn from `rng` (or from the generators of Python, numpy and torch, which are seeded
-    for every call and put back after it). It returns a score a canary, higher where the training looks as if the canary
-    was in: an array of shape (canaries,), or (any, canaries) of which the rows are summed. White box, a score is what
-    the steps released along the canary's direction; black box, what the final model says of it.
+    `train(included, rng)` trains once: `included` is a bool array of shape (canaries,) that says which canaries are in,
+    and every random choice is drawn from `rng` (or from the generators of Python, numpy and torch, which are seeded for
+    every call and put back after it); its argument is called rng, gen or generator, or annotated as one. It returns a
+    score a canary, higher where the training looks as if the canary was in: an array of shape (canaries,), or (any,
+    canaries) of which the rows are summed. White box, a score is what the steps released along the canary's direction;
+    black box, what the final model says of it.
 
-    `trainings=1` certifies from one training. Of several the evidence is multiplied, and the audit stops when the
-    claim is refuted. With `canaries=1` each training is a run of the usual kind; `dpaudit.batched(train)` then makes
-    many at once: `train(included, runs, rng)`, arrays of shape (runs, 1). `steps=T` audits the claim of one *step*:
-    coins and scores have shape (T, canaries), a coin of its own for every canary at every step, row t what step t
-    released; `compose` (T) steps are then composed to a statement about the run. Where `train` lets a canary that is in
-    join a step with a probability of its own (as our hooks do), `sample_rate` is that, and the claim is of a step
-    before sampling.
+    `trainings=1` certifies from one training. Of several the evidence is multiplied, and the audit stops when the claim
+    is refuted. With `canaries=1` each training is a run of the usual kind, which must know nothing of the others: what
+    earlier ones drew, released or scored; `dpaudit.batched(train)` then makes many at once: `train(included, runs,
+    rng)`, arrays of shape (runs, 1). `steps=T` audits the claim of one *step*: coins and scores have shape (T,
+    canaries), a coin of its own for every canary at every step, row t what step t released; `compose` (T) steps are
+    then composed to a statement about the run. Where `train` lets a canary that is in join a step with a probability of
+    its own (as our hooks do), `sample_rate` is that, and the claim is of a step before sampling.
 
     The claim is `claim`, or `epsilon` with `delta`, and neighbours differ by one record that is added or removed.
     Scores that take two values and tell every coin are refused, unless `exact` says that they are meant. So is a claim
     that not even perfect scores of so many canaries could refute, unless `underpowered` says that the bound is wanted.
-    `inserted` and `not_tested` are words for the report. Trainings are kept in `folder` as they are done; with
-    `resume` those that are there are not run again, and the result is the same; more `trainings` may be asked for then,
-    unless one training, or trainings of one canary, were. `progress` hears after each.
-    `n_jobs` is joblib's, and never changes the result.
+    Coins and noise are of `seed` and of the source and parameters of `train`: another version gets others. Scores that
+    use what an earlier audit of the same code released need another seed. `inserted` and `not_tested` are words for the
+    report. Trainings are kept in `folder` as they are done; with `resume` those that are there are not run again, and
+    the result is the same; more `trainings` may be asked for then, unless one training, or trainings of one canary,
+    were. `progress` hears after each. `n_jobs` is joblib's, and never changes the result.
 
     Raises `InvalidSpec` for a question that cannot be asked, `UnsoundAudit` where a training breaks or its scores say
     nothing, and `TrainingInterrupted`, a `KeyboardInterrupt`, where it was stopped by hand.
@@ -133,9 +135,10 @@ def audit_training(
     if not isinstance(folder, str | os.PathLike | None):
         raise InvalidSpec(f"folder must be a path, got {folder!r}")
     words = {"inserted": inserted, "not_tested": (*left_out, *NEVER_TESTED)}
-    calls = here(mechanism, plan, n_jobs)
+    described = mechanism.describe()
+    calls = here(mechanism, plan := plan.of(described), n_jobs)
     parts = {} if folder is None else parts_of(mechanism) | made_with()
-    return run_plan(plan, calls, mechanism.describe(), words, folder, parts, resume=resume, progress=progress)
+    return run_plan(plan, calls, described, words, folder, parts, resume=resume, progress=progress)
 
 
 def run_plan(
@@ -165,7 +168,7 @@ def run_plan(
     except KeyboardInterrupt:
         where = "" if kept is None else f", kept in {kept.folder}; the same with resume goes on"
         raise TrainingInterrupted(f"{gathered.done:,} of {plan.trainings:,} trainings done{where}") from None
-    asked: dict[str, Any] = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in CONSENTS}
+    asked: dict[str, Any] = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in NOT_KEPT}
     return TrainingResult(
         **asked,
         **words,

@@ -59,8 +59,11 @@ def drawn(plan: TrainingPlan, call: int) -> tuple[Bools, np.random.Generator]:
 
 
 def _seeds(plan: TrainingPlan, call: int) -> list[np.random.SeedSequence]:
-    """Of a call: for its coins, for the rng of `train`, and for the generators of the process."""
-    return np.random.SeedSequence(plan.seed, spawn_key=(call,)).spawn(3)
+    """Of a call: for its coins, for the rng of `train`, and for the generators of the process.
+
+    Other code gets others: what one version released at a seed would tell the coins, or the noise, of the next one.
+    """
+    return np.random.SeedSequence([plan.seed, *plan.tossed.encode()], spawn_key=(call,)).spawn(3)
 
 
 def trained(opened: Opened, plan: TrainingPlan, call: int) -> Reals:

@@ -14,7 +14,8 @@ from dpaudit.scores import audit_scores, few
 from dpaudit.scores.choice import Split
 from dpaudit.scores.dependence import dependence
 from dpaudit.scores.few import Evidence
-from dpaudit.scores.reach import ceiling
+from dpaudit.scores.reach import MOST_ROWS, ceiling, refutable_by_rows
+from dpaudit.scores.reach import refutable as one_refutable
 from dpaudit.scores.seen import corners, histogram
 from dpaudit.training.coins import check_informative, drawn
 from dpaudit.training.plan import FEW, MANY, ONE, TrainingPlan
@@ -38,7 +39,8 @@ def check_reach(plan: TrainingPlan) -> None:
     least = None if plan.design == MANY else least_canaries(plan)
     could = [] if least is None else [f"{least:,} canaries"]
     grown = (plan.trainings << k for k in range(1, 1 if plan.design == ONE else 9))
-    enough = next((each for each in grown if refutable(replace(plan, trainings=each))), None)
+    fits = (each for each in grown if plan.design == MANY or each * (plan.steps or 1) <= MOST_ROWS)
+    enough = next((each for each in fits if refutable(replace(plan, trainings=each))), None)
     could += [] if enough is None else [f"{enough:,} trainings"]
     cures = [f"{' or '.join(could)} could"] if could else []
     if plan.claim.linear and plan.design in (ONE, FEW):
@@ -61,8 +63,10 @@ def refutable(plan: TrainingPlan) -> bool:
     if plan.design == MANY:
         judged = int(plan.trainings * (1.0 - Split().fraction)) // 2
         return suited(plan.claim).at(plan.claim).refutable(judged, judged, plan.claim, plan.confidence)
-    least = least_canaries(plan)
-    return least is not None and least <= plan.canaries
+    if plan.design == ONE:
+        return one_refutable(plan.canaries, plan.claim, plan.alpha)
+    given = plan.canaries, plan.claim, plan.delta, plan.alpha
+    return refutable_by_rows(*given, trainings=plan.trainings, steps=plan.steps) is not False
 
 
 class Gathered:
@@ -102,7 +106,10 @@ class Gathered:
     def found(self) -> dict[str, Any]:
         """The statements, the one that decides first, the test of dependence, and what pictures are made of."""
         (included, scores), plan = self.all, self.plan
-        told: dict[str, Any] = {"dependence": None if plan.canaries == 1 else dependence(scores, included)}
+        many = plan.design == MANY
+        rows: tuple[Any, ...] = (scores.ravel(), included.ravel(), "trainings") if many else (scores, included)
+        alone = plan.canaries == 1 and not many
+        told: dict[str, Any] = {"dependence": None if alone else dependence(*rows)}
         if self._process is None:
             asked: dict[str, Any] = {name: getattr(plan, name) for name in ("claim", "delta", "confidence", "seed")}
             own = int(hashlib.sha256(included.tobytes()).hexdigest()[:12], 16)  # where nearly all scores are equal

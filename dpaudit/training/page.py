@@ -85,7 +85,8 @@ def _parts(result: Trained) -> list[Section]:
         *(Section(title, (sentence(told),)) for title, told in asked.items() if told),
     ]
     if result.dependence is not None:
-        parts.append(Section("dependence", (sentence(result.dependence.words), TOGETHER)))
+        more = () if result.canaries == 1 else (TOGETHER,)
+        parts.append(Section("dependence", (sentence(result.dependence.words), *more)))
     if result.canaries > 1 and result.sample_rate == 1.0:
         parts.append(Section("could have shown", (_could_show(result),)))
     told = [f"{words} {result.provenance[name]}" for name, words in MADE_BY.items() if name in result.provenance]

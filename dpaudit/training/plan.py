@@ -1,7 +1,7 @@
 """The whole question of an audit of training, checked before anything is trained; what a call of `train` is."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from dpaudit import validate
 from dpaudit.certify.certificate import error_probability
@@ -22,7 +22,8 @@ ONE, FEW, STEPS, MANY = "one", "few", "steps", "many"
 class TrainingPlan:
     """What is asked: `claim` of the run, or of one of `steps` steps; `delta` is where epsilon is told.
 
-    A call is one training, or up to `CALL` of them where each has one canary alone.
+    A call is one training, or up to `CALL` of them where each has one canary alone. `tossed` is the digest of the
+    training for which the seed tosses coins: another version of it gets others (`of`).
     """
 
     claim: Claim
@@ -36,6 +37,7 @@ class TrainingPlan:
     sample_rate: float = 1.0
     exact: bool = False
     underpowered: bool = False
+    tossed: str = ""
 
     def __post_init__(self) -> None:
         if self.steps is None and (self.compose is not None or self.sample_rate != 1.0):
@@ -49,6 +51,10 @@ class TrainingPlan:
         validate.open_probability("confidence", self.confidence)
         validate.probability("delta", self.delta)
         validate.positive("sample_rate", validate.probability("sample_rate", self.sample_rate))
+
+    def of(self, train: Description) -> Self:
+        """The same about this training, whose source and parameters go into the seed of its coins and its noise."""
+        return replace(self, tossed=content_digest([train.digest or train.name, train.parameters]))
 
     @property
     def design(self) -> str:

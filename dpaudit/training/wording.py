@@ -9,7 +9,10 @@ from dpaudit.training.trained import Trained
 
 MOST_LINES = 6  # of what was not tested, on the terminal
 ANY_DEPENDENCE = "the coins alone, in whatever way canaries depend on each other; it decides"
-INDEPENDENT_RUNS = "trainings that are independent runs of the same code, each with one canary; it decides"
+INDEPENDENT_RUNS = (
+    "trainings of one canary each that are independent runs of the same code: none knows what an earlier one drew, "
+    "released or scored; it decides"
+)
 BLIND = "a coin that all canaries of a training share cannot be seen"
 LONGEST_CODE, STEP = 200, "one step"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -87,9 +88,7 @@ def test_the_shell_and_python_give_one_result(tmp_path: Path, monkeypatch: pytes
     stored = load(tmp_path / "told" / "training.json")
     assert stored.repeat == (f"dpaudit {' '.join(asked)} --no-progress",)
 
-    def null(included: Any, rng: Any) -> Any:
-        return rng.normal(size=included.shape)
-
+    null = runpy.run_path(str(tmp_path / "their_training.py"))["null"]  # the same source: it goes into the coins
     assert replace(stored, repeat=()) == audit_training(null, canaries=60, epsilon=0.5, trainings=2)
     for spoilt in ("--resume", "--seed 3 --resume"):
         assert exit_code([*asked, "--report", "told", *spoilt.split()]) == (0 if spoilt == "--resume" else 2)

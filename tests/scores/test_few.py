@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import composing, few, guesses, nats
+from dpaudit.scores import composing, few, guesses, nats, one_run_f
 from dpaudit.scores.few import Evidence
 from dpaudit.scores.reach import ceiling
 from tests.cases import for_each
@@ -134,6 +134,7 @@ def test_null_and_mirror() -> None:
         null = few.begin(claim, 2_000, ALPHA).after(scores, coins)
         assert not null.refuted
         assert null.estimates()[0].lower < 0.1
+        assert null.estimates()[1].lower == 0.0  # limits that add up to more than 1 show nothing
         scores, coins = normal(rng, 2.0, (2_000,))
         assert few.begin(claim, 2_000, ALPHA).after(scores, coins).refuted
         mirror = few.begin(claim, 2_000, ALPHA).after(-scores, ~coins)
@@ -154,10 +155,39 @@ def test_rows_that_share_a_coin_are_seen_in_their_spread_and_are_no_verdict() ->
     coins = rng.random((30, 500)) < 0.5
     alone = (rng.random(coins.shape) < 0.7) == coins
     shared = np.where(rng.random((30, 1)) < 0.5, alone, rng.random(coins.shape))
-    for scores, seen in ((alone, False), (shared, True)):
+    told = 9.0 * coins + rng.normal(size=coins.shape)  # wrong where coins are not even
+    for scores, seen in ((alone, False), (shared, True), (told, False)):
         evidence = few.begin(GaussianDP(1.5), 500, ALPHA, delta=1e-5, steps=30).after(scores, coins)
-        assert (evidence.estimates()[1].detail["spread_p_value"] < 1e-6) == seen
-        assert not evidence.refuted
+        assert (evidence.estimates()[1].detail["spread_p_value"] == 1e-3) == seen  # the least that there is
+        assert evidence.refuted == (scores is told)
+
+
+@for_each("step, tied", [(step, tied) for step in (0, 6, 12, 24) for tied in (False, True)])
+def test_a_step_without_noise_is_found_wherever_it_is(step: int, tied: bool) -> None:
+    scores, coins = normal(np.random.default_rng(30), 0.4, (25, 200))
+    before = few.begin(GaussianDP(0.4), 200, ALPHA, delta=1e-5, steps=25)
+    assert not before.after(scores, coins).refuted
+    scores[step] = coins[step] if tied else coins[step] + 0.1 * scores[step]
+    evidence = before.after(scores, coins)
+    assert evidence.refuted
+    assert evidence.composed(25, 1e-5).detail["step_mu_lower"] < 0.4  # one step says little of all together
+
+
+def test_no_mechanism_that_speaks_seldom_and_then_loudly_earns_by_the_bet_on_one_step() -> None:
+    """Within 1-GDP: with this chance randomised response to all coins, else nothing; exact means of the e-value."""
+    from scipy.stats import binom
+
+    scores = np.arange(1_000.0)
+    told = nats.binned(scores, scores >= 500)[None]
+    share, claim = 1.0 / (2.0 * 25), GaussianDP(1.0)
+    worth = (math.exp(guesses.log_one_tells(told, claim, claim, 0.005, 25, 1.0)[0]) - 1.0) / share + 1.0
+    assert worth > 1.0 / (0.005 * share)  # it does bet
+    r = int(guesses.folded(told)[1][:, 4:].sum())
+    v = one_run_f.least_right(one_run_f.region_of(claim), r, 1_000, 0.005 * share, r // 2)
+    for chance, epsilon in ((0.845, 0.95), (0.613, 1.2), (0.393, 1.5), (0.162, 2.0), (0.0149, 3.0)):
+        q = 1.0 / (1.0 + math.exp(-epsilon))
+        mean = chance * binom.sf(v - 1, r, q) + (1.0 - chance) * binom.sf(v - 1, r, 0.5)
+        assert mean * worth <= 1.0
 
 
 def test_steps_certify_the_step_and_compose() -> None:

@@ -390,6 +390,12 @@ def test_no_two_points_share_a_stream(catalogue_sweep: Sweep) -> None:
     twins = [lambda data, rng: rng.random(), lambda data, rng: rng.random()]
     first, second = sweep(twins, pair=(1, 2), claim=1.0, runs=RUNS, n_jobs=1).rows
     assert second["seed"] == first["seed"] + 1
+    joined = catalogue_sweep + catalogue_sweep
+    assert [row for row in joined.rows if row["verdict"] is not None] == rows
+    assert joined.repeated == len(rows)
+    assert f"{len(rows)} rows left out: the same answer" in str(joined)
+    with pytest.raises(InvalidSpec, match=r", \d+, and is another audit: sweep one of them with other seeds=...$"):
+        catalogue_sweep + Sweep(tuple({**row, "fingerprint": "another"} for row in rows))
 
 
 def test_the_table_is_parquet_with_its_types(catalogue_sweep: Sweep, tmp_path: Path) -> None:

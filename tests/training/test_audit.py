@@ -49,6 +49,52 @@ def test_a_larger_loss_is_refuted_and_equal_sides_and_their_mirror_are_not() -> 
         assert (found.refuted, found.epsilon_lower) == (False, 0.0)
 
 
+def test_another_version_of_a_training_gets_other_coins_and_other_noise() -> None:
+    """An attack that adds what an earlier version released learns nothing by it."""
+    seen: list[tuple[bytes, float]] = []
+
+    def first(included: Any, rng: Any) -> Any:
+        seen.append((included.tobytes(), rng.normal()))
+        return included + rng.normal(size=included.size)
+
+    def second(included: Any, rng: Any) -> Any:
+        seen.append((included.tobytes(), rng.normal()))
+        return 1.0 * included + rng.normal(size=included.size)
+
+    for train in (first, second, first):
+        audit_training(train, canaries=CANARIES, claim=GaussianDP(1.0))
+    assert seen[0] == seen[2]  # the same script repeats itself
+    assert all(mine != other for mine, other in zip(seen[0], seen[1], strict=True))
+
+
+def test_trainings_of_one_canary_that_follow_their_own_earlier_scores_are_seen() -> None:
+    """And those that do not are not: by a p-value that is 0.01 or less once in 100 seeds."""
+    place = [0.0]
+
+    def walks(included: Any, rng: Any) -> Any:
+        place[0] += 0.3 if included[0] else -0.3
+        return included + rng.normal() + place[0]
+
+    asked: dict[str, Any] = {"canaries": 1, "trainings": 400, "claim": GaussianDP(1.0)}
+    for train, words in ((walks, "dependence seen between"), (gaussian(1.0), "no dependence seen between")):
+        found = audit_training(train, **asked)
+        assert found.dependence is not None
+        assert found.dependence.words.startswith(words)
+        assert "in the order of the trainings" in str(found).replace("\n" + 30 * " ", " ")
+
+
+def test_one_canary_a_step_is_refused_before_it_trains() -> None:
+    """A rank among one says nothing; what else could refute is not looked for among ever more rows."""
+    asked: dict[str, Any] = {"canaries": 1, "steps": 25, "trainings": 100, "claim": GaussianDP(0.4)}
+    with pytest.raises(InvalidSpec, match=r"1 canary can never refute 0\.4-GDP .*: 2 canaries could"):
+        audit_training(gaussian(1.0), **asked)
+
+
+def test_the_error_of_a_generator_by_another_name_says_its_names() -> None:
+    with pytest.raises(InvalidSpec, match=r"needs a value for 'random'; .* call it rng, gen or generator"):
+        audit_training(lambda included, random: included, canaries=CANARIES, claim=GaussianDP(0.5))
+
+
 def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
     found = clear()
     assert load(found.save(tmp_path / "training.json")) == found

@@ -1,0 +1,145 @@
+"""How often every printed line of every estimator is false where the scores say nothing of the coins."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.tables import print_table
+
+LEVEL, SEEN = 0.05, 0.01  # stated by the lines, and by the words "dependence seen"
+REPEATS, SIZES = 300, (20, 100, 1_000)
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Drawn = Callable[[Rng, tuple[int, ...]], Floats]
+
+NULLS: dict[str, Drawn] = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "yes or no": lambda rng, shape: rng.integers(0, 2, shape).astype(float),
+    "rare flags": lambda rng, shape: (rng.random(shape) < 0.05).astype(float),
+}
+TRAININGS = (("GaussianDP", 0.1, 1, 1.0), ("PureDP", 0.1, 1, 1.0), ("GaussianDP", 0.1, 5, 1.0), ("PureDP", 0.1, 5, 1.0))
+SAMPLED = (("GaussianDP", 0.1, 5, 0.5), ("ApproximateDP", 0.1, 5, 0.5))
+AVERAGED = ("joint-beta", "joint-dirichlet")  # right on the average over what their priors draw: `of_priors`
+
+
+def false_of(made: Any, level: float = LEVEL) -> dict[str, bool]:
+    """What an `Estimate` says that is false where nothing leaks, by its printed place."""
+    truth = {"auroc": 0.5, "accuracy": 0.5}.get(made.quantity, made.detail.get("fpr", 0.0))
+    where = f"{made.line}: {made.method}, {made.quantity}"
+    found = {}
+    if made.lower is not None:
+        found[where] = made.lower > truth
+    if made.upper is not None:
+        found[f"{where}, upper"] = made.upper < truth
+    if made.p_value is not None:
+        found[f"{where}, p-value"] = made.p_value <= level
+    for key, value in made.detail.items():
+        if key.endswith("_lower"):
+            found[f"{where}, {key}"] = value > 0.0
+        if key.endswith("_p_value"):
+            found[f"{where}, {key}"] = value <= SEEN
+    return found
+
+
+def of_scores(scores: Floats, coins: Bools, seed: int, confidence: float) -> dict[str, bool]:
+    """The lines of `audit_scores`, in both designs and with every method but those of a prior; and the dependence."""
+    from dpaudit.claims import GaussianDP, PureDP
+    from dpaudit.scores import audit_scores, ratios
+    from dpaudit.scores.audit import METHODS
+    from dpaudit.scores.dependence import dependence
+
+    half = np.arange(scores.size) < scores.size // 2  # numbers in and out that were fixed before
+    found: dict[str, bool] = {"dependence": dependence(scores, coins).p_value <= SEEN}
+    asked = (
+        ("one-run", coins, {"claim": PureDP(0.0)}),
+        ("one-run", coins, {"claim": GaussianDP(1e-9), "delta": 1e-5}),
+        ("many-run", half, {"claim": PureDP(0.0)}),
+        ("many-run", half, {"claim": GaussianDP(1e-9), "delta": 1e-5}),
+        ("many-run", half, {"claim": PureDP(0.0), "threshold": "all"}),
+        ("many-run", half, {"claim": PureDP(0.0), "splits": 3}),
+    )
+    for design, members, more in asked:
+        inside, outside = scores[members], scores[~members]
+        fit = [name for name, each in METHODS.items() if design in each.designs and name not in AVERAGED]
+        fit = [name for name in fit if more["claim"].linear or name not in ratios.NAMES]
+        fit = [name for name in fit if more.get("threshold") is None or name != "exact"]
+        asked_more = {"methods": fit, "confidence": confidence, "seed": seed, "min_count": 5, **more}
+        result = audit_scores(inside, outside, design=design, **asked_more)
+        told = {key: getattr(value, "form", value) for key, value in more.items() if key != "delta"}
+        name = f"{design} {', '.join(str(each) for each in told.values())}"
+        for each in result.estimates:
+            found |= {f"{name} | {where}": false for where, false in false_of(each, 1.0 - confidence).items()}
+        if result.band:
+            found[f"{name} | band"] = any(x + y < 1.0 for x, y in result.band)
+    return found
+
+
+def of_priors(rng: Rng, canaries: int, confidence: float) -> dict[str, bool]:
+    """The lines of a prior, where it draws the error rates."""
+    from dpaudit.scores import audit_scores
+    from dpaudit.scores.counts import AttackCounts
+    from dpaudit.scores.region import epsilon_of
+
+    half, (fpr, fnr) = canaries // 2, rng.beta(0.5, 0.5, 2)
+    fp, fn = rng.binomial(half, (fpr, fnr)).tolist()
+    counts, asked = AttackCounts(tp=half - fn, fp=fp, tn=half - fp, fn=fn), ("jeffreys", *AVERAGED)
+    made = audit_scores(counts=counts, methods=asked, confidence=confidence).estimates
+    return {f"of its prior | {each.line}: {each.method}": each.lower > epsilon_of(fpr, fnr) for each in made}
+
+
+def of_trainings(rng: Rng, drawn: Drawn, canaries: int, confidence: float, kinds: Any) -> dict[str, bool]:
+    """The lines of five trainings, or of a training of five steps, as they are told at the end."""
+    from dpaudit import claims
+    from dpaudit.scores import few
+
+    found: dict[str, bool] = {}
+    for form, value, steps, rate in kinds:
+        claim = claims.ApproximateDP(value, 1e-5) if form == "ApproximateDP" else getattr(claims, form)(value)
+        coins = rng.random((5, canaries)) < 0.5
+        alpha = 1.0 - confidence
+        evidence = few.begin(claim, canaries, alpha, delta=1e-5, steps=None if steps == 1 else steps, rate=rate)
+        scores = drawn(rng, coins.shape)
+        for row in range(0, 5, steps):
+            evidence = evidence.after(scores[row : row + steps], coins[row : row + steps])
+        made = [*evidence.estimates(), *([] if steps == 1 else [evidence.composed(steps, 1e-5)])]
+        name = f"{'trainings' if steps == 1 else 'steps'} {form} at rate {rate}"
+        for each in made:
+            found |= {f"{name} | {where}": false for where, false in false_of(each, alpha).items()}
+    return found
+
+
+def counted(kind: str, canaries: int, repeats: int, confidence: float = 1.0 - LEVEL) -> Counter[str]:
+    """How often each line was false."""
+    found: Counter[str] = Counter()
+    for repeat in range(repeats):
+        rng = np.random.default_rng([canaries, repeat])
+        coins = rng.random(canaries) < 0.5
+        if not 2 <= coins.sum() <= canaries - 2:
+            continue
+        told = of_scores(NULLS[kind](rng, coins.shape), coins, repeat, confidence)
+        told |= of_trainings(rng, NULLS[kind], canaries, confidence, TRAININGS + SAMPLED)
+        told |= of_priors(rng, canaries, confidence)
+        found.update({name: int(false) for name, false in told.items()})
+    return found
+
+
+def run(quick: bool) -> None:
+    """Prints, for each line, how often it was false at each size."""
+    repeats = REPEATS // 10 if quick else REPEATS
+    for kind in NULLS:
+        started = time.process_time()
+        by_size = {size: counted(kind, size, repeats) for size in SIZES}
+        names = sorted({name for found in by_size.values() for name in found})
+        rows: Iterator[tuple[str, ...]] = (
+            (name.replace("|", "-"), *(str(by_size[size].get(name, "-")) for size in SIZES)) for name in names
+        )
+        cpu = time.process_time() - started
+        title = f"False of {repeats} at a stated 5 %, {kind} scores that say nothing ({cpu:.0f} CPU s)"
+        print_table(title, ("line", *(f"{size:,}" for size in SIZES)), rows)

@@ -1,8 +1,6 @@
 """The command `dpaudit`: loads the one command that is asked for, and turns every error into a line and a code."""
 
 import importlib
-import signal
-import sys
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -10,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from dpaudit.cli.options import one_line, say, say_error
-from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.version import __version__
 
 COMMANDS = (
@@ -111,8 +109,13 @@ def exit_code(arguments: list[str]) -> int:
             return internal_error(error, caller)
         say(f"error: {one_line(error.filename or 'this folder or the output')}: {one_line(error.strerror or error)}")
         return InvalidSpec.exit_code
-    except SystemExit as ended:  # of a completion; or, with 1, to a reader that has gone: here 1 is a verdict
-        return INTERNAL if ended.code else 0
+    except SystemExit as ended:  # of a completion; or of a library, with 1, which here is a verdict
+        return UnsoundAudit.exit_code if ended.code else 0
+    except (MemoryError, ImportError) as error:  # too little memory, or a library that cannot be loaded in it
+        if caller.debug:
+            return internal_error(error, caller)
+        say(f"error: {type(error).__name__}: {one_line(error.__cause__ or error)}; give it more memory (ulimit -v), or install it anew")
+        return UnsoundAudit.exit_code
     except Exception as error:
         return internal_error(error, caller)
 
@@ -126,19 +129,3 @@ def internal_error(error: Exception, caller: Caller) -> int:
     hint = "" if caller.debug else "; `dpaudit --debug ...` shows where"
     say(f"internal error: {type(error).__name__}: {one_line(error)}{hint}")
     return INTERNAL
-
-
-def main() -> None:
-    """The console script. SIGTERM and SIGHUP are interrupts: what is finished is told, and how to go on."""
-    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # Windows has one of them
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
-            signal.signal(number, _terminated)
-    try:
-        code = exit_code(sys.argv[1:])
-    except OSError:  # standard error is full too: nobody can be told, and Python's own 1 would be a verdict
-        code = InvalidSpec.exit_code
-    sys.exit(code)
-
-
-def _terminated(number: int, _: object) -> None:
-    raise KeyboardInterrupt("terminated" if number == signal.SIGTERM else "hung up")

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 class _Output(io.FileIO):
-    """A standard stream; where its reader has gone, as `head` does, what is written leads nowhere and the work goes on."""
+    """A standard stream; where its reader has gone, as `head` has, what is written leads nowhere and work goes on."""
 
     def write(self, data: Any) -> int:
         with suppress(BrokenPipeError):
@@ -48,13 +48,14 @@ def _open_streams() -> None:
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
-    sys.stdin = sys.stdin or open(0, closefd=False)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
     for number, name in ((1, "stdout"), (2, "stderr")):
         before = getattr(sys, name)
         if before is None or os.name == "posix":
             output = io.BufferedWriter(_Output(number, "w", closefd=False))
-            how = (before.encoding, before.errors) if before else ("utf-8", "backslashreplace")
-            setattr(sys, name, io.TextIOWrapper(output, *how, line_buffering=number == 2 or output.isatty()))
+            encoding, errors = (before.encoding, before.errors) if before else ("utf-8", "backslashreplace")
+            lines = number == 2 or output.isatty()
+            setattr(sys, name, io.TextIOWrapper(output, encoding, errors, line_buffering=lines))
 
 
 def _end_with(code: int) -> None:

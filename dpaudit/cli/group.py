@@ -114,7 +114,8 @@ def exit_code(arguments: list[str]) -> int:
     except (MemoryError, ImportError) as error:  # too little memory, or a library that cannot be loaded in it
         if caller.debug:
             return internal_error(error, caller)
-        say(f"error: {type(error).__name__}: {one_line(error.__cause__ or error)}; give it more memory (ulimit -v), or install it anew")
+        told = f"{type(error).__name__}: {one_line(error.__cause__ or error)}"
+        say(f"error: {told}; give it more memory (ulimit -v), or install it anew")
         return UnsoundAudit.exit_code
     except Exception as error:
         return internal_error(error, caller)

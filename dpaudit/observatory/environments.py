@@ -9,14 +9,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec, MissingRequirement
+from dpaudit.installed import requirement
 from dpaudit.observatory.children import Children
 from dpaudit.results.files import lock
 from dpaudit.spec_file.tables import EnvironmentTable
-from dpaudit.version import __version__
 
 FOLDER = Path(".environments")
 READY = ".ready"
@@ -69,7 +68,7 @@ class Environment:
     def asked(self) -> dict[str, object]:
         """What it is made of; another answer makes it again."""
         python = self.table.python or platform.python_version().rpartition(".")[0]
-        own = _dpaudit() if self.table.dpaudit else []
+        own = requirement() if self.table.dpaudit else []
         return {"requirements": list(self.table.requirements), "python": python, "dpaudit": own}
 
     def make(self, children: Children, say: Callable[[str], None]) -> None:
@@ -91,7 +90,7 @@ class Environment:
                 self._run(children, maker, os.environ)
             ready.unlink(missing_ok=True)
             wanted = [part for each in self.table.requirements for part in _arguments(each)]
-            wanted += _dpaudit() if self.table.dpaudit else []
+            wanted += requirement() if self.table.dpaudit else []
             install = [self.own, "-m", "pip", "install", "--quiet", "--prefer-binary", *wanted]
             self._run(children, install, self.variables())
             ready.write_text(asked)
@@ -109,18 +108,6 @@ def _arguments(requirement: str) -> list[str]:
     (['numpy<2'], ['--extra-index-url', 'https://host/simple'])
     """
     return shlex.split(requirement) if requirement.startswith("-") else [requirement]
-
-
-def _dpaudit() -> list[str]:
-    """What pip installs so that dpaudit is there as it is here: the same checkout, or the same version."""
-    try:
-        origin = json.loads(metadata.distribution("dpaudit").read_text("direct_url.json") or "{}")
-    except metadata.PackageNotFoundError:
-        origin = {}
-    url = str(origin.get("url", ""))
-    if not url:
-        return [f"dpaudit=={__version__}"]
-    return ["--editable", url.removeprefix("file://")] if origin.get("dir_info", {}).get("editable") else [url]
 
 
 def _interpreter(version: str | None, children: Children) -> str:

@@ -89,8 +89,8 @@ def exit_codes_page() -> str:
     return text.page(
         "Exit codes",
         "The worst code of a suite is the code of the command, in this order. A mechanism's own exit never decides it.",
-        "Where nobody reads the output to its end (`dpaudit run ... | head`), or the standard streams are closed, the work"
-        " goes on in silence, and the code is what it would have been.",
+        "Where nobody reads the output to its end (`dpaudit run ... | head`), or the standard streams are closed, the"
+        " work goes on in silence, and the code is what it would have been.",
         table(("code", "in short", "meaning"), rows),
         "## The errors behind them",
         "In Python the same outcomes are exceptions; each message is one line.",

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.errors import InvalidSpec, MissingRequirement, NotAttested
+from dpaudit.errors import InvalidSpec, NotAttested
+from dpaudit.installed import lacking
 from dpaudit.results.attesting.statement import Head, StoredFile, check_statement, statement, stored_file
 from dpaudit.results.files import read_bytes
 from dpaudit.results.strict_json import LARGEST_SUITE, parsed
@@ -106,9 +107,7 @@ def require() -> None:
         import cryptography.hazmat.primitives.serialization  # noqa: F401
         import securesystemslib.dsse  # noqa: F401
     except ImportError as error:
-        raise MissingRequirement(
-            "attestations need securesystemslib, which is not installed: python3 -m pip install 'dpaudit[attest]'"
-        ) from error
+        raise lacking("attestations need securesystemslib, which is not installed here", "attest") from error
 
 
 def _pem(path: str | os.PathLike[str], cure: str) -> bytes:

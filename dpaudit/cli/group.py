@@ -1,8 +1,12 @@
 """The command `dpaudit`: loads the one command that is asked for, and turns every error into a line and a code."""
 
+import copy
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -28,6 +32,22 @@ class Caller:
     debug: bool = False
 
 
+class Place(click.Path):
+    """A file or folder; shells complete it. Nothing is no name, and "-" is standard output in `report` alone."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        """The path as it was given. Raises `BadParameter`."""
+        if value == "" or (value == "-" and getattr(context, "info_name", "") != "report"):
+            self.fail(f"give a path, got {value!r}" + "; ./- is a file of that name" * bool(value), param, context)
+        return super().convert(value, param, context)
+
+
+def _of_digits(convert: Callable[..., Any], value: Any, param: click.Parameter, context: click.Context) -> Any:
+    if isinstance(value, str) and not value.isascii():  # Python takes the digits of any script
+        raise click.BadParameter(f"{value!r} is not written with the digits 0 to 9.", context, param)
+    return convert(value, param, context)
+
+
 class LazyGroup(click.Group):
     """A group whose commands are modules beside this one, imported when they are called or listed."""
 
@@ -42,7 +62,10 @@ class LazyGroup(click.Group):
         found: click.Command = importlib.import_module(f"dpaudit.cli.{name.replace('-', '_')}").command
         for each in found.params:
             if each.metavar in FILES:
-                each.type = click.Path()  # so that shells complete it
+                each.type = Place()
+            elif isinstance(each.type, click.types.IntParamType | click.types.FloatParamType):
+                each.type = copy.copy(each.type)
+                each.type.convert = partial(_of_digits, each.type.convert)  # type: ignore[method-assign]
         return found
 
     def resolve_command(

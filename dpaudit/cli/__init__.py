@@ -4,6 +4,7 @@ import io
 import os
 import signal
 import sys
+import warnings
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +18,7 @@ def main() -> None:
     """
     _end_with(NO_VERDICT)  # where a library ends the process, as some do that get no memory
     _open_streams()
+    warnings.filterwarnings("ignore", ".*joblib will operate in serial mode")  # where /dev/shm is closed: we need none
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # Windows has one of them
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
             signal.signal(number, _terminated)

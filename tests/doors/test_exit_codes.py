@@ -112,6 +112,18 @@ def test_an_internal_error_is_70_in_one_line_and_loses_nothing(
         (["runn"], "error: No such command 'runn'"),
         (["run", "no/such.toml"], "error: no/such.toml: there is no such file or folder"),
         (["run", "spec.toml", "--confidence", "1"], "error: --confidence must lie strictly between 0 and 1, got 1.0"),
+        (
+            ["run", "spec.toml", "--seed", "\u0663"],
+            "error: Invalid value for '--seed': '\u0663' is not written with the",
+        ),
+        (
+            ["plan", "spec.toml", "--runs", "\uff11e5"],
+            "error: Invalid value for '--runs': '\uff11e5' is not written with",
+        ),
+        (["run", "spec.toml", "--report", ""], "error: Invalid value for '--report': give a path, got ''"),
+        (["run", "spec.toml", "--ledger", "-"], "error: Invalid value for '--ledger': give a path, got '-'; ./- is"),
+        (["run", ""], "error: Invalid value for 'PATH...': give a path, got ''"),
+        (["report", "", "--output", "-"], "error: Invalid value for 'RESULT...': give a path, got ''"),
         (["run", "spec.toml", "--seed", "-1"], "error: --seed must be at least 0, got -1"),
         (
             ["run", "spec.toml", "--runs", "nan"],

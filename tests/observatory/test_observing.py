@@ -113,7 +113,7 @@ def test_rows_are_chosen_and_what_cannot_be_a_row_is_said(shelf: Shelf) -> None:
 # --- environments -----------------------------------------------------------------------------------------------------
 
 BUILD = """  error: subprocess-exited-with-error
-  × Getting requirements to build wheel did not run successfully.
+  Getting requirements to build wheel did not run successfully.
   ╰─> [3 lines of output]
       Traceback (most recent call last):
       ModuleNotFoundError: No module named 'numpy'
@@ -154,9 +154,10 @@ class Pip:
     ],
 )
 def test_what_pip_could_not_do_is_told_and_not_its_advice(said: str, reason: str) -> None:
-    with TemporaryDirectory() as folder, pytest.raises(MissingRequirement) as told:
+    with TemporaryDirectory() as folder:
         environment = Environment.of(EnvironmentTable(["fake==1.0"]), Path(folder), "")
-        environment.make(Pip(Ended(1, "", said)), lambda line: None)  # type: ignore[arg-type]
+        with pytest.raises(MissingRequirement) as told:
+            environment.make(Pip(Ended(1, "", said)), lambda line: None)  # type: ignore[arg-type]
     assert str(told.value) == f"the environment of fake 1.0 could not be made: {reason}"
 
 

@@ -32,7 +32,7 @@ class Caller:
     debug: bool = False
 
 
-class Place(click.Path):
+class File(click.Path):
     """A file or folder; shells complete it. Nothing is no name, and "-" is standard output in `report` alone."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
         found: click.Command = importlib.import_module(f"dpaudit.cli.{name.replace('-', '_')}").command
         for each in found.params:
             if each.metavar in FILES:
-                each.type = Place()
+                each.type = File()
             elif isinstance(each.type, click.types.IntParamType | click.types.FloatParamType):
                 each.type = copy.copy(each.type)
                 each.type.convert = partial(_of_digits, each.type.convert)  # type: ignore[method-assign]
@@ -137,8 +137,8 @@ def exit_code(arguments: list[str]) -> int:
     except (MemoryError, ImportError) as error:  # too little memory, or a library that cannot be loaded in it
         if caller.debug:
             return internal_error(error, caller)
-        told = f"{type(error).__name__}: {one_line(error.__cause__ or error)}"
-        say(f"error: {told}; give it more memory (ulimit -v), or install it anew")
+        what = f"{type(error).__name__}: {one_line(error.__cause__ or error)}"
+        say(f"error: {what}; give it more memory (ulimit -v), or install it anew")
         return UnsoundAudit.exit_code
     except Exception as error:
         return internal_error(error, caller)

@@ -91,9 +91,8 @@ class Environment:
                 self._clear(before)
             say(f"{self.name}: its environment is being made")
             if before != "":
-                self._run(
-                    children, [_interpreter(self.table.python, children), "-m", "venv", str(self.folder)], os.environ
-                )
+                python = _interpreter(self.table.python, children)
+                self._run(children, [python, "-m", "venv", str(self.folder)], os.environ)
             wanted = [part for each in self.table.requirements for part in _arguments(each)]
             wanted += requirement() if self.table.dpaudit else []
             install = [self.own, "-m", "pip", "install", "--quiet", "--prefer-binary", *wanted]

@@ -12,7 +12,7 @@ export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help audit lectures lectures-seeds literature literature-full research quick test oldest test-browser prove-random docs bench package sbom lock fuzz \
-        audit-libraries audit-training clean
+        audit-libraries audit-training clean today
 .DELETE_ON_ERROR:
 
 help:
@@ -147,6 +147,8 @@ audit-training: $(TRAINING:%=.environments/training-%/.ready)
 	  .environments/training-$$environment/bin/python -m audits.training --environment $$environment $(NAMES) || status=1; \
 	done; exit $$status
 
+today:  # what is newest changes without a file that says so
+
 clean:
 	rm -rf .venv .environments site dist
 
@@ -157,7 +159,7 @@ space := $(subst ,, )
 $(VENV)/.ready-audit: EXTRAS := audits,verify
 $(VENV)/.ready-test: EXTRAS := $(subst $(space),$(comma),$(TESTED))
 $(VENV)/.ready-docs: EXTRAS := docs,verify
-$(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml requirements/test.txt
+$(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml requirements/test.txt $(if $(NEWEST),today)
 	$(call environment,$(VENV))
 	@echo "installing dpaudit[$(if $(NEWEST),$(EXTRAS),every extra of the lock)] into $(VENV); this takes a minute or two"
 	@$(if $(NEWEST),,$(RUN) -m pip install --quiet --require-hashes --requirement requirements/test.txt)

@@ -1,7 +1,7 @@
 # Every target sets up what it needs. A fresh machine needs Python 3.11 or newer, and nothing else.
 
-# LOCKED=1 takes the versions and hashes of requirements/, into environments of their own: as CI and releases do.
-VENV    := $(if $(LOCKED),.environments/locked,.venv)
+# The versions and hashes are those of requirements/: the same on any day. NEWEST=1 takes the newest that pyproject.toml allows.
+VENV    := $(if $(NEWEST),.environments/newest,.venv)
 RUN     := $(VENV)/bin/python
 CHECK   := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON  ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -12,7 +12,7 @@ export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help audit lectures lectures-seeds literature literature-full research quick test oldest test-browser prove-random docs bench package sbom lock fuzz \
-        audit-libraries audit-training clean
+        audit-libraries audit-training clean today
 .DELETE_ON_ERROR:
 
 help:
@@ -23,7 +23,7 @@ help:
 	@echo "make literature-full  the same with 250 million executions a mechanism (hours)"
 	@echo "make research         audits the catalogue with all twins at ten seeds and claims from 0.1 to 8 into reports/research/ (15 minutes)"
 	@echo "make quick            lint, types and the tests of the core, within a minute"
-	@echo "make test             lint, types and tests"
+	@echo "make test             lint, types and tests; NEWEST=1, here and elsewhere: at the newest versions, not those of the lock"
 	@echo "make oldest           the tests on the lowest versions that pyproject.toml allows"
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
 	@echo "make prove-random     compares proofs of 3,000 random programs with exact losses and with Python's own runs (minutes)"
@@ -37,7 +37,13 @@ help:
 	@echo "make fuzz             tries every reader of files on files that are nearly right, other ones each time (minutes)"
 	@echo "make clean            removes the environments"
 
+# after the environment, each time: which versions are not those of the lock
+define newest
+@$(if $(NEWEST),$(RUN) scripts/newest.py)
+endef
+
 audit: $(VENV)/.ready-audit
+	$(newest)
 	$(RUN) -m dpaudit run audits --tag core --report reports
 
 # The confidence is that of all audits together. The seeds were written here before anybody looked: at none may one be odd.
@@ -74,6 +80,7 @@ quick: $(VENV)/.ready-test
 	  $(CORE:%=dpaudit/%) dpaudit/outputs.py $(CORE:%=tests/%) tests/test_architecture.py tests/test_imports.py tests/test_project.py
 
 test: $(VENV)/.ready-test
+	$(newest)
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
 	$(RUN) -m pytest -q -n 2 --dist worksteal
@@ -101,10 +108,10 @@ fuzz: $(VENV)/.ready-test
 bench: $(VENV)/.ready-test
 	$(RUN) -m benchmarks
 
-PACKING := .environments/$(if $(LOCKED),release,package)
+PACKING := .environments/$(if $(NEWEST),package,release)
 package: $(PACKING)/.ready
 	rm -rf dist .environments/wheel
-	$(PACKING)/bin/python -m build $(if $(LOCKED),--no-isolation) --outdir dist
+	$(PACKING)/bin/python -m build $(if $(NEWEST),,--no-isolation) --outdir dist
 	$(PYTHON) -m venv .environments/wheel
 	.environments/wheel/bin/python -m pip install --quiet dist/*.whl
 	.environments/wheel/bin/python scripts/package.py dist
@@ -140,8 +147,10 @@ audit-training: $(TRAINING:%=.environments/training-%/.ready)
 	  .environments/training-$$environment/bin/python -m audits.training --environment $$environment $(NAMES) || status=1; \
 	done; exit $$status
 
+today:  # what is newest changes without a file that says so
+
 clean:
-	rm -rf $(VENV) .environments site dist
+	rm -rf .venv .environments site dist
 
 # A stamp says that an environment holds what pyproject.toml asks for; a newer pyproject.toml installs again.
 TESTED := test audits verify attest dask docs
@@ -150,11 +159,11 @@ space := $(subst ,, )
 $(VENV)/.ready-audit: EXTRAS := audits,verify
 $(VENV)/.ready-test: EXTRAS := $(subst $(space),$(comma),$(TESTED))
 $(VENV)/.ready-docs: EXTRAS := docs,verify
-$(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml $(if $(LOCKED),requirements/test.txt)
+$(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml requirements/test.txt $(if $(NEWEST),today)
 	$(call environment,$(VENV))
-	@echo "installing dpaudit[$(if $(LOCKED),every extra of the lock,$(EXTRAS))] into $(VENV); this takes a minute or two"
-	@$(if $(LOCKED),$(RUN) -m pip install --quiet --require-hashes --requirement requirements/test.txt)
-	@$(RUN) -m pip install --quiet $(if $(LOCKED),--no-deps --no-build-isolation --editable .,--editable '.[$(EXTRAS)]')
+	@echo "installing dpaudit[$(if $(NEWEST),$(EXTRAS),every extra of the lock)] into $(VENV); this takes a minute or two"
+	@$(if $(NEWEST),,$(RUN) -m pip install --quiet --require-hashes --requirement requirements/test.txt)
+	@$(RUN) -m pip install --quiet $(if $(NEWEST),--upgrade --upgrade-strategy eager --editable '.[$(EXTRAS)]',--no-deps --no-build-isolation --editable .)
 	@touch $@
 
 .environments/oldest/.ready: PYTHON = python3.11

@@ -82,7 +82,7 @@ def audit(
     cannot reach the counts; "none", the default here, counts where it runs. Neither changes the answer.
     `ledger` is a file that keeps what was counted as it comes, and the result: after Ctrl-C (`AuditInterrupted`) or a
     kill, the same call goes on from there. `progress` left out shows a bar on a terminal and in a notebook, and
-    everywhere how long an audit of more than a minute takes; True is lines where there is no terminal, False nothing.
+    everywhere how long an audit of more than a minute takes; True is lines where there is no terminal, False no bar.
 
     `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error
     probability; the rest is for the fixed bound at the end. `certifier` is the name of one
@@ -108,7 +108,7 @@ def audit(
     question = pose(**{key: value for key, value in given.items() if key not in RUNNING})
     title = name or question.mechanism.name
     with (
-        watching(1, title, shown=progress) as watcher,
+        watching(1, title, shown=progress or None, bar=progress is not False) as watcher,
         uninterrupted(watcher, ledger),
         Engine(n_jobs, backend, isolation=isolation) as engine,
         question.kept(ledger, title) as call,

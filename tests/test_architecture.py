@@ -22,6 +22,7 @@ PACKAGE = ROOT / "dpaudit"
 FLOW = {
     "version": "what this is",
     "errors": "how it fails, in one line",
+    "installed": "where it was installed from",
     "validate": "single values",
     "arrays": "the names of array types",
     "claims": "what is promised",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import re
+import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -15,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import dpaudit
+from scripts.newest import different
 from scripts.oldest import constraints, requirements
 from scripts.package import missing
 from tests.cases import for_each
@@ -101,6 +105,49 @@ def test_the_lowest_versions_are_those_that_are_allowed_and_no_lower() -> None:
         parts = Version(version).release
         lower = next(".".join(map(str, (*parts[:at], parts[at] - 1))) for at in (-1, -2, -3) if parts[at])
         assert lower not in required[name], f"{name}: {lower} is allowed too"
+
+
+def test_every_goal_takes_the_lock_and_with_newest_what_is_newest() -> None:
+    """`LOCKED=1`, which older notes name, changes nothing."""
+
+    def told(goal: str, *options: str) -> str:
+        command = ["make", "--dry-run", "--always-make", goal, *options]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    for goal in ("audit", "test", "docs"):
+        locked, newest = told(goal), told(goal, "NEWEST=1")
+        assert "--require-hashes --requirement requirements/test.txt" in locked
+        assert "--no-deps --no-build-isolation --editable ." in locked
+        assert told(goal, "LOCKED=1") == locked
+        assert ("--require-hashes" in newest, "--upgrade-strategy eager" in newest) == (False, True)
+        assert not set(re.findall(r"\S+/bin/python", newest)) & {".venv/bin/python"}
+    assert "scripts/newest.py" in told("test", "NEWEST=1")
+    assert "scripts/newest.py" not in told("test")
+
+
+def test_versions_that_are_not_those_of_the_lock_are_named() -> None:
+    lock = (ROOT / "requirements" / "test.txt").read_text(encoding="utf-8")
+    name, version, *_ = PIN.findall(lock)[0]
+    assert different(lock, [(name.upper().replace("-", "_"), version), ("nothing-of-ours", "1")]) == []
+    assert different(lock, [(name, "0.0")])[0].startswith(f"{name} 0.0 (the lock has ")
+
+
+def test_what_is_imported_is_required_and_what_is_required_is_imported() -> None:
+    """By the package itself, wherever the import stands; what an extra brings is asked for in a try, or by name."""
+    required = {Requirement(each).name.lower() for each in PROJECT["dependencies"]}
+    others = {"markupsafe"}  # of jinja2, whose texts are its own
+    others |= {"pytest", "distributed", "dask", "flint", "z3", "pyarrow", "polars", "securesystemslib", "cryptography"}
+    others |= {"coverage", "pandas", "xdist", "_pytest", "IPython", "hypothesis"}  # where the user has them
+    others |= {"opacus", "torch", "jax", "jax_privacy", "dp_accounting", "diffprivlib", "opendp"}
+    imported: set[str] = set()
+    for path in (ROOT / "dpaudit").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {each.name.partition(".")[0] for each in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                imported.add(str(node.module).partition(".")[0])
+    ours = imported - set(sys.stdlib_module_names) - {"dpaudit"}
+    assert ours - others == required
 
 
 def test_the_oldest_python_is_the_one_that_is_required() -> None:

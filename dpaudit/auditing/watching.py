@@ -247,16 +247,16 @@ def on_terminal(out: TextIO | None) -> bool:
 
 @contextmanager
 def watching(
-    audits: int, name: str = "", *, shown: bool | None = None, below: TextIO | None = None
+    audits: int, name: str = "", *, shown: bool | None = None, bar: bool = True, below: TextIO | None = None
 ) -> Iterator[Watcher]:
     """The watcher that fits: a bar on a terminal and in a notebook, and else lines where it is `shown`.
 
-    `shown` None: elsewhere how long a long audit takes, and no more; False: nothing but what went wrong. `below`: a
-    terminal where another program is writing.
+    `shown` None: elsewhere how long a long audit takes, and no more, which is all without `bar`; False: what went
+    wrong alone. `below`: a terminal where another program is writing.
     """
     out = below or (sys.stdout if in_notebook() else sys.stderr)
     watcher: Watcher
-    if shown is not False and (on_terminal(out) or out is sys.stdout):
+    if bar and shown is not False and (on_terminal(out) or out is sys.stdout):
         watcher = Live(audits, out, below=below is not None)
     else:
         watcher = (Watcher if shown is None else PlainLines if shown else Silent)(audits)

@@ -81,7 +81,8 @@ def attested_line(path: str, file: "StoredFile") -> str:
         what = f"{len(file.held.entries)} audits, exit code {file.held.exit_code}"
     else:
         what = headline(file.held)
-    return f"{clean(path, 200)}: attested with this key: {what}"
+    as_named = "" if Path(path).name == file.name else f", as {clean(file.name, 200)}"
+    return f"{clean(path, 200)}: attested with this key{as_named}: {what}"
 
 
 def _chain(path: str, head: "Head | None" = None) -> "Head":

@@ -1,16 +1,18 @@
 """The command `dpaudit`: loads the one command that is asked for, and turns every error into a line and a code."""
 
+import copy
 import importlib
-import signal
-import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from dpaudit.cli.options import one_line, say, say_error
-from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.version import __version__
 
 COMMANDS = (
@@ -30,6 +32,22 @@ class Caller:
     debug: bool = False
 
 
+class File(click.Path):
+    """A file or folder; shells complete it. Nothing is no name, and "-" is standard output in `report` alone."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        """The path as it was given. Raises `BadParameter`."""
+        if value == "" or (value == "-" and getattr(context, "info_name", "") != "report"):
+            self.fail(f"give a path, got {value!r}" + "; ./- is a file of that name" * bool(value), param, context)
+        return super().convert(value, param, context)
+
+
+def _of_digits(convert: Callable[..., Any], value: Any, param: click.Parameter, context: click.Context) -> Any:
+    if isinstance(value, str) and not value.isascii():  # Python takes the digits of any script
+        raise click.BadParameter(f"{value!r} is not written with the digits 0 to 9.", context, param)
+    return convert(value, param, context)
+
+
 class LazyGroup(click.Group):
     """A group whose commands are modules beside this one, imported when they are called or listed."""
 
@@ -44,7 +62,10 @@ class LazyGroup(click.Group):
         found: click.Command = importlib.import_module(f"dpaudit.cli.{name.replace('-', '_')}").command
         for each in found.params:
             if each.metavar in FILES:
-                each.type = click.Path()  # so that shells complete it
+                each.type = File()
+            elif isinstance(each.type, click.types.IntParamType | click.types.FloatParamType):
+                each.type = copy.copy(each.type)
+                each.type.convert = partial(_of_digits, each.type.convert)  # type: ignore[method-assign]
         return found
 
     def resolve_command(
@@ -111,8 +132,14 @@ def exit_code(arguments: list[str]) -> int:
             return internal_error(error, caller)
         say(f"error: {one_line(error.filename or 'this folder or the output')}: {one_line(error.strerror or error)}")
         return InvalidSpec.exit_code
-    except SystemExit as ended:  # of a completion; or, with 1, to a reader that has gone: here 1 is a verdict
-        return INTERNAL if ended.code else 0
+    except SystemExit as ended:  # of a completion; or of a library, with 1, which here is a verdict
+        return UnsoundAudit.exit_code if ended.code else 0
+    except (MemoryError, ImportError) as error:  # too little memory, or a library that cannot be loaded in it
+        if caller.debug:
+            return internal_error(error, caller)
+        what = f"{type(error).__name__}: {one_line(error.__cause__ or error)}"
+        say(f"error: {what}; give it more memory (ulimit -v), or install it anew")
+        return UnsoundAudit.exit_code
     except Exception as error:
         return internal_error(error, caller)
 
@@ -126,19 +153,3 @@ def internal_error(error: Exception, caller: Caller) -> int:
     hint = "" if caller.debug else "; `dpaudit --debug ...` shows where"
     say(f"internal error: {type(error).__name__}: {one_line(error)}{hint}")
     return INTERNAL
-
-
-def main() -> None:
-    """The console script. SIGTERM and SIGHUP are interrupts: what is finished is told, and how to go on."""
-    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # Windows has one of them
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
-            signal.signal(number, _terminated)
-    try:
-        code = exit_code(sys.argv[1:])
-    except OSError:  # standard error is full too: nobody can be told, and Python's own 1 would be a verdict
-        code = InvalidSpec.exit_code
-    sys.exit(code)
-
-
-def _terminated(number: int, _: object) -> None:
-    raise KeyboardInterrupt("terminated" if number == signal.SIGTERM else "hung up")

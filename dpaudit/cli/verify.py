@@ -126,7 +126,8 @@ def _save(joined: "Joined", path: str) -> None:
     from dpaudit.verify.stored import save
 
     if not joined.proofs:
-        say("no proof to save")
+        lacks = [each for each in joined.bracket.reasons if "the extra [" in each]
+        say(f"no proof was made: {'; '.join(lacks)}" if lacks else "no proof to save")
         return
     for proof in joined.proofs:
         stem, suffix = os.path.splitext(path)

@@ -1,5 +1,6 @@
 """A virtual environment for each library and version: made when it is missing, kept as long as it is what was asked."""
 
+import itertools
 import json
 import os
 import platform
@@ -9,17 +10,17 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec, MissingRequirement
-from dpaudit.observatory.children import Children
+from dpaudit.installed import requirement
+from dpaudit.observatory.children import Children, Ended
 from dpaudit.results.files import lock
 from dpaudit.spec_file.tables import EnvironmentTable
-from dpaudit.version import __version__
 
 FOLDER = Path(".environments")
 READY = ".ready"
+MARK = '{"requirements": '  # which the mark of an environment of ours begins with
 LIBRARY = re.compile(r"(?P<package>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?\s*==\s*(?P<version>[A-Za-z0-9.+!_-]+)")
 
 
@@ -69,14 +70,15 @@ class Environment:
     def asked(self) -> dict[str, object]:
         """What it is made of; another answer makes it again."""
         python = self.table.python or platform.python_version().rpartition(".")[0]
-        own = _dpaudit() if self.table.dpaudit else []
+        own = requirement() if self.table.dpaudit else []
         return {"requirements": list(self.table.requirements), "python": python, "dpaudit": own}
 
     def make(self, children: Children, say: Callable[[str], None]) -> None:
         """Makes it unless it is there, which `say` is told; processes that want the same one wait for each other.
 
-        A folder with an empty `.ready` was made by hand: what is missing there is installed. Raises
-        `MissingRequirement`, with the last line of pip, where it cannot be made.
+        A folder with an empty `.ready` was made by hand: what is missing there is installed. Nothing is removed from a
+        folder without our mark. Raises `InvalidSpec` for such a one, and `MissingRequirement`, with the error of pip,
+        where it cannot be made.
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         ready, asked = self.folder / READY, json.dumps(self.asked())
@@ -85,21 +87,42 @@ class Environment:
             before = ready.read_text() if ready.exists() else None
             if before == asked:
                 return
+            if before != "":
+                self._clear(before)
             say(f"{self.name}: its environment is being made")
             if before != "":
-                maker = [_interpreter(self.table.python, children), "-m", "venv", "--clear", str(self.folder)]
-                self._run(children, maker, os.environ)
-            ready.unlink(missing_ok=True)
+                python = _interpreter(self.table.python, children)
+                self._run(children, [python, "-m", "venv", str(self.folder)], os.environ)
             wanted = [part for each in self.table.requirements for part in _arguments(each)]
-            wanted += _dpaudit() if self.table.dpaudit else []
+            wanted += requirement() if self.table.dpaudit else []
             install = [self.own, "-m", "pip", "install", "--quiet", "--prefer-binary", *wanted]
             self._run(children, install, self.variables())
             ready.write_text(asked)
 
+    def _clear(self, mark: str | None) -> None:
+        """Removes what was made in the folder before, and marks it: what is left half made is ours too."""
+        inside = [each for each in self.folder.iterdir() if each.name != READY] if self.folder.is_dir() else []
+        if not (mark or "").startswith(MARK) and (inside or self.folder.exists() != self.folder.is_dir()):
+            told = "has files and is no environment that dpaudit made"
+            raise InvalidSpec(f"{self.folder} {told}: remove it, or name another folder with --environments")
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / READY).write_text(f"{MARK}null}}")
+        for each in inside:
+            shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+
     def _run(self, children: Children, argv: list[str], variables: Mapping[str, str]) -> None:
         ended = children.run(argv, variables)
         if ended.code:
-            raise MissingRequirement(f"the environment of {self.name} could not be made: {ended.last_line}")
+            raise MissingRequirement(f"the environment of {self.name} could not be made: {_reason(ended)}")
+
+
+def _reason(ended: Ended) -> str:
+    """What pip says went wrong: the last line of a package's own build, or its own error, and not the advice below."""
+    lines = [line.strip() for line in (ended.out + "\n" + ended.err).splitlines() if line.strip()]
+    builds = [line for line, after in itertools.pairwise(lines) if after == "[end of output]"]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    told = [each for each in errors if not each.startswith(("Ignored the following", "ResolutionImpossible"))]
+    return (builds[:1] or told[-1:] or [ended.last_line])[0]
 
 
 def _arguments(requirement: str) -> list[str]:
@@ -109,18 +132,6 @@ def _arguments(requirement: str) -> list[str]:
     (['numpy<2'], ['--extra-index-url', 'https://host/simple'])
     """
     return shlex.split(requirement) if requirement.startswith("-") else [requirement]
-
-
-def _dpaudit() -> list[str]:
-    """What pip installs so that dpaudit is there as it is here: the same checkout, or the same version."""
-    try:
-        origin = json.loads(metadata.distribution("dpaudit").read_text("direct_url.json") or "{}")
-    except metadata.PackageNotFoundError:
-        origin = {}
-    url = str(origin.get("url", ""))
-    if not url:
-        return [f"dpaudit=={__version__}"]
-    return ["--editable", url.removeprefix("file://")] if origin.get("dir_info", {}).get("editable") else [url]
 
 
 def _interpreter(version: str | None, children: Children) -> str:

@@ -269,7 +269,7 @@ def _whole(least: int, text: str) -> int:
     """A whole number of an option, `200000`, `200_000` or `2e5`."""
     try:
         number = int(float(text) if "e" in text.lower() else text)
-        whole = number >= least and ("e" not in text.lower() or number == float(text))
+        whole = text.isascii() and number >= least and ("e" not in text.lower() or number == float(text))
     except (ValueError, OverflowError):  # no number, or one without end
         whole = False
     if not whole:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from dpaudit.errors import MissingRequirement
+from dpaudit.installed import lacking
 
 
 def parquet(names: Sequence[str], rows: Sequence[Mapping[str, Any]], reals: Container[str]) -> bytes:
@@ -24,9 +24,7 @@ def parquet(names: Sequence[str], rows: Sequence[Mapping[str, Any]], reals: Cont
         try:
             polars: Any = importlib.import_module("polars")
         except ImportError:
-            raise MissingRequirement(
-                "Parquet needs pyarrow or polars, and neither is installed here: pip install 'dpaudit[parquet]'"
-            ) from None
+            raise lacking("Parquet needs pyarrow or polars, and neither is installed here", "parquet") from None
         kinds = {"float64": polars.Float64, "int64": polars.Int64, "bool_": polars.Boolean, "string": polars.String}
         series = {name: polars.Series(values, dtype=kinds[kind]) for name, (kind, values) in held.items()}
         polars.DataFrame(series).write_parquet(file)

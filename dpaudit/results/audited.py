@@ -16,6 +16,7 @@ from dpaudit.certify.cross_check import two_interval_epsilon
 from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, p_value
 from dpaudit.claims import Claim, GaussianDP
+from dpaudit.errors import MissingRequirement
 from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
 from dpaudit.results.bounds import LowerBound
 from dpaudit.results.bracket import Bracket
@@ -341,11 +342,22 @@ class Audited:
 
     @property
     def cross_check(self) -> float | None:
-        """The independent bound of the two-interval rule, by statsmodels, when asked for; None for a Rényi bound."""
+        """The independent bound of the two-interval rule, by statsmodels, when asked for.
+
+        None for a Rényi bound, and where statsmodels does not load: nothing of the verdict depends on it.
+        """
+        crossed = self.crossed()
+        return crossed if isinstance(crossed, float) else None
+
+    def crossed(self) -> float | str | None:
+        """The cross-check, or in words why it could not be made; None where there is none."""
         if isinstance(self.evidence, Binned):
             return None
         level = divided(self.certificate.confidence, 1.0 / self.part(self.evidence))
-        return two_interval_epsilon(self.evidence, self.certificate.delta, level)
+        try:
+            return two_interval_epsilon(self.evidence, self.certificate.delta, level)
+        except MissingRequirement as error:
+            return str(error)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf".

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime
+from dpaudit.errors import InvalidSpec, OutOfTime
+from dpaudit.installed import lacking
 from dpaudit.sampling.pools import LostWorker, Task
 
 LOCAL_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
@@ -72,9 +73,7 @@ class Dask:
         try:
             distributed: Any = importlib.import_module("distributed")
         except ImportError:
-            raise MissingRequirement(
-                'backend "dask" needs dask.distributed, which is not installed here: pip install "dpaudit[dask]"'
-            ) from None
+            raise lacking('backend "dask" needs dask.distributed, which is not installed here', "dask") from None
         with suppress(ValueError):  # the program has none
             return distributed.default_client()
         settings: Any = importlib.import_module("dask.config")

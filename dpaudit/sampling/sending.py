@@ -4,7 +4,8 @@ import io
 import pickle
 import random
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any, ClassVar
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
@@ -46,17 +47,29 @@ def pickled(contents: Any) -> bytes:
 
 
 def _bytes_of(contents: Any) -> bytes:
-    """The bytes of cloudpickle; the randomness of the system has no state, so another source of it is the same."""
+    """The bytes of cloudpickle; the randomness of the system has no state, so another source of it is the same.
+
+    Code keeps the name of its file, which cloudpickle leaves out from 3.1.3 on: errors and coverage are told by it.
+    """
     import cloudpickle
+
+    known = cloudpickle.Pickler.dispatch_table
+
+    def code(each: CodeType) -> tuple[Any, ...]:
+        return _code, (each.co_filename, *known[CodeType](each))
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         dispatch_table: ClassVar[Any] = ChainMap(
-            {random.SystemRandom: lambda source: (random.SystemRandom, ())}, cloudpickle.Pickler.dispatch_table
+            {random.SystemRandom: lambda source: (random.SystemRandom, ()), CodeType: code}, known
         )
 
     buffer = io.BytesIO()
     Pickler(buffer).dump(contents)
     return buffer.getvalue()
+
+
+def _code(file: str, make: Callable[..., CodeType], values: tuple[Any, ...]) -> CodeType:
+    return make(*values).replace(co_filename=file)
 
 
 INTERPRETERS = 2  # fresh ones, each with a hash seed of its own; the processes are shared among them

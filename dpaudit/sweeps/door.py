@@ -19,7 +19,7 @@ from dpaudit.sweeps import page
 from dpaudit.sweeps.grid import Grid, Point
 from dpaudit.sweeps.page import KINDS
 from dpaudit.sweeps.rows import REALS, columns
-from dpaudit.sweeps.running import Row, run_points
+from dpaudit.sweeps.running import run_points
 from dpaudit.sweeps.sentences import NOT_SHOWN, READING, left_out, sweep_headline, sweep_lines, sweep_row
 from dpaudit.sweeps.spec import axis, combinations
 from dpaudit.sweeps.summaries import mechanisms_table

@@ -67,6 +67,8 @@ class KeptTrainings:
         path = self.path(call)
         try:
             with np.load(io.BytesIO(read_bytes(path, LARGEST)), allow_pickle=False) as held:
+                if any(each.compress_type for each in held.zip.infolist()):  # which may unpack to anything
+                    raise InvalidSpec("packed, as no training is kept")
                 question, coins = str(held["question"]), held["included"]
                 parts = dict[str, str](json.loads(str(held["made"])) if "made" in held else {})
                 scores: Reals = held["scores"]

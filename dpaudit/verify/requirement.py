@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from dpaudit.errors import MissingRequirement
+from dpaudit.installed import lacking
 
 
 def flint() -> ModuleType:
@@ -28,6 +28,4 @@ def _loaded(module: str, package: str, what: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingRequirement(
-            f"{what} need {package}, which is not installed: python3 -m pip install 'dpaudit[verify]'"
-        ) from error
+        raise lacking(f"{what} need {package}, which is not installed here", "verify") from error

@@ -73,6 +73,7 @@ def test_it_shares_no_code_with_the_certificate(monkeypatch: pytest.MonkeyPatch)
     assert modules - {"__future__", "statsmodels.stats.proportion"} == {
         "dpaudit.certify.certificate",
         "dpaudit.certify.evidence",
+        "dpaudit.errors",
     }
 
     def broken(*_: object) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dpaudit.ledger.results import Ledger
 from dpaudit.results.wording import telling
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, process, spec
@@ -131,6 +132,18 @@ def test_a_part_of_a_report_that_cannot_be_told_changes_no_verdict_and_no_exit_c
         (["runn"], "error: No such command 'runn'"),
         (["run", "no/such.toml"], "error: no/such.toml: there is no such file or folder"),
         (["run", "spec.toml", "--confidence", "1"], "error: --confidence must lie strictly between 0 and 1, got 1.0"),
+        (
+            ["run", "spec.toml", "--seed", "\u0663"],
+            "error: Invalid value for '--seed': '\u0663' is not written with the",
+        ),
+        (
+            ["plan", "spec.toml", "--runs", "\uff11e5"],
+            "error: Invalid value for '--runs': '\uff11e5' is not written with",
+        ),
+        (["run", "spec.toml", "--report", ""], "error: Invalid value for '--report': give a path, got ''"),
+        (["run", "spec.toml", "--ledger", "-"], "error: Invalid value for '--ledger': give a path, got '-'; ./- is"),
+        (["run", ""], "error: Invalid value for 'PATH...': give a path, got ''"),
+        (["report", "", "--output", "-"], "error: Invalid value for 'RESULT...': give a path, got ''"),
         (["run", "spec.toml", "--seed", "-1"], "error: --seed must be at least 0, got -1"),
         (
             ["run", "spec.toml", "--runs", "nan"],
@@ -182,3 +195,39 @@ def test_an_interrupt_is_130_at_once_and_finished_audits_stay(write: Write, fold
 def test_where_nobody_can_be_told_the_code_is_no_verdict() -> None:
     with open("/dev/full", "w") as full:
         assert subprocess.run([sys.executable, "-m", "dpaudit", "--version"], stdout=full, stderr=full).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "source", "said"),
+    [
+        ("calls exit(1)", "import ctypes; ctypes.CDLL(None).exit(1)", ""),
+        ("no memory", "raise MemoryError", "error: MemoryError: "),
+        ("broken", "raise ImportError('no segment')", "error: ImportError: no segment"),
+        ("leaves", "raise SystemExit(1)", ""),
+    ],
+)
+def test_a_library_that_ends_or_fails_where_it_is_loaded_is_no_verdict(
+    tmp_path: Path, given: str, source: str, said: str
+) -> None:
+    """As on a machine with too little memory: OpenBLAS calls exit(1), which reads as refuted."""
+    (tmp_path / "numpy.py").write_text(source)
+    command = [sys.executable, "-m", "dpaudit", "catalogue"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr.startswith(said)) == (3, "", True), ended.stderr
+    assert ended.stderr.count("\n") == bool(said)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("streams", ["2>&-", "0<&- 1>&- 2>&-", "2>&1 | true"])
+def test_the_code_is_the_verdicts_where_streams_are_closed_or_nobody_reads(
+    write: Write, folder: Path, streams: str
+) -> None:
+    """And no file of ours gets the number of such a stream: the ledger is whole."""
+    path = write(spec(mechanism='"mechs:leak"'))
+    line = f'{sys.executable} -m dpaudit run {path} --ledger kept.sqlite {streams}; exit "${{PIPESTATUS[0]}}"'
+    ended = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert ended.returncode == 1, ended.stderr
+    assert "Traceback" not in ended.stderr + ended.stdout
+    with Ledger(folder / "kept.sqlite", read_only=True) as ledger:
+        assert ledger.chain().wrong is None
+        assert ledger.chain().rows == 1

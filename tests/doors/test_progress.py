@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from dpaudit import audit
+from dpaudit.auditing import watching as watchers
 from dpaudit.auditing.watching import SHORTER, Live, PlainLines, Watcher
 from tests.doors.conftest import Outcome, spec
 
@@ -61,6 +63,19 @@ def test_a_long_audit_says_before_how_long_it_takes() -> None:
         assert len(said) == told
         assert said[:1] == [f"slow: about 6 h 56 min (1,000,000 runs of 0.05 s, on 2 workers); {SHORTER}"] * told
         said.clear()
+
+
+def test_without_progress_a_long_audit_is_told_of_once_and_has_no_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a script and on a terminal; a short one says nothing."""
+    monkeypatch.setattr(watchers, "on_terminal", lambda out: True)
+    for long_s, told in ((0.0, 1), (1e9, 0)):
+        monkeypatch.setattr(watchers, "LONG_S", long_s)
+        monkeypatch.setattr(watchers, "SEEN_S", 0.0)
+        audit(lambda data, rng: rng.random(), pair=(0, 1), epsilon=3.0, runs=2_000, n_jobs=1, progress=False)
+        said = capsys.readouterr()
+        assert (said.out, said.err.count("\n"), said.err.count(f"; {SHORTER}\n")) == ("", told, told)
 
 
 def test_first_runs_that_are_made_one_after_the_other_make_no_time_longer() -> None:

@@ -71,6 +71,18 @@ def test_a_proof_imports_in_another_process_alone(dpaudit: Run, module: Path) ->
     assert dpaudit("check", "cert.json").code == 1
 
 
+def test_where_the_extra_is_missing_it_is_not_said_that_there_is_no_proof(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("z3", "flint"):
+        (folder / f"{name}.py").write_text("raise ImportError('not here')")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    said = process("verify", "above_threshold", "--runs", "0", "--save", "proof.json").communicate()[1]
+    assert said.startswith("no proof was made: ")
+    assert "; the extra [verify] has it: python3 -m pip install " in said
+    assert not (folder / "proof.json").exists()
+
+
 def test_a_refutation_and_an_audit_in_another_process(dpaudit: Run, module: Path) -> None:
     ended = sparse(dpaudit, "--claim", "0.5", "--runs", "20000")
     assert ended.code == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,14 +14,17 @@ from scipy.stats import binom
 
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.cli.group import exit_code
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.observatory.children import Ended
+from dpaudit.observatory.environments import Environment
 from dpaudit.observatory.observed import CONFIDENCE, Observed, Plain, least, most
 from dpaudit.observatory.page import Observation, line
 from dpaudit.observatory.rows import choose, read_rows
 from dpaudit.observatory.running import Observer
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
+from dpaudit.spec_file.tables import EnvironmentTable
+from tests.cases import for_each
 from tests.observatory.conftest import Shelf, audit
 
 PLAIN = '[audit.record]\nplain = "mechanisms:{}"\nplain_runs = 50\n'
@@ -104,6 +108,90 @@ def test_rows_are_chosen_and_what_cannot_be_a_row_is_said(shelf: Shelf) -> None:
     shelf.spec("2.0", audit("b"), file="other")
     with pytest.raises(InvalidSpec, match="the name stands in"):
         read_rows([str(shelf.folder)], shelf.environments)
+
+
+# --- environments -----------------------------------------------------------------------------------------------------
+
+BUILD = """  error: subprocess-exited-with-error
+  Getting requirements to build wheel did not run successfully.
+  ╰─> [3 lines of output]
+      Traceback (most recent call last):
+      ModuleNotFoundError: No module named 'numpy'
+      [end of output]
+  note: This error originates from a subprocess, and is likely not a problem with pip.
+ERROR: Failed to build 'fake' when getting requirements to build wheel
+"""
+NOTHING = """ERROR: Ignored the following versions that require a different python version: 1.1 Requires-Python >=3.99
+ERROR: Could not find a version that satisfies the requirement fake==1.0 (from versions: 0.1)
+ERROR: No matching distribution found for fake==1.0
+"""
+CONFLICT = """ERROR: Cannot install fake==1.0 and numpy<1 because these package versions have conflicting dependencies.
+ERROR: ResolutionImpossible: for help visit https://pip.pypa.io
+"""
+
+
+class Pip:
+    """In place of children: every interpreter is there, and what pip does ends so."""
+
+    def __init__(self, ended: Ended) -> None:
+        self.ended, self.asked = ended, list[str]()
+
+    def run(self, argv: list[str], variables: object = None) -> Ended:
+        self.asked.append(" ".join(argv[1:3]))
+        return self.ended if "pip" in argv else Ended(0, "", "")
+
+
+@for_each(
+    ("said", "reason"),
+    [
+        (BUILD, "ModuleNotFoundError: No module named 'numpy'"),
+        (NOTHING, "No matching distribution found for fake==1.0"),
+        (
+            CONFLICT,
+            "Cannot install fake==1.0 and numpy<1 because these package versions have conflicting dependencies.",
+        ),
+        ("no space left\n", "no space left"),
+    ],
+)
+def test_what_pip_could_not_do_is_told_and_not_its_advice(said: str, reason: str) -> None:
+    with TemporaryDirectory() as folder:
+        environment = Environment.of(EnvironmentTable(["fake==1.0"]), Path(folder), "")
+        with pytest.raises(MissingRequirement) as told:
+            environment.make(Pip(Ended(1, "", said)), lambda line: None)  # type: ignore[arg-type]
+    assert str(told.value) == f"the environment of fake 1.0 could not be made: {reason}"
+
+
+def test_nothing_is_removed_that_was_not_made_here(tmp_path: Path) -> None:
+    environment = Environment.of(EnvironmentTable(["fake==1.0"]), tmp_path, "")
+    pip, folder = Pip(Ended(0, "", "")), environment.folder
+    (folder / "of theirs").mkdir(parents=True)
+    for mark in (None, "done", "{}"):
+        if mark is not None:
+            (folder / ".ready").write_text(mark)
+        with pytest.raises(
+            InvalidSpec, match=r"fake-1\.0 has files and is no environment that dpaudit made: remove it"
+        ):
+            environment.make(pip, lambda line: None)  # type: ignore[arg-type]
+        assert (folder / "of theirs").is_dir()
+    assert pip.asked == []
+    (folder / ".ready").write_text("")  # made by hand: what is missing is installed, and nothing removed
+    environment.make(pip, lambda line: None)  # type: ignore[arg-type]
+    assert (folder / "of theirs").is_dir()
+    assert (folder / ".ready").read_text() == json.dumps(environment.asked())
+
+
+def test_an_environment_that_is_asked_otherwise_or_was_left_half_made_is_made_again(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "kept").mkdir(parents=True)
+    other = Environment.of(EnvironmentTable(["fake==1.0", "numpy"]), tmp_path, "")
+    with pytest.raises(MissingRequirement):
+        other.make(Pip(Ended(1, "", "no space left")), lambda line: None)  # type: ignore[arg-type]
+    for environment in (other, Environment.of(EnvironmentTable(["fake==1.0"]), tmp_path, "")):
+        (environment.folder / "old").mkdir()
+        (environment.folder / "link").symlink_to(elsewhere)
+        environment.make(Pip(Ended(0, "", "")), lambda line: None)  # type: ignore[arg-type]
+        assert [each.name for each in environment.folder.iterdir()] == [".ready"]
+        assert (elsewhere / "kept").is_dir()
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 import dpaudit
+from dpaudit.cli.attest import attested_line
 from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec, MissingRequirement, NotAttested
 from dpaudit.ledger.results import Ledger
@@ -307,7 +309,7 @@ def test_without_the_extra_it_is_said_what_to_install(
     key, _ = _keys(tmp_path, KINDS["ed25519"]())
     result = example.result().save(tmp_path / "result.json")
     monkeypatch.setitem(sys.modules, "securesystemslib.dsse", None)
-    with pytest.raises(MissingRequirement, match=r"dpaudit\[attest\]"):
+    with pytest.raises(MissingRequirement, match=r"the extra \[attest\] has it: python3 -m pip install "):
         dpaudit.attest([result], key)
     assert exit_code(["attest", str(result), "--key", str(key)]) == 3
     assert len(capsys.readouterr().err.splitlines()) == 1
@@ -337,3 +339,24 @@ def test_the_head_of_a_ledger_holds_what_was_recorded_before_it(
     check[2] = "none.intoto.jsonl"
     assert exit_code([*check, "--ledger", "audits.sqlite"]) == 1
     assert "no head of a ledger was attested in it" in capsys.readouterr().err
+
+
+@for_each("together", [True, False])
+def test_results_that_were_exchanged_by_name_are_not_as_attested(together: bool) -> None:
+    """In one statement, or in two lines of one file; a name that nobody attested is told beside the attested one."""
+    with TemporaryDirectory() as made_here:
+        folder = Path(made_here)
+        key, public = _keys(folder, KINDS["ed25519"]())
+        one, other = example.result().save(folder / "one.json"), example.kept().save(folder / "other.json")
+        asked = [[one, other]] if together else [[one], [other]]
+        attestation = _written(folder, "\n".join(dpaudit.attest(each, key) for each in asked), "both.intoto.jsonl")
+        for path in (one, other):
+            assert dpaudit.verify_attestation(attestation, path, public)[0].name == path.name
+        one.rename(folder / "between")
+        other.rename(one)
+        with pytest.raises(NotAttested, match=r"one.json: what stands in it was attested as other.json$"):
+            dpaudit.verify_attestation(attestation, one, public)
+        renamed = (folder / "between").rename(folder / "renamed.json")
+        found = dpaudit.verify_attestation(attestation, renamed, public)[0]
+        assert found.name == "one.json"
+        assert attested_line(str(renamed), found).partition("this key")[2].startswith(", as one.json: REFUTED")

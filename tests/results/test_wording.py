@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import json
 import math
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +21,7 @@ from dpaudit.report import json_, summary
 from dpaudit.results.audited import Finding
 from dpaudit.results.beside import Explored
 from dpaudit.results.result import AuditResult
+from dpaudit.results.stored.reading import result_of
 from dpaudit.results.stored.suites import either_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
@@ -277,6 +280,26 @@ def test_the_full_text_has_everything_a_stranger_needs() -> None:
         *LIMITS,
     ):
         assert needed in text
+
+
+@for_each("error", [ImportError("numpy.dtype size changed"), AttributeError("no _ARRAY_API"), SystemExit(1)])
+def test_a_broken_pandas_leaves_the_cross_check_out_and_nothing_else(error: BaseException) -> None:
+    """statsmodels brings pandas, and the one line of it is all that it may cost: text, file and reading go on."""
+    made, path, real = example.result(), "statsmodels.stats.proportion", builtins.__import__
+
+    def broken(name: str, *rest: Any) -> Any:
+        if name == path:
+            raise error
+        return real(name, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtins, "__import__", broken)
+        text, stored = full_text(made), made.to_json()
+        assert made.cross_check is None
+    assert f"not made: statsmodels cannot be loaded here ({type(error).__name__}: {error}); the verdict and" in text
+    assert text.count("\n") == full_text(made).count("\n")
+    assert json.loads(stored)["cross_check"] is None
+    assert result_of(json.loads(stored)).verdict is made.verdict
 
 
 def test_not_refuted_is_not_private_stands_in_every_such_text() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import sys
 import time
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -186,3 +189,21 @@ def test_whatever_cannot_be_sent_is_told_in_a_line_and_the_systems_randomness_is
         pickled(_Unsendable())
     with pytest.raises(InvalidSpec, match=r"a dataset must be picklable, got _Unsendable \(no state\)"):
         AdjacentPair(_Unsendable(), 1)
+
+
+@pytest.mark.parametrize("newer", [False, True])
+def test_code_that_travels_keeps_the_name_of_its_file(monkeypatch: pytest.MonkeyPatch, newer: bool) -> None:
+    """Functions within functions too, by a cloudpickle that leaves it out, as 3.1.3 does: errors are told by it."""
+    known = cloudpickle.Pickler.dispatch_table
+    reduced = known[CodeType]
+    if newer:
+        nameless = lambda code: reduced(code.replace(co_filename="<dynamic-code>"))  # noqa: E731
+        monkeypatch.setitem(known, CodeType, nameless)
+        assert pickle.loads(cloudpickle.dumps(lambda: None)).__code__.co_filename == "<dynamic-code>"
+
+    def outer() -> Any:
+        return lambda: None
+
+    sent = pickle.loads(pickled(outer))
+    assert sent.__code__ is not outer.__code__
+    assert {sent.__code__.co_filename, sent().__code__.co_filename} == {outer.__code__.co_filename}

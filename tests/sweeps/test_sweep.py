@@ -402,7 +402,10 @@ def test_the_table_is_parquet_with_its_types(catalogue_sweep: Sweep, tmp_path: P
     try:
         import pyarrow.parquet as parquet  # type: ignore[import-not-found]
     except ImportError:
-        with pytest.raises(MissingRequirement, match=r"^Parquet needs pyarrow or polars.*pip install 'dpaudit"):
+        with pytest.raises(
+            MissingRequirement,
+            match=r"^Parquet needs pyarrow or polars.*; the extra \[parquet\] has it: python3",
+        ):
             catalogue_sweep.to_parquet(tmp_path / "table.parquet")
         return
     table = parquet.read_table(catalogue_sweep.to_parquet(tmp_path / "table.parquet"))

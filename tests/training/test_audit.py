@@ -238,6 +238,9 @@ def test_a_damaged_training_is_named(tmp_path: Path) -> None:
         first.write_bytes(spoilt)
         with pytest.raises(InvalidSpec, match=r"training-000001.npz: damaged"):
             audit_training(gaussian(2.0), folder=tmp_path, resume=True, **MANY)
+    np.savez_compressed(first, scores=np.zeros(2**20), included=True, question=np.array("?"))  # 8 MB, from 9 kB
+    with pytest.raises(InvalidSpec, match=r"training-000001.npz: packed, as no training is kept; delete that file"):
+        audit_training(gaussian(2.0), folder=tmp_path, resume=True, **MANY)
 
 
 def test_several_trainings_at_a_time_give_what_they_give_one_by_one() -> None:

@@ -23,7 +23,8 @@ MEANINGS = {
     2: "Bad usage, or a spec, a file or a value that is wrong. The message names the place, the value and the cure.",
     1: "A claim refuted against expectation, a known violation missed, an acceptance that expired, or an attestation"
     " that does not hold.",
-    3: "No verdict: the experiment broke, or something it requires is not installed.",
+    3: "No verdict: the experiment broke, or something it requires is not installed, cannot be loaded (too little"
+    " memory), or ended the process.",
     4: "Finished, but without the power that the spec asks for with `detect`.",
     5: "Nothing was audited.",
     0: "Every audit finished, and every verdict is as expected.",
@@ -88,6 +89,8 @@ def exit_codes_page() -> str:
     return text.page(
         "Exit codes",
         "The worst code of a suite is the code of the command, in this order. A mechanism's own exit never decides it.",
+        "Where nobody reads the output to its end (`dpaudit run ... | head`), or the standard streams are closed, the"
+        " work goes on in silence, and the code is what it would have been.",
         table(("code", "in short", "meaning"), rows),
         "## The errors behind them",
         "In Python the same outcomes are exceptions; each message is one line.",

@@ -5,11 +5,13 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.errors import InvalidSpec, MissingRequirement, NotAttested
-from dpaudit.results.attesting.statement import Head, StoredFile, check_statement, statement, stored_file
+from dpaudit.errors import InvalidSpec, NotAttested
+from dpaudit.installed import lacking
+from dpaudit.results.attesting.statement import Head, StoredFile, check_statement, names_in, statement, stored_file
 from dpaudit.results.files import read_bytes
 from dpaudit.results.strict_json import LARGEST_SUITE, parsed
 from dpaudit.results.wording.quoting import clean
@@ -106,9 +108,7 @@ def require() -> None:
         import cryptography.hazmat.primitives.serialization  # noqa: F401
         import securesystemslib.dsse  # noqa: F401
     except ImportError as error:
-        raise MissingRequirement(
-            "attestations need securesystemslib, which is not installed: python3 -m pip install 'dpaudit[attest]'"
-        ) from error
+        raise lacking("attestations need securesystemslib, which is not installed here", "attest") from error
 
 
 def _pem(path: str | os.PathLike[str], cure: str) -> bytes:
@@ -194,7 +194,11 @@ def verified(
         else:
             place = clean(attestation, 200)
             raise NotAttested(f"{clean(path, 200)}: {place} does not attest it: {reason}")
-        yield file, found
+        names = set[tuple[str, str]]().union(*map(names_in, stated))
+        same = sorted(name for name, digest in names if digest == file.sha256)
+        if file.name not in same and any(name == file.name for name, _ in names):  # exchanged for another
+            raise NotAttested(f"{clean(path, 200)}: what stands in it was attested as {clean(same[0], 200)}")
+        yield replace(file, name=file.name if file.name in same else same[0]), found
 
 
 def _stated(line: str, by: "SSlibKey") -> Any:

@@ -105,6 +105,16 @@ def check_statement(stated: Any, file: StoredFile, here: Collection[str] = ()) -
     return head
 
 
+def names_in(stated: Any) -> set[tuple[str, str]]:
+    """The names of the files that a statement is about, each with the SHA-256 of its bytes."""
+    try:
+        return {
+            (str(each["name"]), each["digest"]["sha256"]) for each in stated["subject"] if "sha256" in each["digest"]
+        }
+    except (KeyError, TypeError):  # of another kind
+        return set()
+
+
 def _results(raw: dict[str, Any]) -> list[dict[str, Any]]:
     """The stored results of a file, one or those of a suite."""
     return [raw] if "spec" in raw else [each["result"] for each in raw["entries"] if each["result"] is not None]

@@ -260,7 +260,7 @@ def _check(result: AuditResult, model: StoredResult) -> None:
         level = divided(again.confidence, 1.0 / result.part(e))
         crossed, slack = _two_intervals(e, again.delta, level), _slack(e, again.delta)
     mine = None if model.cross_check is None else float(model.cross_check.epsilon_lower)
-    if mine is None or crossed is None or not math.isclose(mine, crossed, rel_tol=0.0, abs_tol=slack):
+    if mine is not None and (crossed is None or not math.isclose(mine, crossed, rel_tol=0.0, abs_tol=slack)):
         agree("cross_check.epsilon_lower", mine, crossed)
     modelled = None if model.model_based is None else float(model.model_based.epsilon)
     agree("model_based.epsilon", modelled, None if result.model_based is None else result.model_based["epsilon"])

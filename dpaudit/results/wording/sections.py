@@ -247,9 +247,12 @@ def _model_based(result: Audited) -> tuple[str, ...]:
 
 
 def _cross_check(result: Audited) -> tuple[str, ...]:
-    if result.cross_check is None or not result.evidence.runs:  # there is nothing to check in no runs
+    crossed = result.crossed()
+    if crossed is None or not result.evidence.runs:  # there is nothing to check in no runs
         return ()
-    lower = bound(result.cross_check, digits=6)
+    if isinstance(crossed, str):
+        return (f"not made: {clean(crossed)}; the verdict and the bound do not depend on it",)
+    lower = bound(crossed, digits=6)
     return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
 
 

@@ -111,7 +111,8 @@ def _plain(feature: Feature, cells: Places) -> int:
 def together(best: Proposal, features: Sequence[Feature], pilot: Pilot, goal: Goal) -> Proposal | None:
     """One condition, or two together, in place of an event that nobody can read; None where they are not as good.
 
-    Every other output held chooses the two, the rest judges them (Stone 1974): as good but for `EASIER` of the bound.
+    Every other output held chooses the two, the rest judges them (Stone 1974): as good but for `EASIER` of the bound,
+    by these outputs and by what all search runs made of it.
     """
     sides = pilot.first, pilot.second
     look = concatenate(sides)
@@ -131,7 +132,8 @@ def together(best: Proposal, features: Sequence[Feature], pilot: Pilot, goal: Go
     runs, judging = (np.array([each.runs for each in part]) for part in (chosen, rest))
     held = [best.event.contains(each) for each in rest]
     own_hits = np.array([np.count_nonzero(each) for each in held], np.float64)
-    mine = _scores(own_hits[None], judging, int(best.p_side == "second"), goal)[0]
+    # of a rare event so few outputs tell little, and low luck must not beat what all search runs say of it
+    mine = max(_scores(own_hits[None], judging, int(best.p_side == "second"), goal)[0], goal.rank(best.score, best.delta))
     found: list[tuple[int, float, int, Event, Reals]] = []
     for p, kind in itertools.product((0, 1), range(5)):
         among = np.flatnonzero(alike == kind)
@@ -224,6 +226,7 @@ def pointed(found: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
             ways = [
                 _scores(np.concatenate([own, hits]), runs, p, goal, z) for z in (0.0, *(() if lone else (CHOSEN_Z,)))
             ]
+            ways[0][0] = max(ways[0][0], goal.rank(found.score, found.delta))
             score = float(min(each[1] for each in ways))
             if all(each[1] >= (1.0 - EASIER) * each[0] > 0.0 for each in ways):
                 alone = Event(Coordinate(path), ((float(np.nextafter(value, np.float32(-inf))), float(value)),))

@@ -3,6 +3,7 @@
 `python -m benchmarks.core_seeds --store FILE` asks what `make audit` asks, an audit and a seed after the other, and keeps
 a line of each in FILE: stopped, it goes on there. A line counts for the same code of dpaudit and the same question alone.
 `--only NAME` takes some audits, `--seeds 4711,10001:10101` other seeds, `--lectures` the confidence of `make lectures`.
+What is refuted with `--runs 200000` already needs no more of them.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ REFUTED, OTHERS = range(10_001, 10_101), range(10_001, 10_011)  # written here b
 HEADER = ("audit", "expected", "seeds", "as expected", "claim", "bounds", "largest p-value", "CPU, s", "not at")
 
 
-def core(*, lectures: bool) -> list[Question]:
+def core(*, lectures: bool, runs: int | None = None) -> list[Question]:
     """The core audits, each at the share of the confidence that it has in its suite."""
-    folder, wishes = ROOT / "audits", Wishes(confidence=0.9999 if lectures else None)
+    folder, wishes = ROOT / "audits", Wishes(confidence=0.9999 if lectures else None, runs=runs)
     files = find_specs([folder / "lectures" if lectures else folder])
     every = [each for path in files for each in read_spec(path, wishes) if lectures or "core" in each.tags]
     return [each for each in shared(tuple(every))[0] if "core" in each.tags]
@@ -95,9 +96,8 @@ def row(given: Collection[dict[str, Any]]) -> tuple[str, ...]:
     )
 
 
-def show(store: Path, only: Sequence[str], seeds: Sequence[int] | None, *, lectures: bool) -> bool:
+def show(store: Path, questions: Sequence[Question], seeds: Sequence[int] | None) -> bool:
     """Prints the table; whether every audit ended as expected at every seed."""
-    questions = [each for each in core(lectures=lectures) if not only or each.name in only]
     found: dict[str, list[dict[str, Any]]] = {}
     for line in lines(store, questions, seeds):
         found.setdefault(line["audit"], []).append(line)
@@ -112,10 +112,12 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--seeds", metavar="SEED,FIRST:BEYOND")
     parser.add_argument("--lectures", action="store_true")
+    parser.add_argument("--runs", type=int, metavar="N", help="of each audit, instead of those of its spec")
     given = parser.parse_args()
     spans = [] if given.seeds is None else [part.partition(":") for part in given.seeds.split(",")]
     seeds = [seed for first, _, beyond in spans for seed in range(int(first), int(beyond or int(first) + 1))]
-    return 0 if show(given.store, given.only, seeds or None, lectures=given.lectures) else 1
+    questions = core(lectures=given.lectures, runs=given.runs)
+    return 0 if show(given.store, [each for each in questions if not given.only or each.name in given.only], seeds) else 1
 
 
 if __name__ == "__main__":

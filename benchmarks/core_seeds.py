@@ -1,9 +1,9 @@
 """The core audits, each alone at fresh seeds: where one does not end as its spec expects, and how near it came.
 
-`python -m benchmarks.core_seeds --store FILE` asks what `make audit` asks, an audit and a seed after the other, and keeps
-a line of each in FILE: stopped, it goes on there. A line counts for the same code of dpaudit and the same question alone.
-`--only NAME` takes some audits, `--seeds 4711,10001:10101` other seeds, `--lectures` the confidence of `make lectures`.
-What is refuted with `--runs 200000` already needs no more of them.
+`python -m benchmarks.core_seeds --store FILE` asks what `make audit` asks, an audit and a seed after the other, and
+keeps a line of each in FILE: stopped, it goes on there. A line counts for the same code of dpaudit and the same
+question alone. `--only NAME` takes some audits, `--seeds 4711,10001:10101` other seeds, `--lectures` the confidence of
+`make lectures`. What is refuted with `--runs 200000` already needs no more of them.
 """
 
 from __future__ import annotations
@@ -116,8 +116,10 @@ def main() -> int:
     given = parser.parse_args()
     spans = [] if given.seeds is None else [part.partition(":") for part in given.seeds.split(",")]
     seeds = [seed for first, _, beyond in spans for seed in range(int(first), int(beyond or int(first) + 1))]
-    questions = core(lectures=given.lectures, runs=given.runs)
-    return 0 if show(given.store, [each for each in questions if not given.only or each.name in given.only], seeds) else 1
+    asked = [
+        each for each in core(lectures=given.lectures, runs=given.runs) if not given.only or each.name in given.only
+    ]
+    return 0 if show(given.store, asked, seeds) else 1
 
 
 if __name__ == "__main__":

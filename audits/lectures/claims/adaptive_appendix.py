@@ -45,7 +45,7 @@ def check_tail_of_a_mean() -> Truth:
         told = 2.0 * float(ndtr(-t * math.sqrt(size)))
         inner, _ = quad(lambda x: math.sqrt(size / (2.0 * math.pi)) * math.exp(-size * x * x / 2.0), 0.0, t)
         worst = max(worst, abs(1.0 - 2.0 * inner - told))
-    reach = 0.6454
+    reach = 0.65
     at = 2.0 * float(ndtr(-reach * math.sqrt(size)))
     return Truth(
         "right and tight" if worst < 1e-12 else "wrong",

@@ -92,10 +92,14 @@ def check_vector() -> Truth:
 
 
 def clipped(reach: int, cells: int = 100) -> tuple[Floats, Floats]:
-    """Lap(1) clipped to [-reach, reach], and the same a step of 1 further: cells of 1 / 100, then the four ends."""
+    """Lap(1) clipped to [-reach, reach], and the same a step of 1 further: cells of 1 / 100, then the four ends.
+
+    Each cell is right to fifteen digits, in either tail, so a delta of the two is within 2e-16.
+    """
     edges = np.arange(-reach * cells, reach * cells + 1) / cells
-    below = np.where(edges < 0.0, np.exp(-np.abs(edges)) / 2.0, 1.0 - np.exp(-np.abs(edges)) / 2.0)
-    inside, end, none = np.diff(below), [float(below[0])] * 2, np.zeros(cells)
+    beyond = np.exp(-np.abs(edges)) / 2.0  # of an edge, on its own side of 0
+    inside = np.maximum(beyond[:-1], beyond[1:]) * -math.expm1(-1.0 / cells)
+    end, none = [float(beyond[0])] * 2, np.zeros(cells)
     return (
         np.concatenate([inside, none, end, [0.0, 0.0]]),
         np.concatenate([none, inside, [0.0, 0.0], end]),

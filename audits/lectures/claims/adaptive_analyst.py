@@ -166,7 +166,7 @@ def check_dependent() -> Truth:
     beyond = float(np.mean(chosen > 0.15))
     right = float(np.max(fixed)) < 0.15 and beyond == 1.0 and union < 1e-5
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"{len(runs)} times, 400 records with {FEATURES} features that say nothing of the label: each feature's "
         f"agreement on the sample is {np.mean(fixed):.3f} off on average, and none is more than {np.max(fixed):.2f} "
         f"off. The vote of all of them, each turned the way the sample leans, is {np.mean(chosen):.2f} off on the same "
@@ -187,7 +187,7 @@ def check_multiple_testing() -> Truth:
     m = 100
     independent, bound = -math.expm1(m * math.log1p(-one)), m * bounds.hoeffding(n, tau)
     return Truth(
-        "right and tight" if 0.0 < share <= 1.0 else "wrong",
+        "right" if 0.0 < share <= 1.0 else "wrong",
         f"The chances of m hypotheses add up at most: m 2 exp(-2 n tau^2). For {m} independent ones on n = {n} fair "
         "bits, one is more than "
         f"{tau:g} off with probability {independent:.4f}, and the bound is {bound:.4f}: m costs no more than ln m in "
@@ -243,7 +243,7 @@ ANALYST = (
             "If the set of all tested hypotheses is known and independent of the holdout set, then it is easy to "
             "account for such multiple testing."
         ),
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_multiple_testing,
     ),
@@ -258,7 +258,7 @@ ANALYST = (
         context=(
             "such approach does not apply if the estimates or hypotheses tested on the holdout are chosen adaptively"
         ),
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_dependent,
     ),

@@ -59,7 +59,7 @@ def check_membership() -> Truth:
     known = achieves(listed, listed.without, 100, SEED).advantage
     right = seen > 0.8 and abs(seen - told) < 0.04 and noisy < allowed(1.0, DELTA)
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"The averages of {VARIANTS} yes/no attributes over {PATIENTS} people tell a member from a stranger with an "
         f"advantage of {seen:.2f} (simulated; {told:.2f} by the normal law), those of 10 attributes with {few:.2f}: "
         "each of d attributes leans 1 / n towards a member, together d / n against a spread of sqrt(d / n). With "
@@ -123,7 +123,7 @@ def check_reconstruction() -> Truth:
     right = min(exact.values()) == 1.0 and private < most_bits(1.0) + off
     b = most_queries_of_one(BITS, COUNTS)
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"From {COUNTS} exact counts over random subsets of {BITS} people both decoders find "
         f"{min(exact.values()):.0%} of the secret bits; from counts that are off by up to 1, least squares finds "
         f"{bounded['least squares']:.0%} and the linear program {bounded['linear program']:.0%}. With epsilon = 1 for "
@@ -153,7 +153,7 @@ INFERENCE = (
         "membership",
         f"{SARKAR}, 'Aggregate functions'",
         "From an aggregate one can find whether a known person is in the dataset",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_membership,
         (
@@ -172,7 +172,7 @@ INFERENCE = (
         "reconstruction",
         f"{SARKAR}, 'Aggregate functions'",
         "Parts of the dataset can be worked out from aggregates",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_reconstruction,
         (

@@ -40,6 +40,7 @@ TOPICS = (
     "descent",
     "adaptive",
     "holdout",
+    "remarks",
 )
 
 Results = Mapping[str, dpaudit.AuditResult]

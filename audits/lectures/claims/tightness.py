@@ -11,6 +11,7 @@ ENOUGH = 0.99  # of what is promised
 TIGHT: Mapping[str, tuple[str, float | str]] = {  # by the name of the statement; a text is another number of the check
     "unlikely-for-small-delta": ("reached", 1.0),
     "no-disadvantage": ("reached", 1.0),
+    "almost-equally-likely": ("loss at 1", 1.0),
     "histogram-of-smokers": ("loss", 1.0),
     "laplace-count": ("loss", 1.0),
     "laplace-vector": ("loss", 1.0),

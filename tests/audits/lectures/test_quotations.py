@@ -1,4 +1,4 @@
-"""Quotations: each of one lecturer, in the order of the notes, as `quotations.json` has them; tight is what was tested."""
+"""Quotations: each of one lecturer and in the order of the notes, by `quotations.json`; tight is what was tested."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from audits.lectures.claims import bounds
 from audits.lectures.claims.adaptive_example import place
 from audits.lectures.claims.statement import Figure, Statement, Truth, Verdict
 from dpaudit.losses.discrete import epsilon_of
-from dpaudit.losses.information import independent, max_divergence, max_information, mutual_information
+from dpaudit.losses.information import independent, max_divergence, max_information
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,6 +23,16 @@ BETAS = (0.0, 0.001, 0.01, 0.1)
 
 
 # --- exact tables ---------------------------------------------------------------------------------------------
+
+
+def mutual_information(joint: Floats) -> float:
+    """Shannon's mutual information.
+
+    >>> mutual_information(np.array([[0.5, 0.0], [0.0, 0.5]]))
+    1.0
+    """
+    held = joint > 0.0
+    return float(np.sum(joint[held] * np.log2(joint[held] / independent(joint)[held])))
 
 
 def randomised_response(bits: int, epsilon: float) -> Floats:

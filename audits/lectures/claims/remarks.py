@@ -28,8 +28,8 @@ def check_any_function() -> Truth:
         "right" if right else "wrong",
         "It is so for every function whose sensitivity is finite, with noise in proportion to it: a sum of numbers "
         f"in [0, 1] has a loss of {within:.3f} at epsilon = 1. A sum of numbers without a bound has no finite "
-        f"sensitivity, and no scale is enough: with Lap(1) a record moved by 1,000 has a loss of {loss:,.0f}. There numbers "
-        "are clipped first, and that is another function.",
+        "sensitivity, and no scale is enough: with Lap(1) a record moved by 1,000 has a loss of "
+        f"{loss:,.0f}. There numbers are clipped first, and that is another function.",
         {"within [0, 1]": within, "moved by 1,000": loss or 0.0},
     )
 
@@ -98,8 +98,8 @@ def check_beta() -> Truth:
         "right" if same < 1e-4 < 0.1 < apart else "wrong",
         f"At beta = 0 the two are one: {found[0.0][0]:.4f} bits over distributions of one bit in randomised response "
         f"at epsilon = 1, {found[0.0][1]:.4f} between its two datasets. At beta = {beta} they are not, so the "
-        f"restriction is needed: {found[beta][0]:.3f} bits over distributions, where a dataset that is rarer than beta counts for "
-        f"nothing, and {found[beta][1]:.3f} between the two.",
+        f"restriction is needed: {found[beta][0]:.3f} bits over distributions, where a dataset that is rarer than beta "
+        f"counts for nothing, and {found[beta][1]:.3f} between the two.",
         {"over distributions": found[beta][0], "two datasets": found[beta][1], "apart at 0": same},
     )
 

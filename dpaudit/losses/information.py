@@ -1,4 +1,4 @@
-"""Max-information and mutual information of two finite random variables, in bits, from their joint probabilities.
+"""Max-information of two finite random variables, in bits, from their joint probabilities.
 
 The joint probabilities are a table (x, y). Source: Dwork, Feldman, Hardt, Pitassi, Reingold & Roth 2015,
 Generalization in adaptive data analysis and holdout reuse, section 3.
@@ -42,13 +42,3 @@ def max_information(joint: Reals, beta: float = 0.0) -> float:
     1.0
     """
     return max_divergence(joint, independent(joint), beta)
-
-
-def mutual_information(joint: Reals) -> float:
-    """Shannon's mutual information.
-
-    >>> mutual_information(np.array([[0.5, 0.0], [0.0, 0.5]]))
-    1.0
-    """
-    held = joint > 0.0
-    return float(np.sum(joint[held] * np.log2(joint[held] / independent(joint)[held])))

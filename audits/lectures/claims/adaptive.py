@@ -227,10 +227,15 @@ STATEMENTS = (
             r"most $3\sqrt{\beta}$ for its own data"
         ),
         quote=(
-            r"Then, for $\varepsilon \leq \sqrt{\frac{\ln(1/\beta)}{2n}}$ we have $\Pr\{\mathbf{S} \in "
-            r"R(\mathbf{Y})\} \leq 3\sqrt{\beta}$. ... it has been proven that anything learned in a "
-            "differentially private way might, under certain conditions, generalize to the population from "
-            "which the data was drawn."
+            (
+                r"Then, for $\varepsilon \leq \sqrt{\frac{\ln(1/\beta)}{2n}}$ we have $\Pr\{\mathbf{S}"
+                r" \in R(\mathbf{Y})\} \leq 3\sqrt{\beta}$."
+            ),
+            (
+                "it has been proven that anything learned in a differentially private way might, "
+                "under certain conditions, generalize to the population from which the data was "
+                "drawn."
+            ),
         ),
         context=(
             r"Generalization via DP for i.i.d. datasets ... Assume that for each element $y \in \mathcal{Y}$ there is "
@@ -250,9 +255,9 @@ STATEMENTS = (
             r"$3\sqrt{2}\exp(-n\tau^2)$"
         ),
         quote=(
-            r"$\varepsilon \leq \sqrt{\frac{\ln(1/\beta)}{2n}} = \sqrt{\tau^2 - \frac{\ln(2)}{2n}}$ ... ensures that "
-            r"... $\mathsf{Pr}\big\{\big|\mathcal{P}[\phi] - \mathcal{E}_{\boldsymbol{S}}[\phi]\big| > \tau\big\} \le "
-            r"3\sqrt{2}\exp\big(-n\tau^2\big).$"
+            r"setting $\varepsilon \leq \sqrt{\tau^2 - \frac{\ln(2)}{2n}}$ ensures that "
+            r"$\mathsf{Pr}\big\{\big|\mathcal{P}[\phi] - \mathcal{E}_{\boldsymbol{S}}[\phi]\big| > "
+            r"\tau\big\} \le 3\sqrt{2}\exp\big(-n\tau^2\big).$"
         ),
         context=(
             r"Let $\mathcal{A}$ be an $\varepsilon$-DP algorithm that outputs a function from $\mathcal{X}$ to [0,1]."

@@ -114,7 +114,7 @@ def check_maximum() -> Truth:
     moves_away = values == sorted(values) and values[0] > 0.5 and values[-1] > 0.95
     right = moves_away and abs(seen - exact) < 6.0 * error / math.sqrt(RUNS)
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"The expectation of the final query is {at[1e3]:.3f} at n = 1,000, {at[1e4]:.3f} at 10,000, {at[1e6]:.3f} at "
         f"10^6 and {at[1e100]:.3f} at 10^100. It rises to 1, one standard deviation of a single sample, because "
         f"sqrt(2 ln k / ln n) does for k = sqrt(n / ln n). More data make it worse. Simulated at n = 10,000: "
@@ -145,7 +145,7 @@ def check_not_close() -> Truth:
     least, told = float(np.min(seen["largest mean"])), np.abs(seen["Thresholdout"])
     right = off["at random"] == off["with noise"] == 0.0 and off["Thresholdout"] < 0.05 and off["largest mean"] == 1.0
     return Truth(
-        "right and tight" if right and fixed < 0.2 else "wrong",
+        "right" if right and fixed < 0.2 else "wrong",
         f"From the samples on, {WHOLE_RUNS} times at n = {N:,}: a subset fixed in advance is more than 0.5 off with "
         f"probability {fixed:.2f}. The final query averages {AT.per_group} of them and has a standard error of "
         f"{spread:.3f}; chosen by the largest means it was never less than {least:.2f} off, on the same samples. "
@@ -187,7 +187,7 @@ def check_revisited() -> Truth:
     spread = 1.0 / math.sqrt(AT.size * AT.per_group)
     helps = seen["with noise"] < 0.3 * seen["exact maximum"] and abs(seen["with noise"] - exact) < 6.0 * error
     return Truth(
-        "right and tight" if helps else "wrong",
+        "right" if helps else "wrong",
         f"The final query is then close to the true mean again. At n = {N:,} and beta = {BETA:g} its mean falls from "
         f"{seen['exact maximum']:.3f} to {seen['with noise']:.3f} (exactly {exact:.3f}), not to 0: noise of scale b "
         f"standard deviations leaves a bias of 1 / b = {limit:.3f} of them for many subsets, whatever n. That is "
@@ -232,7 +232,7 @@ EXAMPLE = (
             "choosing the maximum among the sample means in the group has a particular p.d.f. that does not "
             "concentrate around the true mean of X."
         ),
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_maximum,
         audits=("Subsets chosen by their exact means",),
@@ -253,7 +253,7 @@ EXAMPLE = (
             "this (unrealistic) method for improving the sample convergence does not result in $E_S[φ̄]$ being close to "
             "$P[φ̄]$, even though $E_S[φ_j]$ is close to $P[φ_j]$ for every fixed $φ_j$."
         ),
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_not_close,
         figure=Figure(
@@ -272,7 +272,7 @@ EXAMPLE = (
             "mechanism. This is possible since there will be no further adaptivity."
         ),
         reading="Possible as to generalisation, which is what the slide is about.",
-        verdict="right and tight",
+        verdict="right",
         how=("computed", "audited"),
         check=check_revisited,
         audits=("Subsets chosen, then their average with noise", "Subsets chosen with noise, their average exact"),

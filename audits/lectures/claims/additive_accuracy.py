@@ -115,7 +115,7 @@ def check_variance() -> Truth:
     deviation = math.sqrt(20.0) * scale**2  # of a squared draw: E x^4 - (E x^2)^2 = (24 - 4) b^4
     loss = find("laplace").deviation_as_scale.true_epsilon(10, 9)
     return Truth(
-        "right and tight" if alike and within(variance, 2.0 * scale**2, deviation) else "wrong",
+        "right" if alike and within(variance, 2.0 * scale**2, deviation) else "wrong",
         "An exponential number with a random sign has this density: a share "
         f"{tails[0]:.4f} of such draws lies above b and {tails[1]:.4f} below -b, where e^-1 / 2 = {tail:.4f} should. "
         "So the variance is the second moment of an exponential number, exactly 2 b^2 (simulated at b = 1.5: "
@@ -176,7 +176,7 @@ def check_number_of_queries() -> Truth:
     rule = math.log(many / few) / 2.0 / math.log(many / few)
     right = abs(power - rule) < 0.01
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "The noise on each of m answers grows like m^0.5 by the notes' "
         f"rule, and like m^{power:.3f} by optimal composition (m from {few:,} to {many:,}), so the error of a "
         "percentage is of order sqrt(m) / n: it goes to 0 just where m = o(n^2), and is below the sampling error "
@@ -198,7 +198,7 @@ def check_coordinated() -> Truth:
     mean, apart = float(np.abs(drawn).mean()), m / epsilon
     right = mean < 0.9 * apart and loss <= epsilon + CLOSE
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"An example with delta = 0: for {m} counts at epsilon = 1, noise that is drawn for all of them together, with "
         f"density e^(-epsilon times its largest entry), is off by {mean:.1f} for each (simulated; exactly (m + 1) / (2 "
         f"epsilon)), where independent noise is off by {apart:.0f}; its loss on 20 random pairs is at most {loss:.3f}. "
@@ -241,14 +241,17 @@ STATEMENTS: tuple[Statement, ...] = (
         name="laplace-variance",
         place=f"{HAGHTALAB}, definition 2.3; {BASSI}, 'Laplace distribution'; {SARKAR}, 'Solution'",
         says=r"$\mathrm{Lap}(b)$ is two exponential distributions glued together, and its variance is $2b^2$",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed", "audited"),
         check=check_variance,
         audits=("noisy count, noise whose standard deviation was meant to be its scale",),
         quote=(
-            "The distribution is like gluing together two exponential distributions. ... The variance of this "
-            "distribution is $2b^2$. ... The Laplace distribution is a symmetric version of the exponential "
-            r"distribution. ... $\mu$ is the mean, $2b^2$ is variance"
+            "The distribution is like gluing together two exponential distributions.",
+            (
+                "The variance of this distribution is $2b^2$. ... The Laplace distribution is a "
+                "symmetric version of the exponential distribution."
+            ),
+            r"$\mu$ is the mean, $2b^2$ is variance",
         ),
     ),
     Statement(
@@ -264,9 +267,12 @@ STATEMENTS: tuple[Statement, ...] = (
             "a histogram with the noise of remove-one, claimed for replace-one",
         ),
         quote=(
-            r"Removing one user can only affect the count by one, i.e., $\Delta f = 1$. ... In the worst case, a "
-            r"user affects all counts, i.e., $\Delta f = m$. ... A user can only affect the count of only one "
-            r"question by one, i.e., $\Delta f = 1$. ... number of PhD students in CBL ... $\Delta_1 f = 1$"
+            (
+                r"Removing one user can only affect the count by one, i.e., $\Delta f = 1$. ... In the"
+                r" worst case, a user affects all counts, i.e., $\Delta f = m$. ... A user can only "
+                r"affect the count of only one question by one, i.e., $\Delta f = 1$."
+            ),
+            r"number of PhD students in CBL ... $\Delta_1 f = 1$",
         ),
     ),
     Statement(
@@ -277,8 +283,8 @@ STATEMENTS: tuple[Statement, ...] = (
         how=("computed",),
         check=check_sensitivity_average,
         quote=(
-            r"Now the worst case $S_2$ is such that the average has moved by $\pm b/m$ value. ... "
-            r"$\Delta_1 f \approx a_{\max}/n$"
+            r"Now the worst case $S_2$ is such that the average has moved by $\pm b/m$ value.",
+            r"$\Delta_1 f \approx a_{\max}/n$",
         ),
     ),
     Statement(
@@ -334,7 +340,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="number-of-queries",
         place=f"{BASSI}, after 'Accuracy of queries under the Laplace mechanism'",
         says="$o(n^2)$ queries with non-trivial accuracy; with $o(n)$ the error is below the sampling error",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_number_of_queries,
         quote=(
@@ -348,7 +354,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="coordinated-noise",
         place=f"{BASSI}, after 'Accuracy of queries under the Laplace mechanism'",
         says="if the noises are not i.i.d. this can be further improved, by coordinating the answers",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_coordinated,
         quote=(

@@ -40,7 +40,7 @@ def unchanged_functions(most: int) -> tuple[int, int, int]:
 def check_same_output() -> Truth:
     every, same, constant = unchanged_functions(3)
     return Truth(
-        "right and tight" if same == constant > 0 else "wrong",
+        "right" if same == constant > 0 else "wrong",
         f"Nothing at all is learnt then, and nothing else either: from any dataset one comes to any other by adding "
         "and "
         f"removing records, so an output that no record changes is the same for all datasets. Of all {every:,} yes/no "
@@ -53,7 +53,7 @@ def check_same_output() -> Truth:
 def check_influence() -> Truth:
     every, same, constant = unchanged_functions(3)
     return Truth(
-        "right and tight" if every - same == every - constant else "wrong",
+        "right" if every - same == every - constant else "wrong",
         f"Of all {every:,} yes/no functions of datasets of at most three bits {every - same:,} are no constant, and "
         "for each of these there is a dataset and a record whose presence the output shows. What is useful leaks; the "
         "question is how much.",
@@ -70,7 +70,7 @@ def check_idea_2() -> Truth:
     height = float(np.max(with_her / (with_her + without)))
     right = height <= beliefs[1.0] + 1e-9 and beliefs[0.1] < 0.53
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "In numbers, from even odds that her data were used: an exact average makes a certainty of it for who knows "
         "the "
         f"others. With noise for epsilon = 1 in the average height of ten (58 to 78 inches) the belief rises to at "
@@ -92,7 +92,7 @@ def check_estimate() -> Truth:
         worst = max(worst, float((after / prior[:, None]).max()))
     even = float(law[0, 0])
     return Truth(
-        "right and tight" if worst <= math.exp(2 * epsilon) + 1e-9 else "wrong",
+        "right" if worst <= math.exp(2 * epsilon) + 1e-9 else "wrong",
         f"By a factor of at most e^(2 epsilon), {math.exp(2 * epsilon):.3f} at epsilon = 0.1, for any belief "
         "beforehand "
         f"(200 random ones over ten values, and the response that gives most away: {worst:.3f}): from 10% each to at "
@@ -117,7 +117,7 @@ def check_noise_known() -> Truth:
     best = 1.0 - math.exp(-epsilon / 2.0)  # of a threshold in the middle
     right = fits == 6 and best <= allowed(epsilon)
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"Who knows the algorithm and the distribution tells two counts apart with an advantage of at most {best:.3f} "
         "at "
         f"epsilon = 1 ({allowed(epsilon):.3f} for any mechanism): hiding the design would add nothing. Who knows the "
@@ -136,7 +136,7 @@ def check_smaller_epsilon() -> Truth:
     rising = all(one < other for each in (bounds, with_delta) for one, other in itertools.pairwise(each))
     words = ", ".join(f"{epsilon:g}: {bound:.3f}" for epsilon, bound in zip(grid, bounds, strict=True))
     return Truth(
-        "right and tight" if kept and rising else "wrong",
+        "right" if kept and rising else "wrong",
         "Whatever keeps a smaller epsilon keeps every larger one, and the most that anybody's guess gains falls with "
         "it: "
         f"{words}. At 0.1 a guess between two neighbours is right in at most {(1 + allowed(0.1)) / 2:.1%}. "
@@ -161,7 +161,7 @@ def check_large_queries() -> Truth:
     solved = np.linalg.lstsq(middle[order[:needed]], middle[order[:needed]] @ secret, rcond=None)[0]
     right = bool(np.array_equal(all_but_one, secret)) and bool(np.allclose(solved, secret))
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"Two sums over nearly all people differ by the value of one: so all {people} values are found from the sum of "
         "all and the sums of all but one. That only sums over a middling number of people are answered, 5 to 7 of 12, "
         f"does not help: {needed} random ones of them are as many independent equations as there are people, and give "
@@ -208,7 +208,7 @@ def check_population_scale() -> Truth:
         average = float(np.mean(grades))
         found.append(round(size * average) - int(grades[1:].sum()) == grades[0])
     return Truth(
-        "right and tight" if all(found) else "wrong",
+        "right" if all(found) else "wrong",
         f"However large the population: in classes of 10 to 10,000 the average gives the grade of one to who knows the "
         f"others ({sum(found)} of {len(found)}), for it moves by a whole 1 / n for each point. What must grow is not "
         "the "
@@ -222,7 +222,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "population-scale-statistics",
         f"{HAGHTALAB}, section 1.1",
         "Reporting statistics at population scale is not sufficient for the privacy of individuals",
-        "right and tight",
+        "right",
         ("derived", "computed", "audited"),
         check_population_scale,
         ("average grade, exact",),
@@ -232,7 +232,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "same-output",
         f"{SARKAR}, 'Privacy Idea'",
         "If the output does not change when $x$ is added or removed, the adversary learns nothing from it",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_same_output,
         quote="The output A(D) does not change if we add or remove x from D ... Then there is no privacy leak ... "
@@ -243,7 +243,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "points-influence-the-output",
         f"{SARKAR}, 'Observations'",
         "Data points influence the output, so something about them can be deduced",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_influence,
         quote="Data points influence the output. Thus, some information about data points can be deduced from output "
@@ -253,7 +253,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "little-more-probability",
         f"{SARKAR}, 'Privacy idea 2'",
         "From the output it is hard to be sure that the data of $x$ were used",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_idea_2,
         quote="The Output A(D) does not reveal much more probability about x if x is in the dataset, compared to if x "
@@ -264,7 +264,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "estimate-of-the-value",
         f"{SARKAR}, 'Hiding values: meaning'",
         "The estimate of which value was used does not get better by seeing the output",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_estimate,
         quote="Imagine the adversary is assigning a probability estimate of what value was used ... This probability "
@@ -277,7 +277,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "all-but-the-noise",
         f"{SARKAR}, 'Adversary'",
         "The adversary knows the algorithm and the distribution, and does not know the noise that was drawn",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_noise_known,
         quote="Knows the algorithm and the distribution ... Does not know the noise y the random number drawn by "
@@ -288,12 +288,12 @@ STATEMENTS: tuple[Statement, ...] = (
         "smaller-epsilon",
         f"{SARKAR}, 'Some notes'; Bassi 2019, notes 001, 'Definition and properties of DP'",
         r"Smaller $\epsilon$ implies greater privacy, and so does a smaller $\delta$",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_smaller_epsilon,
         quote=(
-            r"Smaller $\epsilon$ implies greater privacy ... The smaller $\varepsilon$ and $\delta$ are, the more "
-            "private the algorithm is."
+            r"Smaller $\epsilon$ implies greater privacy",
+            r"The smaller $\varepsilon$ and $\delta$ are, the more private the algorithm is.",
         ),
     ),
     Statement(
@@ -317,7 +317,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "large-queries",
         f"{CHEEMA}, 'Why bother?'",
         "Large queries allow differencing attacks",
-        "right and tight",
+        "right",
         ("derived", "computed", "audited"),
         check_large_queries,
         ("counts over six subsets, exact",),

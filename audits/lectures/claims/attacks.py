@@ -32,7 +32,7 @@ def check_differencing() -> Truth:
     found = float(bobs_number(exact.open().call(with_bob, 1, rng))[0])
     blurred = bobs_number(noisy.open().call(with_bob, 20_000, rng))
     middle = float(np.median(np.abs(blurred - 5.0)))
-    verdict: Verdict = "right and tight" if abs(found - 5.0) < 1e-9 and certain("differencing") else "wrong"
+    verdict: Verdict = "right" if abs(found - 5.0) < 1e-9 and certain("differencing") else "wrong"
     return Truth(
         verdict,
         f"Count times average, less the same without Bob, is {found:.0f}: his number, without error. With noise in "
@@ -48,7 +48,7 @@ def check_collusion() -> Truth:
     rng = np.random.Generator(np.random.SFC64(SEED))
     found = float(the_last_grade(exact.open().call(grades, 1, rng))[0])
     middle = float(np.median(np.abs(the_last_grade(noisy.open().call(grades, 20_000, rng)) - grades[0])))
-    verdict: Verdict = "right and tight" if abs(found - grades[0]) < 1e-9 and certain("colluding_students") else "wrong"
+    verdict: Verdict = "right" if abs(found - grades[0]) < 1e-9 and certain("colluding_students") else "wrong"
     return Truth(
         verdict,
         f"n times the average, less the n - 1 grades they know, is {found:.0f}: the grade, without error. With "
@@ -75,7 +75,7 @@ def check_drop_out() -> Truth:
         grade = left.pop()
         found.append(abs(before * size - sum(left) / len(left) * len(left) - grade) < 1e-9)
     return Truth(
-        "right and tight" if fits[1] == 1 and all(found) else "wrong",
+        "right" if fits[1] == 1 and all(found) else "wrong",
         f"One who leaves is found exactly, and so are {len(found)} who leave one after another, when each change is "
         f"published. Of several who leave at once only the sum is: the two averages fit {fits[2]} sets of two "
         f"grades and {fits[3]} sets of three, so no single grade follows without more knowledge; who knows the others "
@@ -100,7 +100,7 @@ def check_averaging() -> Truth:
     needed = math.ceil(2.0 * (10.0 / 5.0 * 3.0) ** 2)  # three standard errors within half of one salary of 10
     words = ", ".join(f"{times}: {error:.2f}" for times, error in errors.items())
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "The mean of k answers with Lap(b) has an error of b sqrt(2 / k) (root mean square), as simulated with b = 10 "
         f"({words}). {needed} answers tell whether a salary of 10 is in the sum, three standard errors away. The "
         f"budget sees it coming: k answers cost k epsilon exactly, {loss:.0f} after 100, and if that is kept at 1 the "
@@ -142,13 +142,18 @@ STATEMENTS = (
         "differencing",
         f"{BASSI}, 'A differencing attack'; {SARKAR}, 'Aggregate functions'",
         "The number of participants and the average, with Bob and without, give his number of cigarettes exactly",
-        "right and tight",
+        "right",
         ("derived", "computed", "audited"),
         check_differencing,
         ("smokers, exact count and exact average", "smokers, noisy count and noisy average"),
-        quote='The innocent-looking queries "total number of participants" and "average cigarette consumption", '
-        "when performed on both databases, allow for perfectly characterizing Bob's daily cigarette consumption. ... "
-        "Datasets with and without an individual. E.g. average before and after employee joins",
+        quote=(
+            (
+                'The innocent-looking queries "total number of participants" and "average cigarette '
+                'consumption", when performed on both databases, allow for perfectly characterizing '
+                "Bob's daily cigarette consumption."
+            ),
+            ("Datasets with and without an individual. E.g. average before and after employee joins"),
+        ),
         context="Assume you have two identical databases except for Bob's data, which it only appears in the first "
         "one.",
     ),
@@ -156,7 +161,7 @@ STATEMENTS = (
         "collusion",
         f"{HAGHTALAB}, 'Motivating Example'",
         "$n - 1$ students who collude find the grade of the one who is left from the average",
-        "right and tight",
+        "right",
         ("derived", "computed", "audited"),
         check_collusion,
         ("average grade, exact", "average grade, with noise"),
@@ -167,7 +172,7 @@ STATEMENTS = (
         "drop-out",
         f"{HAGHTALAB}, 'Motivating Example'",
         "The change of the average could be exploited to reveal the grades of those who dropped the course",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_drop_out,
         ("smokers, exact average alone", "average grade, rounded to one decimal"),
@@ -180,7 +185,7 @@ STATEMENTS = (
         "averaging",
         f"{BASSI}, 'A differencing attack' (cont.)",
         "The noise of many identical queries can be averaged out",
-        "right and tight",
+        "right",
         ("derived", "computed", "audited"),
         check_averaging,
         ("sum of salaries with noise, asked four times",),
@@ -196,8 +201,11 @@ STATEMENTS = (
         ("derived", "computed", "audited"),
         check_allowed,
         ("a table of conditions, noise in every cell", "counts by area, noise in every cell"),
-        quote="Even if adversary knows everything, DP is a probability guarantee that they cannot be sure if the data "
-        "point was used in the computation! ... Since the output is equally likely in the two cases",
+        quote=(
+            "Since the output is equally likely in the two cases ... Even if adversary knows "
+            "everything, DP is a probability guarantee that they cannot be sure if the data point was"
+            " used in the computation!"
+        ),
         context="The idea is that results are almost the same for D and D', which ensures privacy",
         reading="'Equally likely' is read with the line after it: almost the same.",
     ),

@@ -94,7 +94,7 @@ def check_membership() -> Truth:
     right = found[40] > 0.4 > found[10] > found[1] and shadowed > found[40] and private < allowed(1.0) + slack
     words = ", ".join(f"{value:.2f} with {features}" for features, value in found.items())
     return Truth(
-        "right and tight" if right and certain("membership_in_a_model") else "wrong",
+        "right" if right and certain("membership_in_a_model") else "wrong",
         f"Logistic regression of {MEMBERS} people: who calls those with a low loss members has an advantage of {words} "
         f"features ({COHORTS} models; the threshold is chosen on half of them); who compares the loss with that under "
         f"models of other people, of {shadowed:.2f} with 40. The more a model can fit, the more it says of those it "
@@ -143,7 +143,7 @@ def check_small_changes() -> Truth:
     most = 2.0 / (len(people) * WEIGHT)
     right = seen["exact"] == len(people) and furthest <= most
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"Small: with lambda = {WEIGHT:g} and {len(people)} people nobody's record moves the coefficients further than "
         f"2 / (n lambda) = {most:.2f} (here {furthest:.3f}). And each is seen: when a record is replaced, the exact "
         f"coefficients change for {seen['exact']} of {len(people)} people, and the answers "
@@ -203,7 +203,7 @@ def check_differencing() -> Truth:
     slack = 6.0 * 0.5 / math.sqrt(400 * CANDIDATES)
     right = exact > 0.8 and abs(mean) < 1e-9 and private <= most + slack and certain("model_differencing")
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "Of an average before and after somebody joins nothing is left to guess: n times the one less n - 1 times the "
         f"other is the value. Of a classifier before and after, with {PEOPLE} people, the difference points along the "
         f"features of who joined (cosine {float(np.median(cosines)):.4f} in the middle), and of {CANDIDATES} "
@@ -235,7 +235,7 @@ def check_reconstruction() -> Truth:
     slack = 6.0 * 0.5 / math.sqrt(400 * CANDIDATES)
     right = max(off, row, label) < 1e-6 and exact == 1.0 and private <= most + slack and certain("model_reconstruction")
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "Who knows all records but one reads it from the exact coefficients: at the optimum the gradients cancel, so "
         "the "
         f"known ones leave that of the last, which is a multiple of its features and label (all {CANDIDATES} "
@@ -290,7 +290,7 @@ def check_gradient() -> Truth:
     rate = private / runs
     right = off < 1e-6 and rate <= most + 3.0 / math.sqrt(runs)
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "They are different: with federated learning the data stay where they are, and the gradients travel. From the "
         "gradient of one record in the first layer of a network, divided by that of the layer's constants, the record "
         "is "
@@ -306,7 +306,7 @@ ON_MODELS = (
         "model-membership",
         MODELS,
         "Small changes of the data change the model a little, and that may reveal what is in the data",
-        "right and tight",
+        "right",
         ("derived", "computed", "audited"),
         check_small_changes,
         (
@@ -323,7 +323,7 @@ ON_MODELS = (
         "classifier-membership",
         MODELS,
         "Models are susceptible to membership inference",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_membership,
         ("a classifier before and after, exact", "a classifier before and after, with noise"),
@@ -339,7 +339,7 @@ ON_MODELS = (
         "model-differencing",
         MODELS,
         "Models are susceptible to differencing, as an average is before and after an employee joins",
-        "right and tight",
+        "right",
         ("derived", "computed", "audited"),
         check_differencing,
         ("a classifier before and after, exact", "a classifier before and after, with noise"),
@@ -351,7 +351,7 @@ ON_MODELS = (
         "model-reconstruction",
         MODELS,
         "Models are susceptible to data reconstruction",
-        "right and tight",
+        "right",
         ("derived", "computed", "audited"),
         check_reconstruction,
         ("a classifier before and after, exact", "a classifier before and after, with noise"),
@@ -367,7 +367,7 @@ ON_MODELS = (
         "gradients-travel",
         f"{CHEEMA}, 'Why bother?'",
         "Federated learning does something different from DP: the data stay, and gradients travel",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_gradient,
         quote="Computational security and federated learning do different, *complementary* things",

@@ -11,6 +11,8 @@ from dpaudit.catalogue import find
 from dpaudit.losses.distribution import (
     ALONE,
     Mixture,
+    Side,
+    added,
     fixed_batch_epsilon,
     poisson,
     repeated_epsilon,
@@ -24,14 +26,16 @@ if TYPE_CHECKING:
 
 SGD = "CS 208, notes 002, 'DP Stochastic Gradient Descent'"
 EPSILON, DELTA, STEPS, RECORDS, BATCH = 1.0, 1e-5, 100, 1000, 10
-WIDTH, NARROW = 0.003, 0.001  # of the grid of losses, for rare and for frequent steps: three digits and more
+WIDTH, NARROW = 0.0015, 0.001  # of the grid of losses, for rare and for frequent steps: three digits and more
 CLOSE = 1e-4
-COARSE = 0.01  # of the grid for many steps with little noise: three digits too
+FINE = 0.0005  # of the grid for what is told of many steps: above and below are within 0.0005 there, or 0.003 near 9
 
 
 @lru_cache(maxsize=256)
 def epsilon_of_steps(noise: float, rate: float, steps: int, shift: float = 1.0) -> float:
-    """The exact epsilon at DELTA of T steps; a record that is drawn moves the sum by `shift` clip norms."""
+    """The epsilon at DELTA of T steps, too large by 0.02 % at most; a record that is drawn moves the sum by `shift`
+    clip norms.
+    """
     if rate == 1.0:
         return gaussian_epsilon(DELTA, shift * math.sqrt(steps) / noise)
     return repeated_epsilon(
@@ -41,7 +45,7 @@ def epsilon_of_steps(noise: float, rate: float, steps: int, shift: float = 1.0) 
 
 @lru_cache(maxsize=256)
 def noise_for(epsilon: float, rate: float, steps: int, shift: float = 1.0) -> float:
-    """The least noise, in clip norms, at which T steps keep epsilon at DELTA."""
+    """The least noise, in clip norms, at which T steps keep epsilon at DELTA, too large by 0.02 % at most."""
     from scipy.optimize import brentq
 
     def excess(log_noise: float) -> float:
@@ -60,7 +64,7 @@ def check_batch() -> Truth:
     moves = all(abs(sigma[a] / sigma[b] - 1.0) > CLOSE for a, b in ((sizes[0], sizes[1]), (sizes[1], sizes[2])))
     listed = ", ".join(f"{sigma[size]:.4f} Delta for B = {size:,}" for size in sizes)
     return Truth(
-        "right and tight" if moves else "wrong",
+        "right" if moves else "wrong",
         f"In two ways: a record moves the average of a batch by Delta / B, and it is in the batch with probability "
         f"B / n only. For n = {RECORDS:,}, T = {STEPS}, epsilon = {EPSILON:g}, delta = {DELTA:g} and Poisson batches "
         f"the exact sigma is {listed}. The sum of a batch needs {noise[sizes[0]]:.2f}, {noise[sizes[1]]:.2f} and "
@@ -75,20 +79,28 @@ def check_batch() -> Truth:
 
 @lru_cache(maxsize=64)
 def fixed_epsilon(noise: float, rate: float, steps: int, width: float = NARROW) -> float:
-    """The epsilon at DELTA that T steps on exactly B of n records keep for all data, where one is replaced."""
+    """The epsilon at DELTA that T steps on exactly B of n records keep for all data, where one is replaced: from above.
+
+    Too large by 0.0001 at `FINE` and 100 steps, by 0.007 at twenty times that width.
+    """
     return fixed_batch_epsilon(DELTA, noise, rate, steps, width)
 
 
-def reached_epsilon(noise: float, rate: float, steps: int, width: float = NARROW) -> float:
-    """The exact epsilon at DELTA of data in which all others pull one way, and the record that is replaced turns."""
-    return repeated_epsilon(DELTA, step_losses(poisson(rate, 2.0 / noise), ALONE, "above", width), steps)
+def reached_epsilon(noise: float, rate: float, steps: int, width: float = NARROW, side: Side = "above") -> float:
+    """The epsilon at DELTA of data in which all others pull one way, and the record that is replaced turns.
+
+    What it is lies between the two sides, above and below; what is said to be reached is the one below.
+    """
+    return repeated_epsilon(DELTA, step_losses(poisson(rate, 2.0 / noise), ALONE, side, width), steps)
 
 
-def replaced_epsilon(noise: float, rate: float, steps: int, width: float = NARROW) -> float:
-    """Poisson batches, where a record that pulls one way is replaced by one that pulls the other way."""
+def replaced_epsilon(noise: float, rate: float, steps: int, width: float = NARROW, side: Side = "above") -> float:
+    """Poisson batches, where a record that pulls one way is replaced by one that pulls the other way; the two sides
+    of it as above. The two orders mirror each other.
+    """
     pull = 1.0 / noise
     first, second = Mixture((pull, 2.0 * pull), (1.0 - rate, rate)), Mixture((0.0, pull), (rate, 1.0 - rate))
-    return repeated_epsilon(DELTA, step_losses(first, second, "above", width), steps)
+    return added([step_losses(first, second, side, width)[0]] * steps).epsilon(DELTA)
 
 
 def shuffled_epsilon(noise: float, steps: int) -> float:
@@ -98,7 +110,7 @@ def shuffled_epsilon(noise: float, steps: int) -> float:
 
 def check_as_drawn() -> Truth:
     rate, noise = BATCH / RECORDS, 2.0
-    kept, reached = (each(noise, rate, STEPS, COARSE) for each in (fixed_epsilon, reached_epsilon))
+    kept, reached = fixed_epsilon(noise, rate, STEPS, FINE), reached_epsilon(noise, rate, STEPS, FINE, "below")
     one = [each(noise, rate, 1) for each in (fixed_epsilon, reached_epsilon)]
     entry = find("dp_sgd_fixed_batches")
     small, claimed = entry.true_epsilon(*entry.default_pair), entry.claim().promised(entry.claim().delta)
@@ -111,26 +123,34 @@ def check_as_drawn() -> Truth:
         f"steps that is nearly so: for n = {RECORDS:,}, B = {BATCH}, T = {STEPS}, delta = {DELTA:g} and noise of "
         f"{noise:g} clip norms on the sum of a batch, epsilon = {kept:.3f} holds for all data, and data are known that "
         f"reach {reached:.3f}. In the small case that is audited {small:.3f} is reached and {claimed:.3f} claimed.",
-        {"holds": kept, "reached": reached, "small case, reached": small, "small case, claimed": claimed},
+        {
+            "holds": kept,
+            "reached": reached,
+            "one step, holds": one[0],
+            "one step, reached": one[1],
+            "small case, reached": small,
+            "small case, claimed": claimed,
+        },
     )
 
 
 def check_fixed_size() -> Truth:
     rate = BATCH / RECORDS
-    noise = noise_for(EPSILON, rate, STEPS)
-    turned = replaced_epsilon(noise, rate, STEPS, COARSE)
-    reached = reached_epsilon(noise, rate, STEPS, COARSE)
-    kept = fixed_epsilon(noise, rate, STEPS, COARSE)
+    noise = math.ceil(1e4 * noise_for(EPSILON, rate, STEPS)) / 1e4  # as it is told
+    keeps = epsilon_of_steps(noise, rate, STEPS) <= EPSILON
+    turned = replaced_epsilon(noise, rate, STEPS, FINE, "below")
+    reached = reached_epsilon(noise, rate, STEPS, side="below")
+    kept = fixed_epsilon(noise, rate, STEPS)
     twin = find("dp_sgd_iterates").shuffled_batches
     shuffled, claimed = twin.true_epsilon(*twin.default_pair), twin.claim().promised(twin.claim().delta)
     assert shuffled is not None
-    trap = reached > EPSILON * (1.0 + CLOSE) and shuffled > claimed
+    trap = keeps and min(turned, reached) > EPSILON * (1.0 + CLOSE) and shuffled > claimed
     return Truth(
         "question or trap" if trap else "right and loose",
         "The notes leave sigma open, so nothing here is wrong; the trap is the sigma that libraries compute. They let "
         "each record join by itself (Poisson), while a batch of exactly B is full: who joins takes the place of "
         f"another, and if the two pull apart the sum moves by 2 Delta. For n = {RECORDS:,}, B = {BATCH}, T = {STEPS} "
-        f"and delta = {DELTA:g}, noise of {noise:.3f} clip norms keeps epsilon = {EPSILON:g} with Poisson batches for "
+        f"and delta = {DELTA:g}, noise of {noise:.4f} clip norms keeps epsilon = {EPSILON:g} with Poisson batches for "
         f"a record added or removed, and {turned:.3f} for one replaced; with batches of exactly B data are known that "
         f"reach {reached:.2f}, and {kept:.2f} holds for all. Batches dealt out from a shuffled deck are a third "
         f"thing: in a small case {shuffled:.3f}, where {claimed:.3f} is claimed for Poisson.",
@@ -205,7 +225,7 @@ BATCHES: tuple[Statement, ...] = (
         name="dp-sgd-batch-size",
         place=f"{SGD}, below algorithm 3",
         says=r"For batches of size $B \ll n$ the variance $\sigma^2$ of the noise depends on $B$ too.",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_batch,
         audits=("DP-SGD, all models", "DP-SGD, accounted at the rate of one record"),

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import dpaudit
 from audits.lectures.claims.items import NOTES
 from audits.lectures.claims.statement import Statement, Truth
+from audits.lectures.claims.tightness import ENOUGH, reached
 from dpaudit.catalogue import Entry, rooms
 from dpaudit.catalogue.attacks import ATTACKS, achieves, allowed
 
@@ -39,6 +40,7 @@ TOPICS = (
     "descent",
     "adaptive",
     "holdout",
+    "remarks",
 )
 
 Results = Mapping[str, dpaudit.AuditResult]
@@ -56,9 +58,20 @@ class Checked:
     line: int
 
     @property
+    def reached(self) -> float | None:
+        """The part of what is promised that the check shows to be reached; None where it was not tested."""
+        return reached(self.statement.name, self.truth.numbers)
+
+    @property
+    def tight_as_said(self) -> bool:
+        """Whether it is called tight just where a number shows it."""
+        shown = self.reached is not None and self.reached >= ENOUGH
+        return (self.truth.verdict == "right and tight") == shown
+
+    @property
     def as_known(self) -> bool:
-        """Whether the check found what is known, and every audit named was run."""
-        return self.truth.verdict == self.statement.verdict and not self.missing
+        """Whether the check found what is known, tight where that is shown, and every audit named was run."""
+        return self.truth.verdict == self.statement.verdict and self.tight_as_said and not self.missing
 
     @property
     def lectures(self) -> tuple[str, ...]:

@@ -239,6 +239,8 @@ ADVANCED: tuple[Statement, ...] = (
             r"$\epsilon' \approx \sqrt{k}\epsilon$ for $k \ll \epsilon^2$ if we allow a moderate leakage "
             r"$\delta'$."
         ),
+        hangs_on=r"$1/\varepsilon^2$ for $\varepsilon^2$, and it is right up to a logarithm: the text that we have may "
+        "have lost the fraction.",
         reading=(
             r"A slip of the pen: $k \ll 1/\varepsilon^2$ is meant, and there it is right up to the logarithm, "
             "which 'moderate leakage' stands for."

@@ -90,7 +90,7 @@ def check_zero_sets() -> Truth:
     agree = all(bool(np.all((first > 0.0) == (second > 0.0))) for first, second in pure)
     first, second = responses(1, 1.0, delta)
     lost = float(first[(first > 0.0) & (second == 0.0)].sum())
-    verdict: Verdict = "right and tight" if agree and lost > 0.0 else "right and loose" if agree else "wrong"
+    verdict: Verdict = "right" if agree and lost > 0.0 else "right and loose" if agree else "wrong"
     return Truth(
         verdict,
         "If one side is 0 and the other is not, no finite epsilon bounds the ratio; and so on from neighbour to "
@@ -155,7 +155,7 @@ RULES: tuple[Statement, ...] = (
             r"if $\delta = 0$: $\Pr\{\mathcal{M}(x) \in S\} = 0$ if and only if $\Pr\{\mathcal{M}(y) \in S\} = "
             "0$"
         ),
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_zero_sets,
         quote=(

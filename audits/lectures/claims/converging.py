@@ -55,7 +55,7 @@ def check_smoothness() -> Truth:
     wild = np.abs(descended(lambda at: at**3, np.array([4.0, 5.0]), 0.1, 4)[-1])
     faster = max(smooth) < corner[0] < corner[1] < np.inf and min(larger) == np.inf
     return Truth(
-        "right and tight" if faster and held and wild[0] < 4.0 and wild[1] > 1e9 else "wrong",
+        "right" if faster and held and wild[0] < 4.0 and wild[1] > 1e9 else "wrong",
         f"From anywhere within 1 of the optimum: |theta|, whose gradient is bounded (Lipschitz), takes {corner[0]:.0f} "
         f"steps to come within {closes[0]:g} of it and to stay there, and {corner[1]:.0f} steps for {closes[1]:g}; "
         "with a larger learning rate it never stays there, for its steps do not grow shorter. With the corner rounded "
@@ -78,7 +78,7 @@ def check_start() -> Truth:
     spread = float(np.ptp(descended(lambda at: 2.0 * at, starts, 0.02, 400)[-1]))
     lost = float(np.mean(ends > 0.0))
     return Truth(
-        "right and tight" if two and heights[0] < heights[1] and 0.0 < lost < 1.0 and spread < 1e-6 else "wrong",
+        "right" if two and heights[0] < heights[1] and 0.0 < lost < 1.0 and spread < 1e-6 else "wrong",
         "Where the function has two minima it decides: from 401 starts between -2 and 2 gradient descent on theta^4 - "
         f"2 theta^2 + theta / 4 ends at {low:.3f}, the least value ({heights[0]:.3f}), or at {high:.3f} "
         f"({heights[1]:.3f}), the latter for {lost:.0%} of the starts. For theta^2, which is convex, all of them end "
@@ -92,7 +92,7 @@ CONVERGING: tuple[Statement, ...] = (
         name="smooth-converges-faster",
         place="CS 208, notes 002, 'Goals', below exercise 3.2",
         says="Lipschitzness and smoothness of some convex functions help to converge faster.",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_smoothness,
         quote=(
@@ -105,7 +105,7 @@ CONVERGING: tuple[Statement, ...] = (
         name="the-start-of-descent",
         place="CS 208, notes 002, 'Non-private Gradient Descent'",
         says=r"Sometimes, the initial choice of $\hat{\theta}_0$ is very important.",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_start,
         quote=r"Sometimes, the initial choice of $\hat{\theta}_0$ is very important.",

@@ -61,7 +61,7 @@ def check_never_above() -> Truth:
         far = np.array([1e6])
         off = max(off, abs(max(divergences(p, q, far)[0], divergences(q, p, far)[0]) - largest))
     return Truth(
-        "right and tight" if agree and off < 1e-4 else "wrong",
+        "right" if agree and off < 1e-4 else "wrong",
         "It is the definition by sets of outcomes in other words, and so is the bound on the divergence of infinite "
         "order: on 200 random pairs, at an epsilon a thousandth above the largest loss and one as far below, the loss "
         "exceeds epsilon with probability 0 just where all 63 sets keep e^epsilon, and the divergence of order 1e6 is "
@@ -89,7 +89,7 @@ def check_decay() -> Truth:
     back = float(np.max(log_moment / s - rho * (1.0 + s)))
     right = worst <= 1.0 + CLOSE and powers[20.0] < 1.05 and back <= math.sqrt(math.pi * rho) + CLOSE
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         r"$(\xi, \rho)$-zCDP means $\Pr[\lambda > \xi + \rho + t] \leq e^{-t^2 / (4 \rho)}$ (Bun & Steinke 2016): 60 "
         f"random pairs keep it (at most {worst:.2f} of the bound), and normal noise has this rate: at rho = 0.5 its "
         f"exact tail is the bound to the power {powers[2.0]:.2f}, {powers[5.0]:.2f} and {powers[20.0]:.2f} at t = 2, 5 "
@@ -128,7 +128,7 @@ def check_conversions() -> Truth:
     right = all(best[e] <= formula[e] for e in best) and limit < 1e-3 and abs(printed - simple) < 1e-6
     right = right and normal <= orders <= simple and leak[0] > 100.0
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"epsilon-DP is epsilon^2 / 2-zCDP; the least rho is epsilon tanh(epsilon / 2), {best[1.0]:.4f} at epsilon = 1 "
         f"where the formula gives {formula[1.0]:.1f}, and {best[4.0]:.2f} for {formula[4.0]:.0f} at 4. rho-zCDP is "
         f"(rho + 2 sqrt(rho ln(1 / delta)), delta)-DP: {printed:.3f} at rho = 0.5 and delta = 1e-5; by the best order "
@@ -163,7 +163,7 @@ def check_groups() -> Truth:
     normal = max(abs(quadrature(order, k * math.sqrt(2.0 * one)) / order / one - k**2) for order in (1.5, 4.0))
     right = all(ratio <= size**2 + CLOSE for size, ratio in ratios.items()) and normal < 1e-4 and exact <= zcdp < over
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "A group of k has k^2 rho (Bun & Steinke 2016, proposition 1.9): normal noise has just that, and geometric "
         f"noise stays below ({ratios[2]:.2f}, {ratios[5]:.1f} and {ratios[10]:.1f} times rho for k = 2, 5 and 10). At "
         f"rho = 0.05 and delta = 1e-6 a group of ten has epsilon = {zcdp:.1f} (exact for normal noise: {exact:.1f}). "
@@ -195,7 +195,7 @@ STATEMENTS: tuple[Statement, ...] = (
         place=f"{CHEEMA}, 'epsilon differential privacy'",
         says=r"$\epsilon$-DP: for every adjacent pair $\Pr[\lambda \leq \epsilon] = 1$; in other words "
         r"$D_\infty \leq \epsilon$",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_never_above,
         quote=r"A function $\phi$ is $\epsilon$ differentially private if for every adjacent pair $x, x'$ "
@@ -206,7 +206,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="zcdp-decay",
         place=ZCDP,
         says=r"zCDP characterises the decay of the privacy loss $\lambda$",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_decay,
         figure=Figure(
@@ -222,7 +222,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="zcdp-conversions",
         place=ZCDP,
         says="There are conversions between DP and zCDP",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_conversions,
         figure=Figure(
@@ -239,7 +239,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="zcdp-groups",
         place=ZCDP,
         says="zCDP yields nice analyses of group privacy",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_groups,
         quote="zCDP yields nice analyses of the Gaussian mechanism and group privacy",

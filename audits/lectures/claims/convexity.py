@@ -78,7 +78,7 @@ def check_second_derivative() -> Truth:
     excess = {name: largest_excess(function, ends) for name, (function, _, ends) in SMOOTH.items()}
     agree = all((excess[name] <= 1e-12) == bent[name] for name in SMOOTH)
     return Truth(
-        "right and tight" if agree else "wrong",
+        "right" if agree else "wrong",
         f"Definition and hint agree on all {len(SMOOTH)} functions tried, on a grid of a, b and t. The domain matters, "
         f"as the hint says: x^3 lies up to {excess['x^3']:.1f} above a chord on [-3, 3], and nowhere above one on "
         "[0, 3]. The domain must be an interval.",
@@ -124,7 +124,7 @@ def check_one_minimum() -> Truth:
     places = int(np.count_nonzero(flat == flat.min()))
     two = local_minima((x / 25.0) ** 4 - 2.0 * (x / 25.0) ** 2 + x / 100.0)
     return Truth(
-        "right and tight" if most == 1 and places > 1 and len(two) == 2 else "wrong",
+        "right" if most == 1 and places > 1 and len(two) == 2 else "wrong",
         f"Every local minimum has the value of the global one: so for 200 random maxima of six lines. It need not be "
         f"at one point: max(|x| - 10, 0) has its minimum at all {places} whole numbers from -10 to 10. A strictly "
         "convex function has one point at most, a strongly convex one exactly one; e^x has none. Without convexity it "
@@ -145,7 +145,7 @@ def check_naive_release() -> Truth:
     label = float((whole - rest)[0]) / record[0][0]
     same = entry.true_loss(*entry.default_pair)
     return Truth(
-        "right and tight" if math.isclose(label, record[1]) and same == math.inf else "wrong",
+        "right" if math.isclose(label, record[1]) and same == math.inf else "wrong",
         f"Whoever knows the other records reads the last label off the model: after one step it is {label:g}, exactly. "
         "Another label makes another model, so no epsilon and no delta below 1 holds.",
         {"label read off": label, "label": record[1]},
@@ -234,7 +234,7 @@ CONVEXITY: tuple[Statement, ...] = (
         place=f"{PLACE}, definition 5.1 and the hint to exercise 5.2",
         says="A function of one dimension with two derivatives is convex just where its second derivative is never "
         "negative.",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_second_derivative,
         quote="In one dimension, a twice-differentiable function is convex if and only if its second derivative is "
@@ -256,7 +256,7 @@ CONVEXITY: tuple[Statement, ...] = (
         name="one-local-minimum",
         place=f"{PLACE}, below definition 5.1",
         says="A convex function has only one local minimum, which equals the global one.",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_one_minimum,
         quote="For convex functions, there is only one local minimum which is equal to the global minimum.",
@@ -266,7 +266,7 @@ CONVEXITY: tuple[Statement, ...] = (
         name="naive-release-of-a-model",
         place="CS 208, notes 002, 'General Machine Learning' and algorithm 1",
         says="Released as it is, a model trained by gradient descent can violate privacy.",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed", "audited"),
         check=check_naive_release,
         audits=("Gradient descent without noise",),

@@ -48,7 +48,7 @@ def check_points_or_sets() -> Truth:
     by_points = float(np.max(one_side - math.e * one_side[::-1]))
     by_sets = delta_of(one_side, one_side[::-1], 1.0)
     return Truth(
-        "right and tight" if apart < CLOSE else "wrong",
+        "right" if apart < CLOSE else "wrong",
         f"For epsilon alone the two are the same: over all {len(sets)} sets of eight outcomes the largest log ratio is "
         f"that of a single outcome (60 random pairs, to {apart:.0e}). With a delta they are not: if each of 100 "
         f"outcomes has probability {by_points:g} on one side and 0 on the other, every single one keeps within a delta "
@@ -64,7 +64,7 @@ def check_epsilon_zero() -> Truth:
     many = delta_of(*responses(100, 0.1), 0.0)
     right = constant == 0.0 == seen[0.0] and abs(seen[0.1] - allowed(0.1)) < CLOSE
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "At epsilon = 0 all databases give the same outputs with the same probabilities, as a constant does: nothing "
         "can be learnt of any of them. At 0.1 nobody tells two neighbours apart with an advantage above "
         f"{seen[0.1]:.3f}, which randomised response reaches. That is for one release: after 100 of them with "
@@ -85,7 +85,7 @@ def check_log_odds() -> Truth:
     happens = p > 0.0
     beliefs = {b: float(np.max(b * p[happens] / (b * p[happens] + (1.0 - b) * q[happens]))) for b in (0.01, 0.5, 0.9)}
     return Truth(
-        "right and tight" if off < 1e-6 else "wrong",
+        "right" if off < 1e-6 else "wrong",
         "This is Bayes' rule, for every belief beforehand and every output (random ones: the same to "
         f"{off:.0e}). With epsilon = 1 the odds change by a factor of e at most: a belief of 0.5 rises to at most "
         f"{beliefs[0.5]:.3f}, one of 0.01 to {beliefs[0.01]:.3f}, one of 0.9 to {beliefs[0.9]:.3f}, and randomised "
@@ -171,7 +171,7 @@ def check_secure() -> Truth:
     noisy = largest_log_ratio(noise[:-1] / noise[:-1].sum(), noise[1:] / noise[:-1].sum())
     different = of_one < CLOSE and of_sum == math.inf
     return Truth(
-        "right and tight" if different and abs(noisy - 1.0) < CLOSE else "wrong",
+        "right" if different and abs(noisy - 1.0) < CLOSE else "wrong",
         f"Two servers that hold shares of a sum modulo {m} see nothing of a person (loss {abs(of_one):.0f}), and the "
         "sum that they publish gives the person away (no epsilon at all). Noise on the sum does the other half: "
         f"geometric noise of ratio e^-1 has the loss {noisy:.4f}, whoever computes it. Neither replaces the other.",
@@ -191,7 +191,7 @@ def check_worst_case() -> Truth:
         mean[epsilon] = epsilon * (2.0 * keeps - 1.0)  # randomised response loses epsilon, or gains it
     small = bits < 2e-3 and largest == math.inf and all(value < e for e, value in mean.items())
     return Truth(
-        "right and tight" if small else "wrong",
+        "right" if small else "wrong",
         f"A bit that is published in one run of a thousand has {bits:.4f} bits of information on it, "
         "and no epsilon: an average does not see the person whose bit it was. Randomised response has an average "
         f"privacy loss of {mean[1.0]:.3f} at epsilon = 1, and of {mean[0.1]:.4f} at 0.1.",
@@ -228,7 +228,7 @@ def check_inherent() -> Truth:
     inherent = all(value > 0.0 for value in least.values())
     near = all(least[e] <= geometric[e] + CLOSE for e in least)
     return Truth(
-        "right and tight" if inherent and near else "wrong",
+        "right" if inherent and near else "wrong",
         "For the count of ten people no mechanism whatever has a smaller expected error than "
         f"{least[0.5]:.3f}, {least[1.0]:.3f} and {least[2.0]:.3f} for epsilon = 0.5, 1 and 2, in the worst case over "
         f"counts (a linear program over all mechanisms). Geometric noise has {geometric[0.5]:.3f}, "
@@ -245,13 +245,16 @@ STATEMENTS: tuple[Statement, ...] = (
         "points-or-sets",
         f"{HAGHTALAB}, definition 2.2; {SARKAR}, 'The subset version'",
         r"$\varepsilon$-DP for every set of outcomes is the same as a bounded ratio at every single outcome",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_points_or_sets,
         quote=(
-            r"The latter part is the same as requiring that the ratio of the densities of each outcome $r \in "
-            r"\mathcal{R}$ is bounded between $\exp(-\epsilon)$ and $\exp(\epsilon)$. ... The corresponding "
-            "subset definition follows the same template"
+            (
+                r"The latter part is the same as requiring that the ratio of the densities of each "
+                r"outcome $r \in \mathcal{R}$ is bounded between $\exp(-\epsilon)$ and "
+                r"$\exp(\epsilon)$."
+            ),
+            "The corresponding subset definition follows the same template",
         ),
     ),
     Statement(
@@ -261,24 +264,27 @@ STATEMENTS: tuple[Statement, ...] = (
             r"a constant output is private even for $\varepsilon = 0$, perfect privacy; about 0.1 is considered "
             "good"
         ),
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_epsilon_zero,
         quote=(
-            r"This, of course, is differentially private even for $\epsilon = 0$. ... Zero is perfect privacy "
-            r"... Something like $\epsilon=0.1$ is considered good privacy"
+            r"This, of course, is differentially private even for $\epsilon = 0$.",
+            r"Zero is perfect privacy ... Something like $\epsilon=0.1$ is considered good privacy",
         ),
     ),
     Statement(
         "log-odds",
         f"{CHEEMA}, 'Privacy loss as a random variable'; {SARKAR}, 'Hiding values: meaning'",
         "the privacy loss is the improvement of the log odds; a DP output does not change a belief by much",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         check_log_odds,
         quote=(
-            r"$\lambda(x||x')$ is the improvement of the Bayesian log odds in favour of $x$ rather than $x'$ ... "
-            "Seeing the DP output does not change this probability/confidence by much"
+            (
+                r"$\lambda(x||x')$ is the improvement of the Bayesian log odds in favour of $x$ rather"
+                r" than $x'$"
+            ),
+            "Seeing the DP output does not change this probability/confidence by much",
         ),
     ),
     Statement(
@@ -326,7 +332,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="secure-computation",
         place=f"{CHEEMA}, 'Why bother?'",
         says="computational security does something different from DP, and complements it",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_secure,
         quote="Computational security and federated learning do different, complementary things",
@@ -335,7 +341,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="worst-case-not-average",
         place=f"{CHEEMA}, 'Reflections'",
         says="a worst case and not an average, as in information theory",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_worst_case,
         quote="Contrast with information theory ... worst case analysis rather than averages",
@@ -344,7 +350,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="inherent-loss",
         place="CS 208, notes 002, section 2",
         says="any procedure can be made private, with a loss in accuracy that is inherent",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_inherent,
         quote=(

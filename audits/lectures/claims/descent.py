@@ -56,7 +56,7 @@ def check_average() -> Truth:
     kept = gaussian_epsilon(DELTA, math.sqrt(STEPS) / (RECORDS * for_sum))  # that noise, on the average
     moved = noise_for(EPSILON, 1.0, STEPS // 4), noise_for(2.0 * EPSILON, 1.0, STEPS)
     return Truth(
-        "right and tight" if max(moved) < for_sum and kept <= EPSILON else "wrong",
+        "right" if max(moved) < for_sum and kept <= EPSILON else "wrong",
         f"A quarter of the steps takes {moved[0] / for_sum:.2f} of the noise, and twice the epsilon "
         f"{moved[1] / for_sum:.2f} of it. It is added to the average, which a record moves by Delta / n: n has its "
         "part in sigma too. "
@@ -116,7 +116,7 @@ STATEMENTS: tuple[Statement, ...] = (
         place=f"{GD}, algorithm 2",
         says=r"$\mathcal{N}(0, \sigma^2 I)$ is added to the average of the clipped gradients, and $\sigma$ depends on "
         r"$T$, $\varepsilon$, $\delta$ and $\Delta$.",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_average,
         audits=("DP-GD, the last model", "DP-GD, claimed for a record replaced", "DP-GD, noise averaged twice"),

@@ -147,7 +147,7 @@ def check_mean_on_a_grid() -> Truth:
     common = sum(k * (n - 1) % n == 0 for k in range(5 * n + 1))  # of the grids k / 108 and k / 107 in [0, 5]
     right = len(inside) == 2 * reach + 1 and abs(mean - total / n) < CLOSE
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"For the x of the notes the mean is {total} / {n} = {total / n:.4f}, a point of the grid, so there are just "
         f"2 L + 1 points in reach and the law sums to 1 (L = {reach}: {len(inside)}); its own mean is the true one. "
         f"From L = {5 * n - total + 1} on it gives means above 5, the border effects that the remark sets aside. It is "
@@ -184,7 +184,7 @@ def check_two_interpretations() -> Truth:
     shared = find("composed_counts").true_epsilon([2, 1, 2, 1], [1, 0, 1, 0])
     right = off < 1e-6 and whole == 4.0 and shared == 1.0 and profiles["one"][0] > 3.0 - 1e-6
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "Three noisy counts at epsilon = 1, of one database that answers three queries or of three databases with "
         f"other people in them: one who is counted in all loses {profiles['one'][0]:.2f} epsilon at delta = 0, "
         f"{profiles['one'][1]:.2f} at 0.01 and {profiles['one'][2]:.2f} at 0.1, the same both ways (difference "
@@ -219,8 +219,10 @@ STATEMENTS: tuple[Statement, ...] = (
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_no_disadvantage,
-        quote="Your participation in the database should bring you no disadvantage ... Bob's participation should not "
-        "affect the result of the study",
+        quote=(
+            "Bob's participation should not affect the result of the study",
+            "Your participation in the database should bring you no disadvantage",
+        ),
         reading=r"Up to a factor of $e^\varepsilon$ in probabilities: the aim that the definition then makes exact.",
     ),
     Statement(
@@ -242,7 +244,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="mean-on-a-grid",
         place=FIRST,
         says=r"The noisy empirical mean is uniform on the points $k/n$ within $L/n$ of the true one, $2L + 1$ of them",
-        verdict="right and tight",
+        verdict="right",
         how=("computed", "audited"),
         check=check_mean_on_a_grid,
         audits=(
@@ -260,7 +262,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="two-interpretations",
         place=f"{BASSI}, 'Advanced composition (cont.)'",
         says=r"Composition of $k$ mechanisms: one user in $k$ databases, or one database that answers $k$ queries",
-        verdict="right and tight",
+        verdict="right",
         how=("computed", "audited"),
         check=check_two_interpretations,
         audits=(

@@ -48,7 +48,7 @@ def check_heights() -> Truth:
     most = math.e / (1.0 + math.e)
     right = found[78.0] > found[72.0] > found[66.0] > 1.0 / people and member > 0.5
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"In a table of {people} people, heights of 5 ft 7 with a deviation of 4 inches, and an adversary who has "
         f"heard yours to 1.5 inches: the entry is taken for you with a belief of {found[78.0]:.2f} if you have 6 ft 6, "
         f"of {found[72.0]:.2f} at 6 ft and of {found[66.0]:.2f} at 5 ft 6 ({1.0 / people:.2f} before). And an average "
@@ -70,7 +70,7 @@ def check_benign() -> Truth:
     one = 1.0 / (1.0 + math.exp(-prior - step))
     right = found[1][0] == 0.0 and found[100][0] > 0.75 and found[100][1] < 0.01
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"Many of them together are not. Take facts that hold for 60 % of those with a condition, which is {share:.0%} "
         f"of all, and for 40 % of the others: any one of them raises the belief to {one:.3f} at most. Twenty make it "
         f"likelier than not for {found[20][0]:.1%} of those who have it, a hundred for {found[100][0]:.0%}, and for "
@@ -124,7 +124,7 @@ def check_authorised() -> Truth:
     exact = find("noisy_average.exact").true_epsilon(*find("noisy_average.exact").default_pair)
     right = error < 1.0 and exact == math.inf
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "Both can be had at once: whoever may ask for the average of 500 ages between 0 and 100, at epsilon = 1, gets "
         f"it to within {error:.1f} years with probability 0.95, and if all other ages are known too, the belief that "
         f"one person has a certain age moves from 0.10 to {belief:.2f} at the most. The exact average would tell that "
@@ -152,7 +152,7 @@ def check_side_information() -> Truth:
     largest, rare = float(ratios.max()), float(chances[ratios > 0.999].sum())
     right = abs(mean[0] - math.tanh(0.5)) < 1e-6 and mean[1_000] < 0.01 * mean[0] and abs(largest - 1.0) < 1e-6
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "A noisy count at epsilon = 1, and an adversary who knows all other bits, or takes n of them for fair coins. "
         f"With all known the loss is {mean[0]:.3f} on average and above 0.5 with probability {often[0]:.2f}; with ten "
         f"unknown {mean[10]:.3f} and {often[10]:.3f}; with a hundred {mean[100]:.4f} and {often[100]:.0e}; with a "
@@ -183,7 +183,7 @@ def check_groups() -> Truth:
     far = math.exp(-epsilon / 2.0) / 2.0  # Laplace noise of scale n / epsilon, cut at n / 2
     right = abs(bound - best) < CLOSE and missed[10] < 0.01 < best <= far
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "If epsilon = 1 held for groups of any size, then for any two databases; so whoever tells a database where all "
         f"say yes from one where nobody does is wrong with probability {best:.3f} at the least, for any number of "
         f"people, and randomised response of that one bit is. A noisy count does it with {far:.3f}. Where epsilon = 1 "
@@ -197,7 +197,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="knowledge-of-heights",
         place=f"{SARKAR}, 'Knowledge'",
         says="Who has heard that you are unusually tall can guess which entry is yours; of average people less surely",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_heights,
         quote="Someone has heard that you are unusually tall; they can guess that the entry with 6'6\" height is "
@@ -210,7 +210,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="benign-facts",
         place=f"{CHEEMA}, 'Why bother?'",
         says="Benign facts may not be benign",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_benign,
         quote="**Benign facts** may not be benign...",
@@ -240,7 +240,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="privacy-and-security",
         place=f"{SARKAR}, 'Privacy vs security'",
         says="Privacy keeps authorised users from learning more than they should, and leaves the data useful",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_authorised,
         quote="Privacy: prevent authorized users from learning more than they should ... Data should still be useful "
@@ -251,7 +251,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="side-information",
         place=f"{CHEEMA}, 'Privacy loss as a random variable'",
         says="The privacy loss is a worst case: an adversary may need a lot of side information to gain that much",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_side_information,
         figure=Figure(
@@ -266,7 +266,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="groups-preclude-learning",
         place=f"{CHEEMA}, 'Reflections'",
         says="Privacy for arbitrary groups precludes learning",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_groups,
         quote="Privacy is guaranteed for *individuals* ... privacy for arbitrary groups precludes learning",

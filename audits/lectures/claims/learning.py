@@ -148,7 +148,7 @@ STATEMENTS: tuple[Statement, ...] = (
         f"{PROOF}, equation (3)",
         r"with $m = O\left(\frac{1}{\tau^2}\ln\frac{K}{\beta}\right)$ every average is within $\tau / 2$ of its "
         "expectation",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         learning_queries.check_sample,
         quote=(
@@ -181,7 +181,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "learning on a finite universe",
         "CS 208, notes 002, theorem 4.1",
         "what is learnable on a finite universe is learnable with DP, with n larger by the log of its size at most",
-        "right and tight",
+        "right",
         ("derived", "computed"),
         learning_universe.check_universe,
         figure=learning_universe.UNIVERSE,

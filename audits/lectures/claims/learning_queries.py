@@ -168,7 +168,7 @@ def check_sample() -> Truth:
     loud, calm = overfitted(800, 100.0, 2, seed=1), overfitted(100, EPSILON, 2, seed=2)
     tight = least <= hoeffding < 2 * least and loud > TOLERANCE
     return Truth(
-        "right and tight" if tight else "right and loose" if least <= hoeffding else "wrong",
+        "right" if tight else "right and loose" if least <= hoeffding else "wrong",
         "By Hoeffding's inequality, with constants: $m = \\frac{2}{\\tau^2} \\ln\\frac{2K}{\\beta}$. For K = "
         f"{QUERIES}, tau = {TOLERANCE}, beta = {BETA} that is {hoeffding:,}; queries of expectation 1/2 need "
         f"{least:,}. "

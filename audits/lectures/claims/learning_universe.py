@@ -51,7 +51,7 @@ def check_universe() -> Truth:
     steps = [(needed[i + 1] - needed[i]) / math.log2(SIZES[i + 1] / SIZES[i]) for i in range(3)]
     within = all(a <= b for a, b in zip(needed, general, strict=True))
     return Truth(
-        ("right and tight" if min(steps) > 0.5 * max(steps) else "right and loose") if within else "wrong",
+        ("right" if min(steps) > 0.5 * max(steps) else "right and loose") if within else "wrong",
         r"By the exponential mechanism over all hypotheses, one record moving an error by 1: "
         r"$m = \frac{8}{\varepsilon\alpha}\ln\frac{2|H|}{\beta}$ suffices for any finite class (epsilon at most 1), "
         r"and on $|X|$ points one "

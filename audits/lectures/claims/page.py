@@ -15,13 +15,15 @@ from audits.lectures.claims.figures import picture
 from audits.lectures.claims.items import NOTES, Item, file_of
 from audits.lectures.claims.mathematics import joined, plain, quoted, written
 from audits.lectures.claims.statement import CAUSES
+from audits.lectures.claims.tightness import TIGHT
 from dpaudit.report.html.templating import environment
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
 TITLE = "Differential privacy: the lecture notes, checked"
 STYLE = Path(__file__).with_name("page.css")
 VERDICTS = {
-    "right and tight": "What the notes say is true, and nothing stronger would be.",
+    "right and tight": "What the notes say is true, and nothing stronger would be: what is promised is reached.",
+    "right": "What the notes say is true. Whether something stronger is true as well was not tested.",
     "right and loose": "What the notes say is true, and something stronger is true as well.",
     "not provable as argued": "The argument of the notes does not give it; the page says how far it is true.",
     "wrong": "What the notes say is not true as it stands; the page gives the true value and says where it is a slip.",
@@ -76,6 +78,7 @@ def render(
         records=records,
         items={notes: [(each, here(each, root)) for each in items if each.notes == notes] for notes in NOTES if items},
         written=written,
+        tight=TIGHT,
         quoted=quoted,
         plain=plain,
         classes=classes,
@@ -112,6 +115,8 @@ def odd(
         if not each.as_known:
             missing = f"not run: {'; '.join(each.missing)}"
             words = missing if each.missing else f"known as “{each.statement.verdict}”, found “{each.truth.verdict}”"
+            if not each.tight_as_said:
+                words = f"told as “{each.truth.verdict}”, and what is promised is reached to {each.reached}"
             found.append((each.statement.name, f"#{slug(each.statement.name)}", words))
     return found + [(name, records.get(name), words) for name, words in unexpected.items()]
 
@@ -134,9 +139,12 @@ def record(
                 "name": each.statement.name,
                 "place": each.statement.place,
                 "says": each.statement.says,
-                "quote": each.statement.quote,
+                "quote": "\n".join(words for words, _ in each.statement.quotations),
+                "quotations": [{"words": words, "place": place} for words, place in each.statement.quotations],
                 "context": each.statement.context,
                 "reading": each.statement.reading,
+                "hangs_on": each.statement.hangs_on,
+                "reached": each.reached,
                 "cause": CAUSES.get(each.statement.cause, ""),
                 "known": each.statement.verdict,
                 "verdict": each.truth.verdict,

@@ -112,7 +112,7 @@ def _better_performance() -> Truth:
     listed = "; ".join(f"d = {d}: {out.mean:.5f} against {obj.mean:.5f}" for d, (out, obj) in many.items())
     first, *_, last = (out.mean / obj.mean for out, obj in many.values())
     return Truth(
-        "right and tight" if better else "wrong",
+        "right" if better else "wrong",
         f"Already with one feature: logistic regression on 100 records, lambda = 0.05, epsilon = 1, ends {output:.4f} "
         f"above the least objective with output and {perturbed:.4f} with objective perturbation, exactly. Means of "
         f"{RUNS} seeded runs on {RECORDS:,} points of length 1, lambda = {WEIGHT:g}: {listed}. What is saved grows "
@@ -138,7 +138,7 @@ def _accuracy() -> Truth:
     largest = max(each.mean / each.mean_bound for pair in pairs.values() for each in pair)
     output, perturbed = pairs[FEATURES[-1]]
     return Truth(
-        "right and tight" if held else "wrong",
+        "right" if held else "wrong",
         "How much is lost has bounds, by strong convexity (Chaudhuri, Monteleoni & Sarwate 2011): d(d + 1) 2 (c + "
         "lambda) / (n lambda epsilon)^2 on average for output perturbation, d(d + 1) 2 / (lambda (n epsilon')^2) for "
         f"objective perturbation, c = 1/4. Measured on {RECORDS:,} points, {RUNS} seeded runs each, d = 1, 5 and 20, "
@@ -178,7 +178,7 @@ ERM: tuple[Statement, ...] = (
         name="the accuracy of private learning",
         place=f"{CS208}, 'General Machine Learning'",
         says="Any ML procedure can be extended to satisfy DP, with a loss in accuracy that is provable.",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=_accuracy,
         quote="Using similar ideas, you can extend any ML procedure to satisfy DP with an inherent\u2014and "
@@ -196,7 +196,7 @@ ERM: tuple[Statement, ...] = (
         name="objective against output perturbation",
         place=f"{CS208}, 'Objective Perturbation'",
         says="Objective perturbation might have better statistical performance, especially in high dimensions.",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=_better_performance,
         quote="However, objective perturbation might have better statistical performance than output perturbation, "

@@ -29,7 +29,7 @@ def _infinite_sensitivity() -> Truth:
         moved.append([abs(before - after) for before, after in zip(*lines, strict=True)])
     grows = all(late > 900.0 * early for early, late in zip(moved[1], moved[2], strict=True))
     return Truth(
-        "right and tight" if grows else "wrong",
+        "right" if grows else "wrong",
         "Even with x and y in [0, 1]: nine points at x = 1 and one at x = 1 - h, whose y goes from 0 to 1. The "
         f"slope moves by 1/h: by {moved[0][0]:.0f}, {moved[1][0]:,.0f} and {moved[2][0]:,.0f} for h = 0.1, 0.001 "
         f"and 0.000001, the intercept by {moved[0][1]:.0f}, {moved[1][1]:,.0f} and {moved[2][1]:,.0f}. No noise "
@@ -98,7 +98,7 @@ def _second_derivative() -> Truth:
     assert weaker is not None
     assert single is not None
     return Truth(
-        "right and tight" if with_it <= 1.0 < min(without, single) < max(without, single) < weaker else "wrong",
+        "right" if with_it <= 1.0 < min(without, single) < max(without, single) < weaker else "wrong",
         "The density of the optimum holds the determinant of the Hessian, which one record changes. At epsilon = 1, "
         "with two features, n = 3 and lambda = 0.01, all of epsilon for the noise gives an exact loss of "
         f"{without:.4f}, and {weaker:.4f} at a tenth of that lambda; with the correction for |loss''| <= 1/4 it is "
@@ -137,7 +137,7 @@ REGRESSION: tuple[Statement, ...] = (
         name="the global sensitivity of a slope",
         place=f"{CS208}, 'Output Perturbation'",
         says="In linear regression the global sensitivity of slope and intercept is infinite.",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=_infinite_sensitivity,
         audits=("ridge regression, labels not clipped", "NoisyStats, exact variance"),
@@ -166,7 +166,7 @@ REGRESSION: tuple[Statement, ...] = (
         name="second derivatives in objective perturbation",
         place=f"{CS208}, 'Objective Perturbation'",
         says="The proof for objective perturbation needs extra assumptions on the second derivative of the loss.",
-        verdict="right and tight",
+        verdict="right",
         how=("computed", "audited"),
         check=_second_derivative,
         audits=(

@@ -58,7 +58,7 @@ def check_groups() -> Truth:
     kept = all(each <= hoped[name] for name, table in found.items() for each in table)
     hidden = all(each < 1 for table in found.values() for each in table)
     some = any(each < 1 for table in found.values() for each in table)
-    verdict: Verdict = "right and loose" if kept or hidden else "right and tight" if some else "wrong"
+    verdict: Verdict = "right and loose" if kept or hidden else "right" if some else "wrong"
     four, six = (", ".join(map(str, table)) for table in found.values())
     few = sum(each <= hoped[name] for name, table in found.items() for each in table)
     sharp = sum(each == 1 for table in found.values() for each in table)
@@ -77,7 +77,7 @@ def check_homogeneity() -> Truth:
     all_cancer = dict(FOUR[THIRTIES]) == {"Cancer": 4}
     right = all_cancer and certainty(FOUR[THIRTIES]) == 1 and certain("homogeneity")
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"Whoever is known to be in the thirties and in the notes' 4-anonymous table has cancer: certainty "
         f"{float(certainty(FOUR[THIRTIES])):.0%}, rows 9 to 12. In the 6-anonymous table the best guess is right with "
         f"{float(certainty(SIX[BELOW_35])):.0%} (below 35) and {float(certainty(SIX[FROM_35])):.0%} (35 and over). "
@@ -91,7 +91,7 @@ def check_background() -> Truth:
     before = certainty(FOUR[YOUNG])
     right = left == ["Viral Infection"] and certain("background_knowledge") and before < 1
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"In the group below 30 of the 4-anonymous table the best guess, a viral infection, is right with "
         f"{float(before):.0%}. Who knows that the person has neither AIDS nor a heart disease is left with "
         f"{' and '.join(left).lower()} alone: certainty. From what an attacker may know no table protects; "
@@ -107,7 +107,7 @@ def check_intersection() -> Truth:
     right = young == {"AIDS": Fraction(1)} and best and certain("intersection")
     words = ", ".join(f"{condition.lower()} {float(share):.0%}" for condition, share in sorted(old.items()))
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "A person of 28 who is in both tables has AIDS: it is the only condition that her group of four and her group "
         f"of six share, though the best guess from either table alone is right with {alone[0]:.0%} and {alone[1]:.0%} "
         f"and not AIDS. Of somebody over 40 it leaves {len(old)} conditions ({words}). Two k-anonymous tables are no "
@@ -130,7 +130,7 @@ def check_all_attended() -> Truth:
     noisy, largest = odds(float(office)), max(odds(value) for value in np.arange(-20.0, 60.0, 0.25))
     right = exact == 1.0 and largest <= math.exp(epsilon) * (1.0 + 1e-9)
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"If {office} of {office} are counted, each is known to have been there with probability {exact:.0f}, whatever "
         f"was believed before. The noisy count with epsilon = 1 moves even odds for one of them to {noisy:.3f} to 1 "
         f"when it says {office}, and to at most {largest:.3f} to 1 whatever it says, as e^epsilon = {math.e:.3f} "
@@ -153,7 +153,7 @@ def check_zero_mean_noise() -> Truth:
     no_epsilon = unprotected and all(loss == math.inf for loss in losses)
     helps = max(whole[10.0], rounded) < 1.0  # without noise the two counts are always told apart: delta = 1
     return Truth(
-        ("right and tight" if no_epsilon else "right and loose") if helps else "wrong",
+        ("right" if no_epsilon else "right and loose") if helps else "wrong",
         "It helps, and that is all that follows: exact counts tell two neighbours apart always, noisy ones sometimes. "
         "For an epsilon, mean 0 and independence are not enough: the noise must have no end. Whole noise from -2 to 2 "
         f"on a count has mean 0, and its delta is {whole[10.0]:.2f} at every epsilon; rounding at random to multiples "
@@ -178,7 +178,7 @@ def check_query_auditing() -> Truth:
             told += answers[0] == data[-1]
     right = refused > 0 and told == refused and certain("refusal")
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "An auditor of queries answers the largest value of all, and refuses the largest of all but one person where "
         f"both would give that person's value away. Over all {len(every):,} datasets of four values from 1 to 10 it "
         f"refuses in {refused / len(every):.0%}, and in {told / refused:.0%} of these the person's value is the first "
@@ -194,7 +194,7 @@ def check_k_anonymous() -> Truth:
     sizes = {k: len(table) for k, table in ((4, FOUR), (6, SIX))}
     right = all(size >= k for k, size in least.items())
     return Truth(
-        "right and tight" if right and all(size == k for k, size in least.items()) else "right and loose",
+        "right" if right and all(size == k for k, size in least.items()) else "right and loose",
         f"In the first table the {sizes[4]} groups have {least[4]} rows each and in the second the {sizes[6]} groups "
         f"{least[6]}: 4-anonymous and 6-anonymous, and no more. What is counted are the zip code, the age and the "
         "nationality; the condition is left as it is, and that is where the next slides find the gap.",
@@ -209,7 +209,7 @@ STATEMENTS = (
         f"{SARKAR}, 'K-anonymity'",
         "In the two printed tables everybody shares the pseudo-identifiers with at least $k - 1$ others, $k = 4$ and "
         "$6$",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_k_anonymous,
         ("the 4-anonymous table of the notes", "the 6-anonymous table of the notes"),
@@ -221,7 +221,7 @@ STATEMENTS = (
         "groups-of-k",
         f"{SARKAR}, 'K-anonymity'",
         "Being in a group of $k$ gives better protection: the adversary may be less certain of your condition",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_groups,
         ("the 4-anonymous table of the notes", "the 6-anonymous table of the notes"),
@@ -235,7 +235,7 @@ STATEMENTS = (
         "homogeneity",
         f"{SARKAR}, 'K-anonymity'",
         "If everyone in a group has the same condition, there is no hiding",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_homogeneity,
         ("the 4-anonymous table of the notes", "a table of conditions, noise in every cell"),
@@ -245,7 +245,7 @@ STATEMENTS = (
         "background-knowledge",
         f"{SARKAR}, 'Observations'",
         "What an adversary can learn depends on what is known beforehand",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_background,
         ("the 4-anonymous table of the notes",),
@@ -256,7 +256,7 @@ STATEMENTS = (
         "two-tables",
         f"{SARKAR}, 'Examples' and 'K-anonymity'",
         "A 4-anonymous and a 6-anonymous table are still sensitive to linkage (here: to each other)",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_intersection,
         (
@@ -271,7 +271,7 @@ STATEMENTS = (
         "all-attended",
         f"{SARKAR}, 'Simple Example'",
         "If everybody was at the meeting, the exact count reveals that each of them was",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_all_attended,
         ("counts by area, exact", "counts by area, noise in every cell"),
@@ -282,7 +282,7 @@ STATEMENTS = (
         "zero-mean-noise",
         f"{BASSI}, 'A differencing attack' (cont.)",
         "Zero-mean independent random noise on the answers helps us protect the participants",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_zero_mean_noise,
         (
@@ -299,7 +299,7 @@ STATEMENTS = (
         "query-auditing",
         f"{CHEEMA}, 'Why bother?'",
         "Query auditing is hard: not answering is informative too",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_query_auditing,
         (

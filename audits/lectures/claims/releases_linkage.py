@@ -57,7 +57,7 @@ def check_linkage() -> Truth:
     right = found["all three"] > 0.9 and coarse < 0.01 and certain("linkage")
     words = ", ".join(f"{share:.0%} by {name}" for name, share in found.items())
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"In a made-up town of {TOWN:,} people with seven zip codes, so many are alone with what is known of them: "
         f"{words}. Nothing of it is secret. With the year of birth in place of the day it is "
         f"{coarse:.0%}, and what is left is still a table without an epsilon: who is in it, and what the group has, "
@@ -92,7 +92,7 @@ def check_governor() -> Truth:
     voting = sum(bool(listed[place]) for place in days)
     right = true > 0.9 * voting and certain("linkage")
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"On made-up data of that shape: {PATIENTS:,} patients of a town of {TOWN:,}, without names and with zip code, "
         f"date of birth and sex, and a list of voters that has these beside the names. The join names {len(found):,} "
         "of "
@@ -116,7 +116,7 @@ def check_taxi() -> Truth:
     salted = joined([f"{hashed(f'salt of 2013 {plate}')} | {income}" for plate, income in incomes.items()], PLATES)
     right = found == incomes and not salted and certain("inverted_pseudonyms")
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"There are {len(PLATES):,} plates of a digit, a letter and two digits. Whoever hashes them all looks up any "
         f"pseudonym: the plate and the income of {len(found):,} of {len(fleet):,} cabs. With a secret salt "
         f"{len(salted)} "
@@ -137,7 +137,7 @@ def check_tracking() -> Truth:
     fresh = float(np.mean((liked[:, 0] % 2 > 0.5) == groups))
     right = told > fresh + 0.1
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"A made-up example: {people} people, {visits} visits each, and who pays more for the same ticket looks at odd "
         f"pages in {(1 + habit) / 2:.0%} of the visits, the others in {(1 - habit) / 2:.0%}. A number that stays "
         "with a person, and is nobody's name, lets a site tell the two "
@@ -179,7 +179,7 @@ def check_films() -> Truth:
     few, many, vague = shares(2), shares(8), shares(8, days=10_000)
     right = many[0] > 0.9 and many[1] == 0.0 and same == 0 and certain("matched_ratings")
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"On made-up ratings ({SUBSCRIBERS} subscribers, {EACH} of {FILMS} films each): eight ratings, a quarter of "
         "them "
         f"with any number of stars and all with days off by up to two weeks, lead to the right row for {many[0]:.0%} "
@@ -210,7 +210,7 @@ LINKAGE = (
         "linkage",
         f"{SARKAR}, 'Often used techniques'; {CHEEMA}, 'Why bother?'",
         "A little side information, such as age and postcode, finds a person in a table without names",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_linkage,
         ("patients without names", "a table of conditions, pseudonymised", "a table of conditions, made coarse"),
@@ -219,16 +219,20 @@ LINKAGE = (
             "them.",
             draw_alone,
         ),
-        quote="Linkage attacks: An adversary with a little bit of knowledge (e.g. age, gender, postcode) can match to "
-        "the "
-        "database and identify people ... **Anonymisation** foiled by using side-information",
+        quote=(
+            (
+                "Linkage attacks: An adversary with a little bit of knowledge (e.g. age, gender, "
+                "postcode) can match to the database and identify people"
+            ),
+            "**Anonymisation** foiled by using side-information",
+        ),
         context="E.g. they may know someone personally, or they may have access to other datasets with that info.",
     ),
     Statement(
         "tracking",
         f"{SARKAR}, 'Often used techniques'",
         "Information can be exploited without real-world identification, as with tracking cookies",
-        "right and tight",
+        "right",
         ("computed",),
         check_tracking,
         quote="Sometimes, information can be exploited without real-world identification (e.g. tracking cookies on web "
@@ -238,7 +242,7 @@ LINKAGE = (
         "taxi",
         EXAMPLES,
         "The cabs of New York's pseudonymised trips were identifiable, and their incomes leaked",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_taxi,
         ("cabs under the hash of their plate", "one column of a table, with noise"),
@@ -250,7 +254,7 @@ LINKAGE = (
         "governor",
         EXAMPLES,
         "The medical record of the governor of Massachusetts was found by a join with the list of voters",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_governor,
         ("patients without names", "one column of a table, with noise"),
@@ -261,7 +265,7 @@ LINKAGE = (
         "films",
         EXAMPLES,
         "Film ratings without names were cross linked with public ratings",
-        "right and tight",
+        "right",
         ("computed", "audited"),
         check_films,
         ("ratings of films without names", "one column of a table, with noise"),

@@ -49,7 +49,7 @@ def check_overfitting() -> Truth:
     helped = mean_risks(2, 0.1)
     fits = all(seen < least < true for seen, true in plain.values())
     return Truth(
-        "right and tight" if fits and helped[1] < plain[2][1] else "wrong",
+        "right" if fits and helped[1] < plain[2][1] else "wrong",
         "All samples of a small world enumerated: y = x plus or minus 1/2, whose least risk is "
         f"{least:g}. A fit of n = 2 points has a mean error of {plain[2][0]:.4f} on its own points and a mean risk of "
         f"{plain[2][1]:.4f}; for n = 4 it is {plain[4][0]:.4f} and {plain[4][1]:.4f}. The empirical risk of a theta "
@@ -73,7 +73,7 @@ def check_log_likelihood() -> Truth:
     total = -sum(math.log(0.7 if label else 0.3) for label in many)
     same = int(likelihood.argmax()) == int(logs.argmin()) and np.array_equal(np.argsort(-likelihood), np.argsort(logs))
     return Truth(
-        "right and tight" if same and product == 0.0 < total < math.inf else "wrong",
+        "right" if same and product == 0.0 < total < math.inf else "wrong",
         f"On a grid of 999 models the likelihood of seven labels is greatest where the negative log likelihood is "
         f"least, at p = {p[logs.argmin()]:.3f}, and they order all models alike. And it is computed safely: the "
         f"likelihood of {len(many):,} labels is {product:g} in double precision, its negative logarithm {total:.1f}.",
@@ -96,7 +96,7 @@ def check_prior() -> Truth:
             gaps.append(float(np.abs(x.T @ (y - x @ theta) - 12 * weight * theta).max()))
     shrinks = all(early > late for early, late in itertools.pairwise(sizes))
     return Truth(
-        "right and tight" if shrinks and max(gaps) < 1e-9 else "wrong",
+        "right" if shrinks and max(gaps) < 1e-9 else "wrong",
         f"For a squared penalty both are exact. The length of theta falls with lambda, {sizes[0]:.3f}, {sizes[1]:.3f}, "
         f"{sizes[2]:.3f} and {sizes[3]:.3f} for 0, 0.1, 1 and 10 on 12 points; and the regularised theta is the most "
         "probable one under the prior N(0, s^2 / (n lambda)), s^2 being the variance of the errors: the gradient of "
@@ -122,7 +122,7 @@ def check_source_of_noise() -> Truth:
     first, second = find("output_perturbation").default_pair
     moved = float(np.linalg.norm(classifier(first, 0.4, HUBER_HINGE) - classifier(second, 0.4, HUBER_HINGE)))
     return Truth(
-        "right and tight" if math.isclose(noised, penalised) and moved > 0.0 else "wrong",
+        "right" if math.isclose(noised, penalised) and moved > 0.0 else "wrong",
         "On average a squared penalty is noise on the features (Bishop 1995): over all ways of moving four x by plus "
         f"or minus 0.4 the mean squared error at theta = 0.7 is {noised:.6f}, and so is that of the features as they "
         f"are plus 0.16 theta^2: {penalised:.6f}. The regulariser itself draws nothing, and no privacy comes from it: "
@@ -142,7 +142,7 @@ def check_no_unique_optimum() -> Truth:
         even, turned = ([0.0] * (half - gone) + [1.0] * (half + gone) for gone in (0, 1))
         jumps[records] = float(np.median(turned) - np.median(even))
     return Truth(
-        "right and tight" if min(jumps.values()) == 0.5 else "wrong",
+        "right" if min(jumps.values()) == 0.5 else "wrong",
         "The absolute loss has a bounded gradient, and no unique optimum where half of the points lie at 0 and half "
         f"at 1: one record then moves the midpoint of all optima by {jumps[4]:g}, {jumps[100]:g} and "
         f"{jumps[10_000]:g} of the whole range for n = 4, 100 and 10,000. It does not fall with n. A regulariser makes "
@@ -156,7 +156,7 @@ RISK: tuple[Statement, ...] = (
         name="negative-log-likelihood",
         place=f"{CS208}, 'Inputs'",
         says="Minimising the negative log likelihood is maximising the likelihood, and easier to work with.",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_log_likelihood,
         quote="Since the logarithm is a monotone function, optimizing the function is the same as optimizing the "
@@ -167,7 +167,7 @@ RISK: tuple[Statement, ...] = (
         name="empirical-risk-overfits",
         place=f"{CS208}, 'Goals'",
         says="What minimises the empirical risk might not generalise to the distribution of the data.",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_overfitting,
         quote="In other words, we might minimize empirical risk for the given dataset, but this might not generalize "
@@ -178,7 +178,7 @@ RISK: tuple[Statement, ...] = (
         name="a regulariser as a source of noise",
         place=f"{CS208}, 'Goals'",
         says=r"Another source of noise, a regularisation term $R(\theta)$, prevents overfitting.",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_source_of_noise,
         quote="But more generally, we can prevent overfitting by adding another source of noise: a regularization "
@@ -190,7 +190,7 @@ RISK: tuple[Statement, ...] = (
         name="what-a-regulariser-does",
         place=f"{CS208}, 'Goals', below equation (1)",
         says=r"The regularisation term prevents large $\theta$ and can capture a Bayesian prior.",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_prior,
         quote=r"The regularization term typically prevents large $\theta$ s (which would imply too much complexity "
@@ -202,7 +202,7 @@ RISK: tuple[Statement, ...] = (
         name="no-unique-optimum",
         place=f"{CS208}, 'Output Perturbation'",
         says="Without a unique optimum a bounded sensitivity is unlikely.",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_no_unique_optimum,
         quote="But in general, if there is no unique optimum, it is unlikely that we will have bounded sensitivity.",

@@ -171,7 +171,7 @@ def check_grid() -> Truth:
     points = {k: (len(list(itertools.product(range(2), repeat=k))), bins**k) for k in (1, 3, 10)}
     right = all(few == 2**k for k, (few, _) in points.items())
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"The space {{0, 1}}^k has 2^k points ({points[10][0]:,} at k = 10, counted), and a loss is needed at each of "
         f"them. Where a space such as [0, 1]^k is cut into {bins} bins a coordinate, as the words about bins suggest, "
         f"it is {bins}^k, {points[10][1]:,} at k = 10. Exponential in k both times, which is the point.",
@@ -289,7 +289,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="exponential-mechanism-grid",
         place=f"{LEARNING}, the caveat",
         says=r"For the parameter space $\{0, 1\}^k$ the loss might be needed at $2^k$ points",
-        verdict="right and tight",
+        verdict="right",
         how=("derived",),
         check=check_grid,
         quote=r"if the parameter space is $\{0, 1\}^k$, and we discretize into 10 bins, we **might** have to calculate "

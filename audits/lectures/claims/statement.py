@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Verdict = Literal["right and tight", "right and loose", "not provable as argued", "wrong", "question or trap"]
+Verdict = Literal["right and tight", "right", "right and loose", "not provable as argued", "wrong", "question or trap"]
 How = Literal["derived", "computed", "audited"]
 
 CAUSES = {
@@ -48,9 +48,11 @@ class Statement:
     `verdict` is what is known; a check that finds another one fails the page. `audits` names the audits of
     `audits/lectures/` that bear on it, `how` the ways in which the true value was found.
 
-    `quote` are the words of the notes, and `context` those beside them that limit it: a footnote, a remark. `reading`
-    says where the words can be read in more than one way, and which way is taken. `cause` is the key in `CAUSES` of
-    what several verdicts have in common, which is said once. Between dollar signs stands TeX, in `says` too.
+    `quote` are the words of the notes, of several lecturers those of each, in the order of the places that `place` has
+    between semicolons; and `context` those beside them that limit it: a footnote, a remark. `reading` says where the
+    words can be read in more than one way, and which way is taken. `hangs_on` is the one sign that a charge hangs on,
+    where the text that we have may have lost it. `cause` is the key in `CAUSES` of what several verdicts have in
+    common, which is said once. Between dollar signs stands TeX, in `says` too.
     """
 
     name: str
@@ -61,7 +63,15 @@ class Statement:
     check: Callable[[], Truth]
     audits: tuple[str, ...] = ()
     figure: Figure | None = None
-    quote: str = ""
+    quote: str | tuple[str, ...] = ""
     context: str = ""
     reading: str = ""
+    hangs_on: str = ""
     cause: str = ""
+
+    @property
+    def quotations(self) -> list[tuple[str, str]]:
+        """Each quotation with its place."""
+        if isinstance(self.quote, tuple):
+            return list(zip(self.quote, self.place.split("; "), strict=True))
+        return [(self.quote, self.place)] if self.quote else []

@@ -86,7 +86,7 @@ def check_accuracy_and_noise() -> Truth:
     needed = {name: math.log(20.0) * both[1] / (0.1 * both[0]) for name, both in answers.items()}
     falls = all(row == sorted(row) and row[0] < 0.5 < row[-1] for row in at.values())
     return Truth(
-        "right and tight" if falls else "wrong",
+        "right" if falls else "wrong",
         f"For {STUDENTS} students of {AGE:.0f} years on average, ages up to {OLDEST:.0f}: the number has sensitivity "
         f"1 and the average {OLDEST / STUDENTS:.2f}. The noisy number is within a tenth of the truth with probability "
         f"{at['number'][0]:.2f}, {at['number'][1]:.2f} and {at['number'][2]:.2f} at epsilon = 0.1, 1 and 10, the noisy "
@@ -130,7 +130,7 @@ def check_concentration() -> Truth:
     flat = math.tanh(0.001 / 2.0)
     right = highest <= peak + CLOSE and abs(two_sided.max() - peak) < CLOSE and error <= smallest < moved[3]
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "For the use of the answer: privacy itself would be content with noise as flat as one likes (at epsilon = "
         f"0.001 no value has more than {flat:.4f}). It only limits how high the peak can be: on the integers no noise "
         f"that keeps epsilon gives one value more than tanh(epsilon / 2), {peak:.4f} at epsilon = 1, and the two-sided "
@@ -225,7 +225,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="accuracy-and-noise",
         place=f"{CHEEMA}, 'Privacy vs utility'",
         says="Accuracy is compromised if the noise is high",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_accuracy_and_noise,
         figure=Figure(
@@ -241,7 +241,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="concentration-at-zero",
         place=f"{SARKAR}, 'Observations'",
         says="The noise needs high concentration somewhere, and concentration at zero is useful",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_concentration,
         quote="Needs high concentration somewhere ... Concentration at zero is and useful. ... Why do you think that "

@@ -42,7 +42,7 @@ def check_many_answers() -> Truth:
     right = exact[30] < 30 * each and optimal[400] < 0.6 * 400 * each and 0.5 <= power < 0.7
     right = right and all(bound >= least_off > 0.99 * bound for bound, least_off in off.values())
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "With Lap(20) on each of k counts, epsilon_0 = 0.05: at delta = 0 the loss is k epsilon_0, in proportion. At "
         f"delta = 1e-6 it is {exact[10]:.2f} for 10 and {exact[30]:.2f} for 30 counts (exact), and by optimal "
         f"composition at most {optimal[100]:.2f} for 100 and {optimal[400]:.2f} for 400, instead of 5 and 20: about "
@@ -77,7 +77,7 @@ def check_noisy_max() -> Truth:
     all_counts = lead(1_000, 1_000.0)
     right = kept and all_counts > 100.0 * need[1_000]
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "How far the best count must lead to be named with probability 0.95, at epsilon = 1 and with all others tied: "
         f"{need[10]:.1f} among 10, {need[1000]:.1f} among 1,000 and {need[100000]:.1f} among 100,000 counts, exactly. "
         f"A union bound over the noises gives 2 ln(m / 0.05) / epsilon, {union[1000]:.1f} among 1,000. To release all "
@@ -125,7 +125,7 @@ def check_above_threshold() -> Truth:
     decade = (need[10_000_000] - need[1_000]) / 4.0
     right = max(kept.values()) <= BETA and decade < 4.5 * math.log(10.0)
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         "AboveThreshold says top and bottom without a mistake, with probability 0.95 at epsilon = 1, if the answers "
         f"are {need[10]:.1f} away from the threshold for 10 queries, {need[1000]:.1f} for 1,000 and "
         f"{need[10000000]:.1f} for ten million (exact, in the worst order): {decade:.2f} for each factor of 10, which "
@@ -150,7 +150,7 @@ def check_savings() -> Truth:
     pays = {c: next(m for m in range(c, many) if gap_of(m, c) < gap_of_all(m)) for c in (1, 10)}
     right = kept and need[1] < 0.01 * plain and pays[1] < 100
     return Truth(
-        "right and tight" if right else "wrong",
+        "right" if right else "wrong",
         f"For {many:,} queries at epsilon = 1 and a mistake with probability 0.05, how far the answers must be from "
         f"the threshold: {plain:,.0f} where every answer gets Laplace noise and is then compared, and with Sparse "
         f"{need[1]:.0f} if one of them is above, {need[10]:,.0f} if ten are and {need[100]:,.0f} if a hundred are "
@@ -179,7 +179,7 @@ QUERIES: tuple[Statement, ...] = (
         name="many-answers",
         place=SPARSE,
         says="The privacy loss grows in proportion with the number of queries answered, or with its square root",
-        verdict="right and tight",
+        verdict="right",
         how=("computed",),
         check=check_many_answers,
         quote="The Laplace mechanism can be used to answer adaptively chosen low-sensitivity queries. ... The privacy "
@@ -190,7 +190,7 @@ QUERIES: tuple[Statement, ...] = (
         name="noisy-max-accuracy",
         place=f"{BASSI}, 'Report Noisy Max'",
         says="To add noise to each count and to return the index of the largest is better than to release all counts",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_noisy_max,
         quote=r"A better approach is to (internally) add independently generated Laplace noise $Lap(1/\varepsilon)$ to "
@@ -202,7 +202,7 @@ QUERIES: tuple[Statement, ...] = (
         place=SPARSE,
         says="A very large number of queries can be answered with reasonable accuracy where only those above a "
         "threshold matter",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_above_threshold,
         quote="What do we do if we want to answer a very large number of queries with reasonable accuracy? ... In some "
@@ -213,7 +213,7 @@ QUERIES: tuple[Statement, ...] = (
         name="sparse-savings",
         place=SPARSE,
         says="Where few of the queries lie above the threshold, to report only those is a huge savings",
-        verdict="right and tight",
+        verdict="right",
         how=("derived", "computed"),
         check=check_savings,
         figure=Figure(

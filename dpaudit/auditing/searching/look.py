@@ -214,9 +214,9 @@ class Look:
         if found is None or self.goal.bins:
             return
         if found.part is not None and not isinstance(found.event.feature, Coordinate):
-            self._settled = self.session.thinking(
-                together, found, chosen.plainly, part_of(self.pilot, ENOUGH), self.goal
-            )
+            bins, table, _ = chosen.counted(found.event.feature, self._counts)
+            asked = found, bins, table, chosen.plainly, part_of(self.pilot, ENOUGH), self.goal
+            self._settled = self.session.thinking(together, *asked)
         if runs <= 0 or self._settled is not None:
             return
         again = self.session.thinking(learned_again, found, chosen, self._terms, self.pilot)

@@ -185,8 +185,7 @@ def moved(found: Proposal, chosen: Plan, counts: Integers, again: Tables, table:
     `table` counts both scores on runs that made neither: where the new event has less there than the old one has with
     a deviation of luck taken off, or too few hits to tell, the old one stays.
     """
-    place = [feature for feature, _ in chosen.tables.features].index(found.event.feature)
-    bins, old = chosen.tables.features[place][1], chosen.tables.split(counts)[place].sum(axis=1)
+    bins, old, _ = chosen.counted(found.event.feature, counts)
     inside = cells_inside(bins, found.event)
     share = float(old[inside].sum()) / max(float(old.sum()), 1.0)
     new, was = again.split(table if found.p_side == "first" else table[:, ::-1])

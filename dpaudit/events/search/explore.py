@@ -59,6 +59,11 @@ class Plan:
         told = zip(self.tables.features, self.learned, strict=True)
         return tuple(each for (each, _), learned in told if not (learned or isinstance(each, Whole)))
 
+    def counted(self, feature: Feature, counts: Integers) -> tuple[Binning, Integers, bool]:
+        """The cells of one of the features, its own counts among these, and whether it was learned."""
+        place = [each for each, _ in self.tables.features].index(feature)
+        return self.tables.features[place][1], self.tables.split(counts)[place], self.learned[place]
+
 
 def plan(
     pilot: Pilot, goal: Goal, *, keep: int = KEPT, scores: bool = True, lines: bool = True, before: Plan | None = None

@@ -109,10 +109,13 @@ def _plain(feature: Feature, cells: Places) -> int:
     return next((rank for kind, rank in kinds if isinstance(feature, kind)), 1) + (len(cells) == 1)
 
 
-def together(best: Proposal, features: Sequence[Feature], pilot: Pilot, goal: Goal) -> Proposal | None:
+def together(
+    best: Proposal, bins: Binning, table: Integers, features: Sequence[Feature], pilot: Pilot, goal: Goal
+) -> Proposal | None:
     """One condition, or two together, in place of an event that nobody can read; None where they are not as good.
 
-    Every other output held chooses the two, the rest judges them (Stone 1974): as good but for `EASIER` of the bound.
+    Every other output held chooses the two, the rest judges by how much oftener they happen than the best event (Stone
+    1974), whose feature has these counts in all search runs: as good but for `EASIER` of the bound.
     """
     sides = pilot.first, pilot.second
     look = concatenate(sides)
@@ -131,7 +134,7 @@ def together(best: Proposal, features: Sequence[Feature], pilot: Pilot, goal: Go
     alike = np.where(one == other, 3 + plain[one], np.where(own[one] != own[other], plain[one] + plain[other], -1))
     runs, judging = (np.array([each.runs for each in part]) for part in (chosen, rest))
     held = [best.event.contains(each) for each in rest]
-    own_hits = np.array([np.count_nonzero(each) for each in held], np.float64)
+    own_hits = judging * table[cells_inside(bins, best.event)].sum(axis=0) / np.maximum(table.sum(axis=0), 1)
     mine = _scores(own_hits[None], judging, int(best.p_side == "second"), goal)[0]
     found: list[tuple[int, float, int, Event, Reals]] = []
     for p, kind in itertools.product((0, 1), range(5)):
@@ -145,6 +148,7 @@ def together(best: Proposal, features: Sequence[Feature], pilot: Pilot, goal: Go
             hits = np.array([np.count_nonzero(each) for each in new], np.float64)
             # by a deviation of luck in what only one of the two events holds: of the same runs, that is how they differ
             luck = np.sqrt([np.count_nonzero(a != b) for a, b in zip(new, held, strict=True)])
+            hits += own_hits - [np.count_nonzero(each) for each in held]
             lowered = np.clip(hits + np.where(np.arange(2) == p, -luck, luck), 0.0, judging)
             found.append((kind, float(_scores(lowered[None], judging, p, goal)[0]), p, event, hits))
     found = [each for each in found if each[1] >= (1.0 - EASIER) * mine > 0.0]

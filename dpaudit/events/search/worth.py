@@ -34,9 +34,8 @@ def worth(
     if found is None or goal.bins:
         return found is None
     later = replace(goal, runs=goal.runs - more)
-    place = [feature for feature, _ in chosen.tables.features].index(found.event.feature)
-    feature, bins = chosen.tables.features[place]
-    table, learned = chosen.tables.split(counts)[place], chosen.learned[place]
+    feature = found.event.feature
+    bins, table, learned = chosen.counted(feature, counts)
     now = _value(found, bins, table, later)
     cost = _value(found, bins, table, goal) - now
     # a single value that was hardly seen yet may be worth more than all that is known

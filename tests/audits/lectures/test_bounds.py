@@ -11,11 +11,11 @@ import pytest
 from scipy import optimize, stats
 
 from audits.lectures.claims import bounds
+from audits.lectures.claims.adaptive_information import mutual_information
 from dpaudit.losses.information import (
     independent,
     max_divergence,
     max_information,
-    mutual_information,
 )
 
 GRID = list(itertools.product((50, 400, 2_000), (0.1, 0.2)))

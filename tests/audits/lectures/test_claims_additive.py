@@ -38,7 +38,7 @@ def numbers(name: str) -> dict[str, float]:
 
 def test_version_1_has_the_known_numbers() -> None:
     found = numbers("gaussian-version-1")
-    assert 0.28 < found["worst share"] <= 0.32
+    assert found["worst share"] == pytest.approx(0.319159, abs=5e-7)  # delta 1 at epsilon 1, by its closed form
     assert found["delta at (1, 1e-5)"] == pytest.approx(4.1e-8, rel=0.02)
     assert [found[f"ends at {delta:g}"] for delta in (0.01, 1e-5, 1e-10)] == pytest.approx([6.77, 8.42, 9.85], abs=0.01)
     sigma = classic_sigma(6.8, 0.01, 1.0)
@@ -73,6 +73,8 @@ def test_the_advanced_distortion_has_the_known_numbers() -> None:
 
 def test_the_clipped_noise_has_the_delta_of_its_last_step_and_of_its_other_end() -> None:
     """At epsilon = 1 and a shift of 1: Pr(noise > k - 1), beyond the neighbour's end, and the heap on the own end."""
-    for reach in (1, 5):
+    for reach in (1, 5, 30):
         last, heap = math.exp(1.0 - reach) / 2.0, math.exp(-reach) / 2.0
-        assert numbers("noise-needs-infinite-support")[f"delta at {reach}"] == pytest.approx(last + heap)
+        assert numbers("noise-needs-infinite-support")[f"delta at {reach}"] == pytest.approx(
+            last + heap, rel=1e-3, abs=0.0
+        )

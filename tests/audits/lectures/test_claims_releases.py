@@ -31,7 +31,8 @@ def test_the_check_of_a_release_finds_what_is_known(statement: Statement) -> Non
     assert "nan" not in truth.text
     assert all(math.isfinite(value) for value in truth.numbers.values())
     assert len(statement.says) <= 240
-    assert 0 < len(statement.quote) <= 400
+    assert all(0 < len(words) <= 400 for words, _ in statement.quotations)
+    assert statement.quotations
     assert statement.place.split(", ")[1].startswith("notes 00")
 
 

@@ -103,7 +103,8 @@ def test_the_words_of_the_notes_stay_and_a_lonely_dollar_is_one() -> None:
 
 def test_every_formula_of_the_statements_is_mathematics() -> None:
     every = [each for found in collect.topics().values() for each in found]
-    texts = [text for each in every for text in (each.says, each.quote, each.context, each.reading)]
+    texts = [text for each in every for text in (each.says, each.context, each.reading, each.hangs_on)]
+    texts += [words for each in every for words, _ in each.quotations]
     assert [each for text in (*texts, *CAUSES.values()) for each in mathematics.degraded(text)] == []
     assert not [text for text in texts if text.replace("$$", "$").count("$") % 2], "a formula that does not end"
     assert not [text for text in texts for part, tex in mathematics.parts(text) if not tex and "\\" in part]

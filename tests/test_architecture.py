@@ -222,7 +222,6 @@ VERIFY = (
     "witnesses",
     "alignment",
     "checker",
-    "accounting",
 )
 
 

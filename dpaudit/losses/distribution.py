@@ -139,14 +139,12 @@ def step_losses(first: Mixture, second: Mixture, side: Side, width: float = WIDT
     return from_cells(values, p, q, side)
 
 
-def from_cells(
-    values: Reals, p: Reals, q: Reals, side: Side, *, missing: float | None = None
-) -> tuple[Losses, Losses]:
+def from_cells(values: Reals, p: Reals, q: Reals, side: Side, *, missing: float | None = None) -> tuple[Losses, Losses]:
     """The losses of an output, p against q and back, from the probabilities of the cells between these log ratios.
 
     `values` are even and rise, float64[cells + 1], in nats; `p` and `q` are float64[cells].
 
-    From above, `missing` is what lies outside all cells at most, where that is known better than as what they leave of 1.
+    From above, `missing` is what lies outside all cells at most, where more is known of it than what they leave of 1.
     """
     if side == "below":
         return _below(values, p, q), _below(-values[::-1], q[::-1], p[::-1])

@@ -3,6 +3,8 @@
 import ast
 import contextlib
 import functools
+import math
+import numbers
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -210,7 +212,17 @@ def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | N
         raise InvalidSpec(f"{program.name} is read for {kind} as data, so answers must be left out, got {answers}")
 
 
-def value_of(text: str, program: Program, parameters: Mapping[str, Fraction]) -> Fraction:
+def stated(parameters: Mapping[str, Any]) -> dict[str, Fraction]:
+    """The parameters that are finite numbers, as the numbers they are: a claim may be a formula in these."""
+    real = {name: value for name, value in parameters.items() if isinstance(value, numbers.Real)}
+    return {
+        name: value if isinstance(value, Fraction) else Fraction(value if isinstance(value, int) else float(value))
+        for name, value in real.items()
+        if not isinstance(value, bool) and math.isfinite(value)
+    }
+
+
+def value_of(text: str, parameters: Mapping[str, Fraction]) -> Fraction:
     """A claim such as "2*eps" at the values of the parameters. Raises `InvalidSpec` for anything else."""
 
     def value(node: Expression) -> Fraction:
@@ -224,7 +236,7 @@ def value_of(text: str, program: Program, parameters: Mapping[str, Fraction]) ->
                     return Fraction(OPERATIONS[operation](value(left), value(right)))
         raise InvalidSpec(f"claim must be a formula in the parameters {', '.join(parameters)}, got {text!r}")
 
-    found = value(expression(text, program))
+    found = value(expression(text, Program("", "", "", tuple(parameters), frozenset(), (), (), None, (), ())))
     if found < 0:
         raise InvalidSpec(f"claim must be at least 0, got {text!r} = {in_short(found)}")
     return found

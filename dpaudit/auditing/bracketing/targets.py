@@ -3,7 +3,6 @@
 import ast
 import contextlib
 import functools
-import math
 import numbers
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -46,7 +45,11 @@ def source_of(reference: str, folder: str) -> tuple[str, str]:
         raise InvalidSpec(f"{path} cannot be read: {type(error).__name__}: {error}") from None
     if _times_bound(tree, name) != 1 or not any(isinstance(n, ast.FunctionDef) and n.name == name for n in tree.body):
         raise InvalidSpec(f"{path} must define {name!r} once, by a plain def: what is read must be what runs")
-    return text, name
+    lines = text.split("\n")
+    for node in (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name):
+        for decorator in node.decorator_list:  # what they do is seen where what runs is compared with the text
+            lines[decorator.lineno - 1 : node.lineno - 1] = [""] * (node.lineno - decorator.lineno)
+    return "\n".join(lines), name
 
 
 def check_as_read(reference: str, folder: str, text: str) -> None:
@@ -213,13 +216,9 @@ def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | N
 
 
 def stated(parameters: Mapping[str, Any]) -> dict[str, Fraction]:
-    """The parameters that are finite numbers, as the numbers they are: a claim may be a formula in these."""
+    """The parameters that are numbers, of whatever type: a claim may be a formula in these."""
     real = {name: value for name, value in parameters.items() if isinstance(value, numbers.Real)}
-    return {
-        name: value if isinstance(value, Fraction) else Fraction(value if isinstance(value, int) else float(value))
-        for name, value in real.items()
-        if not isinstance(value, bool) and math.isfinite(value)
-    }
+    return {name: rational(name, value if isinstance(value, int) else float(value)) for name, value in real.items()}
 
 
 def value_of(text: str, parameters: Mapping[str, Fraction]) -> Fraction:

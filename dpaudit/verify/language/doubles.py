@@ -251,10 +251,10 @@ def _combined(
     if adds and left == ZERO:
         return replace(theirs, step=False)
     small = adds and ours.small and theirs.small and (ours.step or theirs.step)
-    twice = not small and reads(left) and reads(right)
+    twice = not small and bool(reads(left)) and bool(reads(right))
     if ours.more or theirs.more:  # "data:..." is what data left in a variable
         twice = all(any(":" in each for each in side.more) for side in (ours, theirs))
-    bits = max(ours.bits, theirs.bits) + bool(adds and twice)  # a sum of what does not grow with it grows slowly
+    bits = max(ours.bits, theirs.bits) + (adds and twice)  # a sum of what does not grow with it grows slowly
     if operation == "*":
         bits = ours.bits + theirs.bits
     if operation == "/" or DOUBLE in (ours.bits, theirs.bits):

@@ -133,7 +133,8 @@ def passed_through(function: Any) -> Any:
         code = function.__code__
         if (code.co_flags ^ own.co_flags) & ~FUTURE or code.co_argcount or code.co_kwonlyargcount:
             break
-        function = function.__closure__[0].cell_contents
+        (cell,) = function.__closure__ or ()
+        function = cell.cell_contents
     return function
 
 

@@ -306,11 +306,8 @@ def _plain(adjacency: str, number: int, found: Found) -> tuple[tuple[Fraction, .
     far = max((abs(value) for value in found.parameters.values()), default=Fraction(0))
     middle = Fraction(math.ulp(float(far))) / 2 if 2**53 < far < 2**104 else Fraction(1, 2)
     high, low = middle + Fraction(1, 2), middle - Fraction(1, 2)
-    if adjacency == "one-differs":
-        return (high, *[low] * (number - 1)), (low,) * number
-    if adjacency == "all-differ" and number > 1:
-        return (*[high] * (number - 1), low), (*[low] * (number - 1), high)
-    return (high,) * number, (low,) * number
+    moves = 1 if adjacency == "one-differs" else number
+    return (high,) * moves + (low,) * (number - moves), (low,) * number
 
 
 def _number(value: Fraction) -> float | int:

@@ -359,6 +359,14 @@ def test_every_engine_ends_when_its_time_is_over() -> None:
     assert any("max_time_s was over" in reason for reason in found.reasons)
 
 
+def test_a_proof_stands_where_no_time_is_left_for_an_audit() -> None:
+    def slow(q: Any, rng: Any, eps: float) -> Any:
+        return q + rng.laplace(scale=1 / eps)
+
+    found = dpaudit.bracket(slow, "eps", adjacency="all-differ", parameters={"eps": 1.0}, runs=10**9, max_time_s=3)
+    assert found.verdict in (dpaudit.BracketVerdict.PINNED, dpaudit.BracketVerdict.PROVED)
+
+
 @pytest.mark.parametrize("broken", [ValueError("z"), DpAuditError("z")])
 def test_no_step_s_failure_ends_the_steps_after_it(broken: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = PROGRAMS["w3_smart_sum_missing_draw"].function

@@ -33,7 +33,7 @@ from dpaudit.auditing.probing import planned_runs
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.claims import Claim, PureDP
 from dpaudit.claims.rounding import above
-from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit, at
+from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAudit, at
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import digest
 from dpaudit.results.bounds import PROVES
@@ -135,7 +135,7 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
                 _set_aside((Label.PROVED,), f"as some runs {raised[0]}, and what was proved never raises", found)
         except UnsoundAudit as error:
             found.reasons.append(f"audit: {error}")
-            if not isinstance(error, MissingRequirement):
+            if not isinstance(error, MissingRequirement | OutOfTime):
                 _set_aside(PROVES, "as the audit of what runs broke", found)
     elif wanted.runs:
         found.reasons.append(
@@ -228,7 +228,10 @@ def _audit(
     description, pairs = engine.describe(target.mechanism, (pair,))
     runs, clock = wanted.runs, Clock(left_s(), clock.now)
     if runs > SURELY_IN_TIME:
-        runs = planned_runs(engine, target.mechanism, pairs, clock, wanted.seed, most=runs)
+        try:
+            runs = planned_runs(engine, target.mechanism, pairs, clock, wanted.seed, most=runs)
+        except InvalidSpec as error:  # too few fit
+            raise OutOfTime(str(error)) from None
     clock.limits(engine)
     spec = AuditSpec(
         claim=asked,

@@ -217,7 +217,7 @@ def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | N
 
 def stated(parameters: Mapping[str, Any]) -> dict[str, Fraction]:
     """The parameters that are numbers, of whatever type: a claim may be a formula in these."""
-    real = {name: value for name, value in parameters.items() if isinstance(value, numbers.Real)}
+    real: dict[str, Any] = {name: value for name, value in parameters.items() if isinstance(value, numbers.Real)}
     return {name: rational(name, value if isinstance(value, int) else float(value)) for name, value in real.items()}
 
 

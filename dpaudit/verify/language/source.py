@@ -148,6 +148,8 @@ def check_runs(function: object, source: ReadSource) -> None:
     name = source.definition.name
     if type(function) is not types.FunctionType:
         raise InvalidSpec(f"{name} is no plain function once its module is imported, but {type(function).__name__}")
+    if hasattr(function, "__wrapped__"):
+        raise InvalidSpec(f"{name} says that it is another function: it has __wrapped__")
     _check_runs(function, source.definition, source.text)
     for word, node in source.constants.items():
         running = _constant(function.__globals__.get(word, ...))

@@ -90,8 +90,7 @@ test: $(VENV)/.ready-test
 # true, and weaker than the test demands.
 oldest: .environments/oldest/.ready
 	.environments/oldest/bin/python -m pytest -q -n 2 --dist worksteal -W ignore::DeprecationWarning \
-	  --deselect tests/report/test_golden.py \
-	  --deselect tests/verify/accounting/test_composing.py::test_the_grid_stays_above_optimal_composition_at_tiny_deltas
+	  --deselect tests/report/test_golden.py
 
 test-browser: $(VENV)/.ready-test
 	$(RUN) -m pytest -q -m browser tests/browser

@@ -1,4 +1,4 @@
-"""What upper bounds cost: proofs and their check, refutations, rigorous integrals, exact replay, accounting.
+"""What upper bounds cost: proofs and their check, refutations, rigorous integrals, exact replay.
 
 CPU times of one process, import excluded. Each proof, check and refutation is timed once, as a user meets it.
 """
@@ -15,23 +15,21 @@ from benchmarks.programs import RIGHT, WRONG
 from benchmarks.tables import print_table
 
 ENGINES = (
-    *(f"dpaudit.verify.{room}" for room in ("accounting", "alignment", "checker", "integrals", "replay", "witnesses")),
+    *(f"dpaudit.verify.{room}" for room in ("alignment", "checker", "integrals", "replay", "witnesses")),
     "flint",
     "z3",
 )
 BITS, QUICK_BITS = 20, 14  # of replay: 2^20 paths, 2^14
-STEPS, QUICK_STEPS = 10_000, 1_000  # of DP-SGD
 GIVEN = {"eps": 1, "N": 1, "T": 0, "M": 2}  # where a wrong program is refuted; a smart sum needs T = 1
 RADIUS = 1e-12  # the largest relative radius of an event's probability
 Row = tuple[str, ...]
 
 
 def run(quick: bool) -> None:
-    """Prints one line for each piece of work, with its goal; `quick` replays and composes less."""
+    """Prints one line for each piece of work, with its goal; `quick` replays less."""
     for engine in ENGINES:
         import_module(engine)
     rows = [*_proofs(), *_refutations(), *_probabilities(), _replayed(QUICK_BITS if quick else BITS)]
-    rows.append(_dp_sgd(QUICK_STEPS if quick else STEPS))
     print_table("Verify: CPU seconds", ("work", "seconds", "goal", "", "found"), rows)
     missed = [row[0] for row in rows if row[3] == "MISSED"]
     print("\nmissed: " + ("; ".join(missed) or "none"))
@@ -99,14 +97,6 @@ def _replayed(bits: int) -> Row:
     losses, seconds = _timed(lambda: replay(counted, [0, 1], "all", most_paths=2 << bits, generator="replay"))
     right = losses.paths == 2**bits + 1 and losses.laws[1][0] == Fraction(1, 2**bits)
     return _row(f"replay of {bits} fair bits", seconds, 100.0, right, f"{losses.paths:,} paths")
-
-
-def _dp_sgd(steps: int) -> Row:
-    from dpaudit.verify.accounting import SubsampledGaussian, compose
-
-    bound, seconds = _timed(lambda: compose([SubsampledGaussian(1.0, rate=0.01)] * steps, delta=1e-5))
-    found = f"epsilon {bound.epsilon_upper:.6f} at delta 1e-5"
-    return _row(f"DP-SGD, {steps:,} steps, noise 1, rate 0.01", seconds, None, True, found)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:

@@ -248,6 +248,7 @@ def bracket(
     confidence: float = 0.999,
     seed: int = 0,
     upper: UpperBound | Iterable[UpperBound] | None = None,
+    max_time_s: float = 60.0,
     n_jobs: int = -1,
     backend: str | None = None,
 ) -> Bracket:
@@ -258,7 +259,8 @@ def bracket(
     proof for all inputs is looked for and checked; the loss of `pair` is enclosed, or that of the worst pair of
     `answers` query answers that a search finds. `domain` and `neighbours` replay code of finite randomness on every
     choice, in at most `most_paths` runs. `upper` are bounds known from elsewhere, taken at their word. From below: an
-    audit with so many `runs` (0: none) of the pair, or of the worst that was found.
+    audit with so many `runs` (0: none) of the pair, or of the worst that was found. All of it ends within `max_time_s`:
+    what was not done by then is a reason, and an audit has the runs that fit.
 
     `claim` is a claim, an epsilon, or a text in the parameters such as "2*eps"; `parameters` are the keywords of the
     function. An entry of the catalogue brings its own claim, pair and adjacency. What a method cannot say is a reason
@@ -292,6 +294,7 @@ def bracket(
         confidence=confidence,
         seed=seed,
         uppers=uppers,
+        max_time_s=max_time_s,
     )
     with Engine(n_jobs, backend) as engine:
         return run_bracket(target_of(mechanism, parameters), wanted, engine).bracket

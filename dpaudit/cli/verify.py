@@ -27,6 +27,7 @@ LONGEST = 2_000  # characters of a line
 @click.option("--answers", type=int, metavar="N", help="Number of query answers, where no proof is for any number.")
 @click.option("--pair", metavar="JSON", help="Two datasets: '[[0, 0], [1, -1]]'; left out: the worst that is found.")
 @click.option("--runs", type=float, default=1_000_000, metavar="N", help="Executions of the audit; 0: none.")
+@click.option("--max-time", type=float, default=60.0, metavar="S", help="Seconds that all of it may take.")
 @click.option("--confidence", type=float, default=0.999, metavar="C", help="Confidence of the audit.")
 @click.option("--seed", type=int, default=0, metavar="N", help="Seed of the audit.")
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers; -1, the default, for all processors.")
@@ -41,6 +42,7 @@ def command(
     answers: int | None,
     pair: str | None,
     runs: float,
+    max_time: float,
     confidence: float,
     seed: int,
     jobs: int,
@@ -71,6 +73,7 @@ def command(
         runs=validate.whole("--runs", runs, least=0),
         confidence=validate.open_probability("--confidence", confidence),
         seed=validate.whole("--seed", seed, least=0),
+        max_time_s=validate.positive("--max-time", max_time),
     )
     if sys.stderr.isatty():
         say("reading the source, looking for a proof, then auditing")

@@ -44,11 +44,6 @@ class Losses:
         above = values > epsilon
         return float(self.masses[above] @ -np.expm1(epsilon - values[above])) + self.infinite
 
-    def variance(self) -> float:
-        """The variance of the finite losses."""
-        places, weights = np.arange(len(self.masses)), self.masses / max(float(self.masses.sum()), ROUNDING)
-        return float(weights @ (places - weights @ places) ** 2) * self.width**2
-
     def epsilon(self, delta: float) -> float:
         """The least epsilon at a delta, not below 0; infinite where the infinite loss is likelier than delta."""
         from scipy.signal import lfilter
@@ -126,16 +121,7 @@ def poisson(rate: float, shift: float) -> Mixture:
 ALONE = Mixture((0.0,), (1.0,))  # the noise of a step without the record
 
 
-def step_losses(
-    first: Mixture,
-    second: Mixture,
-    side: Side,
-    width: float = WIDTH,
-    *,
-    reach: float = REACH,
-    slack: float = 0.0,
-    missing: float | None = None,
-) -> tuple[Losses, Losses]:
+def step_losses(first: Mixture, second: Mixture, side: Side, width: float = WIDTH) -> tuple[Losses, Losses]:
     """The losses of one step, of `first` against `second` and back; ln(first / second) must grow with the output.
 
     Outputs whose loss lies in one cell of the grid are taken together. "above": as the most telling pair with their
@@ -143,29 +129,26 @@ def step_losses(
     least; its loss is close to the middle of the cell, and is lowered to one grid for all.
     """
     centres = (*first.centres, *second.centres)
-    ends = np.array([min(centres) - reach, max(centres) + reach])
+    ends = np.array([min(centres) - REACH, max(centres) + REACH])
     low, high = first.log_density(ends) - second.log_density(ends)
     low = math.floor(float(low) / GRAIN) * GRAIN
     count = max(1, math.ceil((high - low) / width))
     values = low + width * np.arange(count + 1)
     edges = _places(values[1:-1], first, second, ends)
     p, q = (mixture.between(np.concatenate([ends[:1], edges, ends[1:]])) for mixture in (first, second))
-    return from_cells(values, p, q, side, slack=slack, missing=missing)
+    return from_cells(values, p, q, side)
 
 
-def from_cells(
-    values: Reals, p: Reals, q: Reals, side: Side, *, slack: float = 0.0, missing: float | None = None
-) -> tuple[Losses, Losses]:
+def from_cells(values: Reals, p: Reals, q: Reals, side: Side, *, missing: float | None = None) -> tuple[Losses, Losses]:
     """The losses of an output, p against q and back, from the probabilities of the cells between these log ratios.
 
     `values` are even and rise, float64[cells + 1], in nats; `p` and `q` are float64[cells].
 
-    From above, `slack` is the part of a cell that rounding may cost and that is counted at its upper end; `missing`
-    is what lies outside all cells at most, where that is known better than as what the cells leave of 1.
+    From above, `missing` is what lies outside all cells at most, where more is known of it than what they leave of 1.
     """
     if side == "below":
         return _below(values, p, q), _below(-values[::-1], q[::-1], p[::-1])
-    return _above(values, p, q, slack, missing), _above(-values[::-1], q[::-1], p[::-1], slack, missing)
+    return _above(values, p, q, missing), _above(-values[::-1], q[::-1], p[::-1], missing)
 
 
 def _places(values: Reals, first: Mixture, second: Mixture, ends: Reals) -> Reals:
@@ -178,12 +161,12 @@ def _places(values: Reals, first: Mixture, second: Mixture, ends: Reals) -> Real
     return high
 
 
-def _above(values: Reals, p: Reals, q: Reals, slack: float, missing: float | None) -> Losses:
+def _above(values: Reals, p: Reals, q: Reals, missing: float | None) -> Losses:
     """Each cell's p and q as those of its two ends: upper + lower = p, and upper e^-high + lower e^-low = q."""
     width = float(values[-1] - values[0]) / (len(values) - 1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = -np.expm1(np.log(q) - np.log(p) + values[:-1]) / -math.expm1(-width)
-    share = np.where(p > 0.0, np.clip(share + slack, 0.0, 1.0), 1.0)  # of p, at the upper end
+    share = np.where(p > 0.0, np.clip(share, 0.0, 1.0), 1.0)  # of p, at the upper end
     masses = np.append(0.0, p * share) + np.append(p * (1.0 - share), 0.0)
     rest = max(0.0, 1.0 - float(p.sum())) + ROUNDING if missing is None else missing
     return Losses(float(values[0]), width, masses, rest)

@@ -1,1 +1,1 @@
-"""Upper bounds: exact replay, rigorous integrals, proofs by alignment with their checker, accounting, witnesses."""
+"""Upper bounds: exact replay, rigorous integrals, proofs by alignment with their checker, witnesses."""

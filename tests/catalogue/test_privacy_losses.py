@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import integrate, optimize
 from scipy.stats import norm
 
+from dpaudit.losses.composing import laplace_epsilon
 from dpaudit.losses.distribution import (
     ALONE,
     Losses,
@@ -28,6 +31,20 @@ from tests.cases import for_each
 from tests.catalogue.between import between_epsilons
 
 DIGITS = 1e-5  # relative: five digits
+FROZEN = json.loads(Path(__file__).with_name("frozen_losses.json").read_text())  # of dp-accounting: freeze_losses.py
+
+
+@for_each("row", [row for row in FROZEN["subsampled"] if row["steps"] <= 10])
+def test_sampled_normal_noise_agrees_with_dp_accounting(row: dict[str, float]) -> None:
+    low, high = between_epsilons(row["delta"], row["noise"], row["rate"], int(row["steps"]))
+    assert row["low"] <= high <= row["high"] * (1.0 + 1e-4)
+    assert low <= row["high"]
+
+
+@for_each("row", [row for row in FROZEN["laplace"] if row["steps"] <= 5])
+def test_laplace_noise_agrees_with_dp_accounting(row: dict[str, float]) -> None:
+    found = laplace_epsilon(int(row["steps"]), row["epsilon"], row["delta"])
+    assert row["low"] * (1.0 - 1e-9) <= found <= row["high"] * (1.0 + DIGITS)
 
 
 @for_each("delta", [0.1, 0.01, 1e-5])

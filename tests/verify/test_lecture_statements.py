@@ -18,8 +18,8 @@ import pytest
 
 from audits.lectures.claims import holdout
 from audits.lectures.claims.proofs import thresholdout
+from dpaudit.claims.composition import compose_basic, compose_optimal
 from dpaudit.claims.pure import PureDP
-from dpaudit.verify.accounting import FinitePair, Laplace, compose, composed_delta
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.checker import check
 from dpaudit.verify.checker import epsilon as proof_epsilon
@@ -34,7 +34,7 @@ from dpaudit.verify.integrals.releases import (
 )
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import Adjacency, Proof
-from dpaudit.verify.replay import Choices, replay
+from dpaudit.verify.replay import Choices, FiniteLosses, replay
 from dpaudit.verify.witnesses import at_least, pair_loss
 from tests.cases import for_each
 
@@ -49,6 +49,11 @@ def proved(function: Callable[..., Any], adjacency: Adjacency, claim: str, fixed
     checked = check(proof)
     assert checked.keeps_claim
     return checked.cost
+
+
+def of_laws(first: dict[int, Fraction], second: dict[int, Fraction]) -> FiniteLosses:
+    """The losses of one output with these exact laws on two datasets."""
+    return FiniteLosses.of([0, 1], [(0, 1)], [first, second])
 
 
 # --- a: sparse vector, threshold redrawn --------------------------------------------------------------------------
@@ -165,7 +170,7 @@ def test_h_one_positive_answer_costs_a_threshold_a_comparison_and_a_value() -> N
 def sparse_delta(c: int, epsilon: float, delta: float, factor: float = 2.0) -> float:
     """The delta of c epochs that are 2/sigma-DP each, sigma = 2 sqrt(factor c ln(1/delta)) / epsilon."""
     each = epsilon / math.sqrt(factor * c * math.log(1.0 / delta))
-    return composed_delta([PureDP(each)] * c, epsilon).upper
+    return compose_optimal(PureDP(each), c).delta_at(epsilon)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "argued"), [(1.0, 0.01, 1.109), (5.0, 1e-6, 5.919)])
@@ -284,9 +289,9 @@ def test_d_the_half_in_the_exponent_halves_the_loss(epsilon: Fraction, sensitivi
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 50.0])
 def test_e_uniform_noise_on_a_count_has_no_epsilon(epsilon: float) -> None:
     """Noise on [0, 5]: the outputs in [x, x + 1), [x + 1, x + 5] and (x + 5, x + 6] tell all there is to tell."""
-    pair = FinitePair((Fraction(1, 5), Fraction(4, 5), Fraction(0)), (Fraction(0), Fraction(4, 5), Fraction(1, 5)))
-    assert math.isinf(compose([pair], 0.19).epsilon_upper)
-    delta = composed_delta([pair], epsilon)
+    pair = of_laws({0: Fraction(1, 5), 1: Fraction(4, 5)}, {1: Fraction(4, 5), 2: Fraction(1, 5)})
+    assert math.isinf(pair.epsilon_at(0.19).lower)
+    delta = pair.delta(epsilon)
     assert delta.lower <= 0.2 <= delta.upper <= 0.2 + 1e-15
     assert uniform_delta(1, 5).lower <= 0.2 <= uniform_delta(1, 5).upper
 
@@ -325,7 +330,7 @@ def second_formula(k: int, epsilon: float, slack: float) -> float:
 @for_each("k", [1, 2, 7, 30, 100, 1000])
 def test_f_both_formulas_are_sound(k: int, slack: float) -> None:
     for epsilon in (0.001, 0.01, 0.05, 0.1, 0.3, 1.0, 2.0):
-        least = compose([PureDP(epsilon)] * k, slack).epsilon_upper
+        least = compose_optimal(PureDP(epsilon), k).epsilon_at(slack)
         assert least <= second_formula(k, epsilon, slack) <= first_formula(k, epsilon, slack)
 
 
@@ -333,17 +338,17 @@ def test_f_the_example_does_not_follow_from_the_first_formula() -> None:
     k, slack = 10_000, math.exp(-32)
     assert round(first_formula(k, 1 / 800, slack), 4) == 1.0156
     assert round(second_formula(k, 1 / 800, slack), 4) == 1.0078
-    assert round(compose([PureDP(1 / 800)] * k, slack).epsilon_upper, 4) == 0.8916
+    assert round(compose_optimal(PureDP(1 / 800), k).epsilon_at(slack), 4) == 0.8916
     assert first_formula(k, 1 / 812.3, slack) == pytest.approx(1.0, abs=5e-5)
     assert second_formula(k, 1 / 806.2, slack) == pytest.approx(1.0, abs=5e-5)
-    enough, short = (compose([PureDP(1 / x)] * k, slack).epsilon_upper for x in (715.6, 715.4))
+    enough, short = (compose_optimal(PureDP(1 / x), k).epsilon_at(slack) for x in (715.6, 715.4))
     assert enough <= 1.0 < short
 
 
 def test_f_few_releases_are_better_off_with_the_plain_sum() -> None:
     assert round(first_formula(10, 0.1, 1e-6), 2) == 1.77
     assert round(second_formula(10, 0.1, 1e-6), 2) == 1.71
-    assert round(compose([PureDP(0.1)] * 10, 1e-6).epsilon_upper, 4) == 0.9994
+    assert round(compose_optimal(PureDP(0.1), 10).epsilon_at(1e-6), 4) == 0.9994
 
 
 # --- i: the exponential mechanism ------------------------------------------------------------------------------------
@@ -402,7 +407,7 @@ def test_j_a_histogram_loses_twice_as_much_when_a_record_is_replaced(epsilon: Fr
     loss = log_ratio(p, q)
     assert loss.lower <= 2.0 * float(epsilon) <= loss.upper
     assert loss.upper - loss.lower <= 1e-12
-    upper = compose([Laplace(float(epsilon))] * 2, 0.0).epsilon_upper
+    upper = compose_basic([PureDP(float(epsilon))] * 2).epsilon_at(0.0)
     assert upper == pytest.approx(2.0 * float(epsilon), abs=1e-15)
     removed = log_ratio(*(corner(counts, 1 / epsilon, far) for counts in ([Fraction(2), Fraction(2)], before)))
     assert removed.upper == pytest.approx(float(epsilon), abs=1e-12)
@@ -427,10 +432,12 @@ def test_j_with_a_delta_it_is_twice_epsilon_and_more_than_twice_delta(mu: float,
 def test_j_twice_delta_would_not_do() -> None:
     """Three outputs whose first one loses as much as it may, from x to nothing and from nothing to y: 4 delta."""
     delta, ratio_ = Fraction(1, 100), Fraction(3)  # e^epsilon = 3
-    nothing = (Fraction(1, 50), Fraction(49, 50) - Fraction(1, 100), Fraction(1, 100))
-    with_x = (ratio_ * nothing[0] + delta, 1 - ratio_ * nothing[0] - delta - nothing[2], nothing[2])
-    with_y = ((nothing[0] - delta) / ratio_, 1 - (nothing[0] - delta) / ratio_ - nothing[2], nothing[2])
-    one_step = [composed_delta([FinitePair(each, nothing)], math.log(3.0)).upper for each in (with_x, with_y)]
+    first, last = Fraction(1, 50), Fraction(1, 100)
+    nothing, with_x, with_y = (
+        {0: first_of, 1: 1 - first_of - last, 2: last}
+        for first_of in (first, ratio_ * first + delta, (first - delta) / ratio_)
+    )
+    one_step = [of_laws(each, nothing).delta(math.log(3.0)).upper for each in (with_x, with_y)]
     assert max(one_step) <= float(delta) + 1e-12
-    two_steps = composed_delta([FinitePair(with_x, with_y)], 2.0 * math.log(3.0))
+    two_steps = of_laws(with_x, with_y).delta(2.0 * math.log(3.0))
     assert two_steps.lower == pytest.approx(4.0 * float(delta), rel=1e-9)

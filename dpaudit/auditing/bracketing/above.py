@@ -17,7 +17,6 @@ from dpaudit.auditing.bracketing.targets import (
     answers_of_pair,
     check_adjacent,
     check_form,
-    value_of,
     words_of,
 )
 from dpaudit.auditing.known import known_upper
@@ -31,7 +30,8 @@ from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.wording.bracketed import upper_text
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import check, epsilon
-from dpaudit.verify.language import read
+from dpaudit.verify.deadline import left_s, within
+from dpaudit.verify.language import expression, read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay import replay
@@ -40,6 +40,8 @@ from dpaudit.verify.witnesses.rationals import named, rational
 
 MOST_EPSILON = 64.0  # that is looked for at a delta
 WITHIN = 1e-6  # relative: how closely that epsilon is told
+PART = 0.5  # of the time that is left, for each method: the steps after it get the rest
+MOST_TIME_S = 1e6  # for one method, where nothing limits it
 ANSWERS = 5  # of the pair that is looked for, where nothing says how many
 
 
@@ -68,12 +70,16 @@ class Found:
         self.uppers.remove(bound)
         self.reasons.append(f"set aside, {why}: {upper_text(bound)}")
 
-    def attempt(self, method: str, step: Callable[[], None]) -> None:
-        """Runs a method; what it refuses becomes a reason."""
+    def attempt(self, method: str, step: Callable[[], None], part: float = 1.0) -> None:
+        """Runs a method in a part of the time that is left; what it refuses, or breaks on, becomes a reason."""
         try:
-            step()
+            with within(part * left_s(MOST_TIME_S)):
+                step()
         except DpAuditError as error:
-            self.reasons.append(f"{method}: {error}")
+            if not any(str(error) in reason for reason in self.reasons):
+                self.reasons.append(f"{method}: {error}")
+        except Exception as error:  # the steps after it are none the worse for it
+            self.reasons.append(f"{method}: it broke, please report it: {type(error).__name__}: {error}")
 
 
 def read_program(
@@ -102,9 +108,11 @@ def read_program(
         raise InvalidSpec(f"{floats[0]} is counted with, and what is computed of a float rounds: give an int")
     check_form(program, pairs, answers)
     found.parameters = {name: rational(f"the parameter {name}", given[name]) for name in program.parameters}
+    for pair in pairs:
+        answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
     found.program = program
     if isinstance(claim, str):
-        found.claim = PureDP(above(value_of(claim, program, found.parameters)))
+        expression(claim, program)  # raises for what this program's proofs cannot say
         found.claim_text = claim
 
 
@@ -211,15 +219,10 @@ def add_exact_loss(
         if found.claim is not None and 0.0 < found.claim.delta < 1.0:
             found.attempt("exact loss at delta", lambda: _add_at_delta(first, second, bound, found))
 
-    def look() -> None:
-        nonlocal looked_at
-        assert adjacency is not None
-        looked_at = _searched(adjacency, answers, found)
-
     if found.program is not None and pair is not None:
-        found.attempt("exact loss", lambda: compute(pair))
+        found.attempt("exact loss", lambda: compute(pair), PART)
     elif found.program is not None and adjacency is not None:
-        found.attempt("exact loss", look)
+        looked_at = _searched(adjacency, answers, found)
     computed = (each for each in found.uppers if each.label is Label.EXACT_PAIR)
     if pair is not None and all(each.epsilon_upper == math.inf != each.epsilon_lower for each in computed):
         known = known_upper(target.mechanism, pair, 0.0 if found.claim is None else found.claim.delta)
@@ -255,36 +258,56 @@ def _add_at_delta(first: tuple[Fraction, ...], second: tuple[Fraction, ...], pur
 
 
 def _searched(adjacency: str, answers: int | None, found: Found) -> AdjacentPair:
-    """The worst pair that is found, with its loss; a pair that refutes the claim where one is found."""
-    check_unit(found)
-    way = "up" if adjacency == "monotone" else adjacency  # both orders of a pair are compared
+    """The worst pair that is found, with its loss; one that refutes the claim where there is one; else a plain one."""
     number = 1 if found.read.loop is None else answers or ANSWERS
-    worst = worst_pair(found.read, way, number, found.parameters)
-    bound = worst.upper_bound()
-    first, second = worst.first, worst.second
-    many = number > ANSWERS and Bracket("", found.claim, None, (bound,)).refuting  # all events: long, and no news
-    if bound.epsilon_upper == math.inf != bound.epsilon_lower and not many:  # only some events were looked at
-        with contextlib.suppress(OutsideIntegrals):
-            bound = pair_loss(found.read, first, second, found.parameters).upper_bound()
-    if isinstance(found.claim, PureDP) and not Bracket("", found.claim, None, (*found.uppers, bound)).settled:
+    seen: list[tuple[UpperBound, tuple[Fraction, ...], tuple[Fraction, ...]]] = []
+
+    def worst() -> None:
+        check_unit(found)
+        way = "up" if adjacency == "monotone" else adjacency  # both orders of a pair are compared
+        best = worst_pair(found.read, way, number, found.parameters)
+        bound = best.upper_bound()
+        many = number > ANSWERS and Bracket("", found.claim, None, (bound,)).refuting  # all events: long, and no news
+        if bound.epsilon_upper == math.inf != bound.epsilon_lower and not many:  # only some events were looked at
+            with contextlib.suppress(OutsideIntegrals):
+                bound = pair_loss(found.read, best.first, best.second, found.parameters).upper_bound()
+        seen.append((bound, best.first, best.second))
+
+    def refutation(claim: PureDP) -> None:
+        check_unit(found)
         for search, each in product((refute,) if answers else (refute, refute_at_length), WAYS[adjacency]):
-            refutation = search(found.read, each, found.claim.epsilon, found.parameters)
-            if refutation is not None:
-                first, second = refutation.first, refutation.second
-                low = refutation.loss.lower
-                bound = UpperBound(
-                    math.inf, 0.0, Label.EXACT_PAIR, refutation.words, Arithmetic.BALLS, "refutation by integrals", low
-                )
-                break
-    found.uppers.append(bound)
-    found.numbers[bound] = len(first)
-    for other in [one for one in found.uppers if found.numbers.get(one) not in (None, len(first))]:
+            known = search(found.read, each, claim.epsilon, found.parameters)
+            if known is not None:
+                low, source = known.loss.lower, "refutation by integrals"
+                bound = UpperBound(math.inf, 0.0, Label.EXACT_PAIR, known.words, Arithmetic.BALLS, source, low)
+                seen.append((bound, known.first, known.second))
+                return
+
+    found.attempt("exact loss", worst, PART)
+    claim, bounds = found.claim, (*found.uppers, *(bound for bound, _, _ in seen))
+    if isinstance(claim, PureDP) and not Bracket("", claim, None, bounds).settled:
+        found.attempt("search for a refutation", lambda: refutation(claim), PART)
+    first, second = seen[-1][1:] if seen else _plain(adjacency, number, found)
+    for bound, *_ in seen[-1:]:
+        found.uppers.append(bound)
+        found.numbers[bound] = len(first)
+    for other in [one for one in found.uppers if seen and found.numbers.get(one) not in (None, len(first))]:
         # a bracket is of one number of answers, and a refutation may have found another
         found.set_aside(other, f"as it is about {found.numbers[other]} answers")
     data = [_number(each) for each in first], [_number(each) for each in second]
+    name = "the worst pair found" if seen else "a plain pair, as none was found"
     if found.read.loop is None:
-        return AdjacentPair(data[0][0], data[1][0], "the worst pair found")
-    return AdjacentPair(*data, name="the worst pair found")
+        return AdjacentPair(data[0][0], data[1][0], name)
+    return AdjacentPair(*data, name=name)
+
+
+def _plain(adjacency: str, number: int, found: Found) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """Answers on either side of where doubles round beside the largest parameter; of 0 where none is large."""
+    far = max((abs(value) for value in found.parameters.values()), default=Fraction(0))
+    middle = Fraction(math.ulp(float(far))) / 2 if 2**53 < far < 2**104 else Fraction(1, 2)
+    high, low = middle + Fraction(1, 2), middle - Fraction(1, 2)
+    moves = 1 if adjacency == "one-differs" else number
+    return (high,) * moves + (low,) * (number - moves), (low,) * number
 
 
 def _number(value: Fraction) -> float | int:

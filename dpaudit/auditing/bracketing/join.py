@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from dpaudit import validate
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.bracketing.above import (
+    PART,
     Found,
     add_exact_loss,
     add_proofs,
@@ -16,10 +19,21 @@ from dpaudit.auditing.bracketing.above import (
     check_together,
     read_program,
 )
-from dpaudit.auditing.bracketing.targets import WAYS, Target, answers_of_pair, check_adjacent, length_of
+from dpaudit.auditing.bracketing.targets import (
+    WAYS,
+    Target,
+    answers_of_pair,
+    check_adjacent,
+    length_of,
+    stated,
+    value_of,
+)
+from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.probing import planned_runs
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.claims import Claim, PureDP
-from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
+from dpaudit.claims.rounding import above
+from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAudit, at
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import digest
 from dpaudit.results.bounds import PROVES
@@ -27,10 +41,13 @@ from dpaudit.results.bracket import Bracket
 from dpaudit.results.result import AuditResult
 from dpaudit.results.upper import Label, UpperBound
 from dpaudit.sampling import SILENT, Engine, Progress
+from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay.losses import adjacent
+from dpaudit.verify.witnesses.rationals import NarrowFloat
 
 ONE_WAY = ("up", "down")
+SURELY_IN_TIME = 20_000  # runs: with more, a probe says how many fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +69,7 @@ class Wanted:
     confidence: float = 0.999
     seed: int = 0
     uppers: tuple[UpperBound, ...] = ()
+    max_time_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +83,12 @@ class Joined:
 
 def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Progress = SILENT) -> Joined:
     """The bracket of a target. Raises `InvalidSpec` for a wrong question, `UnsoundAudit` for a contradiction in it."""
+    clock = Clock(validate.positive("max_time_s", wanted.max_time_s))
+    with within(clock.limit_s), clock.over(engine):
+        return _joined(target, wanted, engine, clock, progress)
+
+
+def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progress: Progress) -> Joined:
     if isinstance(wanted.neighbours, Iterator):  # they are looked at more than once
         wanted = replace(wanted, neighbours=tuple(wanted.neighbours))
     domain = _domain(wanted)
@@ -84,23 +108,26 @@ def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Pro
     if isinstance(wanted.claim, str) or adjacency is not None or (domain is None and _is_of_answers(pair)):
         given = () if pair is None else (pair,)
         found.attempt("reading the source", lambda: read_program(target, wanted.claim, found, given, wanted.answers))
-    found.claim = found.claim or (wanted.claim if not isinstance(wanted.claim, str) else None) or target.claim
-    if isinstance(wanted.claim, str) and found.claim_text is None:
-        raise InvalidSpec(f"claim: {wanted.claim!r} needs a program that can be read; {'; '.join(found.reasons)}")
+    found.claim = wanted.claim if isinstance(wanted.claim, Claim) else target.claim
+    if isinstance(wanted.claim, str):
+        with at("claim"):
+            found.claim = PureDP(above(value_of(wanted.claim, found.parameters or stated(target.parameters))))
     answers = wanted.answers or (None if pair is None else length_of(pair.first))
     if found.program is not None and adjacency is not None:
-        found.attempt("proof by alignment", lambda: add_proofs(adjacency, answers, found))
+        found.attempt("proof by alignment", lambda: add_proofs(adjacency, answers, found), PART)
     elif adjacency is None and domain is None:
         found.reasons.append(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}")
     if domain is not None:
-        found.attempt("exact replay", lambda: add_replay(target, domain, wanted.neighbours, wanted.most_paths, found))
+        found.attempt(
+            "exact replay", lambda: add_replay(target, domain, wanted.neighbours, wanted.most_paths, found), PART
+        )
         pair = pair or _worst_of(domain, found)
     if adjacency not in ONE_WAY:
         pair = add_exact_loss(target, pair, adjacency, answers, found)
     lower, audit = None, None
     if wanted.runs and pair is not None and adjacency not in ONE_WAY:
         try:
-            audit = _audit(target, pair, found.claim, wanted, engine, progress)
+            audit = _audit(target, pair, found.claim, wanted, engine, clock, progress)
             lower = audit.lower_bound
             _add_at_its_delta(audit, found)
             raised = [each.what for each in audit.endings if each.what.startswith("raised ")]
@@ -108,7 +135,7 @@ def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Pro
                 _set_aside((Label.PROVED,), f"as some runs {raised[0]}, and what was proved never raises", found)
         except UnsoundAudit as error:
             found.reasons.append(f"audit: {error}")
-            if not isinstance(error, MissingRequirement):
+            if not isinstance(error, MissingRequirement | OutOfTime):
                 _set_aside(PROVES, "as the audit of what runs broke", found)
     elif wanted.runs:
         found.reasons.append(
@@ -172,7 +199,11 @@ def _check_pair(pair: AdjacentPair | None, given: AdjacentPair | None, adjacency
     if adjacency in ONE_WAY and given is not None:
         raise InvalidSpec(f"adjacency {adjacency!r} is one way, a pair is compared both ways: give 'monotone'")
     if adjacency is not None:
-        check_adjacent(*answers_of_pair(pair), adjacency)
+        try:
+            check_adjacent(*answers_of_pair(pair), adjacency)
+        except NarrowFloat:  # nothing is proved or computed of them, but an audit runs them as they are
+            first, second = (np.asarray(each, np.float64).tolist() for each in (pair.first, pair.second))
+            check_adjacent(*answers_of_pair(AdjacentPair(first, second)), adjacency)
 
 
 def _is_of_answers(pair: AdjacentPair | None) -> bool:
@@ -184,22 +215,35 @@ def _is_of_answers(pair: AdjacentPair | None) -> bool:
 
 
 def _audit(
-    target: Target, pair: AdjacentPair, claim: Claim | None, wanted: Wanted, engine: Engine, progress: Progress
+    target: Target,
+    pair: AdjacentPair,
+    claim: Claim | None,
+    wanted: Wanted,
+    engine: Engine,
+    clock: Clock,
+    progress: Progress,
 ) -> AuditResult:
     asked = claim or PureDP(0.0)
     pair.check(asked.relation)
     description, pairs = engine.describe(target.mechanism, (pair,))
+    runs, clock = wanted.runs, Clock(left_s(), clock.now)
+    if runs > SURELY_IN_TIME:
+        try:
+            runs = planned_runs(engine, target.mechanism, pairs, clock, wanted.seed, most=runs)
+        except InvalidSpec as error:  # too few fit
+            raise OutOfTime(str(error)) from None
+    clock.limits(engine)
     spec = AuditSpec(
         claim=asked,
         mechanism=target.mechanism,
         pairs=pairs,
-        runs=wanted.runs,
+        runs=runs,
         confidence=wanted.confidence,
         seed=wanted.seed,
         name=target.name,
         description=description,
     )
-    return run_audit(spec, engine, progress=progress)
+    return run_audit(spec, engine, progress=progress, clock=None if runs == wanted.runs else clock)
 
 
 def _set_aside(labels: tuple[Label, ...], why: str, found: Found) -> None:

@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import functools
+import numbers
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +45,11 @@ def source_of(reference: str, folder: str) -> tuple[str, str]:
         raise InvalidSpec(f"{path} cannot be read: {type(error).__name__}: {error}") from None
     if _times_bound(tree, name) != 1 or not any(isinstance(n, ast.FunctionDef) and n.name == name for n in tree.body):
         raise InvalidSpec(f"{path} must define {name!r} once, by a plain def: what is read must be what runs")
-    return text, name
+    lines = text.split("\n")
+    for node in (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name):
+        for decorator in node.decorator_list:  # what they do is seen where what runs is compared with the text
+            lines[decorator.lineno - 1 : node.lineno - 1] = [""] * (node.lineno - decorator.lineno)
+    return "\n".join(lines), name
 
 
 def check_as_read(reference: str, folder: str, text: str) -> None:
@@ -210,7 +215,13 @@ def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | N
         raise InvalidSpec(f"{program.name} is read for {kind} as data, so answers must be left out, got {answers}")
 
 
-def value_of(text: str, program: Program, parameters: Mapping[str, Fraction]) -> Fraction:
+def stated(parameters: Mapping[str, Any]) -> dict[str, Fraction]:
+    """The parameters that are numbers, of whatever type: a claim may be a formula in these."""
+    real: dict[str, Any] = {name: value for name, value in parameters.items() if isinstance(value, numbers.Real)}
+    return {name: rational(name, value if isinstance(value, int) else float(value)) for name, value in real.items()}
+
+
+def value_of(text: str, parameters: Mapping[str, Fraction]) -> Fraction:
     """A claim such as "2*eps" at the values of the parameters. Raises `InvalidSpec` for anything else."""
 
     def value(node: Expression) -> Fraction:
@@ -224,7 +235,7 @@ def value_of(text: str, program: Program, parameters: Mapping[str, Fraction]) ->
                     return Fraction(OPERATIONS[operation](value(left), value(right)))
         raise InvalidSpec(f"claim must be a formula in the parameters {', '.join(parameters)}, got {text!r}")
 
-    found = value(expression(text, program))
+    found = value(expression(text, Program("", "", "", tuple(parameters), frozenset(), (), (), None, (), ())))
     if found < 0:
         raise InvalidSpec(f"claim must be at least 0, got {text!r} = {in_short(found)}")
     return found

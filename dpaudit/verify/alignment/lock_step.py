@@ -88,9 +88,10 @@ class LockStep:
         if not compared:
             return Unproved("costs of different parameters cannot be compared: give the parameters values")
         path = None if self._failed is None else self._failed[1]
-        where = "" if path is None else f" {path.name}" + ("" if path.line is None else f" (line {path.line})")
+        met = [] if path is None else [f"line {each.line} {str(each.truth).lower()}" for each in path.decisions]
+        where = f", with the condition of {', of '.join(met)}" if met else ""
         return Unproved(
-            f"no shift of the draws with coefficients up to {STEPS} keeps the path{where} and its outputs the same",
+            f"no shift of the noise by at most {STEPS} in whole numbers keeps branches and outputs the same{where}",
             None if path is None else path.line,
         )
 
@@ -216,7 +217,7 @@ class LockStep:
         agreed: dict[tuple[str, str], Shift] = {}
         for shift in shifts:
             if agreed.setdefault((shift.path, shift.draw), shift) != shift:
-                raise NoProof(f"the shift of {shift.draw} would depend on what follows it on {shift.path}")
+                raise NoProof(f"the shift of {shift.draw} would depend on what the run does after it")
         kept = tuple(Kept(name, kept.value, "used" if kept.spread else None) for name, kept in sorted(keeping.items()))
         return Alignment(tuple(agreed.values()), kept, self._found.facts, potential)
 

@@ -11,7 +11,7 @@ from dpaudit.verify.alignment.parameters import Parameters
 from dpaudit.verify.alignment.potential import cheaper
 from dpaudit.verify.alignment.unproved import NoProof, Unproved
 from dpaudit.verify.alignment.winner import by_winner
-from dpaudit.verify.language import expression, rounded, wrong_scale
+from dpaudit.verify.language import expression, rounded
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.polynomials import TooLarge
 from dpaudit.verify.proof import Adjacency, Proof, Shape, known_adjacency
@@ -49,7 +49,7 @@ def prove(
     found = _searched(program, adjacency, values, answers)
     if isinstance(found, Unproved):
         return _with_cure(found, program, adjacency, values)
-    unsure = rounded(program) or wrong_scale(program, values)
+    unsure = rounded(program, values)
     if unsure is not None:
         return Unproved(str(unsure).partition(": ")[2], unsure.line)
     return replace(found, claim=claim)

@@ -1,16 +1,18 @@
 """Questions to z3 about linear forms over the reals and the whole numbers."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, Leaf
+from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language import logic
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.requirement import z3
 
-MILLISECONDS = 2_000  # for one question; without an answer in time it counts as not shown
+PATIENCE_S = 2.0  # for one question; without an answer in time it counts as not shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class SolverTerms:
     def follows(self, solver: Any, goal: Any) -> Counterexample | bool:
         """Whether the goal follows from what the solver holds: True, a state where it fails, or False (not known)."""
         solver.push()
+        solver.set("timeout", math.ceil(1000 * left_s(PATIENCE_S)))
         solver.add(self._z3.Not(goal))
         answer = solver.check()
         found: Counterexample | bool = answer == self._z3.unsat
@@ -76,7 +79,7 @@ class SolverTerms:
     def solver(self, assumed: Iterable[Any]) -> Any:
         """A solver that holds these assumptions."""
         solver = self._z3.SimpleSolver()
-        solver.set("timeout", MILLISECONDS)
+        solver.set("timeout", math.ceil(1000 * left_s(PATIENCE_S)))
         for part in assumed:
             solver.add(part)
         return solver

@@ -19,7 +19,7 @@ from dpaudit.verify.checker.potential import check_costs
 from dpaudit.verify.checker.scope import Scope, fixed_values, scope_of
 from dpaudit.verify.checker.values import LENGTH, Public, State, condition
 from dpaudit.verify.checker.winner import check_race, race_of
-from dpaudit.verify.language import nodes, read, rounded, text, wrong_scale
+from dpaudit.verify.language import nodes, read, rounded, text
 from dpaudit.verify.language.polynomials import TooLarge
 from dpaudit.verify.proof import ADJACENCIES, SYMMETRIC, Case, Proof
 
@@ -97,7 +97,7 @@ def epsilon(proof: Proof, parameters: Mapping[str, Fraction | int]) -> Fraction:
             cost = scope.ratio(proof.cost, "the cost")
             values = _values(scope, proof, parameters)
             found = cost.put(values)
-            unsure = wrong_scale(scope.program, {**proof.fixed, **{n: Fraction(v) for n, v in parameters.items()}})
+            unsure = rounded(scope.program, {**proof.fixed, **{n: Fraction(v) for n, v in parameters.items()}})
     except ProofRejected as error:
         raise InvalidSpec(f"the proof for {proof.function}: {error}") from None
     missing = sorted(symbol.name for symbol in found.symbols)
@@ -118,7 +118,7 @@ def _scope(proof: Proof) -> tuple[Scope, tuple[Start, ...]]:
         raise ProofRejected(f"the source is that of {program.name}, not of {proof.function}")
     if program.source.strip() != proof.source.strip():
         raise ProofRejected("the source must hold the function, then the constants it uses, and nothing else")
-    unsure = rounded(program) or wrong_scale(program, proof.fixed)
+    unsure = rounded(program, proof.fixed)
     if unsure is not None:
         raise ProofRejected(str(unsure))
     fixed_values(program, proof)

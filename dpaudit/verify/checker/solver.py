@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown, symbols
+from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Formula, Truth, term
 from dpaudit.verify.language.polynomials import Polynomial, common
@@ -67,9 +68,10 @@ class Facts:
 
     def _against(self, goal: Formula) -> tuple[str, Any]:
         found = z3().Solver()
-        found.set("timeout", PATIENCE_MS)
+        found.set("timeout", math.ceil(1000 * left_s(PATIENCE_MS / 1000)))
         found.add(*self.known, z3().Not(self._told(goal)))
         answer = str(found.check())
+        left_s()  # z3 may have had less than its time
         return answer, found.model() if answer == "sat" else None
 
     def _told(self, formula: Formula) -> Any:

@@ -7,13 +7,13 @@ then rounding alone decides. What a variable may hold is followed on all paths, 
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.facts import OPERATIONS, inside, statements
+from dpaudit.verify.language.facts import OPERATIONS, inside, reads, statements
 from dpaudit.verify.language.outside import OutsideLanguage
 
 GRID, LARGEST = 64, 2**20  # such steps add up without rounding for 2**26 answers
@@ -21,6 +21,7 @@ NEAR = Fraction(1, 2**40)  # relative: how far a scale in doubles may be from th
 MOST = 64  # different values of a variable that are told apart
 WIDEST = 500  # powers of two by which factors may make noise larger or smaller: doubles end at 2**-1022 and 2**1024
 CURE = "compare whole numbers, or numbers as they are given: count the answers instead of adding up fractions"
+LONGEST, DOUBLE = 62, -math.inf  # bits of the whole numbers that everything holds
 DATA, UNKNOWN = "data", "?"  # among the origins of a value; others are draws, and what earlier answers left in a name
 
 
@@ -30,7 +31,8 @@ class Held:
 
     `exact`: the double is the real number. `whole`: Python computes it with whole numbers. `small`: it is a sum of
     steps; `step`: it is one. `huge`: data that is added to it is rounded away. `size`: of all its factors, in powers of
-    two. `once` are the draws in it with a factor that is surely not 0, `more` all other origins.
+    two. `bits`: of a whole number of Python's, which data may be; DOUBLE where it is none. `once` are the draws in it
+    with a factor that is surely not 0, `more` all other origins.
     """
 
     exact: bool = True
@@ -39,6 +41,7 @@ class Held:
     step: bool = False
     huge: bool = False
     size: int = 0
+    bits: float = 0.0
     once: frozenset[str] = frozenset()
     more: frozenset[str] = frozenset()
 
@@ -47,19 +50,23 @@ Values = frozenset[Held]
 Known = dict[str, Values]
 ZERO = nodes.Number(Fraction(0))
 AS_GIVEN = Held()
-COUNT = Held(whole=True, small=True)
-ROUNDED = Held(exact=False, more=frozenset((DATA, UNKNOWN)))
+COUNT = Held(whole=True, small=True, bits=31)
+ROUNDED = Held(exact=False, bits=DOUBLE, more=frozenset((DATA, UNKNOWN)))
 
 
-def rounded(program: nodes.Program) -> OutsideLanguage | None:
-    """The first decision or output of a program that rounding may change; None where there is none.
+def rounded(program: nodes.Program, parameters: Mapping[str, Fraction]) -> OutsideLanguage | None:
+    """The first decision or output of a program that rounding may change at these parameters; None where there is none.
+
+    A parameter without a value is taken to be of common size. Whole numbers that outgrow doubles are among the refused,
+    used or not: `int * float`, `float(int)` and numpy's integers beside them raise.
 
     >>> from dpaudit.verify.language import read
-    >>> rounded(read("def f(q, rng, eps):\\n    return q + rng.laplace(scale=1 / eps) if eps <= 0.1 else 0"))
-    >>> rounded(read("def f(q, rng, eps):\\n    return q + rng.laplace(scale=1 / eps) if 3 * eps <= 0.3 else 0")).line
+    >>> source = "def f(q, rng, eps):\\n    return q + rng.laplace(scale=1 / eps) if {} else 0"
+    >>> rounded(read(source.format("eps <= 0.1")), {})
+    >>> rounded(read(source.format("3 * eps <= 0.3")), {}).line
     2
     """
-    follower = _Follower(program)
+    follower = _Follower(program, parameters)
     try:
         known = follower.block(program.before, {})
         if program.loop is not None and known is not None:
@@ -67,9 +74,12 @@ def rounded(program: nodes.Program) -> OutsideLanguage | None:
         known = follower.block(program.after, known or {})
         for part in program.result:
             follower.output(part, known or {}, 1)
+        ever = {name: frozenset((Held(bits=bits),)) for name, bits in follower.longest.items()}
+        for operation, line in program.operations:
+            follower.values(operation, ever, line)
     except OutsideLanguage as error:
         return error
-    return None
+    return wrong_scale(program, parameters)
 
 
 def wrong_scale(program: nodes.Program, parameters: Mapping[str, Fraction]) -> OutsideLanguage | None:
@@ -123,7 +133,9 @@ def _computed(scale: nodes.Expression, parameters: Mapping[str, Fraction], kind:
 @dataclass(slots=True)
 class _Follower:
     program: nodes.Program
+    parameters: Mapping[str, Fraction]
     left: list[Known] | None = None  # what is known at each break
+    longest: dict[str, float] = field(default_factory=dict)  # the bits that a variable may ever have
 
     def loop(self, block: nodes.Block, known: Known) -> Known:
         """What is known after the loop, from what is known before it."""
@@ -143,8 +155,10 @@ class _Follower:
             match statement:
                 case nodes.Assign(target, value, line):
                     known = {**known, target: self.values(value, known, line)}
+                    bits = max(held.bits for held in known[target])
+                    self.longest[target] = max(bits, self.longest.get(target, bits))
                 case nodes.Draw(target):
-                    known = {**known, target: frozenset((Held(False, once=frozenset((target,))),))}
+                    known = {**known, target: frozenset((Held(False, bits=DOUBLE, once=frozenset((target,))),))}
                 case nodes.Emit(value, _, line):
                     self.output(value, known, line)
                 case nodes.Branch(condition, then, otherwise, line):
@@ -172,8 +186,9 @@ class _Follower:
             case nodes.Number(value, real):
                 small = abs(value) <= LARGEST and (value * GRID).denominator == 1
                 found = Held(whole=not real, small=small, step=small, huge=abs(value) > LARGEST, size=size_of(value))
+                found = replace(found, bits=DOUBLE if real else _bits(value))
             case nodes.ProgramParameter(name):
-                found = Held(whole=name in self.program.integers)
+                found = self.public(expression, Held(whole=name in self.program.integers))
             case nodes.Index() | nodes.Length():
                 found = COUNT
             case nodes.Answer():
@@ -181,8 +196,12 @@ class _Follower:
             case nodes.Variable(name):
                 return known.get(name, frozenset((ROUNDED,)))
             case nodes.Arithmetical(operation, left, right):
-                pairs = product(self.values(left, known, line), self.values(right, known, line))
-                return _few(frozenset(_combined(operation, left, right, *pair) for pair in pairs))
+                sides = self.values(left, known, line), self.values(right, known, line)
+                every = {_combined(operation, left, right, *pair) for pair in product(*sides)}
+                if max(held.bits for held in every.union(*sides)) > LONGEST:
+                    what, cure = "a whole number that may outgrow doubles", "count by adding, and give common numbers"
+                    raise OutsideLanguage(self.program.name, line, what, cure)
+                return _few(frozenset(self.public(expression, held) for held in every))
             case nodes.Compared(_, left, right):
                 self.decision(left, right, known, line)
                 found = AS_GIVEN
@@ -191,6 +210,15 @@ class _Follower:
                     self.values(part, known, line)
                 found = AS_GIVEN
         return frozenset((found,))
+
+    def public(self, expression: nodes.Expression, held: Held) -> Held:
+        """The same of what is computed of parameters alone, whose size is known where their values are."""
+        try:
+            value = _computed(expression, self.parameters, Fraction)
+        except (KeyError, ZeroDivisionError):
+            return held
+        bits = DOUBLE if held.bits == DOUBLE else _bits(value)
+        return replace(held, huge=abs(value) > LARGEST, size=size_of(value), bits=bits)
 
     def decision(self, left: nodes.Expression, right: nodes.Expression, known: Known, line: int) -> None:
         """Both sides are exact, or there is noise between them that cannot cancel."""
@@ -222,7 +250,17 @@ def _combined(
     adds = operation in ("+", "-")
     if adds and left == ZERO:
         return replace(theirs, step=False)
+    small = adds and ours.small and theirs.small and (ours.step or theirs.step)
+    twice = not small and bool(reads(left)) and bool(reads(right))
+    if ours.more or theirs.more:  # "data:..." is what data left in a variable
+        twice = all(any(":" in each for each in side.more) for side in (ours, theirs))
+    bits = max(ours.bits, theirs.bits) + (adds and twice)  # a sum of what does not grow with it grows slowly
+    if operation == "*":
+        bits = ours.bits + theirs.bits
+    if operation == "/" or DOUBLE in (ours.bits, theirs.bits):
+        bits = DOUBLE
     origins = _with_origins(ours, theirs, 0 if adds else ours.size + theirs.size)
+    origins = replace(origins, bits=bits)
     factor = {"*": (left, right), "/": (right,)}.get(operation, ())
     if not adds and not any(isinstance(each, nodes.Number) and each.value for each in factor):
         origins = replace(origins, once=frozenset(), more=origins.once | origins.more)
@@ -230,9 +268,8 @@ def _combined(
     if origins.once or origins.more:
         return replace(origins, more=origins.more | {UNKNOWN}) if adds and huge else origins
     whole = ours.whole and theirs.whole and operation != "/"
-    small = adds and ours.small and theirs.small and (ours.step or theirs.step)
     huge = huge or not adds and origins.size >= LARGEST.bit_length()
-    return Held(whole or small, whole, small, huge=huge, size=origins.size)
+    return Held(whole or small, whole, small, huge=huge, size=origins.size, bits=bits)
 
 
 def _carried(known: Known) -> Known:
@@ -254,4 +291,11 @@ def _either(one: Known, other: Known) -> Known:
 
 
 def _few(values: Values) -> Values:
-    return values if len(values) <= MOST and ROUNDED not in values else frozenset((ROUNDED,))
+    if len(values) > MOST:
+        return frozenset((replace(ROUNDED, bits=max(math.inf if held.bits >= 0 else DOUBLE for held in values)),))
+    unknown = any(replace(held, bits=DOUBLE) == ROUNDED for held in values)
+    return frozenset((replace(ROUNDED, bits=max(held.bits for held in values)),)) if unknown else values
+
+
+def _bits(value: Fraction) -> int:
+    return int(abs(value)).bit_length() if abs(value) > 1 else 0

@@ -34,6 +34,7 @@ class Names:
     holding: dict[str, nodes.Expression] = field(default_factory=dict)  # what the names of comparisons mean now
     must_be_whole: list[tuple[nodes.Expression, int, str]] = field(default_factory=list)
     divisors: dict[tuple[nodes.Expression, int], None] = field(default_factory=dict)  # all that is divided by
+    operations: list[tuple[nodes.Arithmetical, int]] = field(default_factory=list)  # all that is computed
     container: str | None = None  # the list or dictionary of outputs
     keyed: bool = False
     counted: bool = False  # `len` of it is used
@@ -45,6 +46,14 @@ class Names:
         """The error for a place in the source."""
         line = node if isinstance(node, int) else int(getattr(node, "lineno", 1))
         return OutsideLanguage(self.function, line, construct, cure)
+
+    def computed(
+        self, node: ast.AST, operation: nodes.Operation, left: nodes.Expression, right: nodes.Expression
+    ) -> nodes.Arithmetical:
+        """An operation of the source, which is remembered though its value be dropped."""
+        found = nodes.Arithmetical(operation, left, right)
+        self.operations.append((found, int(getattr(node, "lineno", 1))))
+        return found
 
     def meant(self, node: ast.AST, found: nodes.Expression) -> nodes.Expression:
         """What a name stands for, in its place: k lines that each use the line before twice make 2^k parts."""

@@ -8,7 +8,7 @@ name, and so is everything whose meaning would have to be guessed.
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -68,6 +68,7 @@ def _program(source: ReadSource) -> nodes.Program:
         result,
         signature.defaults,
         tuple(names.divisors),
+        tuple(names.operations),
     )
     check_read(names, outline, found)
     found = finished(names, found)
@@ -143,10 +144,16 @@ def check(names: Names, found: nodes.Program) -> None:
         if isinstance(statement, nodes.Assign) and statement.target in RESERVED:
             raise names.error(statement.line, f"a variable named {statement.target}", "give it another name")
     _outputs(names, found)
-    wholes = whole_variables(names, found)
+    wholes = largest(bindings(found.body), partial(_is_int, parameters=names.wholes))
     for expression, line, text in names.must_be_whole:
-        if not is_whole(expression, wholes, names.wholes):
+        if not _is_int(expression, wholes, names.wholes):
             raise names.error(line, f"`{text}`", "int() of a number that is not whole would round it")
+
+
+def _is_int(value: nodes.Expression | None, variables: frozenset[str], parameters: Collection[str]) -> bool:
+    """Whether a value is a whole number of Python's, so that int() of it is itself: 2.0 is none."""
+    double = value is not None and any(isinstance(part, nodes.Number) and part.real for part in parts(value))
+    return not double and is_whole(value, variables, parameters)
 
 
 def whole_parameters(names: Names, found: nodes.Program) -> frozenset[str]:

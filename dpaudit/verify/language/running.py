@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.verify.language.source import check_runs, source_of
+from dpaudit.verify.language.source import check_runs, passed_through, source_of
 
 START = "import sys; sys.path[:] = {path!r}; from dpaudit.verify.language.running import answer; answer()"
 KEPT = ("builtins", "ast", "inspect", "types", "math", "random", "numpy", "numpy.random", "dpaudit")  # stay as they are
@@ -76,4 +76,4 @@ def _compare(reference: str, folder: str, text: str, name: str) -> None:
     module: Any = sys.modules.get(module_name)
     if type(module) is not ModuleType or vars(module).get(name) is not function:
         raise InvalidSpec(f"{module_name} is no plain module once it is imported: what it gives may change")
-    check_runs(function, source)
+    check_runs(passed_through(function), source)

@@ -33,11 +33,12 @@ def signature_of(function: ast.FunctionDef) -> Signature:
     (('eps', 'N'), frozenset({'N'}), {'N': Fraction(2, 1)})
     """
     arguments = function.args
-    notes = (function.returns, *(part.annotation for part in ast.walk(arguments) if isinstance(part, ast.arg)))
+    inside = [part.annotation for part in ast.walk(function) if isinstance(part, ast.arg | ast.AnnAssign)]
+    notes = [function.returns, *inside, *getattr(function, "type_params", ())]
     for note in (note for note in notes if note is not None):
         if not all(isinstance(part, PLAIN) for part in ast.walk(note)):
             cure = "what Python does there is not read: write the name of a type, or nothing"
-            raise OutsideLanguage(function.name, 1, f"the annotation `{ast.unparse(note)}`", cure)
+            raise OutsideLanguage(function.name, note.lineno, f"the annotation `{ast.unparse(note)}`", cure)
     if arguments.vararg or arguments.kwarg:
         raise OutsideLanguage(function.name, 1, "an open list of parameters", "name each parameter")
     plain = [*arguments.posonlyargs, *arguments.args]
@@ -91,7 +92,7 @@ def number_in(node: ast.expr) -> Fraction | None:
             return literal(node)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as inner):
             number = literal(inner)
-            return None if number is None else -number
+            return None if number is None or is_real(node) and number == 0 else -number  # -0.0 is another output
     return None
 
 

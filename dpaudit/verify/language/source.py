@@ -86,19 +86,19 @@ def _of_text(text: str, name: str | None) -> ReadSource:
         raise InvalidSpec(f"{chosen[0].name} must be set once in the source, it is set again")
     if "*" in others:
         raise InvalidSpec("the source must not import everything of a module (import *): it may mean other things then")
+    _no_decorators(chosen[0])
     _no_other_words(chosen[0], (others | set(constants)) & read_names(chosen[0]))
     return _source(_lines(text, chosen[0]), {name: constants[name] for name in constants if name not in others})
 
 
 def _of_object(function: Callable[..., Any], name: str | None) -> ReadSource:
+    function = passed_through(function)
     if not isinstance(function, types.FunctionType):
         raise InvalidSpec(f"only a plain function, or its text, can be read; got {type(function).__name__}")
-    if hasattr(function, "__wrapped__"):
-        raise InvalidSpec(f"{function.__name__} wraps another function: read that one")
     if name not in (None, function.__name__):
         raise InvalidSpec(f"the function is named {function.__name__}, not {name!r}")
     try:
-        text = textwrap.dedent(inspect.getsource(function)).strip("\n")
+        text = textwrap.dedent(inspect.getsource(function.__code__)).strip("\n")
         tree = _parsed(text)
     except (OSError, TypeError, InvalidSpec) as error:
         raise InvalidSpec(f"the source of {function.__name__} cannot be read: pass its text") from error
@@ -108,11 +108,34 @@ def _of_object(function: Callable[..., Any], name: str | None) -> ReadSource:
     if function.__code__.co_freevars:
         outer = ", ".join(function.__code__.co_freevars)
         raise OutsideLanguage(definition.name, 1, f"{outer} of an enclosing function", "make it a parameter")
-    _no_decorators(definition)
+    text = _lines(text, definition)  # without decorators: they gave back what was compiled from this text
     _check_runs(function, definition, text)
     known = function.__globals__
     constants = {word: _constant(known[word]) for word in sorted(read_names(definition) & set(known))}
     return _source(text, {word: node for word, node in constants.items() if node is not None})
+
+
+def _passing(function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def passed_through(function: Any) -> Any:
+    """The function that a decorator's wrapper hands its arguments to, where it does nothing else; else itself.
+
+    >>> passed_through(_passing(source_of)) is source_of
+    True
+    """
+    own = _passing(source_of).__code__
+    while type(function) is types.FunctionType and function.__code__.co_code == own.co_code:
+        code = function.__code__
+        if (code.co_flags ^ own.co_flags) & ~FUTURE or code.co_argcount or code.co_kwonlyargcount:
+            break
+        (cell,) = function.__closure__ or ()
+        function = cell.cell_contents
+    return function
 
 
 def check_runs(function: object, source: ReadSource) -> None:
@@ -125,6 +148,8 @@ def check_runs(function: object, source: ReadSource) -> None:
     name = source.definition.name
     if type(function) is not types.FunctionType:
         raise InvalidSpec(f"{name} is no plain function once its module is imported, but {type(function).__name__}")
+    if hasattr(function, "__wrapped__"):
+        raise InvalidSpec(f"{name} says that it is another function: it has __wrapped__")
     _check_runs(function, source.definition, source.text)
     for word, node in source.constants.items():
         running = _constant(function.__globals__.get(word, ...))
@@ -136,8 +161,8 @@ def _check_runs(function: types.FunctionType, definition: ast.FunctionDef, text:
     known, builtin = function.__globals__, getattr(function, "__builtins__")
     if type(known) is not dict or type(builtin) is not dict:
         raise InvalidSpec(f"the names of {definition.name} are looked up in no plain dict: it may mean anything")
-    if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
-        raise InvalidSpec(f"{definition.name} says that it is another function: it has __wrapped__ or __signature__")
+    if hasattr(function, "__signature__"):
+        raise InvalidSpec(f"{definition.name} says that it is another function: it has __signature__")
     used = read_names(definition)
     modules = sorted(word for word in used & set(known) if isinstance(known[word], types.ModuleType))
     imports = "".join(f"import {word}\n" for word in modules)  # calls of their functions are compiled otherwise
@@ -167,7 +192,6 @@ def _source(definition: str, constants: Mapping[str, ast.expr]) -> ReadSource:
     tree = _parsed(text)
     function = tree.body[0]
     assert isinstance(function, ast.FunctionDef)
-    _no_decorators(function)
     kept: dict[str, ast.Constant | ast.UnaryOp] = {}
     for node in tree.body[1:]:
         assert isinstance(node, ast.Assign)
@@ -178,8 +202,7 @@ def _source(definition: str, constants: Mapping[str, ast.expr]) -> ReadSource:
 
 
 def _lines(text: str, node: ast.FunctionDef) -> str:
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return "\n".join(text.split("\n")[first - 1 : node.end_lineno])
+    return "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno])
 
 
 def _parsed(text: str) -> ast.Module:

@@ -67,7 +67,7 @@ def value(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression
 
 def negative(inner: nodes.Expression) -> nodes.Expression:
     """Minus a number, or 0 less an expression."""
-    if isinstance(inner, nodes.Number):
+    if isinstance(inner, nodes.Number) and not (inner.real and inner.value == 0):  # -0.0 is another output than 0.0
         return nodes.Number(-inner.value, inner.real)
     return nodes.Arithmetical("-", ZERO, inner)
 
@@ -160,7 +160,7 @@ def _operation(names: Names, node: ast.BinOp, draws: Draws | None) -> nodes.Expr
     if operation in ("//", "%"):
         for side in (left, right):
             _whole_and_public(names, node, side)
-    return nodes.Arithmetical(operation, left, right)
+    return names.computed(node, operation, left, right)
 
 
 def _whole_and_public(names: Names, node: ast.expr, side: nodes.Expression) -> None:
@@ -192,7 +192,7 @@ def _call(names: Names, node: ast.Call, draws: Draws | None) -> nodes.Expression
             found = value(names, inner, draws)
             if isinstance(found, nodes.Number) and abs(found.value) <= 2**53:
                 return nodes.Number(found.value, True)
-            return nodes.Arithmetical("*", DOUBLE, found)  # it rounds
+            return names.computed(node, "*", DOUBLE, found)  # it rounds
         case ast.Call(func=ast.Name(id="int"), args=[inner], keywords=[]):
             found = value(names, inner, draws)
             names.must_be_whole.append((found, node.lineno, ast.unparse(node)))
@@ -253,7 +253,7 @@ def _draw(names: Names, node: ast.Call, name: str, draws: Draws | None) -> nodes
     draws.append(nodes.Draw(target, law, scale, node.lineno))
     centre = evaluated.get("loc", ZERO)
     drawn = nodes.Variable(target)
-    return drawn if centre == ZERO else nodes.Arithmetical("+", centre, drawn)
+    return drawn if centre == ZERO else names.computed(node, "+", centre, drawn)
 
 
 def _comparison(names: Names, node: ast.Compare, draws: Draws | None) -> nodes.Expression:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import random
+from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -13,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.functions import PerRun, check_callable
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.verify.replay.canonical import Raised
 from dpaudit.verify.replay.choices import Choices
-from dpaudit.verify.replay.faces import BITS, types_as_they_seem
+from dpaudit.verify.replay.faces import FACES, types_as_they_seem
 from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, adjacent, pairs_in_words
+from dpaudit.verify.replay.reach import outside
 from dpaudit.verify.replay.source import Kind
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk
 
@@ -29,6 +32,7 @@ GENERATORS = {"numpy": "", "random": ", with a random.Random as rng", "replay": 
 TRUE: dict[Kind, Callable[[int], Any]] = {"numpy": np.random.default_rng, "random": random.Random}
 MOST_AGAIN = 16_384  # runs with a true generator on all datasets together, where these are few
 SEED = 0x9E3779B97F4A7C15  # one that no mechanism has drawn its own numbers with
+GENERATORS_OF_ALL = random.Random | np.random.BitGenerator | np.random.SeedSequence
 STEPS = 1000  # of progress on each dataset: thousandths of the probability of its choices
 
 
@@ -92,6 +96,8 @@ def replay(
     at = ", ".join(f"{name}={value}" for name, value in mechanism.parameters.items())
     scope = f"{pairs_in_words(len(pairs), len(datasets))}, all outputs{f', at {at}' if at else ''}"
     scope += GENERATORS[choices.kind] + (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
+    unseen = sorted(outside(function))
+    scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
     return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
 
 
@@ -122,25 +128,29 @@ def _named(place: int) -> Iterator[None]:
     """Errors say which dataset they come from."""
     try:
         yield
+    except OutOfTime:
+        raise
     except (InvalidSpec, UnsoundAudit) as error:
         kind = UnsoundAudit if isinstance(error, UnsoundAudit) else InvalidSpec
         raise kind(f"dataset {place} of the domain: {error}") from None
 
 
-# whether anything draws from randomness that is not the stand-in's: Python's and numpy's global ones, the system's
+# whether anything draws from randomness that is not the stand-in's: any generator of the process, the system's
 
 
 @contextmanager
 def no_other_randomness() -> Iterator[None]:
-    """Raises `UnsoundAudit` at the end where a global generator has moved, or the system was asked for random bytes.
+    """Raises `UnsoundAudit` at the end where a generator moved or is new, or the system was asked for random bytes.
 
-    The latter is what a generator without a seed begins with, numpy's `default_rng()` and `secrets` among them.
+    All generators of numpy and of Python's `random` that are alive are looked at, whoever holds them. One without a
+    seed begins with bytes of the system, as numpy's `default_rng()` and `secrets` do.
 
     >>> with no_other_randomness():
     ...     np.random.default_rng(seed=1).random() < 1.0
     True
     """
-    before, asked = _global_states(), list[str]()
+    alive, asked = _generators(), list[str]()
+    before = _states(alive)
     places: list[tuple[Any, str]] = [(os, "urandom"), (random, "_urandom")]
     kept = [(module, name, getattr(module, name)) for module, name in places if hasattr(module, name)]
     for module, name, own in kept:
@@ -150,10 +160,11 @@ def no_other_randomness() -> Iterator[None]:
     finally:
         for module, name, own in kept:
             setattr(module, name, own)
-    if asked or _global_states() != before:
+    kept_new = len(_generators()) > len(alive) and gc.collect() >= 0 and len(_generators()) > len(alive)
+    if asked or kept_new or _states(alive) != before:
         raise UnsoundAudit(
-            "the mechanism drew randomness from elsewhere than rng (a global generator, or one without a seed), which "
-            "replay cannot choose; draw everything from rng"
+            "the mechanism drew randomness from elsewhere than rng (a generator that it keeps, a global one, or one "
+            "without a seed), which replay cannot choose; draw everything from rng"
         )
 
 
@@ -165,5 +176,16 @@ def _told(own: Callable[[int], bytes], asked: list[str]) -> Callable[[int], byte
     return urandom
 
 
-def _global_states() -> bytes:
-    return pickle.dumps((random.getstate(), np.random.get_state(), BITS.state))
+def _generators() -> list[Any]:
+    """All generators that are alive, but for those that draw from the system."""
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    alive = gc.get_objects()
+    kinds = {kind for kind in set(map(type, alive)) if issubclass(kind, GENERATORS_OF_ALL)}
+    if frozen:
+        gc.freeze()
+    return [each for each in alive if type(each) in kinds - {random.SystemRandom, *FACES.values()}]
+
+
+def _states(generators: Iterable[Any]) -> bytes:
+    return pickle.dumps([each.getstate() if isinstance(each, random.Random) else each.state for each in generators])

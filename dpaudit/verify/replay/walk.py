@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised, canonical, raised
 from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Finite, PastRun
 from dpaudit.verify.replay.source import Kind
@@ -47,6 +48,7 @@ def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fra
     of_failures: dict[Hashable, PastRun] = {}
     paths, stride, kept = 0, 1, 0
     while True:
+        left_s()
         if paths >= left:
             raise _too_many(paths, choices.covered())
         choices.begin()
@@ -78,6 +80,7 @@ def confirm(call: Call, data: Any, records: tuple[PastRun, ...], kind: Kind) -> 
     rounds = -(-LEAST_AGAIN // len(records))
     for turn in range(rounds):
         for place, past in enumerate(reversed(records)):
+            left_s()
             again = Again(past, last=(turn + place) % 2 == 1, kind=kind)
             output = outcome(call, fresh(), again.face, again)
             again.end()

@@ -21,6 +21,7 @@ class NoisySum:
     """constant + the sum of coefficient * draw, over draws by number; without draws it is a number.
 
     `double` is what Python's doubles make of such a number where they part from the real one; NaN where noise cancels.
+    `python` is the number as Python holds it, or words that are the same for one type and sign; None: unknown.
 
     >>> total = NoisySum.draw(0) + NoisySum(Fraction(1)) - NoisySum.draw(0)
     >>> total.is_number, total.constant
@@ -30,6 +31,7 @@ class NoisySum:
     constant: Fraction
     terms: tuple[tuple[int, Fraction], ...] = ()  # by number of the draw, ascending; no coefficient is 0
     double: float | None = field(default=None, compare=False)
+    python: int | float | str | None = field(default=None, compare=False)
 
     @classmethod
     def draw(cls, number: int) -> "NoisySum":

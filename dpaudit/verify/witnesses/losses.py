@@ -12,13 +12,15 @@ from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import Enclosure, ball, largest, of_ball
 from dpaudit.verify.language.nodes import Emitted, Program
+from dpaudit.verify.witnesses.linear import NoisySum
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, Values, at_least, at_most, filled, noisy_numbers, output_event
 from dpaudit.verify.witnesses.paths import Numbers, Parameters
 from dpaudit.verify.witnesses.rationals import MOST_OUTPUTS, OutsideIntegrals, TooMany, named, shown, too_many_outputs
-from dpaudit.verify.witnesses.translations import translation
+from dpaudit.verify.witnesses.translations import flat, translation
 
 ALL = "all events of outputs, as real numbers"
+AS_NUMBERS = "all events of outputs as numbers, with 0, 0.0 and -0.0 for one and the same"
 FAMILY = "outputs with noisy numbers at most, at least, or next to one of a few ends, or some far below, some far above"
 GIVEN = "the events given"
 ALIKE = "outputs that are one and the same for all answers that move alike"
@@ -126,8 +128,11 @@ def pair_delta(
     ours, theirs = _both(program, first, second, parameters)
     if not epsilon >= 0:
         raise InvalidSpec(f"epsilon must be at least 0, got {epsilon!r}")
-    if not (ours.is_discrete and theirs.is_discrete):
-        moved = translation(ours.paths, theirs.paths)
+    discrete = ours.is_discrete and theirs.is_discrete
+    moved = None if discrete else translation(ours.paths, theirs.paths)
+    if not (moved is not None and moved.apart) and not _told_apart(ours, theirs):
+        raise OutsideIntegrals(f"{program.name} gives out numbers of different types, or zeros of either sign")
+    if not discrete:
         closed = None if moved is None else moved.delta(epsilon)
         if closed is None:
             raise OutsideIntegrals(f"{program.name} gives out noisy numbers: its delta is no sum over outputs")
@@ -152,6 +157,17 @@ def _alike(ours: Outcomes, theirs: Outcomes) -> list[OutputEvent]:
     return list(dict.fromkeys(each[:size] for each in whole for size in range(1, len(moves) + 1)))
 
 
+def _told_apart(ours: Outcomes, theirs: Outcomes) -> bool:
+    """Whether outputs that are one number are one in Python too: 1 and 1.0 are two, and so are 0.0 and -0.0."""
+    kinds: list[dict[Fraction, set[str]]] = [{}, {}]
+    for each, known in zip((ours, theirs), kinds, strict=True):
+        for value in flat([path.outputs for path in each.paths]):
+            if isinstance(value, NoisySum) and value.is_number:
+                known.setdefault(value.constant, set()).add(repr(value.python))
+    both = [(known.get(number, set()), kinds[0].get(number, set())) for known in kinds for number in known]
+    return all(len(one | other) == 1 and not (one and other and "None" in one) for one, other in both)
+
+
 def _both(program: Program, first: Numbers, second: Numbers, parameters: Parameters) -> tuple[Outcomes, Outcomes]:
     balls = Balls()
     ours, theirs = (Outcomes(program, answers, parameters, balls) for answers in (first, second))
@@ -174,9 +190,11 @@ def loss_between(ours: Outcomes, theirs: Outcomes, outputs: Iterable[Iterable[ob
     if outputs is not None:
         events, over = [output_event(each) for each in outputs], GIVEN
     elif ours.is_discrete and theirs.is_discrete:
-        events, over, exact = _outputs(ours, theirs), ALL, True
+        exact = _told_apart(ours, theirs)
+        events, over = _outputs(ours, theirs), ALL if exact else AS_NUMBERS
     else:
         found = translation(ours.paths, theirs.paths)
+        found = found if found is not None and (found.apart or _told_apart(ours, theirs)) else None
         translated = None if found is None else found.losses
         near = {Fraction(0), *ours.answers, *theirs.answers}
         ends = tuple(sorted(near | {min(near) - FAR, max(near) + _far(ours, theirs)}))

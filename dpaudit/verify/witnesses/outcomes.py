@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from dpaudit.verify import integrals
+from dpaudit.verify.deadline import left_s
 from dpaudit.verify.integrals import Event, Slice
 from dpaudit.verify.integrals.probabilities import summed
 from dpaudit.verify.language.nodes import Program
@@ -35,6 +36,7 @@ class Balls:
         return summed(event, self._slice)
 
     def _slice(self, each: Slice) -> Any:
+        left_s()
         key = (each.law, each.scale, each.lower, each.upper, frozenset(Counter(each.factors).items()))
         if key not in self._known:
             laws = {each.law, *(term.law for factor in each.factors for product in factor for term in product)}

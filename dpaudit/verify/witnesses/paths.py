@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language import nodes
 from dpaudit.verify.witnesses.linear import Noise, NoisySum, UnknownDraw
 from dpaudit.verify.witnesses.maximum import Maximum, maximum
@@ -164,6 +165,7 @@ class _Run:
         for index in range(len(start.answers)):
             following: list[ConcreteRun] = []
             for state in running:
+                left_s()
                 state.index = index
                 for after, stopped in self.block(self.program.loop, state):
                     (ended if stopped else following).append(after)

@@ -4,6 +4,7 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from dpaudit.errors import InvalidSpec
 
@@ -43,19 +44,25 @@ def rational(what: str, value: object) -> Fraction:
     if not isinstance(value, bool) and isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value):
-        exact = Fraction(float(value))
-        kind = str(getattr(value, "dtype", "float64"))
-        if kind != "float64" and (exact * 64).denominator != 1:
-            raise InvalidSpec(f"{what} is of the type {kind}, which rounds otherwise than doubles: give a float")
-        return exact
+        return Fraction(float(value))
     raise InvalidSpec(f"{what} must be a finite number, got {value!r}")
 
 
-def check_wide(what: str, value: object) -> None:
-    """Raises `InvalidSpec` for numpy's integers of fewer than 64 bits and without a sign: 200 + 100 is 44 in eight."""
+class NarrowFloat(InvalidSpec):
+    """Numbers whose sums round otherwise than those of doubles: what holds of real numbers is not theirs."""
+
+
+def check_wide(what: str, value: Any) -> None:
+    """Raises `InvalidSpec` for integers of fewer than 64 bits or without a sign (200 + 100 is 44 in eight), and near
+    the end of 64; `NarrowFloat` for floats that are no doubles, of any library."""
     kind = getattr(value, "dtype", None)
-    if getattr(kind, "kind", "") in ("i", "u") and str(kind) != "int64":
-        raise InvalidSpec(f"{what} is of the type {kind}, whose sums wrap around: give int, float or int64")
+    name = str(getattr(kind, "name", kind)).rpartition(".")[2]
+    if kind is None or getattr(kind, "kind", "f") not in "iufc" or name == "float64":
+        return
+    if name != "int64" and "int" not in name:
+        raise NarrowFloat(f"{what} is of the type {name}, which rounds otherwise than doubles: give float64")
+    if name != "int64" or value.size and max(abs(int(value.max())), abs(int(value.min()))) > 2**53:
+        raise InvalidSpec(f"{what} is of the type {name}, whose sums wrap around: give int, float or int64 below 2^53")
 
 
 def rationals(given: Mapping[str, object]) -> dict[str, Fraction]:

@@ -44,12 +44,12 @@ def number(expression: nodes.Expression, state: ConcreteRun, line: int | None) -
 def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> Value | UnknownDraw:
     """The value of an expression without comparisons."""
     match expression:
-        case nodes.Number(value):
-            return NoisySum(value)
+        case nodes.Number(value, real):
+            return NoisySum(value, python=float(value) if real else int(value) if value.denominator == 1 else None)
         case nodes.Symbol():
             return expression
         case nodes.ProgramParameter(name):
-            return NoisySum(state.parameters[name])
+            return NoisySum(state.parameters[name], python=name)
         case nodes.Variable(name):
             if name not in state.names:
                 raise OutsideIntegrals(f"{name} has no value here", line)
@@ -57,14 +57,15 @@ def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None
         case nodes.Answer():
             return NoisySum(state.answers[0 if state.index is None else state.index])
         case nodes.Index():
-            return NoisySum(Fraction(_index(state, line)))
+            return NoisySum(Fraction(_index(state, line)), python=_index(state, line))
         case nodes.Length():
-            return NoisySum(Fraction(len(state.answers)))
+            return NoisySum(Fraction(len(state.answers)), python=len(state.answers))
         case nodes.Arithmetical(operation, left, right):
             sides = number(left, state, line), number(right, state, line)
             found = _computed(operation, *sides, line)
             if found.is_number:
-                return replace(found, double=_in_doubles(operation, *sides, found.constant))
+                double = _in_doubles(operation, *sides, found.constant)
+                return replace(found, double=double, python=_typed(operation, *sides, found.constant))
             _check_rounding(found, sides, line)
             widest = max(abs(factor) * state.draws[number].scale for number, factor in found.terms)
             if abs(found.constant) * NEAR > widest:
@@ -106,6 +107,19 @@ def _in_doubles(operation: nodes.Operation, left: NoisySum, right: NoisySum, rea
         return None if Fraction(value) == real else float(value)
     except (ArithmeticError, ValueError):
         return math.nan
+
+
+def _typed(operation: nodes.Operation, left: NoisySum, right: NoisySum, real: Fraction) -> int | float | str | None:
+    """The result as Python holds it, where the types of both numbers are known; else words for it, but for a zero."""
+    sides = left.python, right.python
+    if None in sides or real == 0 and (operation == "-" or str in map(type, sides)):
+        return 0 if real == 0 and sides[0].__class__ is sides[1].__class__ is int else None  # -x is read as 0 - x
+    if str in map(type, sides):
+        return f"({sides[0]!r} {operation} {sides[1]!r})"
+    try:
+        return OPERATIONS[operation](*sides)  # type: ignore[no-any-return]
+    except ArithmeticError:
+        return None
 
 
 def _python(value: NoisySum) -> float | Fraction:

@@ -65,7 +65,7 @@ def translation(first: Sequence[ConcretePath], second: Sequence[ConcretePath]) -
         return None
     if (draws := first[0].draws) != second[0].draws:
         return None
-    ours, theirs = list(_flat(first[0].outputs)), list(_flat(second[0].outputs))
+    ours, theirs = list(flat(first[0].outputs)), list(flat(second[0].outputs))
     if len(ours) != len(theirs):
         return Translation((), apart=True)
     rows: list[Row] = []
@@ -85,10 +85,11 @@ def translation(first: Sequence[ConcretePath], second: Sequence[ConcretePath]) -
     return Translation(tuple((draws[draw].law, move / draws[draw].scale) for draw, move in shifts.items() if move))
 
 
-def _flat(outputs: Sequence[Released]) -> Iterator[Value]:
+def flat(outputs: Sequence[Released]) -> Iterator[Value]:
+    """The values of some outputs, one after the other."""
     for each in outputs:
         if isinstance(each, tuple):
-            yield from _flat(each)
+            yield from flat(each)
         else:
             yield each
 

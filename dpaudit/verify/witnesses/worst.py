@@ -152,7 +152,8 @@ def worst_pair(
             raise
         return _of_moves(search, answers)
     if best is None:
-        raise InvalidSpec(f"no two adjacent answers of size at most {search.most} give one output: raise the cap")
+        size = f"-{search.most} to {search.most}"
+        raise InvalidSpec(f"no adjacent datasets with answers from {size} have an output in common: give a pair")
     ours, theirs = (Outcomes(program, each, search.parameters, search.balls, FEW_PATHS) for each in best.pair)
     try:
         every = ours.is_discrete and theirs.is_discrete and len(ours.paths) <= FEW_PATHS

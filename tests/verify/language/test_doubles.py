@@ -90,18 +90,18 @@ ROUNDED = {
 
 def test_many_values_of_one_variable_are_no_longer_told_apart() -> None:
     draws = [(f"if x > {n}:", f"    d = d + rng.laplace(scale={n + 1})") for n in range(8)]
-    assert rounded(read(loop(*chain(*draws), *if_("d > 1"), before=("d = 0",)))) is not None
+    assert rounded(read(loop(*chain(*draws), *if_("d > 1"), before=("d = 0",))), {}) is not None
 
 
 @for_each("what", EXACT)
 def test_decisions_that_doubles_and_real_numbers_share_are_taken(what: str) -> None:
-    assert rounded(read(EXACT[what])) is None
+    assert rounded(read(EXACT[what]), {}) is None
 
 
 @for_each("what", ROUNDED)
 def test_decisions_that_rounding_may_make_are_named_and_never_proved(what: str) -> None:
     source, line = ROUNDED[what]
-    found = rounded(read(source))
+    found = rounded(read(source), {})
     assert found is not None
     assert found.line == line
     assert isinstance(prove(read(source), "all-differ"), Unproved)

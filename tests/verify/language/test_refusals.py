@@ -435,7 +435,7 @@ def test_objects_that_are_no_plain_function() -> None:
     def outer(*arguments: Any) -> Any:
         return 0
 
-    with pytest.raises(InvalidSpec, match="wraps another function"):
+    with pytest.raises(InvalidSpec, match="an open list of parameters"):
         read(outer)
 
 

@@ -262,7 +262,7 @@ def test_numpys_values_are_the_numbers_that_they_are(plain: object, numpys: obje
 
 
 def test_numpys_answers_and_parameters_are_exact():
-    numpys = {"eps": np.int64(1), "T": np.float32(0), "c": np.int64(1)}
+    numpys = {"eps": np.int64(1), "T": np.float64(0), "c": np.int64(1)}
     ours = event(read(lyu_1), np.array([0, 1]), numpys, [None, True])
     assert ours == event(read(lyu_1), [0, 1], {"eps": 1, "T": 0, "c": 1}, [None, True])
     assert event(program("return q + rng.laplace(scale=1)"), np.int64(1), {}, [at_most(np.int64(1))]) != ()

@@ -172,7 +172,7 @@ def test_wrong_questions_are_named():
         worst_pair(program, "all-differ", 2, parameters_of("lyu_1"), most=float("nan"))
     with pytest.raises(InvalidSpec, match="answers must be a whole number of at least 1"):
         worst_pair(program, "all-differ", 0, parameters_of("lyu_1"))
-    with pytest.raises(InvalidSpec, match="raise the cap"):
+    with pytest.raises(InvalidSpec, match="answers from -1/4 to 1/4 have an output in common: give a pair"):
         worst_pair(program, "all-differ", 2, parameters_of("lyu_1"), most=Fraction(1, 4))
 
 

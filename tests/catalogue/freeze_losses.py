@@ -1,10 +1,10 @@
-"""Values of dp-accounting, Google's library, written to accounting_values.json beside this file.
+"""Values of dp-accounting, Google's library, written to frozen_losses.json beside this file.
 
 Run it in an environment of its own, where this package need not be:
 
     python3 -m venv /tmp/oracle
     /tmp/oracle/bin/pip install dp-accounting
-    /tmp/oracle/bin/python tests/verify/accounting/freeze_values.py
+    /tmp/oracle/bin/python tests/catalogue/freeze_losses.py
 
 Privacy loss distributions are discretised twice, at `INTERVAL`: pessimistically, by connecting the dots, and
 optimistically, so that what is true lies between the two. Both may be off by what Fourier transforms round.
@@ -59,25 +59,6 @@ def laplace() -> list[dict[str, float]]:
     return rows
 
 
-def mixed() -> list[dict[str, float]]:
-    """Five different releases together: two of Laplace noise, two of normal noise, one sampled."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    def made(pessimistic: bool) -> Any:
-        options = {
-            "value_discretization_interval": INTERVAL,
-            "pessimistic_estimate": pessimistic,
-            "use_connect_dots": pessimistic,
-        }
-        total = pld.from_laplace_mechanism(1.0 / 0.3, **options)
-        total = total.compose(pld.from_laplace_mechanism(1.0 / 0.2, **options))
-        total = total.compose(pld.from_gaussian_mechanism(4.0, **options))
-        total = total.compose(pld.from_gaussian_mechanism(5.0, **options))
-        return total.compose(pld.from_gaussian_mechanism(1.0, sampling_prob=0.1, **options))
-
-    return both(made, 1)
-
-
 def both(made: Callable[[bool], Any], steps: int, **given: float) -> list[dict[str, float]]:
     high, low = (made(pessimistic).self_compose(steps) for pessimistic in (True, False))
     return [
@@ -93,10 +74,10 @@ def both(made: Callable[[bool], Any], steps: int, **given: float) -> list[dict[s
 
 
 def main() -> None:
-    parts = (subsampled, laplace, mixed)
+    parts = (subsampled, laplace)
     values: dict[str, Any] = {"version": importlib.metadata.version("dp-accounting"), "interval": INTERVAL}
     values |= {part.__name__: part() for part in parts}
-    target = Path(__file__).with_name("accounting_values.json")
+    target = Path(__file__).with_name("frozen_losses.json")
     target.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {target.name}: {sum(len(values[part.__name__]) for part in parts)} values")
 

@@ -1,0 +1,381 @@
+"""What Python raises, rounds, draws or tells apart otherwise than proofs: ten spellings of each, and sound twins."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.verify.alignment import prove
+from dpaudit.verify.checker import ProofRejected, check, epsilon
+from dpaudit.verify.deadline import within
+from dpaudit.verify.language import read
+from dpaudit.verify.proof import Proof
+from dpaudit.verify.replay import replay
+from dpaudit.verify.witnesses import pair_delta, pair_loss
+from tests.cases import for_each
+from tests.verify.programs import PROGRAMS
+
+LONG = "10" + "0" * 89
+
+
+def race(*inside: str, before: tuple[str, ...] = (), more: str = "") -> str:
+    """The plain noisy maximum, with these lines in its loop and before it."""
+    lines = [f"def noisy_max(q, rng, eps{more}):", *before, "best = 0", "winner = 0", "for i, x in enumerate(q):"]
+    lines += [f"    {line}" for line in ("y = x + rng.laplace(scale=2 / eps)", *inside, "if i == 0 or y > best:")]
+    lines += ["        best = y", "        winner = i", "return winner"]
+    return "\n    ".join(lines) + "\n"
+
+
+def proof_of(source: str) -> Proof | None:
+    """The search's proof; a plain one's with another source, by hand, where the search finds none."""
+    try:
+        found = prove(read(source), "all-differ", claim="eps")
+    except InvalidSpec:
+        found = None  # type: ignore[assignment]
+    if isinstance(found, Proof):
+        return found
+    plain = prove(read(race()), "all-differ", claim="eps")
+    assert isinstance(plain, Proof)
+    return replace(plain, source=source)
+
+
+IF = "if x > 3:"
+RAISES: dict[str, tuple[str, dict[str, Any]]] = {
+    "a walrus in an annotation": (race(IF, "    flag = u > k", before=("k: (u := 5) = 0",)), {}),
+    "one in the branch": (race(IF, "    k: (u := 5) = 0", "    flag = u > 0"), {}),
+    "one in a lambda": (race(IF, "    flag = u > k", before=("k: (lambda: (u := 1)) = 0",)), {}),
+    "one in a comprehension": (race(IF, "    flag = u > k", before=("k: [(u := 1) for _ in ()] = 0",)), {}),
+    "one in a call": (race(IF, "    flag = u > k", before=("k: print(u := 1) = 0",)), {}),
+    "one in a condition": (race(IF, "    flag = u > k", before=("k: (0 if (u := 1) else 2) = 0",)), {}),
+    "one in a subscript": (race(IF, "    flag = u > k", before=("k: list[(u := 1)] = 0",)), {}),
+    "one in a text of parts": (race(IF, "    flag = u > k", before=("k: f'{(u := 1)}' = 0",)), {}),
+    "one in a yield": (race(IF, "    flag = u > k", before=("k: (u := 1) or 2 = 0",)), {}),
+    "one of a condition's name": (race(IF, "    z = u + 1", before=("k: (u := x > 1) = 0",)), {}),
+    "a long parameter": (race(IF, "    z = N * 0.5", more=", N"), {"N": 10**320}),
+    "a whole one": (race(IF, "    z = N / 3", more=", N: int"), {"N": 10**320}),
+    "its double": (race(IF, "    z = float(N)", more=", N: int"), {"N": 10**320}),
+    "its product, compared": (race(IF, "    flag = N * N * N * N * 0.5 > 0", more=", N"), {"N": 10**90}),
+    "beside an answer": (race(IF, "    z = x + N", more=", N: int"), {"N": 10**320}),
+    "beside an integer of numpy's": (race(IF, "    z = x - N", more=", N: int"), {"N": 10**30}),
+    "four literals": (race(IF, f"    z = {LONG} * {LONG} * {LONG} * {LONG} * 0.5"), {}),
+    "four, as a double": (race(IF, f"    z = float({LONG} * {LONG} * {LONG} * {LONG})"), {}),
+    "four, in an and": (race(IF, f"    flag = x > 4 and {LONG} * {LONG} * {LONG} * {LONG} / 3 > x"), {}),
+    "a counter multiplied": (race(f"c = c * {LONG}", IF, "    z = c * 0.5", before=("c = 1",)), {}),
+    "a counter doubled": (race("c = c + c", IF, "    z = c * 0.5", before=("c = 1",)), {}),
+    "Fibonacci": (race("t = c + d", "c = d", "d = t", IF, "    z = c / 2", before=("c = 1", "d = 1")), {}),
+    "twice what data left": (race("s = 2 * s + x", "z = s * 0.5", before=("s = 0",)), {}),
+}
+NEVER_RAISES = {
+    "plain annotations": race(IF, "    flag = k > m", before=("k: int = 0", "m: 'list[int]' = 1")),
+    "a counter": race(IF, "    c = c + 1", "z = c * 0.5", before=("c = 0",)),
+    "counters of counters": race(
+        "c = c + i", "if x > 3:", "    d = d + 2", "z = d * 0.5 + c", before=("c = 0", "d = 0")
+    ),
+    "clipped totals": race("v = x", "if v > 1:", "    v = 1", "s = s + v", "z = s / 2", before=("s = 0",)),
+    "common numbers": race("z = 1000 * x / 3 + 2 * i"),
+}
+
+
+@for_each("name", RAISES)
+def test_nothing_is_proved_where_data_may_make_python_raise(name: str) -> None:
+    """Found or made by hand: refused by the checker, or at the parameters that make the number long."""
+    source, given = RAISES[name]
+    proof = proof_of(source)
+    refusal: Any = pytest.raises((ProofRejected, InvalidSpec))
+    with refusal:
+        check(proof)
+        epsilon(proof, {"eps": 1, **given})
+
+
+@for_each("name", NEVER_RAISES)
+def test_numbers_that_stay_common_lose_no_proof(name: str) -> None:
+    proof = proof_of(NEVER_RAISES[name])
+    assert check(proof).keeps_claim
+    assert epsilon(proof, {"eps": 1}) == 1
+
+
+# --- generators that the code holds ------------------------------------------------------------------------------
+
+OWN, PLAIN, OLD = np.random.default_rng(7), random.Random(3), np.random.RandomState(1)
+BOX: dict[str, Any] = {}
+
+
+class Holder:
+    """A mechanism that keeps a generator in an attribute."""
+
+    shared = np.random.default_rng(3)
+
+    def __init__(self) -> None:
+        self.own = np.random.default_rng(7)
+
+    def of_itself(self, data: int, rng: Any) -> Any:
+        return rare(data, rng, self.own.random)
+
+    def of_its_class(self, data: int, rng: Any) -> Any:
+        return rare(data, rng, self.shared.random)
+
+
+def rare(data: int, rng: Any, draw: Callable[[], float]) -> Any:
+    """Tells all with probability 1e-4: in 7 of 8 replays no run of it did so."""
+    return ("x", data) if draw() < 1e-4 else int(rng.random() < 0.5)
+
+
+def lazily(data: int, rng: Any) -> Any:
+    return rare(data, rng, BOX.setdefault("lazy", np.random.default_rng(11)).random)
+
+
+def by_default(data: int, rng: Any, own: Any = np.random.default_rng(7)) -> Any:  # noqa: B008
+    return rare(data, rng, own.random)
+
+
+DRAWS: dict[str, Callable[[int, Any], Any]] = {
+    "a global": lambda data, rng: rare(data, rng, OWN.random),
+    "one of Python's": lambda data, rng: rare(data, rng, PLAIN.random),
+    "an old one of numpy's": lambda data, rng: rare(data, rng, OLD.rand),
+    "a default": by_default,
+    "a partial's": functools.partial(by_default, own=np.random.Generator(np.random.MT19937(1))),
+    "an attribute": Holder().of_itself,
+    "one of the class": Holder().of_its_class,
+    "made when first asked": lazily,
+    "a closure's": (lambda own: lambda data, rng: rare(data, rng, own.random))(np.random.default_rng(2)),
+    "its sequence of seeds": (
+        lambda seeds: lambda data, rng: rare(data, rng, lambda: seeds.spawn(1)[0].generate_state(1)[0] / 2**32)
+    )(np.random.SeedSequence(5)),
+}
+
+
+@for_each("name", DRAWS)
+def test_a_generator_that_the_code_holds_is_found_out(name: str) -> None:
+    with pytest.raises(UnsoundAudit):
+        replay(DRAWS[name], [0, 1], "all")
+
+
+def test_what_cannot_be_seen_weakens_the_words() -> None:
+    import os
+    import time
+
+    def clock(data: int, rng: Any) -> Any:
+        return int(rng.random() < 0.5) if time.time_ns() and os.getpid() else data
+
+    assert replay(clock, [0, 1], "all").scope.endswith(", if nothing is drawn, kept or told by os, time")
+    assert "nothing is drawn" not in replay(lambda data, rng: int(rng.random() < abs(0.5)), [0, 1], "all").scope
+
+
+# --- numbers so large, or so narrow, that sums are rounded -----------------------------------------------------
+
+
+HUGE: dict[str, tuple[str, dict[str, float]]] = {
+    "beside the answer": ("q + T + rng.laplace(scale=1 / eps)", {"T": 1e17}),
+    "less it": ("q - T + rng.laplace(scale=1 / eps)", {"T": 1e15}),
+    "before it": ("T + q + rng.laplace(scale=1 / eps)", {"T": -1e16}),
+    "as the centre": ("q + rng.laplace(T, 1 / eps)", {"T": 1e300}),
+    "beside the noise": ("rng.laplace(scale=1 / eps) + T + q", {"T": 1e17}),
+    "a product": ("q + T * T + rng.laplace(scale=1 / eps)", {"T": 1e9}),
+    "a quotient": ("q + T / eps + rng.laplace(scale=1 / eps)", {"T": 1e16}),
+    "a sum": ("q + (T + 1) + rng.laplace(scale=1 / eps)", {"T": 1e17}),
+    "that is taken away again": ("q + T - T + rng.laplace(scale=1 / eps)", {"T": 1e17}),
+    "a whole number": ("q + N + rng.laplace(scale=1 / eps)", {"N": 2**60}),
+}
+
+
+@for_each("name", HUGE)
+def test_a_parameter_so_large_that_answers_are_rounded_away_proves_nothing(name: str) -> None:
+    body, given = HUGE[name]
+    source = f"def f(q, rng, eps, {next(iter(given))}):\n    return {body}\n"
+    proof = prove(read(source), "all-differ", claim="eps")
+    assert isinstance(proof, Proof)
+    assert epsilon(proof, {"eps": 1, **dict.fromkeys(given, Fraction(1000))}) == 1
+    with pytest.raises(InvalidSpec):
+        epsilon(proof, {"eps": 1, **{key: Fraction(value) for key, value in given.items()}})
+
+
+def shifted(q: Any, rng: Any, eps: float, T: float) -> Any:  # noqa: N803
+    return q + T + rng.laplace(scale=1 / eps)
+
+
+def total(q: Any, rng: Any, eps: float) -> Any:
+    s = 0
+    for x in q:
+        s = s + x
+    return s + rng.laplace(scale=1 / eps)
+
+
+def test_where_rounding_may_decide_an_audit_is_made_all_the_same() -> None:
+    """The loss is infinite: with 20,000 runs nothing is refuted with a probability below 1e-300."""
+    found = dpaudit.bracket(shifted, "eps", adjacency="all-differ", parameters={"eps": 1.0, "T": 1e17}, runs=20_000)
+    assert found.verdict is dpaudit.BracketVerdict.REFUTED
+
+
+BIG, HALF = np.float32(2**24), np.float16(2048)
+NARROW: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "arrays of 32 bits": (np.float32([2**24, 1]), np.float32([2**24, 2]), {"eps": 1.0}),
+    "arrays of 16 bits": (np.float16([2048, 1]), np.float16([2048, 2]), {"eps": 1.0}),
+    "a list of 32 bits": ([BIG, np.float32(1)], [BIG, np.float32(2)], {"eps": 1.0}),
+    "a list of 16 bits": ([HALF, np.float16(1)], [HALF, np.float16(2)], {"eps": 1.0}),
+    "a tuple": ((BIG, np.float32(1)), (BIG, np.float32(2)), {"eps": 1.0}),
+    "one of several": ([BIG, 1.0], [BIG, 2.0], {"eps": 1.0}),
+    "arrays within a list": ([np.array(BIG), 1.0], [np.array(BIG), 2.0], {"eps": 1.0}),
+    "an array of objects": (np.array([BIG, 1], object), np.array([BIG, 2], object), {"eps": 1.0}),
+    "the other order of bytes": (np.array([1, 1], ">f4"), np.array([1, 2], ">f4"), {"eps": 1.0}),
+    "a parameter of 32 bits": ([0.0, 1.0], [0.0, 2.0], {"eps": np.float32(1)}),
+    "a parameter of 16 bits": ([0.0, 1.0], [0.0, 2.0], {"eps": np.float16(1)}),
+}
+
+
+@for_each("name", NARROW)
+def test_narrow_floats_prove_nothing_and_have_no_exact_loss(name: str) -> None:
+    first, second, given = NARROW[name]
+    found = dpaudit.bracket(total, "eps", adjacency="one-differs", parameters=given, pair=(first, second), runs=0)
+    assert (found.verdict, found.uppers) == (dpaudit.BracketVerdict.OPEN, ())
+    with pytest.raises(InvalidSpec):
+        pair_loss(read(total), first, second, given)
+
+
+def test_doubles_are_proved() -> None:
+    pair = np.array([0.0, 1.0]), np.array([0.0, 2.0])
+    found = dpaudit.bracket(total, "eps", adjacency="one-differs", parameters={"eps": 1.0}, pair=pair, runs=0)
+    assert found.verdict is dpaudit.BracketVerdict.PROVED
+
+
+# --- outputs that are one number and two values of Python ---------------------------------------------------
+
+TYPES: dict[str, tuple[str, dict[str, float]]] = {
+    "0 and 0.0": ("return 0 if q > 3 else 0.0", {}),
+    "0.0 and -0.0": ("return 0.0 if q > 3 else -0.0", {}),
+    "1 and 1.0": ("return 1 if q > 3 else 1.0", {}),
+    "float(0) and 0": ("return float(0) if q > 3 else 0", {}),
+    "4 / 2 and 2": ("return 4 / 2 if q > 3 else 2", {}),
+    "-z and z": ("z = 0.0\n    return -z if q > 3 else z", {}),
+    "0.0 * -1": ("return 0.0 * -1 if q > 3 else 0.0", {}),
+    "0 * q": ("return q * 0", {}),
+    "a parameter": ("return T if q > 3 else 1", {"T": 1}),
+    "with noise": ("return 0 if q + rng.laplace(scale=1) > 3 else 0.0", {}),
+    "beside noise": ("s = 0 if q > 3 else 0.0\n    return (s, q + rng.laplace(scale=1))", {}),
+    "True and 1": ("return True if q > 3 else 1", {}),
+    "int(2.0) and 2.0": ("return int(2.0) if q > 3 else 2.0", {}),
+}
+ALIKE = {
+    "whole numbers": "return 1 if q + rng.laplace(scale=1) > 3 else 0",
+    "doubles": "return 1.0 if q + rng.laplace(scale=1) > 3 else 0.0",
+    "beside noise": "return (q + rng.laplace(scale=1), 1.0, 0)",
+}
+
+
+@for_each("name", TYPES)
+def test_outputs_of_two_types_have_no_exact_loss_as_one_number(name: str) -> None:
+    body, given = TYPES[name]
+    try:
+        program = read(f"def f(q, rng{''.join(f', {name}' for name in given)}):\n    {body}\n")
+    except InvalidSpec:
+        return
+    found = pair_loss(program, 4, -3, given)
+    assert (found.exact, found.loss.upper) == (False, float("inf"))
+    with pytest.raises(InvalidSpec, match="of different types, or zeros of either sign"):
+        pair_delta(program, 4, -3, given, 1)
+
+
+@for_each("name", ALIKE)
+def test_outputs_of_one_type_keep_their_exact_loss(name: str) -> None:
+    found = pair_loss(read(f"def f(q, rng):\n    {ALIKE[name]}\n"), 4, 3, {})
+    assert found.exact
+    assert found.loss.upper <= 1.0 + 1e-12
+
+
+# --- steps, time and decorators ------------------------------------------------------------------------------------
+
+
+def harmless(function: Any) -> Any:
+    return function
+
+
+def wrapping(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def doubling(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return 2 * function(*args, **kwargs)
+
+    return wrapper
+
+
+@harmless
+def unchanged(q: Any, rng: Any, eps: float) -> Any:
+    return q + rng.laplace(scale=1 / eps)
+
+
+@functools.wraps(total)
+def named_otherwise(q: Any, rng: Any, eps: float) -> Any:
+    return q + rng.laplace(scale=1 / eps)
+
+
+@for_each(
+    ("function", "verdict"),
+    [
+        *((function, "PROVED") for function in (unchanged, wrapping(unchanged), wrapping(wrapping(unchanged)))),
+        *((function, "OPEN") for function in (doubling(unchanged), functools.lru_cache(unchanged))),
+        (named_otherwise, "PROVED"),
+    ],
+)
+def test_decorators_that_change_nothing_are_read_through(function: Any, verdict: str) -> None:
+    found = dpaudit.bracket(function, "eps", adjacency="all-differ", parameters={"eps": 1.0}, runs=0)
+    assert found.verdict.value == verdict, found
+
+
+def test_a_claim_as_text_needs_its_parameters_alone() -> None:
+    found = dpaudit.bracket(doubling(unchanged), "2*eps", adjacency="all-differ", parameters={"eps": 0.5}, runs=0)
+    assert (found.verdict.value, found.claim) == ("OPEN", dpaudit.PureDP(1.0))
+    with pytest.raises(InvalidSpec, match=r"claim: .* has no tau"):
+        dpaudit.bracket(doubling(unchanged), "2*tau", adjacency="all-differ", parameters={"eps": 0.5}, runs=0)
+
+
+def test_every_engine_ends_when_its_time_is_over() -> None:
+    coin = lambda data, rng: rng.bit()  # noqa: E731
+    work: list[Callable[[], Any]] = [
+        lambda: prove(read(race()), "all-differ"),
+        lambda: pair_loss(read(total), [0, 0], [1, 0], {"eps": 1}),
+        lambda: replay(coin, [0, 1], "all", generator="replay"),
+    ]
+    for step in work:
+        with within(0.0), pytest.raises(OutOfTime):
+            step()
+        assert step() is not None
+    found = dpaudit.bracket(total, "eps", adjacency="one-differs", parameters={"eps": 1.0}, runs=0, max_time_s=1e-6)
+    assert found.verdict.value == "OPEN"
+    assert any("max_time_s was over" in reason for reason in found.reasons)
+
+
+def test_a_proof_stands_where_no_time_is_left_for_an_audit() -> None:
+    def slow(q: Any, rng: Any, eps: float) -> Any:
+        return q + rng.laplace(scale=1 / eps)
+
+    found = dpaudit.bracket(slow, "eps", adjacency="all-differ", parameters={"eps": 1.0}, runs=10**9, max_time_s=3)
+    assert found.verdict in (dpaudit.BracketVerdict.PINNED, dpaudit.BracketVerdict.PROVED)
+
+
+@pytest.mark.parametrize("broken", [ValueError("z"), DpAuditError("z")])
+def test_no_step_s_failure_ends_the_steps_after_it(broken: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = PROGRAMS["w3_smart_sum_missing_draw"].function
+    given: dict[str, Any] = {"adjacency": "one-differs", "parameters": {"eps": 1.0, "M": 2, "T": 1}, "runs": 0}
+    assert dpaudit.bracket(wrong, 2.0, **given).verdict.value == "REFUTED"
+
+    def breaks(*_: Any, **__: Any) -> Any:
+        raise broken
+
+    monkeypatch.setattr("dpaudit.auditing.bracketing.above.worst_pair", breaks)
+    monkeypatch.setattr("dpaudit.auditing.bracketing.above.prove", breaks)
+    assert dpaudit.bracket(wrong, 2.0, **given).verdict.value == "REFUTED"

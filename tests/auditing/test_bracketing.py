@@ -469,11 +469,9 @@ changed.__defaults__ = (1e6,)
     [
         Method(),
         Method().method,
-        Method.static,
         Partial(counted),
         functools.partial(counted, 3),
         functools.lru_cache(counted),
-        wrapped,
         changed,
         lambda data, rng: data + rng.laplace(scale=1.0),
         dpaudit.batched(lambda data, runs, rng: data + rng.laplace(size=runs)),
@@ -485,6 +483,14 @@ def test_what_runs_in_another_way_than_it_reads_is_not_proved(engine: Engine, me
     found = joined(engine, mechanism, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1)).bracket
     assert (found.verdict.value, found.uppers) == ("OPEN", ())
     assert any(reason.startswith("reading the source: ") for reason in found.reasons)
+
+
+@for_each(("mechanism", "verdict"), [(Method.static, "PROVED"), (wrapped, "REFUTED")])
+def test_a_decorated_function_is_read_where_the_object_was_compiled_from_its_text(
+    engine: Engine, mechanism: Any, verdict: str
+) -> None:
+    found = joined(engine, mechanism, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1)).bracket
+    assert found.verdict.value == verdict
 
 
 def test_parameters_override_partials_and_partials_defaults(engine: Engine) -> None:

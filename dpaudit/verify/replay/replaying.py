@@ -182,9 +182,10 @@ def _generators() -> list[Any]:
     gc.unfreeze()
     alive = gc.get_objects()
     kinds = {kind for kind in set(map(type, alive)) if issubclass(kind, GENERATORS_OF_ALL)}
+    kinds -= {random.SystemRandom, *FACES.values()}
     if frozen:
         gc.freeze()
-    return [each for each in alive if type(each) in kinds - {random.SystemRandom, *FACES.values()}]
+    return [each for each in alive if type(each) in kinds]
 
 
 def _states(generators: Iterable[Any]) -> bytes:

@@ -75,8 +75,9 @@ def same_code(mechanism: Mechanism, seed: int, known: Looked) -> str | None:
     elif id(mechanism) in known:
         parts = known[id(mechanism)][1]
     else:
+        before = set(sys.modules)
         found = made_of(mechanism)
-        parts = None if unknown(found) or _may_be_old(found) else found
+        parts = None if unknown(found) or _may_be_old(found, before) else found
         known[id(mechanism)] = mechanism, parts
     if parts is None:
         return None
@@ -84,9 +85,10 @@ def same_code(mechanism: Mechanism, seed: int, known: Looked) -> str | None:
     return "sweep-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def _may_be_old(parts: Iterable[str]) -> bool:
-    """Whether a file was changed since this process began and is loaded: what runs may be what stood in it before."""
-    modules = (sys.modules.get(name.removeprefix("module ")) for name in parts if name.startswith("module "))
+def _may_be_old(parts: Iterable[str], before: set[str]) -> bool:
+    """Whether a file was changed since this process began and was loaded `before`: what runs may be an older text."""
+    named = (name.removeprefix("module ") for name in parts if name.startswith("module "))
+    modules = (sys.modules.get(name) for name in named if name in before)
     files = [file for module in modules if (file := getattr(module, "__file__", None)) is not None]
     return any(os.path.getmtime(file) >= _started() for file in files if os.path.exists(file))
 

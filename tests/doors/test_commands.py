@@ -219,4 +219,4 @@ def test_a_reader_that_leaves_early_is_no_traceback(folder: Path) -> None:
         assert running.stderr is not None
         running.stdout.close()
         assert "Traceback" not in running.stderr.read()
-    assert running.returncode == 70  # not 1, which is a verdict
+    assert running.returncode == 0  # as where somebody reads

@@ -164,7 +164,7 @@ def test_a_commit_is_named_as_git_names_it(run: Run, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("old", "said"),
     [
-        ("", "must name a result, a suite, a report folder, a ledger or a commit, got nothing"),
+        ("", "give a path, got ''"),
         ("nowhere", "neither a file nor a commit with results in .dpaudit/ledger.sqlite; the last commits there: aaaa"),
         ("c" * 40, 'has results of it only with changes in the tree; name "' + "c" * 40 + '-dirty"'),
         ("empty", "no result (*.json) is in this folder"),

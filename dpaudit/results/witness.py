@@ -53,8 +53,10 @@ class Witness:
                 f"contains takes a list of outputs, or the array of a batch, got {got}; put one in a list"
             )
         event = self.event.bins[0] if isinstance(self.event, Partition) else self.event
-        encode = import_module("dpaudit.sampling.encode").encode_batch  # which stands on results
-        return event.contains(encode(outputs, len(outputs), event.wanted))
+        encode = import_module("dpaudit.sampling.encode")  # which stands on results
+        if isinstance(outputs, list):
+            return event.contains(encode.encode_objects(outputs, event.wanted))
+        return event.contains(encode.encode_batch(outputs, len(outputs), event.wanted))
 
     def to_dict(self) -> dict[str, Any]:
         """The witness as results store it; an infinite ratio is the string "inf"."""

@@ -136,17 +136,17 @@ def test_a_batch_that_raises_rarely_is_tried_run_by_run() -> None:
 
 def test_nothing_that_the_search_saw_certifies(monkeypatch: pytest.MonkeyPatch) -> None:
     """No shard of a try is run again, by another try or by the audit; certifying shards belong to the audit."""
-    drawn: list[tuple[Stage, int, int]] = []
+    drawn: list[tuple[Stage, int, int, int]] = []
     run = Session._run
 
     def recorded(self: Session, work: Any, reducer: Any) -> Any:
-        drawn.extend((shard.stage, shard.pair, shard.index) for shard in work)
+        drawn.extend((shard.stage, shard.pair, shard.index, self.job.seed) for shard in work)
         return run(self, work, reducer)
 
     monkeypatch.setattr(Session, "_run", recorded)
     found(forgetful, one_more, bounds=BOUNDS)
     assert len(set(drawn)) == len(drawn)
-    stages = [stage for stage, _, _ in drawn]
+    stages = [stage for stage, *_ in drawn]
     assert set(stages[: stages.index(Stage.CERTIFY)]) == {Stage.SEARCH}
     assert set(stages[stages.index(Stage.CERTIFY) :]) == {Stage.CERTIFY}
 

@@ -1,7 +1,4 @@
-"""A limit on the time that work may take, and who is told how far it is; never what it found.
-
-What is done by the limit stays, and what is under way is ended.
-"""
+"""A limit on time: what is done by then stays, what is under way is ended; and who is told how far the work is."""
 
 import math
 import time

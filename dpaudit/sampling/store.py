@@ -16,7 +16,6 @@ from dpaudit.sampling.contents import digest_of
 from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done
 
-SIDES = ("first", "second")
 MOMENT = Shard(Stage.PROBE, 0, 0, 1)  # the place of a number that the moment decided
 
 
@@ -132,7 +131,7 @@ def identity(mechanism: Any, pairs: Iterable[Any]) -> tuple[Any, ...]:
 def digests_of(pair: Any) -> list[Any]:
     """What tells a pair from another: its name, its distance, and digests of its datasets."""
     record = pair.record()
-    return [record["name"], record["distance"], *(record[side]["digest"] for side in SIDES)]
+    return [record["name"], record["distance"], *(record[side]["digest"] for side in ("first", "second"))]
 
 
 def kept_of(done: Done, pool: str, driver: int, lost: int = 0, runs: int = 0) -> list[tuple[Shard, KeptShard]]:

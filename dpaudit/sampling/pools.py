@@ -50,6 +50,7 @@ class Pool(Protocol):
 
     def close(self) -> None:
         """Ends the workers at once."""
+        return None
 
 
 def tried(pool: Pool, function: Callable[..., Any], task: Any, until: float, ended: str, tries: int) -> Any:

@@ -260,8 +260,7 @@ def tally(pairs: list[tuple[Any, Any, Any]], start: float) -> Count:
     The third of each is the new mechanism, on which the old event is run again.
     """
     from dpaudit.existing import recheck
-    from dpaudit.ledger.comparison import change_of
-    from dpaudit.ledger.noise import noise
+    from dpaudit.ledger.comparison import change_of, noise
     from dpaudit.results.change import Half, Kind
 
     changes = [change_of(Half(old.name, old), Half(new.name, new)) for old, new, _ in pairs]

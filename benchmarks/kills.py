@@ -309,7 +309,7 @@ def _cost(quick: bool) -> list[list[str]]:
     from dpaudit.auditing import run_audit
     from dpaudit.catalogue import additive
     from dpaudit.ledger.database import Database
-    from dpaudit.ledger.shards import LedgerShards
+    from dpaudit.ledger.runs import LedgerShards
     from dpaudit.mechanisms import wrap
     from dpaudit.sampling import Engine
 

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from dpaudit.results.wording.numerals import counted, duration, percent
 from dpaudit.results.wording.quoting import clean
-from dpaudit.sampling.progress import Progress, about_s
+from dpaudit.sampling.limit import Progress
 
 LINE_EVERY_S, PAINT_EVERY_S = 5.0, 0.25
 LONG_S = 60.0  # from which on an audit says before how long it takes
@@ -77,7 +77,7 @@ class Watcher(Progress):
         if self._told or not self.planned or self._seen_s < SEEN_S:
             return
         self._told, left = True, max(0, self.planned - self.done)
-        seconds = about_s(left, run_s, self.workers)
+        seconds = left * run_s / self.workers
         if LONG_S < seconds <= self.until - self.clock():
             each = f"{counted(left, 'run')} of {run_s:.2g} s, on {counted(self.workers, 'worker')}"
             self.tell(f"{clean(self.name)}: about {duration(seconds)} ({each}); {SHORTER}")

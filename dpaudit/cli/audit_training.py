@@ -63,7 +63,7 @@ def command(
     from dpaudit.mechanisms import Imported
     from dpaudit.sampling import Engine
     from dpaudit.training.audit import NEVER_TESTED, run_plan
-    from dpaudit.training.calls import supervised
+    from dpaudit.training.coins import supervised
     from dpaudit.training.plan import plan_of
 
     plan = plan_of(stated_claim(claim_json, mu), **asked)  # named as there

@@ -101,7 +101,6 @@ def _time(question: "Question", jobs: int) -> str:
     from dpaudit.auditing.probing import time_of_a_run
     from dpaudit.results.wording.numerals import counted, duration
     from dpaudit.sampling import Engine
-    from dpaudit.sampling.progress import about_s
 
     with Engine(jobs, supervised=True) as engine:
         description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
@@ -111,7 +110,7 @@ def _time(question: "Question", jobs: int) -> str:
         spec = question.spec(description, pairs).resolved()
         runs = spec.runs + (most_runs(spec, spec.controls) if spec.controls else 0)
         workers = counted(engine.n_jobs, "worker")
-        return f"about {duration(about_s(runs, run_s, engine.n_jobs))} with {workers}, {run_s:.2g} s a run"
+        return f"about {duration(runs * run_s / engine.n_jobs)} with {workers}, {run_s:.2g} s a run"
 
 
 def _spending(question: "Question") -> list[str]:

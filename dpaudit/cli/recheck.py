@@ -69,7 +69,7 @@ def command(
 def _chain(path: str, head: str | None, file: str | None) -> str:
     """What the chain of a ledger says; raises `LedgerError` where it does not hold, or has no such result."""
     from dpaudit.existing import load
-    from dpaudit.ledger.problems import LedgerError
+    from dpaudit.ledger.database import LedgerError
     from dpaudit.ledger.results import Ledger, digest
 
     rows, _, link = ("" if head is None else head).partition(":")

@@ -9,8 +9,7 @@ from typing import Any
 
 from dpaudit.cli.options import one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.ledger.database import Database, default_ledger
-from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.database import Database, LedgerError, default_ledger
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Run, resume, start, taken
 from dpaudit.results.provenance import versions

@@ -20,9 +20,9 @@ from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
 from dpaudit.cli.screen import show
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import review
+from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.history import trend
 from dpaudit.ledger.locks import LedgerLost
-from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.runs import Begun
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult

@@ -133,11 +133,8 @@ def quoted(text: str) -> str:
     """
 
     def written(character: str) -> str:
-        if character in ESCAPES:
-            return ESCAPES[character]
-        if character.isprintable():
-            return character
-        return f"\\u{ord(character):04X}" if ord(character) < 0x10000 else f"\\U{ord(character):08X}"
+        code = f"\\u{ord(character):04X}" if ord(character) < 0x10000 else f"\\U{ord(character):08X}"
+        return ESCAPES.get(character, character if character.isprintable() else code)
 
     return f'"{"".join(map(written, text))}"'
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import MADE, Begun, Run, changes, start, taken
 from dpaudit.results.result import AuditResult

@@ -57,13 +57,6 @@ def append(connection: sqlite3.Connection, number: int, *, adopted: bool = False
     connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", (number, done + 1, _link(before, row), adopted))
 
 
-def adopt(connection: sqlite3.Connection) -> None:
-    """Makes the table, and chains the rows of an older ledger as they stand."""
-    connection.execute(TABLE)
-    for (number,) in connection.execute("SELECT id FROM results ORDER BY id").fetchall():
-        append(connection, number, adopted=True)
-
-
 def followed(rows: Callable[..., list[Any]], head: Head | None = None) -> Chain:
     """The chain followed through every row; with a `head` from elsewhere, also whether that row still has that hash.
 

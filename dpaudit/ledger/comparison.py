@@ -1,15 +1,30 @@
-"""Two records of audits held against each other: what is new, gone, otherwise asked, and what rose beyond noise."""
+"""Two records of audits held against each other: what is new, gone, otherwise asked, and what rose beyond noise.
 
+Noise is how far a bound may move by chance alone: docs/statistics/comparison.md says what that means and what was
+measured. What the old event S loses (the least parameter of the claim whose region holds its rates) has an upper limit
+U from exact Clopper-Pearson limits. The bound rose beyond noise where the new one, L, is above U; where the new event
+is not S, above U and a margin for what the old search may have missed (`PRUDENCE`).
+"""
+
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from dpaudit.certify import Binned, CoinFlip
+from dpaudit.certify.binned import ORDERS
+from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
+from dpaudit.certify.certificate import error_probability
+from dpaudit.certify.evidence import Evidence
+from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError
-from dpaudit.ledger.noise import noise
 from dpaudit.ledger.results import subject_text
+from dpaudit.results.audited import Finding
 from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, RunNoise
 from dpaudit.results.fingerprint import subject
-from dpaudit.results.question import spec_hash
+from dpaudit.results.question import screening_share, spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
 
@@ -18,6 +33,8 @@ NAME, SUBJECT, REFERENCE, DATASETS, SETTINGS = range(5)  # what an audit is know
 Parts = tuple[str | None, ...]
 Again = Callable[[AuditResult], AuditResult]  # what the witness of a result has on fresh runs of today's code
 BOTH = (True, False)  # audits with a verdict, and those without
+PRUDENCE = 1e-4  # 3.7 deviations: more than any search of ours takes off what it saw of one event among many
+Limits = tuple[float, float, float, float]  # of p, then of q: lower, upper, lower, upper
 NOT_ASKED = frozenset({"name", "mechanism", "pairs", "seed"})
 
 
@@ -68,13 +85,10 @@ def change_of(old: Half | None, new: Half | None, again: Again | None = None) ->
     """What became of one audit."""
     if old is None or new is None:
         return Change(old, new, (Kind.NEW if old is None else Kind.GONE,))
-    if old.result is None or new.result is None:
-        if old.result is not None:
-            return Change(old, new, (Kind.LOST,))
-        if new.result is None:
-            return Change(old, new, (Kind.NEITHER,))
-        became = new.result.refuted
-        return Change(old, new, (Kind.REFUTED, Kind.FOUND) if became else (Kind.FOUND,))
+    if new.result is None:
+        return Change(old, new, (Kind.NEITHER if old.result is None else Kind.LOST,))
+    if old.result is None:
+        return Change(old, new, (Kind.REFUTED, Kind.FOUND) if new.result.refuted else (Kind.FOUND,))
     return _judged(old, new, old.result, new.result, again)
 
 
@@ -94,19 +108,15 @@ def source_changed(old: AuditResult, new: AuditResult) -> bool | None:
 
 
 def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult, again: Again | None) -> Change:
-    kinds: list[Kind] = []
-    asked = question(old, new)
-    if (old.verdict, new.verdict) == (Verdict.NOT_REFUTED, Verdict.REFUTED):
-        kinds.append(Kind.REFUTED)
-    if (old.verdict, new.verdict) == (Verdict.REFUTED, Verdict.NOT_REFUTED):
-        kinds.append(Kind.CLEARED)
-    if new.representation_refuted and not old.representation_refuted:
-        kinds.append(Kind.BITS)
-    if asked:
-        kinds.append(Kind.QUESTION)
-    if source_changed(old, new):
-        kinds.append(Kind.SOURCE)
-    same = _counts(old) == _counts(new)
+    same, asked = _counts(old) == _counts(new), question(old, new)
+    became = {
+        Kind.REFUTED: (old.verdict, new.verdict) == (Verdict.NOT_REFUTED, Verdict.REFUTED),
+        Kind.CLEARED: (old.verdict, new.verdict) == (Verdict.REFUTED, Verdict.NOT_REFUTED),
+        Kind.BITS: new.representation_refuted and not old.representation_refuted,
+        Kind.QUESTION: asked,
+        Kind.SOURCE: source_changed(old, new),
+    }
+    kinds = [kind for kind, so in became.items() if so]
     found: RunNoise | None = None
     if not asked and not same:
         found = noise(old, new)
@@ -170,3 +180,200 @@ def _grouped(
         if (half.result is not None) in with_verdict and None not in value:
             found.setdefault(value, []).append(at)
     return found
+
+
+def noise(old: AuditResult, new: AuditResult) -> RunNoise:
+    """What chance explains between two results of the same question."""
+    error = error_probability(old.level)
+    blank = RunNoise(error)
+    if old.distance != new.distance:
+        return replace(blank, why_not="the witnesses are of pairs at different distances")
+    if not all(each.evidence.runs for each in (old, new)):
+        return replace(blank, why_not="bets refuted the claim before any run was counted for a fixed bound")
+    if old.claim.value is None and new.certificate.delta < old.certificate.delta:
+        return replace(blank, why_not="the new bound holds at a smaller delta, where every epsilon is larger")
+    before = [each for each in _findings(old) if old.spec["pairs"][each.witness.pair]["distance"] == old.distance]
+    limits = [loss_upper(each.evidence, each.claim, each.certificate.delta, error) for each in before]
+    if any(limit is None for limit in limits):
+        return replace(blank, why_not="the counts give no upper limit for a claim of this form")
+    found = RunNoise(error, max(limit for limit in limits if limit is not None))
+    found = replace(found, new_upper=loss_upper(new.evidence, new.claim, new.certificate.delta, error))
+    event = _findings(new)[0]
+    near = [each for each in before if same_place(each, event)]
+    share = max((overlap(each, event) for each in near), default=0.0)
+    if share >= 1.0:
+        return found
+    runs = searched(old, new.witness.pair)
+    if not runs:
+        return replace(found, old_upper=None, why_not="the old search did not look at the pair of the new event")
+    if isinstance(new.evidence, Binned) or any(isinstance(each.evidence, Binned) for each in before):
+        return replace(found, margin=math.inf, elsewhere="another place")
+    luck, doubt = _missed(event, runs, error)
+    if near:  # what both hold strays alike, and the event that was found was doubted too
+        doubts = [_missed(each, runs, error)[1] for each in near]
+        return replace(found, margin=luck * math.sqrt(1.0 - share) + max(0.0, doubt - min(doubts)))
+    another = all(each.witness.pair != new.witness.pair for each in before)
+    return replace(found, margin=luck + doubt, elsewhere="another pair" if another else "another place")
+
+
+def loss_upper(evidence: Evidence, claim: Claim, delta: float, error: float) -> float | None:
+    """The upper limit of what the counted event loses, in the claim's parameter, wrong with probability `error`.
+
+    For a claim without a parameter of its own, an epsilon at `delta`. None for bins of a claim that has no orders.
+
+    >>> from dpaudit.claims import PureDP
+    >>> round(loss_upper(CoinFlip(900, 100, 1000, 1000), PureDP(1.0), 0.0, 0.05), 3)
+    2.379
+    """
+    if isinstance(evidence, Binned):
+        return _bins_upper(evidence, claim, error)
+    if isinstance(evidence, CoinFlip) and _is_ratio(claim, delta):
+        # of all hits, the share of side P is p / (p + q) whatever both are: one limit at the whole error
+        share = lower_limit(evidence.hits_q, evidence.hits_p + evidence.hits_q, error)
+        return math.inf if share <= 0.0 else max(0.0, math.log1p(-share) - math.log(share)) * (1.0 + SLACK)
+    _, p, q, _ = _rates(evidence, error)
+    return _loss(claim, delta, q, p)
+
+
+def same_place(one: Finding, other: Finding) -> bool:
+    """Whether two events look at the same place: pair, side, feature without its learned numbers, shared values."""
+    if (one.witness.pair, one.witness.p_side) != (other.witness.pair, other.witness.p_side):
+        return False
+    first, second = one.witness.event.to_dict(), other.witness.event.to_dict()
+    if _shape(first["feature"]) != _shape(second["feature"]):
+        return False
+    if "bins" in first or "bins" in second:
+        return True  # the bins of a feature part all of its values
+    tokens = [{(token["label"], token["code"]) for token in each["tokens"]} for each in (first, second)]
+    spans = [[(float(low), float(high)) for low, high in each["intervals"]] for each in (first, second)]
+    return bool(tokens[0] & tokens[1]) or any(_meet(one, other) for one in spans[0] for other in spans[1])
+
+
+def overlap(one: Finding, other: Finding) -> float:
+    """The share of the runs of two events that both hold, as far as their rates tell: 0 at different places.
+
+    Of one event inside the other it is the ratio of their rates, the lesser of both sides; 1 for bins, which hold all.
+    """
+    if not same_place(one, other):
+        return 0.0
+    first, second = one.evidence, other.evidence
+    events = one.witness.event.to_dict(), other.witness.event.to_dict()
+    if events[0] == events[1] or isinstance(first, Binned) or isinstance(second, Binned):
+        return 1.0
+    if events[0]["feature"] != events[1]["feature"]:
+        return 0.0  # what was learned differs: their rates do not tell how many runs both hold
+    pairs = zip(_observed(first), _observed(second), strict=True)
+    return min(min(a, b) / max(a, b) if max(a, b) > 0.0 else 1.0 for a, b in pairs)
+
+
+def searched(result: AuditResult, pair: int) -> int:
+    """How many search runs an audit gave to a pair; 0 where it never looked at it."""
+    spec = result.spec
+    if pair >= len(spec["pairs"]):
+        return 0
+    kept = spec["certify_pairs"]
+    if pair == result.witness.pair:
+        screened = screening_share(len(spec["pairs"]), kept)
+        share = spec["search_share"] or 1.0  # open: what was made
+        planned = int(share * (1.0 - screened) * spec["runs"])
+        certified = sum(finding.evidence.runs for finding in _findings(result))
+        made = result.runs_used - certified - int(screened * spec["runs"])  # fewer than planned where that is enough
+        return max(0, min(planned, made)) // max(1, int(kept))
+    name = spec["pairs"][pair]["name"]
+    return max((each.runs for each in result.explored if each.what == "pair" and each.name == name), default=0)
+
+
+def _findings(result: AuditResult) -> tuple[Finding, ...]:
+    return Finding(result.claim, result.witness, result.evidence, result.certificate), *result.others
+
+
+def _rates(evidence: Any, error: float) -> Limits:
+    """Limits of both rates, each at half the error probability."""
+    half = error / 2.0
+    x, y, n, m = evidence.hits_p, evidence.hits_q, evidence.runs_p, evidence.runs_q
+    return lower_limit(x, n, half), upper_limit(x, n, half), lower_limit(y, m, half), upper_limit(y, m, half)
+
+
+def _loss(claim: Claim, delta: float, q: float, p: float) -> float:
+    """The loss at rates (q, p), rounded up."""
+    if p <= q:
+        return 0.0
+    if claim.value is not None:
+        found = float(claim.least_parameter(np.asarray(q), np.asarray(p)))
+    elif p <= delta:
+        found = 0.0
+    else:
+        found = math.inf if q <= 0.0 else math.log((p - delta) / q)
+    return max(0.0, found) * (1.0 + SLACK)
+
+
+def _bins_upper(evidence: Binned, claim: Claim, error: float) -> float | None:
+    """Every bin, and what no bin holds, at an equal share of the error probability, as bad as it may be."""
+    rest_p, rest_q = evidence.runs_p - sum(evidence.counts_p), evidence.runs_q - sum(evidence.counts_q)
+    cells = [*zip(evidence.counts_p, evidence.counts_q, strict=True), (rest_p, rest_q)]
+    limits = [_rates(CoinFlip(x, y, evidence.runs_p, evidence.runs_q), error / len(cells)) for x, y in cells]
+    orders = claim.orders(ORDERS)
+    return max(0.0, *(claim.at_divergence(a, _divergence(limits, a)) for a in orders)) if orders else None
+
+
+def _divergence(limits: list[Limits], order: float) -> float:
+    logs = []
+    for _, p, q, _ in limits:
+        if q <= 0.0:
+            return math.inf
+        logs.append(order * math.log(p) + (1.0 - order) * math.log(q))
+    top = max(logs)
+    return max(0.0, top + math.log(math.fsum(math.exp(each - top) for each in logs))) / (order - 1.0)
+
+
+def _missed(event: Finding, runs: int, error: float) -> tuple[float, float]:
+    """What a search of so many runs may see less of an event's certified loss: by bad luck, and by doubt of its luck.
+
+    The event was chosen on other runs than those of that search, so on these it is one fixed event: with probability
+    1 - `error` they give it no fewer hits, and on the other side no more, than the limits of what the certified rates
+    lead to. Of these the search believes a lower limit, wrong with probability `PRUDENCE`.
+    """
+    claim, delta, half = event.claim, event.certificate.delta, max(1, runs // 2)
+
+    def lowered(rates: tuple[float, float], error: float) -> tuple[float, float]:
+        hits = round(rates[0] * half), round(rates[1] * half)
+        return _lowered(CoinFlip(*hits, half, half), claim, delta, error)
+
+    unlucky = lowered(_lowered(event.evidence, claim, delta, error), error)
+    seen, believed = (_loss(claim, delta, q, p) for p, q in (unlucky, lowered(unlucky, PRUDENCE)))
+    return max(0.0, event.certificate.lower - seen), seen - believed
+
+
+def _lowered(evidence: Any, claim: Claim, delta: float, error: float) -> tuple[float, float]:
+    """The rates of P and of Q at which the counted event loses as little as the counts allow."""
+    if not _is_ratio(claim, delta):
+        p, _, _, q = _rates(evidence, error)
+        return p, q
+    share = lower_limit(evidence.hits_p, max(1, evidence.hits_p + evidence.hits_q), error)
+    both = sum(_observed(evidence))
+    return both * share, min(1.0, both * (1.0 - share))
+
+
+def _is_ratio(claim: Claim, delta: float) -> bool:
+    """Whether the loss of an event is the logarithm of the ratio of its rates."""
+    return delta == 0.0 and claim.parameter == "epsilon" and not claim.orders()
+
+
+def _observed(evidence: Any) -> tuple[float, float]:
+    return evidence.hits_p / max(1, evidence.runs_p), evidence.hits_q / max(1, evidence.runs_q)
+
+
+def _meet(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether two intervals share more than an end, or one of them is a single value in the other."""
+    low, high = max(one[0], other[0]), min(one[1], other[1])
+    return low < high or (low == high and (one[0] == one[1] or other[0] == other[1]))
+
+
+def _shape(feature: Any) -> Any:
+    """A stored feature without the numbers that are learned anew by every search."""
+    if isinstance(feature, dict):
+        kept = {key: _shape(value) for key, value in feature.items() if key not in ("edges", "weights", "tokens")}
+        return tuple(sorted((key, value) for key, value in kept.items() if value is not None))
+    if isinstance(feature, list):
+        return tuple(_shape(each) for each in feature)
+    return None if isinstance(feature, float) else feature

@@ -15,12 +15,13 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
+from dpaudit.errors import DpAuditError
 from dpaudit.ledger import chain
-from dpaudit.ledger.problems import PATIENCE_S, LedgerError, told
 from dpaudit.results.files import FILE, found_at
 from dpaudit.results.wording.quoting import clean
 
 FOLDER = ".dpaudit"
+PATIENCE_S = 30.0  # how long a writer waits for the others
 APPLICATION = 0x64706175  # "dpau": how the file says what it is
 VERSION = 2  # of the tables; a newer one is refused, as its meaning is not known here; 1 had no chain and no "begun"
 WORTH_COPYING = 256  # free pages from which on an old ledger, which cannot shrink, is written anew
@@ -58,6 +59,59 @@ TABLES = (
         for column in ("name", "reference", "subject", "fingerprint", "representation", "commit")
     ),
 )
+
+
+class LedgerError(DpAuditError):
+    """The ledger cannot be used: no such file, not a ledger, a newer one, damaged. Cure: as the message says."""
+
+    exit_code = 2
+
+
+class LedgerWriteFailed(LedgerError):
+    """What was to be recorded was not: a full disk, a write that failed. What stands in the ledger is whole."""
+
+    exit_code = 3
+
+
+WHOLE = "what was recorded before is whole"
+CURES: tuple[tuple[str, type[LedgerError], str], ...] = (
+    ("SQLITE_FULL", LedgerWriteFailed, f"the disk is full; {WHOLE}: free space and go on"),
+    (
+        "SQLITE_BUSY",
+        LedgerWriteFailed,
+        f"another process has kept it locked for {PATIENCE_S:.0f} s; {WHOLE}: wait for that process, or end it",
+    ),
+    ("SQLITE_LOCKED", LedgerWriteFailed, f"it is locked; {WHOLE}: wait for the process that uses it, or end it"),
+    ("SQLITE_NOTADB", LedgerError, "it is not a ledger (no SQLite database); name another file"),
+    (
+        "SQLITE_CORRUPT",
+        LedgerError,
+        'it is damaged; restore a copy, or move it away: "sqlite3 FILE .recover" saves what can still be read',
+    ),
+    ("SQLITE_READONLY", LedgerError, "it is read-only; make it and its folder writable, or name another file"),
+    ("SQLITE_CANTOPEN", LedgerError, "it cannot be opened; name a file in a folder that can be read and written"),
+    ("SQLITE_PERM", LedgerError, "it must not be opened; change its permissions, or name another file"),
+    ("SQLITE_TOOBIG", LedgerWriteFailed, f"a record is larger than SQLite can hold; {WHOLE}"),
+    (
+        "SQLITE_IOERR",
+        LedgerWriteFailed,
+        f"the disk failed, or its quota is used up; {WHOLE}: look at the disk, then go on",
+    ),
+)
+
+
+def told(error: sqlite3.Error, path: str | os.PathLike[str]) -> LedgerError:
+    """An error of SQLite as one of ours, in a line that names the file and the cure.
+
+    >>> told(sqlite3.OperationalError("odd"), "a.sqlite")
+    LedgerError('ledger a.sqlite: odd; name another file, or move this one away')
+    """
+    name = getattr(error, "sqlite_errorname", None) or ""
+    place = f"ledger {clean(path, 200)}"
+    for start, kind, cure in CURES:
+        if name.startswith(start):
+            return kind(f"{place}: {cure} ({clean(error)})")
+    return LedgerError(f"{place}: {clean(error)}; name another file, or move this one away")
 
 
 def default_ledger() -> Path:
@@ -216,7 +270,7 @@ class Database:
                 error.sqlite_errorname = "SQLITE_CORRUPT"
                 raise told(error, self.path)
         if found < VERSION and not self.read_only:
-            self._renew()
+            self._make_tables()
 
     def _version(self) -> int:
         """The version of the tables; 0 for an empty file. Raises `LedgerError` for a database of something else."""
@@ -235,22 +289,17 @@ class Database:
         return 0
 
     def _make_tables(self) -> None:
+        """The tables of an empty file, or those of a ledger of version 1 as they are now; what is recorded stays."""
         self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # it can be said of an empty file only
         with self.transaction() as connection:
-            if connection.execute("PRAGMA user_version").fetchone()[0]:
-                return  # another process was first
-            for table in TABLES:
-                connection.execute(table)
+            version = connection.execute("PRAGMA user_version").fetchone()[0]  # another process may have been first
+            if version < VERSION:
+                for table in TABLES if version == 0 else (BEGUN, chain.TABLE):
+                    connection.execute(table)
+                for (number,) in connection.execute("SELECT id FROM results ORDER BY id").fetchall():
+                    chain.append(connection, number, adopted=True)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
-
-    def _renew(self) -> None:
-        """The tables of a ledger of version 1 as they are now; what is recorded stays as it is."""
-        with self.transaction() as connection:
-            if connection.execute("PRAGMA user_version").fetchone()[0] < VERSION:  # no other process was first
-                connection.execute(BEGUN)
-                chain.adopt(connection)
-                connection.execute(f"PRAGMA user_version = {VERSION}")
         self.version = VERSION
 
     def _use_log(self) -> None:

@@ -118,11 +118,12 @@ def as_json(points: Sequence[HistoryPoint]) -> str:
 
 def _row(point: HistoryPoint) -> tuple[str, ...]:
     record, first = point.record, point.question_changed is None
+    commit = record.commit or ""
     source = {None: "first" if first else "not known", True: "changed", False: "same text"}[point.source_changed]
     above = record.claimed if record.verdict == Verdict.REFUTED.value else None
     return (
         (record.started or record.recorded)[:16].replace("T", " "),
-        _short(record.commit),
+        clean(commit.removesuffix(DIRTY)[:SHORT] + (DIRTY if commit.endswith(DIRTY) else "")),
         f"{record.runs:,}",
         "" if record.claimed is None else exact(record.claimed),
         bound(record.lower, above=above if above is not None and record.lower > above else None),
@@ -131,13 +132,6 @@ def _row(point: HistoryPoint) -> tuple[str, ...]:
         source,
         {None: "first", True: "otherwise", False: "the same"}[point.question_changed],
     )
-
-
-def _short(commit: str | None) -> str:
-    if commit is None:
-        return ""
-    tail = DIRTY if commit.endswith(DIRTY) else ""
-    return clean(f"{commit.removesuffix(DIRTY)[:SHORT]}{tail}")
 
 
 def _asked(record: LedgerRecord) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.database import LedgerError
 from dpaudit.results.files import lock
 from dpaudit.results.wording.quoting import clean
 

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
 from dpaudit.ledger.chain import LAST, START, Chain, Head, append, followed
-from dpaudit.ledger.database import Database
-from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.results.fingerprint import fingerprint, subject
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
@@ -110,8 +109,12 @@ class Ledger(Database):
         """
         if commit is None:
             return self._records([], [])
-        clause, values = _commit(commit)
-        return self._records([clause], values)
+        digits = storable(commit).removesuffix(DIRTY)  # either side may have only the first ones
+        tail = DIRTY if commit.endswith(DIRTY) else ""
+        bare = f'substr("commit", 1, length("commit") - {len(tail)})'
+        ends = f"\"commit\" LIKE '%{DIRTY}'" if tail else f"\"commit\" NOT LIKE '%{DIRTY}'"
+        match = f"(substr({bare}, 1, length(?)) = ? OR substr(?, 1, length({bare})) = {bare})"
+        return self._records([f"({ends} AND length({bare}) >= 4 AND {match})"], [digits, digits, digits])
 
     def find(self, mechanism: str) -> list[LedgerRecord]:
         """The records of what a person names: an audit, a mechanism's reference, or a fingerprint; in order.
@@ -258,13 +261,3 @@ def _values(result: AuditResult, run: str | None, number: int | None) -> dict[st
 def _evidence(content: str) -> Any:
     """All of a stored result that two equal audits share."""
     return {key: value for key, value in json.loads(content).items() if key != "provenance"}
-
-
-def _commit(commit: str) -> tuple[str, list[Any]]:
-    """The condition for a commit, of which either side may have only the first digits."""
-    digits = storable(commit).removesuffix(DIRTY)
-    tail = DIRTY if commit.endswith(DIRTY) else ""
-    bare = f'substr("commit", 1, length("commit") - {len(tail)})'
-    ends = f"\"commit\" LIKE '%{DIRTY}'" if tail else f"\"commit\" NOT LIKE '%{DIRTY}'"
-    match = f"(substr({bare}, 1, length(?)) = ? OR substr(?, 1, length({bare})) = {bare})"
-    return f"({ends} AND length({bare}) >= 4 AND {match})", [digits, digits, digits]

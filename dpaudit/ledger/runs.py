@@ -1,30 +1,40 @@
 """Runs in the ledger: what was asked, how far it is, and who drives it; so that a killed one can be gone on with.
 
-A run that is taken up must be the same run: same audits, same options, same sources, same versions.
+A run that is taken up must be the same run: same audits, same options, same sources, same versions. The shards of an
+audit are there until it has a result: synced before their counts are used.
 """
 
+import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.ledger.database import Database
+from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.ledger.locks import Presence, RunLock
-from dpaudit.ledger.problems import LedgerError
-from dpaudit.ledger.shards import LedgerShards
 from dpaudit.results.wording.quoting import clean
-from dpaudit.sampling.canonical import digest_of
+from dpaudit.sampling import Shard, Stage, StoredShard
+from dpaudit.sampling.contents import digest_of
 from dpaudit.sampling.made import changed
 from dpaudit.sampling.modules import digest_of_file
 
 KEPT_DAYS = 30  # for which an unfinished run is kept
 DAYS_SEEN = 3  # on which runs must have begun since: a clock that jumped is seen on one
 MADE = "made of"  # in a question: the parts of its mechanism
-NAMED = {"digest": "content"}  # what a changed key is called
+INSERT = (
+    'INSERT INTO shards (run, audit, "call", look, stage, pair, shard, runs, question, kind, content, digest) '
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+BEFORE = (
+    'DELETE FROM shards WHERE run = ? AND audit = ? AND "call" = ? AND look = ? AND stage = ? AND pair = ? '
+    "AND shard = ? AND kind = 'piece'"
+)
+SOURCES = -1  # stands for a call: what the first runs loaded is kept as a shard is
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,74 @@ class Begun:
     def interruptions(self) -> int:
         """How often it was interrupted before the process that drives it now took it up."""
         return self.drivers - 1
+
+
+class LedgerShards:
+    """The shards of one audit of a run: the `ShardStore` that an engine is handed.
+
+    `driver` is how many processes have driven the audit before. Raises `LedgerWriteFailed` where the disk refuses,
+    `LedgerLost` where the file is gone, and `LedgerError` where a stored shard is not what was stored, or a place is
+    taken.
+    """
+
+    def __init__(self, database: Database, run: str, audit: int, *, driver: int = 0) -> None:
+        self.database, self.run, self.audit = database, run, audit
+        self.driver = driver
+        self._presence = Presence(database.path)
+
+    def fetch(self, call: int) -> Sequence[StoredShard]:
+        """All shards of a call of the audit."""
+        if self.driver == 0:
+            return ()  # nobody was here before
+        rows = self.database.rows(
+            'SELECT * FROM shards WHERE run = ? AND audit = ? AND "call" = ?', (self.run, self.audit, call)
+        )
+        return [self._checked(row) for row in rows]
+
+    def keep(self, shards: Sequence[StoredShard]) -> None:
+        """Stores all of them or none; they are on the disk when this returns."""
+        rows = [self._row(each) for each in shards]
+        with self.database.transaction() as connection:
+            connection.executemany(BEFORE, [row[:7] for row in rows])
+            connection.executemany(INSERT, rows)
+        self._presence.check()
+
+    def loaded(self, files: Mapping[str, str]) -> None:
+        """Keeps the digests of the source files that the first runs have loaded."""
+        made = Shard(Stage.PROBE, 0, 0, 0)
+        content = json.dumps(dict(files), sort_keys=True).encode("ascii")
+        with self.database.transaction() as connection:
+            connection.execute(
+                'DELETE FROM shards WHERE run = ? AND audit = ? AND "call" = ?', (self.run, self.audit, SOURCES)
+            )
+            connection.execute(INSERT, self._row(StoredShard(SOURCES, 0, made, "", "sources", content)))
+
+    def sources(self) -> dict[str, str]:
+        """The digests of the source files that the first runs of the audit loaded."""
+        return {key: value for each in self.fetch(SOURCES) for key, value in json.loads(each.content).items()}
+
+    def drop(self) -> None:
+        """Deletes the shards of the audit: its result is recorded."""
+        with self.database.transaction() as connection:
+            connection.execute("DELETE FROM shards WHERE run = ? AND audit = ?", (self.run, self.audit))
+
+    def _row(self, each: StoredShard) -> tuple[Any, ...]:
+        shard = each.shard
+        place = (each.call, each.look, int(shard.stage), shard.pair, shard.index, shard.runs)
+        known = repr((self.run, self.audit, *place, each.question, each.kind)).encode()
+        digest = hashlib.sha256(known + b"\0" + each.content).hexdigest()  # so it is not what was stored elsewhere
+        return self.run, self.audit, *place, each.question, each.kind, each.content, digest
+
+    def _checked(self, row: Any) -> StoredShard:
+        with suppress(ValueError):  # there is no such stage
+            shard = Shard(Stage(row["stage"]), row["pair"], row["shard"], row["runs"])
+            found = StoredShard(row["call"], row["look"], shard, row["question"], row["kind"], bytes(row["content"]))
+            if self._row(found)[-1] == row["digest"]:
+                return found
+        raise LedgerError(
+            f"ledger {clean(self.database.path, 200)}: a shard of run {self.run} is not what was stored; "
+            "begin the run anew"
+        )
 
 
 class Run:
@@ -121,7 +199,7 @@ def start(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) 
     with database.transaction() as connection:
         connection.execute(
             "INSERT INTO runs (id, suite_hash, suite, started) VALUES (?, ?, ?, ?)",
-            (key, suite_hash(sources), _text(state), now.isoformat()),
+            (key, digest_of(sorted(sources)), _text(state), now.isoformat()),
         )
     return Run(database, key, state, lock)
 
@@ -193,8 +271,8 @@ def differences(before: Any, now: Any, place: str = "") -> list[str]:
     if before == now:
         return []
     *outer, last = place.split(", ")
-    if last in NAMED:
-        return [f"the {NAMED[last]} of {clean(', '.join(outer))} is not what it was"]
+    if last == "digest":
+        return [f"the content of {clean(', '.join(outer))} is not what it was"]
     return [f"{clean(place)} was {clean(before, 60)} and is {clean(now, 60)}"]
 
 
@@ -207,15 +285,10 @@ def outlined(spec: Mapping[str, Any], parts: Mapping[str, str]) -> dict[str, Any
     return found
 
 
-def suite_hash(sources: Iterable[str]) -> str:
-    """What two runs of the same spec files share, whatever they ask."""
-    return digest_of(sorted(sources))
-
-
 def _unfinished(database: Database, sources: Iterable[str]) -> list[Any]:
     return database.rows(
         "SELECT * FROM runs WHERE suite_hash = ? AND finished IS NULL ORDER BY started DESC, id DESC",
-        (suite_hash(sources),),
+        (digest_of(sorted(sources)),),
     )
 
 

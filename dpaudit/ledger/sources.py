@@ -3,8 +3,8 @@
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord
@@ -19,6 +19,7 @@ from dpaudit.results.wording.quoting import clean
 
 MAGIC = b"SQLite format 3\x00"
 FEW = 5  # commits that a message names
+Suites = Mapping[str, Any]  # rows of runs: which spec files each was of, and when it started
 
 
 def read_side(named: str, ledger: Path) -> tuple[str, tuple[Half, ...]]:
@@ -31,7 +32,10 @@ def read_side(named: str, ledger: Path) -> tuple[str, tuple[Half, ...]]:
     path = Path(named)
     there = found_at(path)
     if there == FOLDER:
-        return _folder(path)
+        files = stored_files(path)
+        where = f"suite {clean(files[0], 200)}"
+        halves = tuple(half for file in files for half in _halves(load_either(file)))
+        return where if files[0].name == SUITE_FILE else f"{len(files)} results in {clean(path, 200)}", halves
     if there == FILE:
         return _ledger(path, None) if _is_ledger(path) else (f"file {clean(path, 200)}", _halves(load_either(path)))
     if found_at(ledger) != FILE:
@@ -55,14 +59,6 @@ def _is_ledger(path: Path) -> bool:
     return False  # the reader of results says why
 
 
-def _folder(path: Path) -> tuple[str, tuple[Half, ...]]:
-    """The suite of a report folder; without one, every result in it."""
-    files = stored_files(path)
-    halves = tuple(half for file in files for half in _halves(load_either(file)))
-    alone = files[0].name == SUITE_FILE
-    return f"suite {clean(files[0], 200)}" if alone else f"{len(files)} results in {clean(path, 200)}", halves
-
-
 def _halves(read: AuditResult | SuiteResult) -> tuple[Half, ...]:
     if isinstance(read, AuditResult):
         return (Half(read.name, read),)
@@ -82,8 +78,7 @@ def _ledger(path: Path, commit: str | None) -> tuple[str, tuple[Half, ...]]:
             raise InvalidSpec(
                 f"{clean(commit)}: the first digits of {len(several)} commits ({told}); give more of them"
             )
-        rows = ledger.rows("SELECT id, suite_hash, started FROM runs")
-        suites = {row["id"]: SuiteRun(row["suite_hash"], row["started"]) for row in rows}
+        suites = {row["id"]: row for row in ledger.rows("SELECT id, suite_hash, started FROM runs")}
         results = {record: Half(record.name, ledger.load(record)) for record in newest(records, suites)}
         among = None if commit is None else {record.run for record in records}
         halves = _with_failures(ledger, results, suites, among)
@@ -92,15 +87,7 @@ def _ledger(path: Path, commit: str | None) -> tuple[str, tuple[Half, ...]]:
         return f"{said}: the newest of {len(records)} results", tuple(halves)
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteRun:
-    """Which spec files a run was of, and when it started."""
-
-    files: str
-    started: str
-
-
-def newest(records: Sequence[LedgerRecord], suites: Mapping[str, SuiteRun]) -> list[LedgerRecord]:
+def newest(records: Sequence[LedgerRecord], suites: Suites) -> list[LedgerRecord]:
     """Of every audit (spec files, name and mechanism) what its newest run recorded; outside runs, of every question.
 
     Audits of other spec files that share a name and a mechanism are others: none of them hides one of them.
@@ -115,13 +102,13 @@ def newest(records: Sequence[LedgerRecord], suites: Mapping[str, SuiteRun]) -> l
     return [record for record in kept if record.run is not None or record.id in newest_alone]
 
 
-def _audit(record: LedgerRecord, suites: Mapping[str, SuiteRun]) -> Hashable:
+def _audit(record: LedgerRecord, suites: Suites) -> Hashable:
     suite = suites.get(record.run or "")
-    return None if suite is None else suite.files, record.name, record.reference
+    return None if suite is None else suite["suite_hash"], record.name, record.reference
 
 
 def _with_failures(
-    ledger: Ledger, halves: dict[LedgerRecord, Half], suites: Mapping[str, SuiteRun], runs: set[str | None] | None
+    ledger: Ledger, halves: dict[LedgerRecord, Half], suites: Suites, runs: set[str | None] | None
 ) -> list[Half]:
     """The audits of a ledger, those whose newest run ended without a verdict among them; `runs` None: of all runs."""
     by_name: dict[str, list[LedgerRecord]] = {}
@@ -134,11 +121,11 @@ def _with_failures(
         if runs is not None and row["run"] not in runs:
             continue
         suite = suites.get(row["run"])
-        files = None if suite is None else suite.files
+        files = None if suite is None else suite["suite_hash"]
         same = [
             each for each in by_name.get(row["name"], []) if _audit(each, suites) == (files, each.name, each.reference)
         ]
-        when = row["recorded"] if suite is None else suite.started
+        when = row["recorded"] if suite is None else suite["started"]
         if any(each.run != row["run"] and _when(each, suites) > when for each in same):
             continue
         key = files, row["name"]
@@ -151,9 +138,9 @@ def _with_failures(
     return [*(half for record, half in halves.items() if record not in over), *lost]
 
 
-def _when(record: LedgerRecord, suites: Mapping[str, SuiteRun]) -> str:
+def _when(record: LedgerRecord, suites: Suites) -> str:
     suite = suites.get(record.run or "")
-    return record.recorded if suite is None else suite.started
+    return record.recorded if suite is None else str(suite["started"])
 
 
 def _no_commit(ledger: Ledger, commit: str, whole: str) -> str:

@@ -13,7 +13,7 @@ from dpaudit.observatory.environments import Environment
 from dpaudit.observatory.rows import NO_RECORD, LibraryAudit
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.wording.statements import stamp
-from dpaudit.sampling.canonical import digest_of
+from dpaudit.sampling.contents import digest_of
 
 FINAL = re.compile(r"\d+(\.\d+)*")  # a version that is no pre-release, post-release or local one
 

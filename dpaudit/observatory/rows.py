@@ -10,7 +10,7 @@ import msgspec
 from dpaudit.errors import InvalidSpec
 from dpaudit.observatory.environments import Environment
 from dpaudit.results.strict_toml import read_toml
-from dpaudit.sampling.canonical import digest_of
+from dpaudit.sampling.contents import digest_of
 from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.places import SpecPlace
 from dpaudit.spec_file.questions import Question, Wishes, read_spec

@@ -1,8 +1,7 @@
 """The only code that runs someone else's: streams, workers, pools, counting, the engine; no event and no certifier."""
 
 from dpaudit.sampling.engine import Engine, Session
-from dpaudit.sampling.limit import Limit
-from dpaudit.sampling.progress import SILENT, Progress
+from dpaudit.sampling.limit import SILENT, Limit, Progress
 from dpaudit.sampling.store import ShardStore, StoredShard
 from dpaudit.sampling.streams import Shard, Stage, apart, rechecking, shards
 from dpaudit.sampling.tasks import FreshTask

@@ -27,9 +27,7 @@ def shown(parts: Mapping[str, str]) -> Shown:
     for name, value in parts.items():
         kind, _, what = name.partition(" ")
         home = next((each for each in _around(what) if each in sys.modules), "")
-        plain = (
-            type(getattr(sys.modules.get(home), "__loader__", None)) is SourceFileLoader
-        )  # others may change the code
+        plain = type(getattr(sys.modules.get(home), "__loader__", None)) is SourceFileLoader  # others may change code
         if home not in sent and (kind in KINDS or (kind == "function" and plain and f"{name} (2)" not in parts)):
             found[name] = value
     return tuple(found.items())

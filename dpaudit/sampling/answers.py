@@ -14,7 +14,8 @@ from dpaudit.pairs.pair import SealedPair
 from dpaudit.sampling.codec import MALFORMED, KeptShard, UnreadableShard, decoded, encoded
 from dpaudit.sampling.pieces import Piece
 from dpaudit.sampling.streams import Shard, Stage
-from dpaudit.sampling.tasks import Done, as_error, hold, named, several
+from dpaudit.sampling.tasks import Done, as_error, hold, several
+from dpaudit.sampling.worker import named
 
 LENGTH = 8  # bytes that tell how long the head is
 
@@ -36,7 +37,8 @@ def made(function: Callable[..., Any], tasks: list[Any], threads: int, payloads:
 def read(answer: bytes) -> list[Any]:
     """What each task returned. Raises the error of ours that one reported, `Unreadable` where this is no answer."""
     try:
-        found, at = _unpacked(answer)
+        at = LENGTH + int.from_bytes(answer[:LENGTH], "little")
+        found = json.loads(answer[LENGTH:at].decode("ascii"))
         results = []
         for kind, value, sizes in found:
             parts = []
@@ -69,9 +71,9 @@ def written(results: list[Any]) -> bytes:
     for result in results:
         if isinstance(result, Done):
             times = [result.seconds, result.cpu_s, result.check_s]
-            value: Any = [times, result.error, [_shard(shard) for shard, _ in result.results]]
+            work = [[int(shard.stage), shard.pair, shard.index, shard.runs] for shard, _ in result.results]
             kept = [encoded(KeptShard(each)) for _, each in result.results]
-            value.append([kind for kind, _ in kept])
+            value: Any = [times, result.error, work, [kind for kind, _ in kept]]
             kind, blobs = "done", [content for _, content in kept]
         elif isinstance(result, Outputs):
             kind, value, blobs = "outputs", None, [encoded(KeptShard(result))[1]]
@@ -122,15 +124,6 @@ def _sealed(
     return SealedPair(str(name), int(distance), payload, dict(record), found, str(reason))
 
 
-def _shard(shard: Shard) -> list[int]:
-    return [int(shard.stage), shard.pair, shard.index, shard.runs]
-
-
 def _packed(heads: list[Any], parts: list[bytes]) -> bytes:
     text = json.dumps(heads).encode("ascii")
     return b"".join((len(text).to_bytes(LENGTH, "little"), text, *parts))
-
-
-def _unpacked(answer: bytes) -> tuple[Any, int]:
-    end = LENGTH + int.from_bytes(answer[:LENGTH], "little")
-    return json.loads(answer[LENGTH:end].decode("ascii")), end

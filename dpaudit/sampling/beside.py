@@ -18,9 +18,8 @@ import numpy as np
 
 from dpaudit.arrays import Bools
 from dpaudit.outputs import ABSENT, BEYOND, EXPONENT, REST, SIGN, Numbers, Path, Token, token
-from dpaudit.sampling.exact import FIXED, base, module_of
+from dpaudit.sampling.exact import FIXED, Rows, base, module_of
 from dpaudit.sampling.matrix import EXACT
-from dpaudit.sampling.objects import Rows
 from dpaudit.sampling.sheet import Sheet
 from dpaudit.sampling.spelled import reduces
 from dpaudit.sampling.steps import PRINTED, type_name
@@ -124,11 +123,11 @@ def _lacking(number: Any, value: float) -> Fraction | Token:
 
 def order_of(keys: tuple[int | str, ...]) -> Token:
     """The order of the keys of a mapping; absent where they are sorted."""
-    return ABSENT if list(keys) == sorted(keys, key=_sortable) else token("order", ", ".join(map(str, keys)))
-
-
-def _sortable(key: int | str) -> tuple[bool, int, str]:
-    return (False, key, "") if isinstance(key, int) else (True, 0, key)
+    return (
+        ABSENT
+        if list(keys) == sorted(keys, key=lambda key: (isinstance(key, str), key))
+        else token("order", ", ".join(map(str, keys)))
+    )
 
 
 def types_in(key: Any) -> str:
@@ -160,6 +159,4 @@ def told_whole(kind: Any) -> bool:
 @lru_cache(maxsize=1 << 10)
 def read_names(kind: Any) -> frozenset[str]:
     """The attributes that are read as the fields of a dataclass."""
-    return (
-        frozenset(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else frozenset()
-    )
+    return frozenset(each.name for each in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else frozenset()

@@ -31,20 +31,10 @@ from dpaudit.outputs import (
     derived,
     token,
 )
+from dpaudit.sampling import exact
 from dpaudit.sampling.beside import IMPLIED, beside_entries, beside_numbers, order_of, read_names, told_whole, types_in
-from dpaudit.sampling.exact import base, module_of, own_words, real, words_of
+from dpaudit.sampling.exact import ABSENT_ENTRY, Rows, base, groups, item, own_words, words_of
 from dpaudit.sampling.matrix import NARROW, WIDEST, as_matrix, flat_lists, positions, reals
-from dpaudit.sampling.objects import (
-    ABSENT_ENTRY,
-    Absent,
-    Rows,
-    array_kind,
-    cells_of,
-    groups,
-    hexed,
-    item,
-    size_of,
-)
 from dpaudit.sampling.sheet import MOST_KEYS, Sheet
 from dpaudit.sampling.spelled import attached, state_of
 from dpaudit.sampling.steps import PRINTED, has, step, type_name
@@ -69,7 +59,7 @@ class Builder(Sheet):
             self.left_out(path, rows, objects, "nested contents")
             return self.put_token(path, rows, OVERSIZE)
         if STATE in path and any(
-            held := [path.count(STATE) > MOST_STATES or size_of(o) > MOST_OF_STATE for o in objects]
+            held := [path.count(STATE) > MOST_STATES or exact.size_of(o) > MOST_OF_STATE for o in objects]
         ):
             whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
             for large in (True, False):  # an object may hold all of a library: of large parts there is only the digest
@@ -116,7 +106,7 @@ class Builder(Sheet):
         """What adds objects of one type; the order of the questions is the definition of the canonical form."""
         if kind is Failure:
             return self._add_failures
-        if kind in (type(None), Absent, type(np.ma.masked)):
+        if kind in (type(None), exact.Absent, type(np.ma.masked)):
             found = NONE if kind is type(None) else ABSENT
             return lambda objects, rows, path, depth: self.put_token(path, rows, found)
         if issubclass(kind, str):
@@ -133,7 +123,7 @@ class Builder(Sheet):
             return lambda objects, rows, path, depth: self._add_text(
                 [f"{enum.Enum.__str__(o)} {words_of(o)}" for o in objects], rows, path, depth
             )
-        if issubclass(kind, enum.Enum) or module_of(kind) in PRINTED:
+        if issubclass(kind, enum.Enum) or exact.module_of(kind) in PRINTED:
             return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
         if issubclass(kind, np.ndarray):
             if kind is np.ndarray or issubclass(kind, np.ma.MaskedArray):
@@ -181,7 +171,7 @@ class Builder(Sheet):
                 self._add_text([found.said for found in members], there, (*path, MESSAGE), depth)
 
     def _add_numbers(self, objects: list[Any], rows: Rows, path: Path, depth: int = 0) -> None:
-        values = np.fromiter(map(real, objects), np.float64, len(objects))
+        values = np.fromiter(map(exact.real, objects), np.float64, len(objects))
         self.put(path, rows, values)
         if self.besides:
             beside_numbers(self, objects, values, rows, path)
@@ -192,7 +182,7 @@ class Builder(Sheet):
         self._add_readings(texts, rows, path, depth)
 
     def _add_bytes(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        contents = [hexed(o) for o in objects]
+        contents = [exact.hexed(o) for o in objects]
         if isinstance(objects[0], memoryview):
             shapes = [
                 ABSENT if (o.format, o.ndim) == ("B", 1) else token("view", f"{o.format} {o.shape}") for o in objects
@@ -247,7 +237,7 @@ class Builder(Sheet):
 
     def _add_arrays(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         self.say_around(objects, rows, path)
-        for (shape, kind, masked), members, there in groups(objects, rows, self.runs, array_kind):
+        for (shape, kind, masked), members, there in groups(objects, rows, self.runs, exact.array_kind):
             if kind:
                 self.say(path, DTYPE, there, token("dtype", kind))
             if shape == ():
@@ -265,7 +255,7 @@ class Builder(Sheet):
             if members[0].dtype.kind in "fiub" and not masked:
                 self.put_entries(np.stack(members), there, path)
                 continue
-            cells = [cells_of(o) for o in members]
+            cells = [exact.cells_of(o) for o in members]
             for position, j in positions(shape, path, self.sought).items():
                 self.add([row[j] for row in cells], there, position, depth - 1)
 

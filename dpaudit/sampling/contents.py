@@ -1,15 +1,20 @@
-"""Values by their contents: equal digests mean equal values, in every process.
+"""Values by their contents: equal digests mean equal values, in every process: sets sorted, no hash used.
 
-No code of a user runs: attributes are read where they are stored, and only objects of libraries are asked what would
-rebuild them. Functions, classes and modules go by their names; what they hold is for whoever asks.
+`digest_of` is for questions of plain values, `Contents` for any: no code of a user runs, attributes are read where they
+are stored, and only objects of libraries are asked what would rebuild them. Functions, classes and modules go by their
+names; what they hold is for whoever asks.
 """
 
 import copyreg
+import dataclasses
+import enum
+import hashlib
+import struct
 import sys
 import time
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import PurePath
 from random import Random, SystemRandom
@@ -17,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.sampling.canonical import hashed
 from dpaudit.sampling.modules import is_library
 
 LIMIT_S = 20.0  # for all values together
@@ -49,6 +53,29 @@ class Opaque(Exception):
     """A value that cannot be shown to be the same."""
 
 
+def digest_of(*values: Any) -> str:
+    """32 hex digits of plain values, arrays and dataclasses of them; raises `TypeError` for anything else.
+
+    Fields that do not take part in comparison are left out: they follow from the others.
+
+    >>> digest_of({"a": 1, "b": frozenset("xy")}) == digest_of({"b": frozenset("yx"), "a": 1})
+    True
+    >>> digest_of(1) == digest_of(True) or digest_of(1) == digest_of(1.0)
+    False
+    """
+    return hashlib.sha256(_spelled(values)).hexdigest()[:32]
+
+
+def hashed(kind: str, parts: Iterable[Any]) -> bytes:
+    """The digest of some texts and bytes of a kind, each with its length."""
+    found = hashlib.sha256(kind.encode("utf-8", "surrogatepass"))
+    for part in parts:
+        content = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        found.update(b"|" + len(content).to_bytes(8, "little"))
+        found.update(content)
+    return found.digest()
+
+
 def is_module(value: Any) -> bool:
     """Whether it is a module, without asking it."""
     return types.ModuleType in bases_of(type(value))
@@ -78,7 +105,7 @@ class Contents(ABC):
         """The digest of a reference to a function, a class or a module."""
 
     @abstractmethod
-    def code(self, code: types.CodeType, seen: dict[int, Any]) -> list[bytes]:
+    def code(self, code: types.CodeType, seen: dict[int, Any]) -> list[Any]:
         """The parts of a code object."""
 
     def library(self, name: str, file: Any) -> bool:
@@ -89,7 +116,8 @@ class Contents(ABC):
         """Whether it is a function or a class of a user."""
         if type(value) is types.FunctionType:
             return not self.library(str(value.__globals__.get("__name__")), value.__globals__.get("__file__"))
-        return is_class(value) and not self.library(home_of(value), file_of(home_of(value)))
+        home = home_of(value) if is_class(value) else None
+        return home is not None and not self.library(home, getattr(sys.modules.get(home), "__file__", None))
 
     def node(self, value: Any, seen: dict[int, Any]) -> bytes:
         """The digest of a value by its contents; `seen` holds what is known already, and where it is under way."""
@@ -111,7 +139,7 @@ class Contents(ABC):
     def _plain(self, kind: type, value: Any) -> bytes:
         if kind is str:
             self.texts.add(value)
-            return hashed("str", [text_of(value)])
+            return hashed("str", [value])
         told = value if kind is bytes else hex(value).encode() if kind is int else repr(value).encode()
         return hashed(kind.__name__, [told])
 
@@ -128,10 +156,10 @@ class Contents(ABC):
         if kind in WRAPPERS:
             return self._each([getattr(value, name) for name in WRAPPERS[kind]], seen)
         if kind in DESCRIPTORS:
-            return [text_of(value.__qualname__)]
+            return [value.__qualname__]
         if kind in (types.BuiltinFunctionType, types.MethodWrapperType):
             owner = None if is_module(value.__self__) else value.__self__
-            return [text_of(f"{getattr(value, '__module__', '')}.{value.__qualname__}"), self.node(owner, seen)]
+            return [f"{getattr(value, '__module__', '')}.{value.__qualname__}", self.node(owner, seen)]
         if kind is types.MappingProxyType:
             return self._builtin(dict(value), dict, seen)
         if f"{home_of(kind)}.{name_of(kind)}" in EMPTY:
@@ -144,7 +172,9 @@ class Contents(ABC):
             return self._of_library(value, kind, seen)
         base = next((each for each in BUILTIN if each in bases_of(kind)), None)
         held, slots = _attributes(value)
-        if base is None and _hides(kind, slots):
+        pointers = slots + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
+        # it holds more than attributes and slots, as `object.__reduce_ex__` reckons it
+        if base is None and (kind.__itemsize__ or kind.__basicsize__ > object.__basicsize__ + 8 * pointers):
             raise Opaque(f"a {name_of(kind)}")
         own = [] if base is None else self._builtin(value, base, seen)
         return [self.referred(kind), *own, *self._each(held, seen)]
@@ -166,11 +196,11 @@ class Contents(ABC):
             return [*shape, self.node(plain.tolist(), seen)]
         return [*shape, np.ascontiguousarray(plain).reshape(-1).view(np.uint8).data]
 
-    def _of_library(self, value: Any, kind: type, seen: dict[int, Any]) -> list[bytes]:
+    def _of_library(self, value: Any, kind: type, seen: dict[int, Any]) -> list[Any]:
         """An object of a library: where it is the library's own, its name; else what would rebuild it."""
         name = [self.referred(kind)]
         if own := stands_in(value, kind):
-            return [*name, text_of(own)]
+            return [*name, own]
         if PurePath in bases_of(kind):
             self.texts.add(str(value))
         known = copyreg.dispatch_table.get(kind)
@@ -183,17 +213,9 @@ class Contents(ABC):
         except Exception:
             raise Opaque(f"a {home_of(kind)}.{name_of(kind)}") from None
         if isinstance(made, str):  # its own name; what it wraps may be a user's
-            return [*name, text_of(made), *self._each(_attributes(value)[0], seen)]
+            return [*name, made, *self._each(_attributes(value)[0], seen)]
         *parts, items, pairs = [*made, None, None, None, None][:5]
         return [*name, *self._each([*parts, list(items or ()), list(pairs or ())], seen)]
-
-
-def text_of(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def file_of(module: str) -> Any:
-    return getattr(sys.modules.get(module), "__file__", None)
 
 
 def stands_in(value: Any, kind: Any) -> str:
@@ -217,7 +239,43 @@ def _attributes(value: Any) -> tuple[list[tuple[str, Any]], int]:
     return sorted(found, key=lambda item: item[0]), slots
 
 
-def _hides(kind: type, slots: int) -> bool:
-    """Whether its objects hold more than attributes and slots, as `object.__reduce_ex__` reckons it."""
-    pointers = slots + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
-    return kind.__itemsize__ != 0 or kind.__basicsize__ > object.__basicsize__ + 8 * pointers
+def _spelled(value: Any) -> bytes:
+    kind = type(value)
+    if value is None or kind in (bool, int):
+        return _joined(kind.__name__, [repr(value).encode()])
+    if kind is float:
+        return _joined("float", [struct.pack("<d", value)])
+    if kind is str:
+        return _joined("str", [value.encode("utf-8", "surrogatepass")])
+    if kind is bytes:
+        return _joined("bytes", [value])
+    if isinstance(value, enum.Enum):
+        return _joined("enum", [_name(kind), _spelled(value.name)])
+    if isinstance(value, np.ndarray | np.generic):
+        return _array(np.asarray(value))
+    if isinstance(value, tuple | list):
+        return _joined("list" if isinstance(value, list) else "tuple", map(_spelled, value))
+    if isinstance(value, set | frozenset):
+        return _joined("set", sorted(map(_spelled, value)))
+    if isinstance(value, Mapping):
+        return _joined("map", sorted(_joined("", [_spelled(key), _spelled(held)]) for key, held in value.items()))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        held = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare]
+        return _joined("dataclass", [_name(kind), *map(_spelled, held)])
+    raise TypeError(f"a {kind.__module__}.{kind.__qualname__} has no digest that every process would find")
+
+
+def _array(array: Any) -> bytes:
+    if array.dtype.hasobject:
+        raise TypeError("an array of objects has no digest that every process would find")
+    return _joined("array", [array.dtype.str.encode(), repr(array.shape).encode(), array.tobytes()])
+
+
+def _name(kind: type) -> bytes:
+    return f"{kind.__module__}.{kind.__qualname__}".encode()
+
+
+def _joined(kind: str, parts: Iterable[bytes]) -> bytes:
+    """The parts with their lengths, so that no two lists of parts are spelled alike."""
+    made = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return kind.encode() + b"(" + made + b")"

@@ -17,12 +17,12 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.sampling import answers, tasks
 from dpaudit.sampling.duct import Ear, Garbled, Over, received
 from dpaudit.sampling.pieces import Piece
-from dpaudit.sampling.sinks import added, begun
 from dpaudit.sampling.streams import Shard, calls, flips, sides_of
 from dpaudit.sampling.tasks import Done
-from dpaudit.sampling.watch import Reducer
+from dpaudit.sampling.watch import Reducer, added, begun
 
 MOST_IN_A_BATCH = 1 << 40  # runs; what a mechanism says of itself
+_SPACE: list[Bytes] = [np.empty(0, np.uint8)]
 
 
 class Forked(Protocol):
@@ -104,7 +104,9 @@ class _OurOwn(pickle.Unpickler):
 def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None, part: Piece | None = None) -> Any:
     """The counts of a shard, or its outputs where there is no reducer, by sides that are drawn here; or it so far."""
     coins, _ = shard.streams(seed)
-    sink = begun(shard, reducer, _space(2 * shard.runs))
+    if len(_SPACE[0]) < 2 * shard.runs:
+        _SPACE[0] = np.empty(2 * shard.runs, np.uint8)
+    sink = begun(shard, reducer, _SPACE[0])
     ear.keeps = reducer is None
     (per_run, batch, size), _ = ear.part()
     if per_run is True:
@@ -135,12 +137,3 @@ def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None, part: Pie
             raise Garbled
         sink.fill(start, outputs)
     return sink.result()
-
-
-_SPACE: list[Bytes] = [np.empty(0, np.uint8)]
-
-
-def _space(size: int) -> Bytes:
-    if len(_SPACE[0]) < size:
-        _SPACE[0] = np.empty(size, np.uint8)
-    return _SPACE[0]

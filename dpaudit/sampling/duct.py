@@ -1,14 +1,23 @@
-"""Outputs from the process that makes them to the host that counts them, through memory that both of them see.
+"""Between a driver, its hosts and their processes: pipes, and memory that a host and its process see.
 
-The process fills the memory and says how much; the host copies that out, says so, and then reads its copy: whatever
-changes the memory afterwards changes nothing. What crosses is JSON and arrays of numbers, never a pickle.
+Through pipes go a nonce of the request, a length, and so many bytes. Outputs go through memory: the process fills it
+and says how much; the host copies that out, says so, and then reads its copy: whatever changes the memory afterwards
+changes nothing. What crosses there is JSON and arrays of numbers, never a pickle.
 """
 
 import json
 import mmap
+import os
+import select
+import signal
 import struct
+import sys
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,10 +32,100 @@ SIZE = 1 << 23  # bytes of the memory; only what is used is ever there
 CROSSES = 1 << 22  # bytes of batched outputs that cross at a time; those of a per-run mechanism cross cell by cell
 WORD = 8  # bytes of a length, and what everything is aligned to
 SIZES = struct.Struct("<QQ")  # bytes of a head, and of what stands behind it
-LARGEST = 1 << 32  # bytes of one part
+LARGEST = 1 << 32  # bytes of one part, or of an answer; more is no pilot
+NONCE, LENGTH = 16, 8  # bytes: a secret of the request, then how long the answer is
+AT_ONCE = 1 << 9  # bytes of an answer that go with its head
+FORKS = hasattr(os, "fork")  # not on Windows: no processes of ours there
+TICK_S = 0.1  # how soon it is noticed that a process has ended without a word
+MOST_STOPS = 20  # of a child at one request: it goes on after each, and is given up after that
+KEPT, COUNT = b"k", b"c"  # run it in the process that is there; and count here what that sends
+ANEW, HOLD = b"n", b"h"  # run it in a new process; or keep it for new ones
+BEGIN, REST = b"b", b"r"  # an audit begins, here; or is over: its process ends
 
 Array = npt.NDArray[Any]
 HERE: "list[Mouth]" = []  # of a process whose outputs are counted elsewhere
+
+
+def watch(parent: int, end: Callable[[], Any], look: Callable[[], Any] = lambda: None) -> None:
+    """Ends this process when its parent is gone without a word: a pipe may be held open by others. Else it looks."""
+
+    def until_gone() -> None:
+        while os.getppid() == parent:
+            time.sleep(TICK_S)
+            look()
+        end()
+
+    threading.Thread(target=until_gone, name="dpaudit-parent", daemon=True).start()
+
+
+def roused(child: int) -> bool:
+    """Whether a child was stopped, or is held by a tracer; it goes on where it can. Where that is not told: False."""
+    with suppress(OSError):
+        told = sys.platform == "linux"
+        stopped = told and (os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG) is not None or stat(child)[0] == "t")
+        if stopped or not told:
+            os.kill(child, signal.SIGCONT)
+        return stopped
+    return False
+
+
+def stat(process: int | str) -> list[str]:
+    """State ("T": stopped, "t": held by a tracer), parent, group, session, terminal and more; Linux alone tells them.
+
+    Empty letters where there is no such process.
+    """
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    return [""] * 20
+
+
+def pipe() -> tuple[int, int]:
+    """A pipe away from the standard streams: where these are closed, a new one would stand in their place."""
+    import fcntl
+
+    ends = os.pipe()
+    source, target = (end if end > 2 else fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
+    for end in {*ends} - {source, target}:
+        os.close(end)
+    os.set_blocking(target, False)
+    return source, target
+
+
+def framed(source: int, nonce: bytes, ended: Callable[[], bool]) -> bytes:
+    """What stands behind the nonce; nothing where something else does, or whoever writes has ended."""
+    head = read(source, NONCE + LENGTH, ended)
+    size = 0 if head is None or head[:NONCE] != nonce else int.from_bytes(head[NONCE:], "little")
+    return b"" if size > LARGEST else read(source, size, ended) or b""
+
+
+def read(source: int, size: int, ended: Callable[[], bool] = lambda: False) -> bytes | None:
+    """So many bytes; None where they will not come: at the end of the pipe, or once its writer has ended."""
+    found, gone, there = bytearray(), False, select.poll()
+    there.register(source, select.POLLIN)
+    while len(found) < size:
+        if there.poll(0 if gone else 1000.0 * TICK_S):
+            part = os.read(source, min(size - len(found), 1 << 20))
+            if not part:
+                return None
+            found += part
+        elif gone:
+            return None
+        else:
+            gone = ended()
+    return bytes(found)
+
+
+def write(target: int, nonce: bytes, content: bytes, ended: Callable[[], bool] = lambda: False) -> None:
+    """All of it; raises `OSError` where nobody reads any more."""
+    room = select.poll()
+    room.register(target, select.POLLOUT)
+    head = nonce + len(content).to_bytes(LENGTH, "little")
+    for left in (memoryview(head + content[:AT_ONCE]), memoryview(content)[AT_ONCE:]):
+        while left:
+            if room.poll(1000.0 * TICK_S):
+                left = left[os.write(target, left) :]
+            elif ended():
+                raise BrokenPipeError
 
 
 class Garbled(ValueError):
@@ -190,9 +289,7 @@ def received(head: Any, arrays: list[Array]) -> tuple[Outputs, Places | None]:
     wide = None if matrix is None else next(left)
     outputs = outputs_again(value, left)
     none_left(left)
-    if outputs.runs < 0:
-        raise Garbled
-    if any(
+    if outputs.runs < 0 or any(
         each.values.ndim != 1 or (each.codes is not None and each.codes.dtype != np.uint64)
         for each in outputs.columns.values()
     ):

@@ -32,10 +32,9 @@ from dpaudit.outputs import (
 )
 from dpaudit.sampling.beside import beside_entries, beyond_singles, order_of
 from dpaudit.sampling.columns import Builder
-from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded, gaps, is_plain
+from dpaudit.sampling.exact import ABSENT_ENTRY, DEEPEST, NUMBERS, Encoded, around, gaps, is_plain, kind_of_array
 from dpaudit.sampling.guard import Interrupted
 from dpaudit.sampling.matrix import EXACT, WIDEST, Wanted, positions, reals
-from dpaudit.sampling.objects import ABSENT_ENTRY, around, kind_of_array
 from dpaudit.sampling.spelled import state_of
 from dpaudit.sampling.steps import step, type_name
 
@@ -203,11 +202,8 @@ def _add_array(builder: Builder, part: Any, path: Path) -> None:
         if gaps(values.dtype).size:
             builder.left_out(path, None, [around(row) for row in values], "memory")
         for name in values.dtype.names:
-            _add_array(
-                builder,
-                values[name] if mask is None else np.ma.array(values[name], mask=np.asarray(mask)[name]),
-                (*path, name),
-            )
+            field = values[name] if mask is None else np.ma.array(values[name], mask=np.asarray(mask)[name])
+            _add_array(builder, field, (*path, name))
         return
     if math.prod(values.shape[1:]) > WIDEST:
         builder.leave(None, math.prod(values.shape[1:]) - WIDEST)

@@ -22,13 +22,12 @@ from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import alike, pools, tasks
 from dpaudit.sampling.codec import BatchFailure, KeptShard
+from dpaudit.sampling.duct import FORKS
 from dpaudit.sampling.host import NO_FORKS
-from dpaudit.sampling.limit import Limit, in_time, thought
+from dpaudit.sampling.limit import SILENT, Limit, Progress, in_time, thought
 from dpaudit.sampling.made import made_with
 from dpaudit.sampling.pieces import Piece, Pieces
-from dpaudit.sampling.pipes import FORKS
 from dpaudit.sampling.pools import InProcess, LostWorker, Pool, Processes, tried
-from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled, run_fresh
 from dpaudit.sampling.store import Asked, Recorder, ShardStore, decided, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, graded, shards
@@ -268,14 +267,20 @@ class Session:
         held = asked.held(work)
         parts = Pieces((shard, kept.result) for shard, kept in held.items() if isinstance(kept.result, Piece))
         for shard, kept in held.items():
-            self._take_up(shard, kept, parts.end(shard, kept.result))
+            if shard.stage is not Stage.PROBE:  # as fast as its runs were, made where they were made
+                self._makers.add((kept.driver, kept.lost))
+            self.run_s, self.pool_names[kept.pool] = kept.seconds / max(1, kept.runs), None
+            self.engine.progress.advance(parts.end(shard, kept.result), stored=True)
             if shard not in parts:
                 yield shard, kept.result
         remaining = [shard for shard in work if shard not in held or shard in parts]
         for attempt in (1, 2) if remaining else ():
-            pool = self._pool(runs := sum(shard.runs for shard in remaining))
+            runs, limited = sum(shard.runs for shard in remaining), self.job.run_timeout_s is not None
+            alone, workers = self.per_run or self.engine.isolated, self.engine.workers
+            pool = workers.pool(runs * self.run_s, self._home_pool, alone=alone, limited=limited)
+            self.pool_names[pool.name] = None
             job = self._job_for(pool)
-            size = self.engine.task_runs or self.engine.workers.task_runs(runs, self.run_s, self._check_s, limit)
+            size = self.engine.task_runs or workers.task_runs(runs, self.run_s, self._check_s, limit)
             speed = 0.0 if limit or not self.per_run or self.engine.task_runs else self.run_s, self._check_s
             calls = [(job, task, reducer, *part) for task, *part in parts.tasks(remaining, *speed, size)]
             finished: set[Shard] = set()
@@ -318,14 +323,6 @@ class Session:
             self._identity = identity(*self._contents)
         return recorder.asked(self._identity, self.job.seed, self.job.run_timeout_s, self.job.alone, question)
 
-    def _take_up(self, shard: Shard, kept: KeptShard, runs: int) -> None:
-        """A stored shard in place of its runs: as fast as they were, made where they were made."""
-        if shard.stage is not Stage.PROBE:
-            self._makers.add((kept.driver, kept.lost))
-        self.run_s = kept.seconds / max(1, kept.runs)
-        self.pool_names[kept.pool] = None
-        self.engine.progress.advance(runs, stored=True)
-
     def _looks(self, task: tuple[Shard, ...], asked: Asked) -> list[Done]:
         """Two looks of a probe, stored together: from two processes they would not show what a process keeps."""
         held = [asked.held(task, look=look) for look in (0, 1)]
@@ -345,7 +342,7 @@ class Session:
             raise
         if asked.store is not None:
             asked.store.loaded(self.engine.words(tasks.late_sources))
-        asked.keep_looks([(look, *each) for look in (0, 1) for each in kept_of(found[look], "", asked.driver)])
+        asked.keep(*(kept_of(each, "", asked.driver) for each in found))
         return found
 
     def _home(self, task: tuple[Shard, ...]) -> Done:
@@ -357,12 +354,6 @@ class Session:
         )
         done = tried(pool, run_task, (self._job_for(pool), task, None), self.engine.until, ended, tries=2)
         return tasks.checked(done, self.job)
-
-    def _pool(self, runs: int) -> Pool:
-        alone, limited = self.per_run or self.engine.isolated, self.job.run_timeout_s is not None
-        pool = self.engine.workers.pool(runs * self.run_s, self._home_pool, alone=alone, limited=limited)
-        self.pool_names[pool.name] = None
-        return pool
 
     def _home_pool(self, threads: int) -> Pool:
         outside = self.engine.supervised or self.engine.isolated or self._sendable

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.sampling.pipes import BEGIN, FORKS, MOST_STOPS, NONCE, REST, framed, pipe, roused, stat, write
+from dpaudit.sampling.duct import BEGIN, FORKS, MOST_STOPS, NONCE, REST, framed, pipe, roused, stat, write
 
 MARK = "DPAUDIT_STARTED_BY"  # words: a driver's namespace, number and start, and the number of its host
 LATER_S = 2.0  # a host whose driver was killed is given this long to end what it has started by itself
@@ -124,11 +124,8 @@ def _made_for(silent: bool, environment: Mapping[str, str]) -> tuple[Any, ...]:
     """What cannot be changed in an interpreter: its driver, where it prints, and what it may have read at its start."""
     given = {**os.environ, **environment}
     given.pop(CHANGING, None)
-    return os.getpid(), _user(), [] if silent else [_stream(1), _stream(2)], given
-
-
-def _user() -> tuple[Any, ...]:
-    return os.geteuid(), os.getuid(), os.getegid(), os.getgid(), os.getgroups()
+    user = os.geteuid(), os.getuid(), os.getegid(), os.getgid(), os.getgroups()
+    return os.getpid(), user, [] if silent else [_stream(1), _stream(2)], given
 
 
 def _stream(number: int) -> tuple[int, int] | None:

@@ -17,18 +17,14 @@ from dpaudit.errors import UnsoundAudit
 
 OFTEN_CHANGED = {"print", "input", "open", "help", "exit", "quit", "_"}  # of Python itself, by libraries and shells
 
-_AS_MADE: list[
-    tuple[str, Mapping[str, Any], dict[str, Any]]
-] = []  # of a process: names, what holds them, what they meant
+_AS_MADE: list[tuple[str, Mapping[str, Any], dict[str, Any]]] = []  # names, what holds them, what they meant
 _CODES: list[tuple[str, FunctionType, Any]] = []
 
 
 def remember() -> None:
     """Takes down what functions and classes are now, in this project's modules and in those that read outputs."""
     ours = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == "dpaudit"]
-    spaces: list[tuple[str, Mapping[str, Any]]] = [
-        (module.__name__, vars(module)) for module in (*ours, builtins, np, json)
-    ]
+    spaces: list[Any] = [(module.__name__, vars(module)) for module in (*ours, builtins, np, json)]
     spaces += [
         (f"{name}.{key}", vars(value))
         for name, space in spaces[: len(ours)]

@@ -1,4 +1,4 @@
-"""A limit on the time that work may take: what is done by then stays, and what is under way is ended."""
+"""A limit on time: what is done by then stays, what is under way is ended; and who is told how far the work is."""
 
 import math
 import time
@@ -9,12 +9,31 @@ from typing import TypeVar
 
 from dpaudit.errors import OutOfTime
 from dpaudit.sampling.guard import ended_at
-from dpaudit.sampling.store import Asked, decided
-from dpaudit.sampling.streams import Shard, Stage
-
-PLACE = Shard(Stage.PROBE, 0, 0, 1)
+from dpaudit.sampling.store import MOMENT, Asked, decided
 
 Result = TypeVar("Result")
+
+
+class Progress:
+    """Hears of the runs of each stage as they are done; this one keeps it to itself."""
+
+    def plan(self, runs: int, workers: int, left_s: float = math.inf) -> None:
+        """An audit begins: so many runs in all its stages, on so many workers, in so many seconds at the most."""
+
+    def speed(self, run_s: float, runs: int) -> None:
+        """So many runs took so many seconds each."""
+
+    def begin(self, stage: str, runs: int) -> None:
+        """A stage of `runs` runs begins."""
+
+    def advance(self, runs: int, *, stored: bool = False) -> None:
+        """So many more runs are done; `stored` ones were made before."""
+
+    def end(self) -> None:
+        """The stage is over."""
+
+
+SILENT = Progress()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +75,7 @@ def in_time(limit: Limit, late: Asked, results: Iterator[Result], expected: int)
 
     So it does at once where this call of the audit was cut when it was made.
     """
-    if expected and late.held([PLACE]):
+    if expected and late.held([MOMENT]):
         raise OutOfTime
     try:
         for _ in range(expected):

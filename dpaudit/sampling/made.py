@@ -22,20 +22,7 @@ from dpaudit.mechanisms.command import Command
 from dpaudit.mechanisms.importing import import_reference
 from dpaudit.mechanisms.protocol import Mechanism
 from dpaudit.results.provenance import versions
-from dpaudit.sampling.canonical import hashed
-from dpaudit.sampling.contents import (
-    Contents,
-    Opaque,
-    bases_of,
-    fields_of,
-    globals_of,
-    home_of,
-    is_class,
-    is_module,
-    name_of,
-    stands_in,
-    text_of,
-)
+from dpaudit.sampling import contents
 from dpaudit.sampling.modules import digest_of_file, located, own_digest, parsed, release
 
 UNKNOWN = "? "  # before what a part is that cannot be shown to be the same
@@ -68,7 +55,7 @@ def made_of(mechanism: Mechanism) -> dict[str, str]:
 
 def code_digest(function: types.FunctionType) -> str:
     """The part that the code of a function is."""
-    return f"{DIGEST}{hashed('function', _Parts().code(function.__code__, {})).hex()[:16]}"
+    return f"{DIGEST}{contents.hashed('function', _Parts().code(function.__code__, {})).hex()[:16]}"
 
 
 def made_with() -> dict[str, str]:
@@ -115,7 +102,7 @@ class _Space:
         self.seen: set[str] = set()  # of its names
 
 
-class _Parts(Contents):
+class _Parts(contents.Contents):
     def __init__(self) -> None:
         super().__init__()
         self.found: dict[str, str] = {}
@@ -134,7 +121,8 @@ class _Parts(Contents):
         found = found.resolve() if hasattr(type(found), "resolve") else found  # a name, imported here
         function: Any = getattr(found, "make" if hasattr(type(found), "made") else "function", found)
         is_function = type(function) is types.FunctionType
-        home = str(function.__module__) if is_function else home_of(function if is_class(function) else type(function))
+        kind = function if contents.is_class(function) else type(function)
+        home = str(function.__module__) if is_function else contents.home_of(kind)
         own, known = home.partition(".")[0], {"dpaudit", *sys.stdlib_module_names, *versions()}
         self.ours = "" if own in known else own  # a user's, wherever it is installed
         self.part("the mechanism", lambda: self.node(found, {}))
@@ -159,11 +147,11 @@ class _Parts(Contents):
         self.found[free] = ""
         try:
             self.found[free] = f"{DIGEST}{told().hex()[:16]}"
-        except Opaque as error:
+        except contents.Opaque as error:
             self.found[free] = f"{UNKNOWN}{error}"
         except RecursionError:
             self.found[free] = f"{UNKNOWN}it is nested too deeply"
-        return hashed("part", [text_of(free)])
+        return contents.hashed("part", [free])
 
     # --- where code reads from ------------------------------------------------------------------------------
 
@@ -172,7 +160,7 @@ class _Parts(Contents):
         wide = not library and bool(self.names & (COMPUTED if space.as_module else WIDE))
         wanted = space.names | (self.names | self.texts if space.as_module else set())
         for name, value in sorted((key, held) for key, held in list(space.values.items()) if isinstance(key, str)):
-            module = is_module(value)
+            module = contents.is_module(value)
             read = wide or name in wanted or (module and space.file and not library)
             if name.startswith("__") or name in space.seen or not read:
                 continue
@@ -227,7 +215,7 @@ class _Parts(Contents):
         if where and where[-1][0] == name and not self.library(*where[-1]):
             with suppress(DpAuditError):
                 import_reference(f"{name}:__name__")
-        if is_module(module := sys.modules.get(name)):
+        if contents.is_module(module := sys.modules.get(name)):
             self.referred(module)
         for inner, file in where:
             self._library(inner) if self.library(inner, file) else self._source(inner, file)
@@ -259,10 +247,10 @@ class _Parts(Contents):
     def _environment(self) -> None:
         """Three digits of each variable, which may be secret: those of all together decide."""
         told = {name: value for name, value in os.environ.items() if name in self.texts or not CHANGING.fullmatch(name)}
-        whole = hashed("environment", [text_of(repr(each)) for each in sorted(told.items())])
+        whole = contents.hashed("environment", [repr(each) for each in sorted(told.items())])
         self.found["the environment"] = f"{DIGEST}{whole.hex()[:32]}"
         for name, value in told.items():
-            self.found[f"{VARIABLE}{name}"] = f"{DIGEST}{hashed(name, [text_of(value)]).hex()[:3]}"
+            self.found[f"{VARIABLE}{name}"] = f"{DIGEST}{contents.hashed(name, [value]).hex()[:3]}"
         if {"argv", "orig_argv"} & self.names:
             self.part("the command line", lambda: self.node(sys.argv, {}))
 
@@ -271,32 +259,32 @@ class _Parts(Contents):
     def referred(self, value: Any) -> bytes:
         """A function, a class or a module by its name; a user's is a part of its own."""
         if id(value) not in self.refs:
-            self.refs[id(value)] = hashed("around", [str(len(self.refs)).encode()]), value  # until it is known
+            self.refs[id(value)] = contents.hashed("around", [str(len(self.refs)).encode()]), value  # until it is known
             self.refs[id(value)] = self._named(value), value
         return self.refs[id(value)][0]
 
     def _named(self, value: Any) -> bytes:
-        if is_module(value):
-            values = globals_of(value)
+        if contents.is_module(value):
+            values = contents.globals_of(value)
             name = str(values.get("__name__"))
             if self.library(name, values.get("__file__")):
                 self._library(name)
             self._space(values, as_module=True)
-            return hashed("module", [text_of(name)])
+            return contents.hashed("module", [name])
         function = type(value) is types.FunctionType
-        home = str(value.__globals__.get("__name__") if function else home_of(value))
-        name = f"{home}.{value.__qualname__ if function else name_of(value)}"
+        home = str(value.__globals__.get("__name__") if function else contents.home_of(value))
+        name = f"{home}.{value.__qualname__ if function else contents.name_of(value)}"
         if not self.users(value):
             self._library(home)
-            made = function and (value.__closure__ or vars(value)) and not stands_in(value, value)
+            made = function and (value.__closure__ or vars(value)) and not contents.stands_in(value, value)
             if not made:
-                return hashed("library", [text_of(name)])
+                return contents.hashed("library", [name])
         if function:
-            self.part(f"values of {name}", lambda: hashed("values", self._held(value)))
-            return self.part(f"function {name}", lambda: hashed("function", self._function(value)))
-        return self.part(f"class {name}", lambda: hashed("class", self._class(value)))
+            self.part(f"values of {name}", lambda: contents.hashed("values", self._held(value)))
+            return self.part(f"function {name}", lambda: contents.hashed("function", self._function(value)))
+        return self.part(f"class {name}", lambda: contents.hashed("class", self._class(value)))
 
-    def _function(self, value: types.FunctionType) -> list[bytes]:
+    def _function(self, value: types.FunctionType) -> list[Any]:
         if self.users(value):
             space = self._space(value.__globals__)
             space.names |= _names(value.__code__)
@@ -304,21 +292,26 @@ class _Parts(Contents):
                 self._imported(name)
         return self.code(value.__code__, {})
 
-    def _held(self, value: types.FunctionType) -> list[bytes]:
+    def _held(self, value: types.FunctionType) -> list[Any]:
         named = sorted(vars(value).items())
         return self._each([value.__closure__, value.__defaults__, value.__kwdefaults__, named], {})
 
-    def _class(self, value: type) -> list[bytes]:
-        if (module := sys.modules.get(home_of(value))) is not None:
-            self._space(globals_of(module))
-        held = sorted(item for item in fields_of(value).items() if item[0] not in OF_PYTHON)
-        return self._each([type(value), *bases_of(value)[1:], *held], {})
+    def _class(self, value: type) -> list[Any]:
+        if (module := sys.modules.get(contents.home_of(value))) is not None:
+            self._space(contents.globals_of(module))
+        held = sorted(item for item in contents.fields_of(value).items() if item[0] not in OF_PYTHON)
+        return self._each([type(value), *contents.bases_of(value)[1:], *held], {})
 
-    def code(self, code: types.CodeType, seen: dict[int, Any]) -> list[bytes]:
+    def code(self, code: types.CodeType, seen: dict[int, Any]) -> list[Any]:
         self.names |= _names(code)
         counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
         names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-        return [code.co_code, code.co_exceptiontable, text_of(repr((counts, names))), *self._each(code.co_consts, seen)]
+        return [
+            code.co_code,
+            code.co_exceptiontable,
+            repr((counts, names)),
+            *self._each(code.co_consts, seen),
+        ]
 
 
 def _names(code: types.CodeType) -> set[str]:

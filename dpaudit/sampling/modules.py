@@ -16,8 +16,8 @@ from dpaudit.version import __version__
 
 PACKAGE = Path(__file__).parents[1]
 STANDARD = tuple(os.path.join(sysconfig.get_path(each), "") for each in ("stdlib", "platstdlib"))
-INSTALLED = ("site-packages", "dist-packages")
-CHUNK, LARGEST = 1 << 22, 1 << 30  # bytes: of a file that are read at a time, and up to which it is read
+INSTALLED = {"site-packages", "dist-packages"}
+LARGEST = 1 << 30  # bytes up to which a file is read
 
 
 @cache
@@ -28,9 +28,7 @@ def is_library(name: str, file: str | None) -> bool:
     if file is None:
         return name.partition(".")[0] in {*sys.stdlib_module_names, *sys.builtin_module_names, "dpaudit"}
     path = os.path.abspath(file)
-    return path.startswith((*STANDARD, os.path.join(PACKAGE, ""))) or any(
-        each in Path(path).parts for each in INSTALLED
-    )
+    return path.startswith((*STANDARD, os.path.join(PACKAGE, ""))) or not INSTALLED.isdisjoint(Path(path).parts)
 
 
 def located(name: str, folders: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -85,13 +83,10 @@ def own_digest() -> str:
 
 def digest_of_file(file: str) -> str:
     """The digest of a file as it is now, of a very large one by size and time; empty where it cannot be read."""
-    found = hashlib.sha256()
     try:
         if (told := os.stat(file)).st_size > LARGEST:
             return hashlib.sha256(f"{told.st_size} {told.st_mtime_ns}".encode()).hexdigest()[:16]
         with open(file, "rb") as stream:
-            while chunk := stream.read(CHUNK):
-                found.update(chunk)
+            return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
     except OSError:
         return ""
-    return found.hexdigest()[:16]

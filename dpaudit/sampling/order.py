@@ -56,7 +56,7 @@ def summary(
     seen = slice(start, stop if watched is None else min(stop, watched))
     return (
         _quarters(inside, sides, cuts),
-        _quarter_runs(sides, cuts),
+        _quarters(np.ones_like(inside), sides, cuts),
         _quads(inside[seen], sides[seen]),
         _calls(inside, sides, list(calls)),
     )
@@ -148,11 +148,6 @@ def _quarters(inside: Bytes, sides: Bools, cuts: list[int]) -> Integers:
         for low, high in pairwise(cuts)
     ]
     return np.array([(all_ - second, second) for all_, second in found], np.int64)
-
-
-def _quarter_runs(sides: Bools, cuts: list[int]) -> Integers:
-    found = [(high - low, np.count_nonzero(sides[low:high])) for low, high in pairwise(cuts)]
-    return np.array([(runs - second, second) for runs, second in found], np.int64)
 
 
 def _quads(inside: Bytes, sides: Bools) -> Integers:

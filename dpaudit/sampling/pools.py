@@ -19,8 +19,8 @@ from typing import Any, Protocol, cast
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.sampling import answers, guard
+from dpaudit.sampling.duct import ANEW, COUNT, HOLD, KEPT, TICK_S, watch
 from dpaudit.sampling.host import Host, Lost, ready, rest
-from dpaudit.sampling.pipes import ANEW, COUNT, HOLD, KEPT, TICK_S, watch
 from dpaudit.sampling.worker import Job
 
 IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
@@ -50,6 +50,7 @@ class Pool(Protocol):
 
     def close(self) -> None:
         """Ends the workers at once."""
+        return None
 
 
 def tried(pool: Pool, function: Callable[..., Any], task: Any, until: float, ended: str, tries: int) -> Any:
@@ -60,7 +61,7 @@ def tried(pool: Pool, function: Callable[..., Any], task: Any, until: float, end
     raise UnsoundAudit(ended)
 
 
-class InProcess:
+class InProcess(Pool):
     """Tasks one after the other, or on threads, in this very process: for library calls only."""
 
     def __init__(self, threads: int = 1) -> None:
@@ -76,9 +77,6 @@ class InProcess:
             with guard.telling_interrupts(), guard.ended_at(until):
                 done = function(*task)
             yield done
-
-    def close(self) -> None:
-        return None
 
 
 class Processes:
@@ -175,7 +173,7 @@ def _limits(workers: int) -> dict[str, str]:
     return {} if workers == 1 else {name: most for name in (*names, "VECLIB_MAXIMUM_THREADS") if name not in os.environ}
 
 
-class Joblib:
+class Joblib(Pool):
     """Any registered joblib backend, by name; what its workers send is read as that backend reads it."""
 
     def __init__(self, backend: str, n_jobs: int) -> None:
@@ -184,9 +182,6 @@ class Joblib:
 
     def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
         return _parallel(self.name, self.n_jobs, function, tasks, until)
-
-    def close(self) -> None:
-        return None
 
 
 def check_backend(name: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism
 from dpaudit.outputs import Outputs
+from dpaudit.sampling.limit import Progress
 from dpaudit.sampling.pools import LostWorker, Processes
-from dpaudit.sampling.progress import Progress
 from dpaudit.sampling.tasks import FreshTask, run_alone
 from dpaudit.sampling.worker import Job
 

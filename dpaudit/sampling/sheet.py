@@ -26,9 +26,8 @@ from dpaudit.outputs import (
     derived,
     token,
 )
-from dpaudit.sampling.exact import is_plain
+from dpaudit.sampling.exact import Rows, around, is_plain
 from dpaudit.sampling.matrix import Wanted, prefixes, reals
-from dpaudit.sampling.objects import Rows, around
 from dpaudit.sampling.order import mixed
 from dpaudit.sampling.spelled import Unspellable, spelled
 

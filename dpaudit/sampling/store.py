@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpaudit.errors import DpAuditError
-from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.codec import KeptShard, decoded, encoded
+from dpaudit.sampling.contents import digest_of
 from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done
 
-SIDES = ("first", "second")
+MOMENT = Shard(Stage.PROBE, 0, 0, 1)  # the place of a number that the moment decided
 
 
 class ForeignShard(DpAuditError):
@@ -102,12 +102,9 @@ class Asked:
             found[shard] = decoded(each.kind, each.content)
         return found
 
-    def keep(self, found: Iterable[tuple[Shard, KeptShard]], *, look: int = 0) -> None:
-        """Stores what came back, before anybody looks at it."""
-        self.keep_looks([(look, shard, kept) for shard, kept in found])
-
-    def keep_looks(self, found: Sequence[tuple[int, Shard, KeptShard]]) -> None:
-        """Stores several looks at once: all of them or none."""
+    def keep(self, *looks: Iterable[tuple[Shard, KeptShard]]) -> None:
+        """Stores what came back, before anybody looks at it: all of it or nothing."""
+        found = [(look, *each) for look, made in enumerate(looks) for each in made]
         if self.store is not None and found:
             self.store.keep(
                 [StoredShard(self.call, look, shard, self.question, *encoded(kept)) for look, shard, kept in found]
@@ -116,12 +113,10 @@ class Asked:
 
 def decided(asked: Asked, choose: Callable[[], int]) -> int:
     """A number that the moment decides, such as by the clock: stored, so that an audit taken up decides alike."""
-    place = Shard(Stage.PROBE, 0, 0, 1)
-    held = asked.held([place])
-    if held:
-        return int(held[place].result[0])
+    if held := asked.held([MOMENT]):
+        return int(held[MOMENT].result[0])
     number = choose()
-    asked.keep([(place, KeptShard(np.array([number], np.int64), driver=asked.driver))])
+    asked.keep([(MOMENT, KeptShard(np.array([number], np.int64), driver=asked.driver))])
     return number
 
 
@@ -136,7 +131,7 @@ def identity(mechanism: Any, pairs: Iterable[Any]) -> tuple[Any, ...]:
 def digests_of(pair: Any) -> list[Any]:
     """What tells a pair from another: its name, its distance, and digests of its datasets."""
     record = pair.record()
-    return [record["name"], record["distance"], *(record[side]["digest"] for side in SIDES)]
+    return [record["name"], record["distance"], *(record[side]["digest"] for side in ("first", "second"))]
 
 
 def kept_of(done: Done, pool: str, driver: int, lost: int = 0, runs: int = 0) -> list[tuple[Shard, KeptShard]]:

@@ -24,7 +24,7 @@ from dpaudit.sampling.modules import digest_of_file, is_library
 from dpaudit.sampling.pieces import Piece
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.watch import Reducer
-from dpaudit.sampling.worker import BatchFailed, Job, Worker, one_line
+from dpaudit.sampling.worker import BatchFailed, Job, Worker, named
 
 _WORKERS = threading.local()
 _KNOWN: set[str] = set()  # modules that were there when a mechanism was last looked at
@@ -148,7 +148,8 @@ def worker_for(job: Job) -> Worker:
     if known is None or known.job.key != job.key or known.job.alone != job.alone:
         try:
             alike.check(job.shown, opened=False)
-            known = Worker.start(job, *_unpacked(job))
+            payload = _HELD.get(job.key) if job.payload is None else job.payload
+            known = Worker.start(job, *(LOCAL[job.key] if payload is None else pickle.loads(payload)))
             alike.check(job.shown, opened=True)
         except (DpAuditError, guard.Interrupted):
             raise
@@ -159,16 +160,6 @@ def worker_for(job: Job) -> Worker:
             ) from None
         _WORKERS.worker = known
     return known
-
-
-def named(error: BaseException) -> str:
-    """What was raised, in a line."""
-    return f"{type(error).__name__}: {one_line(error)}"
-
-
-def _unpacked(job: Job) -> tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]:
-    payload = _HELD.get(job.key) if job.payload is None else job.payload
-    return LOCAL[job.key] if payload is None else pickle.loads(payload)
 
 
 def describe(

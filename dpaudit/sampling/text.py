@@ -52,7 +52,7 @@ def readings(texts: Sequence[str], asked: Callable[[str], bool]) -> Iterator[tup
                 yield from _held((step, place), texts, some)
     for step, kind in CLASSES.items():
         if asked(step):
-            yield from _held((step,), texts, {text: float(len(kind.findall(_read(text)))) for text in rest})
+            yield from _held((step,), texts, {text: float(len(kind.findall(text[:LONGEST_READ]))) for text in rest})
     if asked(CHARACTERS):
         yield from _held((CHARACTERS,), texts, {text: float(len(text)) for text in texts})
     for length in range(1, PREFIXES + 1):
@@ -90,7 +90,7 @@ def numbers_in(text: str) -> list[float]:
     >>> numbers_in("count: 12.3 ok, -4"), numbers_in("2026-11-22 at 5e-1")
     ([12.3, -4.0], [2026.0, 11.0, 22.0, 0.5])
     """
-    found = (number(each.group()) for each in islice(NUMBER.finditer(_read(text)), MOST_FIELDS))
+    found = (number(each.group()) for each in islice(NUMBER.finditer(text[:LONGEST_READ]), MOST_FIELDS))
     return [value for value in found if value is not None]
 
 
@@ -100,7 +100,7 @@ def words_in(text: str) -> list[str | None]:
     >>> words_in("count: 12.3 ok"), words_in("ok")
     (['count', None, 'ok'], [])
     """
-    fields = BETWEEN.split(_read(text).strip(), MOST_FIELDS)[:MOST_FIELDS]
+    fields = BETWEEN.split(text[:LONGEST_READ].strip(), MOST_FIELDS)[:MOST_FIELDS]
     return [None if number(each) is not None else each for each in fields] if len(fields) > 1 else []
 
 
@@ -128,10 +128,6 @@ def unpacked(contents: Sequence[bytes], asked: Callable[[Path], bool]) -> Iterat
         for place in range(min(length - 1, MOST_FIELDS)):
             if asked((step, place)):
                 yield (step, place), np.ascontiguousarray(table[:, place : place + 2]).view(kind)[:, 0]
-
-
-def _read(text: str) -> str:
-    return text[:LONGEST_READ]
 
 
 def _each(texts: Sequence[str], reading: Callable[[str], Any]) -> dict[str, Any]:

@@ -1,28 +1,29 @@
 """Counting: the hits and runs of each side, and beside them the integers that tell whether runs depend.
 
-States and sides of a shard are held until it is done, then reduced at once.
+States and sides of a shard are held until it is done, then reduced at once; for another reducer its counts are added
+up, and without one the outputs are kept. Wherever that is done, to the same bits. Outputs that recur are counted first
+and looked at once each.
 """
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Protocol
 
 import numpy as np
 
 from dpaudit.arrays import Bools, Bytes, Integers, Places
-from dpaudit.outputs import Outputs, Sample
+from dpaudit.outputs import Failure, Outputs, Pilot, Sample, concatenate
+from dpaudit.sampling import order
+from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.guard import Interrupted
 from dpaudit.sampling.matrix import Wanted
-from dpaudit.sampling.order import (
-    CALLS,
-    ORDER,
-    PRINTED,
-    PRINTED_SHARDS,
-    WATCHED_IN_CALLS,
-    Looked,
-    packed,
-    unpacked,
-    words,
-)
+from dpaudit.sampling.pieces import Piece
 from dpaudit.sampling.streams import Shard
+
+NOTHING = Outputs(0, {})
+GLANCE = 256  # outputs on which a tally decides whether outputs recur at all
+MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first
+SIMPLE = frozenset({tuple, int, float, bool, str, bytes, type(None), Failure})
 
 
 class Reducer(Protocol):
@@ -79,7 +80,7 @@ class Watch:
 
     def begin(self, shard: Shard, space: Bytes) -> "ShardCounter":
         """What takes the outputs of one shard; `space` is memory of two bytes a run for as long as it does."""
-        return ShardCounter(self, shard.runs, space, printed=shard.index < PRINTED_SHARDS)
+        return ShardCounter(self, shard.runs, space, printed=shard.index < order.PRINTED_SHARDS)
 
     def __call__(self, first: Sample, second: Sample) -> Integers:
         """The counts of outputs whose order is not known: hits and runs alone."""
@@ -91,7 +92,7 @@ class Watch:
                 look.hits[part][side] += hits.astype(np.int64)
         if self.also is not None:
             look.also = self.also(first, second)
-        nothing = packed(look.states, look.sides, look.words)
+        nothing = order.packed(look.states, look.sides, look.words)
         return _joined([first.runs, second.runs], look.hits, nothing, look.also)
 
     def mixed(self, outputs: Outputs, second: Bools) -> Integers:
@@ -113,12 +114,12 @@ class Watch:
 
     def rest(self, counts: Integers) -> Integers:
         """The counts of `also`, from added counts."""
-        return counts[..., self._order + ORDER :]
+        return counts[..., self._order + order.ORDER :]
 
-    def read(self, table: dict[Shard, Integers]) -> Looked:
+    def read(self, table: dict[Shard, Integers]) -> order.Looked:
         """What the counts of several shards tell of the order of their runs."""
         rows = np.array(list(table.values()))
-        return unpacked(rows[:, self._order : self._order + ORDER], self.wanted)
+        return order.unpacked(rows[:, self._order : self._order + order.ORDER], self.wanted)
 
     @property
     def _order(self) -> int:
@@ -140,7 +141,7 @@ class ShardCounter:
         self.calls: list[tuple[int, int]] = []  # start and runs of the first calls of a batched mechanism
         self.batched = False
         self.hits = [np.zeros((2, size + 1), np.int64) for size in watch.sizes]
-        self.words = np.zeros(min(runs, PRINTED) if printed else 0, np.uint64)
+        self.words = np.zeros(min(runs, order.PRINTED) if printed else 0, np.uint64)
         self.also: Integers | None = None
 
     def call(self, start: int, outputs: Outputs, side: int) -> None:
@@ -152,7 +153,7 @@ class ShardCounter:
         """The same, with outputs that come by `fill`."""
         self.batched = True
         self.sides[start : start + runs] = bool(side)
-        if len(self.calls) < CALLS and runs:
+        if len(self.calls) < order.CALLS and runs:
             self.calls.append((start, runs))
 
     def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None:
@@ -174,7 +175,7 @@ class ShardCounter:
         if start < len(self.words):
             count = min(runs, len(self.words) - start)
             looked = count if numbers is None else outputs.runs
-            found = words(outputs, looked, self.wanted)
+            found = order.words(outputs, looked, self.wanted)
             found = found if numbers is None else found[numbers[:count]]
             self.words[start : start + count] = found
 
@@ -184,15 +185,15 @@ class ShardCounter:
         self.hits[0] += _by_side(self.states[start:stop], self.sides[start:stop], size + 1)
         second = int(np.count_nonzero(self.sides[start:stop]))
         inside = self.states if size == 1 else (self.states > size // 2).view(np.uint8)
-        watched = WATCHED_IN_CALLS if self.batched else None
-        order = packed(inside, self.sides, self.words, self.calls, watched, (start, stop))
-        return _joined([stop - start - second, second], self.hits, order, self.also)
+        watched = order.WATCHED_IN_CALLS if self.batched else None
+        ordered = order.packed(inside, self.sides, self.words, self.calls, watched, (start, stop))
+        return _joined([stop - start - second, second], self.hits, ordered, self.also)
 
 
-def _joined(runs: list[int], hits: list[Integers], order: Integers, also: Integers | None) -> Integers:
+def _joined(runs: list[int], hits: list[Integers], ordered: Integers, also: Integers | None) -> Integers:
     sets = [part[:, 1:].ravel() for part in hits]  # state 0 is none of the sets
     more = [] if also is None else [np.ravel(also)]
-    return np.concatenate([np.array(runs, np.int64), *sets, order, *more])
+    return np.concatenate([np.array(runs, np.int64), *sets, ordered, *more])
 
 
 def reduced(reducer: Reducer, outputs: Outputs, numbers: Places | None, sides: Bools) -> Integers:
@@ -211,3 +212,149 @@ def _by_side(states: Bytes, sides: Bools, size: int) -> Integers:
         hits = int(np.count_nonzero(states))
         return np.array([[len(sides) - runs - hits + both, hits - both], [runs - both, both]], np.int64)
     return np.bincount(states + np.uint16(size) * sides, minlength=2 * size).reshape(2, size)
+
+
+class _Sided:
+    sides: Bools
+
+    def called(self, start: int, runs: int, side: int) -> None:
+        """One call of a batched mechanism, whose outputs come by `fill`."""
+        self.sides[start : start + runs] = bool(side)
+
+
+class Adding(_Sided):
+    """Adds up the counts of any reducer."""
+
+    tallies = True
+
+    def __init__(self, reducer: Reducer, space: Bytes) -> None:
+        self.reducer, self.wanted, self.sides = reducer, reducer.wanted, space.view(np.bool_)
+        self._total: Integers | None = None
+
+    def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None:
+        runs = outputs.runs if numbers is None else len(numbers)
+        self._add(reduced(self.reducer, outputs, numbers, self.sides[start : start + runs]))
+
+    def call(self, start: int, outputs: Outputs, side: int) -> None:
+        both = (NOTHING, outputs) if side else (outputs, NOTHING)
+        self._add(self.reducer(*map(Sample, both)))
+
+    def _add(self, found: Integers) -> None:
+        self._total = found if self._total is None else self._total + found
+
+    def result(self, start: int = 0, stop: int | None = None) -> Integers:
+        assert self._total is not None
+        return self._total
+
+
+class Keeping(_Sided):
+    """Keeps the outputs of each side, in the order of the runs."""
+
+    wanted, tallies = None, False
+
+    def __init__(self, space: Bytes) -> None:
+        self.sides = space.view(np.bool_)
+        self._parts: tuple[list[Outputs], list[Outputs]] = [], []
+
+    def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None:
+        here = self.sides[start : start + outputs.runs]
+        for part, rows in zip(self._parts, (~here, here), strict=True):
+            part.append(outputs.take(rows))
+
+    def call(self, start: int, outputs: Outputs, side: int) -> None:
+        self.called(start, outputs.runs, side)
+        self._parts[side].append(outputs)
+
+    def result(self, start: int = 0, stop: int | None = None) -> Pilot:
+        first, second = (concatenate(part or [NOTHING]) for part in self._parts)
+        return Pilot(first, second, self.sides.copy(), (len(self.sides),))
+
+
+def begun(shard: Shard, reducer: Reducer | None, space: Bytes) -> Adding | Keeping | ShardCounter:
+    """What takes the outputs of a shard for a reducer, or for a pilot; `space` is memory of two bytes a run."""
+    if isinstance(reducer, Watch):
+        return reducer.begin(shard, space)
+    return Keeping(space[: shard.runs]) if reducer is None else Adding(reducer, space[: shard.runs])
+
+
+def added(
+    sink: Adding | Keeping | ShardCounter, reducer: Reducer | None, part: Piece | None, so_far: Piece | None
+) -> Integers | Pilot | Piece:
+    """What a shard came to, with the counts of the parts before this one, or the shard so far."""
+    if part is None or (reducer is None and so_far is None):
+        return sink.result()
+    if reducer is None:
+        return so_far  # type: ignore[return-value]
+    counts: Any = sink.result(part.done, part.stop)
+    counts = counts if part.counts is None else counts + part.counts
+    return counts if so_far is None else replace(so_far, counts=counts)
+
+
+class _Numbered(dict[Any, int]):
+    def __missing__(self, output: Any) -> int:
+        if not _is_simple(output):
+            raise TypeError
+        number = self[output] = len(self)
+        return number
+
+
+class Tally:
+    """Numbers outputs that recur, so that each is looked at once: Python's equality parts nothing that the
+    canonical form joins, and joins nothing that it parts but by what is beside values, for text, bytes and tuples of
+    plain values.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.recurring = True
+        self._known = _Numbered()
+        self._numbers: set[Any] = set()  # types of the numbers among the entries
+        self._encoded = Outputs(0, {})
+
+    def numbers(self, outputs: list[Any]) -> Places | None:
+        """For each output the number of the one it is equal to; None where they do not recur, from then on."""
+        plain = SIMPLE.issuperset(map(type, outputs))  # any other may say of itself that it is equal
+        fit = plain and isinstance(outputs[0], tuple | str | bytes) and (self._known or _recur(outputs))
+        if not fit or (self.wanted is None and not self._alike(outputs)):
+            self.recurring = False
+            return None
+        try:
+            found = np.fromiter(map(self._known.__getitem__, outputs), np.intp, len(outputs))
+        except Interrupted:
+            raise
+        except BaseException:  # an entry that is unhashable, not plain, or whose hash does as it likes
+            self.recurring = False
+            return None
+        self.recurring = len(self._known) <= MOST_RECURRING
+        return found
+
+    def _alike(self, outputs: list[Any]) -> bool:
+        """Whether equal ones of these outputs are alike beside their values too, which may be asked for."""
+        kinds = set(map(type, outputs))
+        if kinds != {tuple}:
+            return kinds <= {str, bytes}
+        entries = list(chain.from_iterable(outputs))
+        self._numbers |= set(map(type, entries)) - {str, bytes, type(None)}
+        return self._numbers <= {int} or self._numbers <= {bool} or (self._numbers <= {float} and 0.0 not in entries)
+
+    def known(self) -> Outputs:
+        """Each different output once, by its number."""
+        if self._encoded.runs != len(self._known):
+            self._encoded = encode_objects(list(self._known), self.wanted)
+        return self._encoded
+
+
+def _recur(outputs: list[Any]) -> bool:
+    glance = outputs[:GLANCE]
+    try:
+        return 2 * len(set(glance)) <= len(glance)
+    except Interrupted:
+        raise
+    except BaseException:  # unhashable
+        return False
+
+
+def _is_simple(output: Any) -> bool:
+    if type(output) is tuple:
+        return all(map(_is_simple, output))
+    return type(output) in SIMPLE

@@ -7,7 +7,7 @@ calls, each of one side, in random order. So a drift in time never looks like a 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby, islice, pairwise
 from typing import Any
@@ -27,10 +27,8 @@ from dpaudit.sampling.exact import FIXED, Encoded, arrays_of, kept
 from dpaudit.sampling.listening import PRINTED, listening, with_printed
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.pieces import Piece, again, heard, state_of, told
-from dpaudit.sampling.sinks import Adding, Keeping, added, begun
 from dpaudit.sampling.streams import Shard, calls, flips, parts, sides_of
-from dpaudit.sampling.tally import Tally
-from dpaudit.sampling.watch import Reducer, ShardCounter
+from dpaudit.sampling.watch import Adding, Keeping, Reducer, ShardCounter, Tally, added, begun
 
 BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
@@ -102,18 +100,16 @@ class Worker:
             batch = opened.call
             opened = Opened(lambda data, rng: _single(batch(data, 1, rng)), per_run=True, takes_rng=opened.takes_rng)
         if job.run_timeout_s is not None and opened.per_run:
-            opened = Opened(
-                guard.time_limited(opened.call, job.run_timeout_s, hard=job.own_process),
-                per_run=True,
-                takes_rng=opened.takes_rng,
-            )
+            opened = replace(opened, call=guard.time_limited(opened.call, job.run_timeout_s, hard=job.own_process))
         data = tuple(tuple(private_copy(side) for side in pair.open()) for pair in pairs)
         marks = tuple((mark(first), mark(second)) for first, second in data)
         return cls(job, opened, data, marks)
 
     def run(self, shard: Shard, reducer: Reducer | None, part: Piece | None = None) -> Integers | Pilot | Piece:
         """The reduced outputs of a shard; the outputs themselves where there is no reducer; the shard so far."""
-        sink = begun(shard, reducer, self._space(2 * shard.runs))
+        if len(self.space) < 2 * shard.runs:  # the same for every shard: fresh pages would cost as much as the looking
+            self.space = np.empty(2 * shard.runs, np.uint8)
+        sink = begun(shard, reducer, self.space)
         so_far = self.feed(shard, sink, part)
         return added(sink, reducer, part if self.opened.per_run else None, so_far)
 
@@ -165,7 +161,10 @@ class Worker:
     # --- the two ways to run --------------------------------------------------------------------------------
 
     def _per_run(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, first: int, end: int) -> None:
-        tally = self._tally(sink)
+        if self.tally is None or self.tally.wanted != sink.wanted:
+            self.tally = Tally(sink.wanted)
+        # outputs of two types may be equal, so an event on types looks at each
+        tally = None if sink.wanted is not None and any(map(beside, sink.wanted)) else self.tally
         recurring: list[Places] = []  # the first cells, as long as the tally holds them
         done, cell = first, CELL
         while done < end:
@@ -198,17 +197,12 @@ class Worker:
 
     def _outputs(self, pair: int, flipped: bytes, rng: Rng, wanted: Wanted, start: int, stop: int) -> list[Any]:
         """The outputs of the runs from one place, a multiple of 8, to another."""
-        octets = map(self._octets(pair).__getitem__, flipped[start // 8 : -(-stop // 8)])
+        if pair not in self.tables:  # for each byte of coins, its eight datasets: one look-up serves eight runs
+            bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).tolist()
+            self.tables[pair] = [tuple(self.pairs[pair][bit] for bit in row) for row in bits]
+        octets = map(self.tables[pair].__getitem__, flipped[start // 8 : -(-stop // 8)])
         data: Iterator[Any] = chain.from_iterable(octets)
         return run_each(self.opened.call, islice(data, stop - start) if stop % 8 else data, rng, wanted)
-
-    def _tally(self, sink: Sink) -> Tally | None:
-        """What numbers outputs that recur; none for a pilot, whose outputs stay in the order of the runs."""
-        if not sink.tallies or (sink.wanted is not None and any(map(beside, sink.wanted))):
-            return None  # outputs of two types may be equal, so an event on types looks at each
-        if self.tally is None or self.tally.wanted != sink.wanted:
-            self.tally = Tally(sink.wanted)
-        return self.tally
 
     def _batched(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
         for start, runs, side in calls(coins, shard.runs, self.batch, self.opened.size):
@@ -233,7 +227,7 @@ class Worker:
                 f"a batched call for {runs} runs took longer than run_timeout_s = {limit:g} allows; no verdict"
             ) from None
         except BaseException as error:
-            where = f"on the {'second' if side else 'first'} dataset with {type(error).__name__}: {one_line(error)}"
+            where = f"on the {'second' if side else 'first'} dataset with {named(error)}"
             told = f"a batched call for {runs} runs failed {where}"
             if self.opened.size:  # one run of many has raised, so no call can stand for one run
                 raise UnsoundAudit(f"{told}; no verdict: without size, each run is called alone then") from None
@@ -245,20 +239,6 @@ class Worker:
         if printed := PRINTED.take():
             found = with_printed(found, printed)
         return found if counted == runs else found.take(np.arange(counted))
-
-    def _space(self, size: int) -> Bytes:
-        """The same memory for every shard: fresh pages would cost as much as the looking."""
-        if len(self.space) < size:
-            self.space = np.empty(size, np.uint8)
-        return self.space
-
-    def _octets(self, pair: int) -> list[tuple[Any, ...]]:
-        """For each byte of coins, its eight datasets: one look-up serves eight runs."""
-        if pair not in self.tables:
-            both = self.pairs[pair]
-            bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).tolist()
-            self.tables[pair] = [tuple(both[bit] for bit in row) for row in bits]
-        return self.tables[pair]
 
 
 class BatchFailed(UnsoundAudit):
@@ -323,9 +303,9 @@ def _single(raw: Any) -> Any:
     return raw[0]
 
 
-def one_line(error: BaseException) -> str:
-    """The first line of an exception's message, if it can be read at all."""
+def named(error: BaseException) -> str:
+    """What was raised, with the first line of its message, if it can be read at all."""
     try:
-        return str(error).splitlines()[0][:200]
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
     except BaseException:
-        return "no message"
+        return f"{type(error).__name__}: no message"

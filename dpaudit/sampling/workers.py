@@ -1,14 +1,23 @@
 """The workers of an engine, and which of them a piece of work goes to; what it counts is the same on all of them."""
 
+import importlib
+import logging
+import math
 import threading
-from collections.abc import Callable
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
 
-from dpaudit.sampling.dask_pool import Dask
+from dpaudit.errors import InvalidSpec, OutOfTime
+from dpaudit.installed import lacking
 from dpaudit.sampling.pieces import CHECK_PART, LONGEST_TASK_S
-from dpaudit.sampling.pools import IN_ONE_PROCESS, InProcess, Joblib, Pool, Processes
+from dpaudit.sampling.pools import IN_ONE_PROCESS, InProcess, Joblib, LostWorker, Pool, Processes, Task
 
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
 QUICK_S = 0.01  # up to which it costs little to see after every shard that the datasets are as they were
+LOCAL_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 
 
@@ -19,7 +28,7 @@ class Workers:
         self.n_jobs, self.backend = n_jobs, backend
         self.child = Processes(silent=silent).with_threads(1)
         self._processes = Processes(n_jobs, silent=silent)
-        self.cluster: Dask | None = None
+        self.cluster = Dask(n_jobs) if backend == "dask" else None
 
     def close(self) -> None:
         """Ends them at once."""
@@ -37,7 +46,7 @@ class Workers:
         if self.backend == "loky":
             return self._processes
         if self.backend is not None and self.backend not in IN_ONE_PROCESS:
-            return self._named(self.backend)
+            return self.cluster or Joblib(self.backend, self.n_jobs)
         if self.n_jobs == 1 or self.backend == "sequential":
             return home(1)
         if self.backend == "threading":
@@ -66,9 +75,82 @@ class Workers:
             return self._processes  # an alarm needs the main thread of a process
         return InProcess(threads)
 
-    def _named(self, backend: str) -> Pool:
-        if backend != "dask":
-            return Joblib(backend, self.n_jobs)
-        if self.cluster is None:
-            self.cluster = Dask(self.n_jobs)
-        return self.cluster
+
+class Dask:
+    """The workers of a dask cluster: the one that the program is connected to, or that dask's own settings name.
+
+    Where there is neither, a cluster of this machine's processes is made, and ended with the engine. Connected when it
+    first runs something.
+    """
+
+    name = "dask"
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self._client: Any = None
+        self._cluster: Any = None
+
+    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
+        if self._client is None:
+            self._client = self._connect()
+        client = self._client
+        distributed: Any = importlib.import_module("distributed")
+        lost = (distributed.KilledWorker, distributed.client.FutureCancelledError, distributed.comm.CommClosedError)
+
+        futures: list[Any] = []
+
+        def submitted() -> list[Any]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # a mechanism may be large, and goes with each task
+                fresh = [client.submit(function, *task, pure=False) for task in tasks]
+            tasks.clear()
+            futures.extend(fresh)
+            return fresh
+
+        try:
+            left_s = None if until == math.inf else max(0.0, until - time.monotonic())
+            done = distributed.as_completed(submitted(), loop=client.loop, timeout=left_s)
+            for future in done:
+                yield future.result()
+                future.release()
+                done.update(submitted())
+        except TimeoutError:
+            raise OutOfTime from None
+        except lost as error:
+            raise LostWorker(str(error)) from None
+        finally:
+            with suppress(Exception):  # a lost scheduler cancels nothing
+                client.cancel(futures)
+
+    def close(self) -> None:
+        """Ends the cluster that was made here; one that was there stays."""
+        for each in (self._client, self._cluster):
+            if each is not None and self._cluster is not None:
+                with suppress(Exception):
+                    each.close()
+        self._client = self._cluster = None
+
+    def _connect(self) -> Any:
+        try:
+            distributed: Any = importlib.import_module("distributed")
+        except ImportError:
+            raise lacking('backend "dask" needs dask.distributed, which is not installed here', "dask") from None
+        with suppress(ValueError):  # the program has none
+            return distributed.default_client()
+        settings: Any = importlib.import_module("dask.config")
+        address = settings.get("scheduler-address", None)
+        if address is not None:
+            try:
+                return distributed.Client(address, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise InvalidSpec(f"the dask scheduler at {address} cannot be reached ({error})") from None
+        with settings.set(LOCAL_SETTINGS):
+            self._cluster = distributed.LocalCluster(
+                n_workers=self.n_jobs,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                memory_limit=0,
+            )
+            return distributed.Client(self._cluster, set_as_default=False)

@@ -13,7 +13,7 @@ from dpaudit.mechanisms import Description, wrap
 from dpaudit.results.provenance import versions
 from dpaudit.sampling.made import made_with
 from dpaudit.sampling.tasks import parts_of
-from dpaudit.training.calls import Calls, here
+from dpaudit.training.coins import Calls, here
 from dpaudit.training.evidence import Gathered, check_reach
 from dpaudit.training.plan import TrainingPlan, plan_of
 from dpaudit.training.result import TrainingResult

@@ -1,9 +1,14 @@
-"""Whose coins they are: ours, drawn for every training by a seed of its own; and what `train` gives back for them."""
+"""Calls of `train`: whose coins they are (ours, drawn for every training by a seed of its own), and what it gives back.
 
+Calls run here, on joblib's workers, or each in a process of ours; all give the same scores.
+"""
+
+import math
 import random
 import sys
+import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,15 +16,21 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Bools, Reals
-from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
-from dpaudit.mechanisms import Opened
+from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.mechanisms import Mechanism, Opened
 from dpaudit.mechanisms.importing import in_a_line
+from dpaudit.outputs import Column, Outputs
 from dpaudit.results.wording.quoting import clean
+from dpaudit.sampling import alike, intact
+from dpaudit.sampling.made import made_with
+from dpaudit.sampling.pools import LostWorker, Processes
+from dpaudit.sampling.tasks import parts_of
 from dpaudit.training.canaries import RATE
 from dpaudit.training.plan import MANY, STEPS, TrainingPlan
 
 TORCH_SEED = 67280421310721  # that of a generator of torch that nobody has seeded
 OURS = str(Path(__file__).parents[1])  # where a failure of train does not lie
+Calls = Callable[[Sequence[int]], Iterator[Reals]]  # the scores of the calls of these numbers, in their order
 ENOUGH = 20  # scores that are equal, or equal the coins, by more than luck
 
 
@@ -59,10 +70,7 @@ def drawn(plan: TrainingPlan, call: int) -> tuple[Bools, np.random.Generator]:
 
 
 def _seeds(plan: TrainingPlan, call: int) -> list[np.random.SeedSequence]:
-    """Of a call: for its coins, for the rng of `train`, and for the generators of the process.
-
-    Other code gets others: what one version released at a seed would tell the coins, or the noise, of the next one.
-    """
+    """Of a call: for its coins, the rng of `train`, and the generators of the process; other code gets others."""
     return np.random.SeedSequence([plan.seed, *plan.tossed.encode()], spawn_key=(call,)).spawn(3)
 
 
@@ -153,3 +161,74 @@ def check_informative(included: Bools, scores: Reals, plan: TrainingPlan, *, ove
             "where it is meant (a training without noise)"
         )
     return enough
+
+
+def here(mechanism: Mechanism, plan: TrainingPlan, n_jobs: int = 1) -> Calls:
+    """Calls in this process, or on so many of joblib's workers."""
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise InvalidSpec(f"n_jobs must be a whole number other than 0 (-1 for all processors), got {n_jobs!r}")
+
+    def calls(numbers: Sequence[int]) -> Iterator[Reals]:
+        if n_jobs == 1 or len(numbers) == 1:
+            opened = mechanism.open()
+            yield from (trained(opened, plan, number) for number in numbers)
+            return
+        from joblib import Parallel, delayed
+
+        shown = alike.shown(parts_of(mechanism) | made_with())
+        work = (delayed(_elsewhere)(mechanism, plan, number, shown) for number in numbers)
+        yield from Parallel(n_jobs, return_as="generator", pre_dispatch="n_jobs", max_nbytes=None)(work)
+
+    return calls
+
+
+def _elsewhere(mechanism: Mechanism, plan: TrainingPlan, number: int, shown: alike.Shown) -> Reals:
+    opened = mechanism.open()
+    alike.check(shown, opened=True)
+    return trained(opened, plan, number)
+
+
+def supervised(mechanism: Mechanism, plan: TrainingPlan, n_jobs: int = 1, limit_s: float = math.inf) -> Calls:
+    """Calls in processes of ours, one each, at most `limit_s` seconds long; numbers come back, and nothing that runs.
+
+    Raises `UnsoundAudit` where a process ended or hung.
+    """
+
+    def calls(numbers: Sequence[int]) -> Iterator[Reals]:
+        for start in range(0, len(numbers), n_jobs):
+            wave = numbers[start : start + n_jobs]
+            pool = Processes(len(wave), anew=True)
+            found: dict[int, Reals] = {}
+            try:
+                tasks: list[Any] = [(mechanism, plan, number) for number in wave]
+                for place, (outputs,) in pool.numbered(_in_a_process, tasks, time.monotonic() + limit_s):
+                    found[wave[place]] = _read(outputs, plan, wave[place])
+            except LostWorker:
+                raise UnsoundAudit(
+                    f"training {wave[0] + 1:,} ended its process, or ran out of memory; no verdict"
+                ) from None
+            except OutOfTime:
+                raise UnsoundAudit(
+                    f"training {wave[0] + 1:,} took longer than the {limit_s:g} s it was given; no verdict"
+                ) from None
+            finally:
+                pool.close()
+            yield from (found[number] for number in wave)
+
+    return calls
+
+
+def _in_a_process(mechanism: Mechanism, plan: TrainingPlan, number: int) -> Outputs:
+    """A call in the process it has for itself: its scores as the one column of outputs."""
+    scores = trained(mechanism.open(), plan, number).ravel()
+    intact.check()
+    return Outputs(scores.size, {(): Column(scores)})
+
+
+def _read(outputs: Any, plan: TrainingPlan, number: int) -> Reals:
+    """The scores again; a process that was taken over may send anything that is numbers."""
+    column = outputs.columns.get(()) if isinstance(outputs, Outputs) else None
+    values = None if column is None else np.asarray(column.values, np.float64)
+    if values is None or not np.isfinite(values).all() or values.size % plan.canaries:
+        raise UnsoundAudit(f"training {number + 1:,} did not send its scores; no verdict")
+    return values.reshape(-1, plan.canaries)

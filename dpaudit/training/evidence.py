@@ -18,25 +18,18 @@ from dpaudit.scores.reach import MOST_ROWS, ceiling, refutable_by_rows
 from dpaudit.scores.reach import refutable as one_refutable
 from dpaudit.scores.seen import corners, histogram
 from dpaudit.training.coins import check_informative, drawn
-from dpaudit.training.plan import FEW, MANY, ONE, TrainingPlan
+from dpaudit.training.plan import FEW, MANY, ONE, STEPS, TrainingPlan
 
 BY_RUNS = {"methods": ("exact", "clopper-pearson", "gaussian")}  # where each training is one
 MOST_SHOWN = 100_000  # scores that the pictures are made of
-
-
-def begun(plan: TrainingPlan) -> Evidence | None:
-    """No evidence yet, where it grows from training to training; None where all scores are looked at together."""
-    if plan.design in (ONE, MANY):
-        return None
-    at, rate = plan.delta, plan.sample_rate
-    return few.begin(plan.claim, plan.canaries, plan.alpha, delta=at, steps=plan.steps, rate=rate)
 
 
 def check_reach(plan: TrainingPlan) -> None:
     """Raises `InvalidSpec` where not even scores that tell every coin could refute the claim, with how many could."""
     if plan.underpowered or refutable(plan):
         return
-    least = None if plan.design == MANY else least_canaries(plan)
+    given = plan.canaries, plan.claim, plan.delta, plan.alpha
+    least = None if plan.design == MANY else ceiling(*given, trainings=plan.trainings, steps=plan.steps)[1]
     could = [] if least is None else [f"{least:,} canaries"]
     grown = (plan.trainings << k for k in range(1, 1 if plan.design == ONE else 9))
     fits = (each for each in grown if plan.design == MANY or each * (plan.steps or 1) <= MOST_ROWS)
@@ -50,12 +43,6 @@ def check_reach(plan: TrainingPlan) -> None:
         f"{plan.claim} at confidence {plan.confidence:g}, whatever they show: "
         f"{'; '.join([*cures, 'say underpowered=True for the bound alone'])}"
     )
-
-
-def least_canaries(plan: TrainingPlan) -> int | None:
-    """How many canaries a training could refute the claim; None where no number could."""
-    given = plan.canaries, plan.claim, plan.delta, plan.alpha
-    return ceiling(*given, trainings=plan.trainings, steps=plan.steps)[1]
 
 
 def refutable(plan: TrainingPlan) -> bool:
@@ -73,9 +60,12 @@ class Gathered:
     """The scores of the calls so far, in their order; `add` raises `UnsoundAudit` where they deserve no verdict."""
 
     def __init__(self, plan: TrainingPlan) -> None:
-        self.plan, self.calls, self.done = plan, 0, 0
+        self.plan, self.done = plan, 0
         self.e_values: tuple[float, ...] = ()
-        self._process = begun(plan)
+        self._process: Evidence | None = None  # where all scores are looked at together
+        if plan.design in (FEW, STEPS):
+            asked: dict[str, Any] = {"delta": plan.delta, "steps": plan.steps, "rate": plan.sample_rate}
+            self._process = few.begin(plan.claim, plan.canaries, plan.alpha, **asked)
         self._included: list[Bools] = []
         self._scores: list[Reals] = []
         self._told = False
@@ -87,16 +77,16 @@ class Gathered:
 
     def add(self, scores: Reals) -> None:
         """The scores of the next call."""
-        included = drawn(self.plan, self.calls)[0]
+        call = len(self._scores)
+        included = drawn(self.plan, call)[0]
         if self._process is not None:
             self._process = self._process.after(scores, included)
             self.e_values += (self._process.e_value,)
         self._included.append(included)
         self._scores.append(scores)
-        self.done += self.plan.trainings_in(self.calls)
-        self.calls += 1
+        self.done += self.plan.trainings_in(call)
         if not self._told:  # what tells something, and not all, does so whatever follows
-            self._told = check_informative(*self.all, self.plan, over=self.calls == self.plan.calls)
+            self._told = check_informative(*self.all, self.plan, over=call + 1 == self.plan.calls)
 
     @property
     def all(self) -> tuple[Bools, Reals]:

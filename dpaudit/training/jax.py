@@ -67,8 +67,9 @@ class JaxCanaries(GradientCanaries):
 
             using = jax_privacy.clipped_grad
         clipped = using(loss, *args, **options)
-        own = {name: options[name] for name in OWN if name in options}
-        along = using(_along, batch_argnums=(1, 2), microbatch_size=AT_ONCE, **own)
+        own = {name: options[name] for name in OWN if name in options} | {"microbatch_size": AT_ONCE}
+        # a loss whose gradient is as long as `length`, along one coordinate
+        along = using(lambda along, place, length: (along[place] * length).sum(), batch_argnums=(1, 2), **own)
         self._bound = validate.positive("the sensitivity of clipped_grad", float(clipped.l2_norm_bound))
         length = TOO_LONG * options.get("l2_clip_norm", 100.0)
         places = np.pad(np.arange(self.count), (0, -self.count % AT_ONCE))  # whole microbatches, the last with zeros
@@ -123,8 +124,3 @@ class JaxCanaries(GradientCanaries):
                 call()
             except DpAuditError as error:
                 self._broken = error
-
-
-def _along(coordinates: Any, place: Any, length: Any) -> Any:
-    """A loss whose gradient is as long as `length`, along one coordinate."""
-    return (coordinates[place] * length).sum()

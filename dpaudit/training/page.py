@@ -1,18 +1,16 @@
 """The page of a result of `audit_training`: HTML, Markdown, figures and JSON beside one another."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 from dpaudit.certify.certificate import error_probability
-from dpaudit.report.account import Account, pictures, sentence, short, write
+from dpaudit.report.account import Account, pictures, sentence, short
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NO_BITS, at_delta
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, number_text
 from dpaudit.scores.reach import ceiling
 from dpaudit.training import wording
-from dpaudit.training.trained import Trained
+from dpaudit.training.wording import Trained
 
 LIBRARIES = {name: name for name in ("numpy", "torch", "opacus", "jax", "jax-privacy")}
 MADE_BY = {"version": "dpaudit", "python": "Python", **LIBRARIES, "platform": "on"}  # in the provenance
@@ -28,24 +26,18 @@ TOGETHER = (
 NEVER = "A lower bound never shows that a claim holds: nothing here says that the training is private."
 
 
-def write_page(result: Trained, record: dict[str, Any], folder: str | os.PathLike[str]) -> list[Path]:
-    """Writes training.json, the figures, training.md and training.html into a folder; returns their paths."""
-    return write(account_of(result, record), folder)
-
-
 def account_of(result: Trained, record: dict[str, Any]) -> Account:
     """The page of a result, as plain values; `record` is its stored form."""
     many, claim = result.canaries == 1, wording.claim(result)
-    refuted = result.refuted
     drawn = result.sample_rate == 1.0  # otherwise the claim is of a step before it is sampled, the scores of one after
     return Account(
         kind="Audit of private training",
         stem="training",
         title=f"Private training against {claim}",
         stamp=result.verdict.value.replace("_", " "),
-        tone="refuted" if refuted else "kept",
+        tone="refuted" if result.refuted else "kept",
         short=short(
-            result.claim, claim, result.deciding, result.confidence, refuted, "The training as it was run here"
+            result.claim, claim, result.deciding, result.confidence, result.refuted, "The training as it was run here"
         ),
         estimates=result.lines,
         meanings=wording.meanings(result),
@@ -59,7 +51,7 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
             roc=result.roc,
             band=result.band,
             band_line=CERTIFIED if many else INDEPENDENT,
-            of=_scored(result),
+            of="scores" if result.steps is not None else "trainings" if many else "canaries",
             about=wording.scores(result),
             e_values=result.e_values,
         ),
@@ -67,12 +59,6 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
         record=record,
         of="" if result.steps is None else wording.STEP,
     )
-
-
-def _scored(result: Trained) -> str:
-    if result.steps is not None:
-        return "scores"
-    return "trainings" if result.canaries == 1 else "canaries"
 
 
 def _parts(result: Trained) -> list[Section]:

@@ -14,8 +14,7 @@ from dpaudit.report.display import Display, account_parts, parts
 from dpaudit.results.display import Displayed
 from dpaudit.results.files import write_text
 from dpaudit.results.strict_json import by_fields, read, text_of
-from dpaudit.training.trained import Trained
-from dpaudit.training.wording import headline, text
+from dpaudit.training.wording import Trained, headline, text
 
 SCHEMA = "dpaudit.training/1"
 CURE = "restore the file, or audit again"
@@ -41,9 +40,10 @@ class TrainingResult(Displayed, Trained):
 
     def write_report(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Writes a page about this result in HTML and Markdown, its figures and its JSON; returns their paths."""
-        from dpaudit.training.page import write_page
+        from dpaudit.report.account import write
+        from dpaudit.training.page import account_of
 
-        return write_page(self, self.to_dict(), folder)
+        return write(account_of(self, self.to_dict()), folder)
 
     def __str__(self) -> str:
         return text(self)

@@ -15,11 +15,9 @@ from typing import Any
 import pytest
 
 from dpaudit.ledger.baseline import DEFAULT, SCHEMA
-from dpaudit.ledger.database import Database
-from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import Run
-from dpaudit.ledger.shards import LedgerShards
+from dpaudit.ledger.runs import LedgerShards, Run
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.stored import load
 from dpaudit.sampling import StoredShard

@@ -15,8 +15,7 @@ import pytest
 
 import dpaudit
 from dpaudit.ledger.database import Database
-from dpaudit.ledger.runs import start
-from dpaudit.ledger.shards import LedgerShards
+from dpaudit.ledger.runs import LedgerShards, start
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import StoredShard
 from dpaudit.sampling.made import made_of

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.ledger.chain import START, Chain
-from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger
 from tests.cases import for_each
 from tests.ledger.made import counted

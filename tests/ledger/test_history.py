@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.history import HEADER, as_csv, as_json, as_table, history, names
-from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.results import Ledger
 from tests.ledger import made
 from tests.report import hostile

@@ -19,8 +19,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger import database as module
 from dpaudit.ledger.baseline import read_baseline
-from dpaudit.ledger.database import APPLICATION, VERSION, Database, default_ledger
-from dpaudit.ledger.problems import LedgerError, LedgerWriteFailed
+from dpaudit.ledger.database import APPLICATION, VERSION, Database, LedgerError, LedgerWriteFailed, default_ledger
 from dpaudit.scores.files import read_scores
 from dpaudit.spec_file.settings import read_settings
 from tests.ledger import writers

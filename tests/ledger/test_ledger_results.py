@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger, digest
 from dpaudit.results.fingerprint import fingerprint
 from tests.golden import example

@@ -12,8 +12,7 @@ from scipy.stats import binom
 from dpaudit.certify import Binned, CoinFlip
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import event_from_dict, partition_from_dict
-from dpaudit.ledger.comparison import change_of
-from dpaudit.ledger.noise import loss_upper, noise, overlap, same_place, searched
+from dpaudit.ledger.comparison import change_of, loss_upper, noise, overlap, same_place, searched
 from dpaudit.results.audited import Finding
 from dpaudit.results.beside import Explored
 from dpaudit.results.change import Kind

@@ -15,8 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dpaudit.ledger.database import Database
-from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.database import Database, LedgerError
 
 WRITERS, EACH = 8, 6
 PAGE = 4096

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from dpaudit.outputs import Failure, Outputs, token
-from dpaudit.sampling import columns, encode, matrix, objects
+from dpaudit.sampling import columns, encode, exact, matrix
 
 Point = namedtuple("Point", "x y")
 
@@ -235,7 +235,7 @@ def label(output: Any) -> str:
 
 def cut_earlier(monkeypatch: pytest.MonkeyPatch) -> int:
     """Fewer entries of an output that are looked at than there are: the rules are the same, and quick to see."""
-    for module in (columns, encode, matrix, objects):
+    for module in (columns, encode, exact, matrix):
         monkeypatch.setattr(module, "WIDEST", 1 << 12)
     return 1 << 12
 

@@ -16,7 +16,7 @@ from benchmarks import channels
 from dpaudit.outputs import REST, Outputs, Pilot, beside
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import kept
-from dpaudit.sampling.tally import Tally
+from dpaudit.sampling.watch import Tally
 from dpaudit.sampling.worker import run_each
 from tests.cases import for_each
 from tests.sampling import kinds

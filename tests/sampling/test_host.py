@@ -17,8 +17,8 @@ import pytest
 from dpaudit import AdjacentPair, UnsoundAudit, batched, command
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import Engine, FreshTask, Shard, Stage, answers, shards
+from dpaudit.sampling.duct import HOLD, KEPT
 from dpaudit.sampling.host import CHANGING, Host, Lost
-from dpaudit.sampling.pipes import HOLD, KEPT
 from dpaudit.sampling.pools import LostWorker, Processes
 from dpaudit.sampling.tasks import Done
 from tests.sampling import left

@@ -22,8 +22,8 @@ from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.sampling import Engine, Progress, Stage, StoredShard, Watch, shards
-from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.codec import BatchFailure, KeptShard, UnreadableShard, decoded, encoded
+from dpaudit.sampling.contents import digest_of
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.limit import Limit
 from dpaudit.sampling.pools import InProcess, LostWorker

@@ -19,8 +19,8 @@ from dpaudit import AdjacentPair, UnsoundAudit
 from dpaudit.mechanisms import wrap
 from dpaudit.results.files import write_text
 from dpaudit.sampling import Engine, Stage, guard, shards
+from dpaudit.sampling.duct import TICK_S, roused, stat
 from dpaudit.sampling.host import MARK, new_mark
-from dpaudit.sampling.pipes import TICK_S, roused, stat
 from dpaudit.sampling.pools import OutOfTime, Processes
 from dpaudit.sampling.serving import ASLEEP_S, _waking
 from tests.sampling import left

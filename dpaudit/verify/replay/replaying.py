@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.functions import PerRun, check_callable
-from dpaudit.sampling.progress import SILENT, Progress
+from dpaudit.sampling.limit import SILENT, Progress
 from dpaudit.verify.replay.canonical import Raised
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import FACES, types_as_they_seem

@@ -75,7 +75,7 @@ def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | o
     of the page. Raises `InvalidSpec` for another suffix, and for what is none of these.
     """
     if isinstance(result, ScoresResult):
-        from dpaudit.report.scores import write_page
+        from dpaudit.report.account import write_page
 
         return write_page(result, path)[-1]
     from dpaudit.report import write

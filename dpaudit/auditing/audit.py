@@ -30,9 +30,8 @@ from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events.search.entries import unpaired
 from dpaudit.outputs import Pilot
 from dpaudit.results.audited import Finding, Units
-from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored
+from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored, Health
 from dpaudit.results.certification import AuditEvidence, ceiling_of
-from dpaudit.results.health import Health
 from dpaudit.results.provenance import short_path, versions
 from dpaudit.results.rechecking import ALONE_WORDS
 from dpaudit.results.result import AuditResult

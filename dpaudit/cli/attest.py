@@ -13,7 +13,7 @@ from dpaudit.errors import InvalidSpec, NotAttested
 from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
-    from dpaudit.results.attesting.statement import Head, StoredFile
+    from dpaudit.results.attesting.attestation import Head, StoredFile
 
 PASSWORD = "DPAUDIT_KEY_PASSWORD"
 

@@ -7,8 +7,7 @@ from typing import Any
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.noise import noise
 from dpaudit.ledger.results import subject_text
-from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, RunNoise
-from dpaudit.results.fingerprint import subject
+from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, RunNoise, subject
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord, subject_text
-from dpaudit.results.fingerprint import subject
+from dpaudit.results.change import subject
 from dpaudit.results.result import AuditResult
 from dpaudit.results.strict_json import stored, text_of
 from dpaudit.results.verdict import Verdict

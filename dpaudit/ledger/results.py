@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 from dpaudit.ledger.chain import LAST, START, Chain, Head, append, followed
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.problems import LedgerError
-from dpaudit.results.fingerprint import fingerprint, subject
+from dpaudit.results.change import fingerprint, subject
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict

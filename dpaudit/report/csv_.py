@@ -7,15 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from dpaudit.certify import Binned
 from dpaudit.report.places import spec_of
-from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.change import fingerprint
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.findings import meaning
-from dpaudit.results.wording.quoting import LONGEST_DATA, cell
+from dpaudit.results.wording.quoting import LONGEST_DATA, cell, standing
 from dpaudit.results.wording.statements import verdict_text
 from dpaudit.results.wording.suites import expected_text
-from dpaudit.results.wording.telling import standing
 
 COLUMNS = {
     "audit": "the name of the audit",

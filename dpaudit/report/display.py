@@ -136,7 +136,7 @@ def _bracket(bracket: Bounds) -> Display:
 
 @parts.register
 def _scores(result: ScoresResult) -> Display:
-    from dpaudit.report.scores import account_of
+    from dpaudit.report.account import account_of
 
     return account_parts(result.headline, partial(account_of, result), result.estimates)
 

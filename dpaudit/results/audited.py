@@ -17,15 +17,13 @@ from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, p_value
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.errors import MissingRequirement
-from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
-from dpaudit.results.bounds import LowerBound
+from dpaudit.results.beside import Control, Ending, Explored, Health, Histogram, Typical
+from dpaudit.results.bounds import LowerBound, UpperBound
 from dpaudit.results.bracket import Bracket
 from dpaudit.results.certification import AuditEvidence, rest
 from dpaudit.results.files import write_text
-from dpaudit.results.health import Health
 from dpaudit.results.question import spec_hash
 from dpaudit.results.strict_json import content_digest, stored, text_of
-from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
 

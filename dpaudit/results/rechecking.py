@@ -6,8 +6,8 @@ from dpaudit.certify import Certificate, certifier_named
 from dpaudit.certify.certificate import divided
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.results.audited import Finding, Units
+from dpaudit.results.beside import Health
 from dpaudit.results.certification import AuditEvidence, anytime_certificate, ceiling_of, certificate_of
-from dpaudit.results.health import Health
 from dpaudit.results.result import AuditResult
 
 AGAIN = "dpaudit.recheck(result, mechanism, fresh=True)  # of the result with seed {}, whose witness this is"

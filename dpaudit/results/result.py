@@ -9,7 +9,7 @@ from dpaudit.results.audited import Audited
 from dpaudit.results.display import Displayed
 from dpaudit.results.wording.advice import Diagnosis
 from dpaudit.results.wording.diagnosis import diagnosis
-from dpaudit.results.wording.explanation import Explanation, explanation
+from dpaudit.results.wording.first import Explanation, explanation
 from dpaudit.results.wording.sections import full_text
 from dpaudit.results.wording.statements import beyond
 

@@ -17,12 +17,11 @@ from dpaudit.results.wording.sections import Section
 from dpaudit.sampling import Engine
 from dpaudit.sweeps import page
 from dpaudit.sweeps.grid import Grid, Point
-from dpaudit.sweeps.page import KINDS
+from dpaudit.sweeps.page import KINDS, mechanisms_table
 from dpaudit.sweeps.rows import REALS, columns
 from dpaudit.sweeps.running import run_points
 from dpaudit.sweeps.sentences import NOT_SHOWN, READING, left_out, sweep_headline, sweep_lines, sweep_row
 from dpaudit.sweeps.spec import axis, combinations
-from dpaudit.sweeps.summaries import mechanisms_table
 
 Fields = dict[str, Any]
 
@@ -221,7 +220,7 @@ def run_sweep(
                     (watcher.failed if row.result is None else watcher.finished)(sweep_row(row.fields))
 
     from dpaudit.ledger.results import Ledger
-    from dpaudit.sweeps.store import LedgerStore
+    from dpaudit.sweeps.running import LedgerStore
 
     try:
         if ledger is None or isinstance(ledger, Ledger):

@@ -17,10 +17,10 @@ from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.pairs import AdjacentPair
-from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
+from dpaudit.results.change import fingerprint
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.sampling import Engine
 from dpaudit.sweeps.grid import Point
 

@@ -20,7 +20,7 @@ from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Run
 from dpaudit.ledger.shards import LedgerShards
-from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.change import fingerprint
 from dpaudit.results.stored import load
 from dpaudit.sampling import StoredShard
 from tests.doors.conftest import Outcome, document, process, spec

@@ -11,9 +11,8 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.bounds import BracketVerdict, LowerBound
+from dpaudit.results.bounds import Arithmetic, BracketVerdict, Label, LowerBound, UpperBound
 from dpaudit.results.bracket import Bracket
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.wording.bracketed import account, at_least, at_most, headline, nearest, sentences, upper_text
 from tests.cases import for_each
 

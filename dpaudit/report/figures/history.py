@@ -9,7 +9,7 @@ import numpy as np
 
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, Scale
-from dpaudit.report.figures.series import is_refuted
+from dpaudit.report.figures.study import is_refuted
 from dpaudit.results.wording.numerals import bound, counted, exact
 from dpaudit.results.wording.quoting import clean
 

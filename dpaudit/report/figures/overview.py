@@ -12,9 +12,8 @@ from dpaudit.report.figures.panel import SMALL, Key, Panel, Places, Scale, bread
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import counted, up
-from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.quoting import clean, standing
 from dpaudit.results.wording.statements import certified, claimed, stamp
-from dpaudit.results.wording.telling import standing
 
 TITLE = "Claimed against certified, audit by audit"
 COLUMNS = ("audit", "claimed", "certified", "upper bound", "verdict")

@@ -15,8 +15,8 @@ from msgspec import UNSET, UnsetType
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA
+from dpaudit.results.change import fingerprint
 from dpaudit.results.files import FILE, found_at
-from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.models import Probability, Stored, StoredResult, open_kinds, schema_of
 from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of

@@ -4,8 +4,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from dpaudit.claims import ApproximateDP, PureDP
-from dpaudit.results.bounds import EXACT, Bounds, BracketVerdict, LowerBound, hair_above
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.bounds import EXACT, Arithmetic, Bounds, BracketVerdict, Label, LowerBound, UpperBound, hair_above
 from dpaudit.results.wording.quoting import visible
 
 DIGITS = 6

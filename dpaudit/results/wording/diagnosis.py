@@ -23,8 +23,7 @@ from dpaudit.results.beside import FIRST_CALLS, PlaceValues, Typical
 from dpaudit.results.wording.advice import Diagnosis, made
 from dpaudit.results.wording.findings import answers, does, hits_of, of_endings
 from dpaudit.results.wording.numerals import PERCENT_FROM, percent, portion
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean, literal, plain_text
-from dpaudit.results.wording.telling import standing
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, literal, plain_text, standing
 
 SURE = 4.0  # deviations beyond which a difference is no luck
 ALIKE = 0.06  # of the width: differences of shape and spread up to it are none

@@ -12,7 +12,6 @@ from dpaudit.events import Partition
 from dpaudit.results.audited import Audited
 from dpaudit.results.question import spec_hash
 from dpaudit.results.wording.diagnosis import of_bits
-from dpaudit.results.wording.explanation import LINES, explanation
 from dpaudit.results.wording.findings import (
     alone,
     bet_lines,
@@ -24,10 +23,10 @@ from dpaudit.results.wording.findings import (
     representation_lines,
     unit_lines,
 )
-from dpaudit.results.wording.first import DO, FOUND, SURE, found, sure, to_do
+from dpaudit.results.wording.first import DO, FOUND, LINES, SURE, explanation, found, sure, to_do
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, level_text, p_text
 from dpaudit.results.wording.power import control_lines, could_see
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
+from dpaudit.results.wording.quoting import LONGEST_DATA, P, clean, data_text, line, standing
 from dpaudit.results.wording.repeating import repeat
 from dpaudit.results.wording.statements import (
     at_delta,
@@ -41,7 +40,6 @@ from dpaudit.results.wording.statements import (
     supposed,
     verdict_text,
 )
-from dpaudit.results.wording.telling import P, line, standing
 
 MOST_NAMES = 12  # of one kind that a sentence lists
 MOST_POINTS = 8  # of a curve

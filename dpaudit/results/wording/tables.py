@@ -12,10 +12,9 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.findings import alone, meaning
 from dpaudit.results.wording.numerals import confidence_text, exact, least_text, level_text, p_text
 from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE, could_see
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, standing
 from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, stamp, verdict_text
 from dpaudit.results.wording.suites import expected_text, until_text
-from dpaudit.results.wording.telling import standing
 
 MOST_ROWS = 60
 COUNTS, CERTIFICATES = "Counts of fresh runs", "What the counts certify"

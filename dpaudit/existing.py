@@ -11,8 +11,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import restored
-from dpaudit.results.rechecking import recompute, repeated, went_alone
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, recompute, repeated, went_alone
 from dpaudit.results.suite import SuiteResult
 from dpaudit.sampling import Engine
 from dpaudit.scores.result import ScoresResult

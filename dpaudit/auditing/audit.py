@@ -13,8 +13,7 @@ from dpaudit.auditing.anytime import bet
 from dpaudit.auditing.certifying import Counted, Outcome, beside, certified, count
 from dpaudit.auditing.clock import Clock, cut, fewest
 from dpaudit.auditing.controls import most_runs, with_controls
-from dpaudit.auditing.health import Twins, judge
-from dpaudit.auditing.health.checks import check_compared
+from dpaudit.auditing.health.checks import Twins, check_compared, judge
 from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.known import known_upper
@@ -33,8 +32,7 @@ from dpaudit.results.audited import Finding, Units
 from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored, Health
 from dpaudit.results.certification import AuditEvidence, ceiling_of
 from dpaudit.results.provenance import short_path, versions
-from dpaudit.results.rechecking import ALONE_WORDS
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import ALONE_WORDS, AuditResult
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Probe, Progress, Session, apart, rechecking
 

@@ -172,7 +172,7 @@ def write(account: Account, folder: str | os.PathLike[str]) -> list[Path]:
 
 def html(account: Account) -> str:
     """The page as HTML that needs no other file."""
-    from dpaudit.report.html.templating import render
+    from dpaudit.report.html import render
 
     return render("account.html", account=account, never_mixed=NEVER_MIXED, kinds=KINDS, version=__version__)
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dpaudit.report.places import inside, spec_of
+from dpaudit.report import inside, spec_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.sections import full_text

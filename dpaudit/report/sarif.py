@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from dpaudit.report.places import inside, spec_of
+from dpaudit.report import inside, spec_of
 from dpaudit.results.strict_json import text_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import p_text

@@ -240,7 +240,7 @@ class Bounds:
         """
         if self.contradictory or not (self.claim is None or self.of_epsilon):
             return False
-        return any(self._near_the_lower_end(each.epsilon_upper) for each in self._at_delta if _sure(each))
+        return any(self._near_the_lower_end(each.epsilon_upper) for each in self._at_delta if sure(each))
 
     @property
     def agree(self) -> bool:
@@ -292,7 +292,7 @@ class Bounds:
         return low == high or (high < math.inf and high - low <= PINNED_WITHIN * high)
 
     def _proves(self, bound: UpperBound) -> bool:
-        if self.claim is None or not _sure(bound):
+        if self.claim is None or not sure(bound):
             return False
         if bound.epsilon_upper == math.inf or any(bound is exceeded for _, exceeded in self.contradictions):
             return False
@@ -302,7 +302,7 @@ class Bounds:
         return implies(ApproximateDP(bound.epsilon_upper, bound.delta, self.claim.relation), self.claim)
 
 
-def _sure(bound: UpperBound) -> bool:
+def sure(bound: UpperBound) -> bool:
     """Whether it is known for certain for all inputs of its scope."""
     return bound.label in PROVES and bound.arithmetic is not Arithmetic.FLOATS
 

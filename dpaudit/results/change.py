@@ -1,13 +1,12 @@
-"""What became of one audit between two records: the values that a comparison says its sentences about."""
+"""What makes two findings the same, and what became of one audit between two records, in values and in sentences."""
 
-import hashlib
-import json
 import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict_json import content_digest
 from dpaudit.results.witness import Witness
 from dpaudit.results.wording.numerals import counted, down, p_text, up
 from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean
@@ -159,9 +158,12 @@ BITS = ("lowest-bit", "first-bit", "trailing-zeros", "part", "on-grid")
 
 
 def fingerprint(result: AuditResult, *, representation: bool = False) -> str:
-    """The fingerprint of a result's finding: 16 hex digits. With `representation`, that of the finding on bits."""
-    text = json.dumps(identity(result, representation=representation), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """The fingerprint of a result's finding: 16 hex digits. With `representation`, that of the finding on bits.
+
+    Mechanism, claim, class of pair and class of event, and no digits: neither runs nor seed, confidence, threshold or
+    dataset stand in it, so that a finding keeps its fingerprint from run to run.
+    """
+    return content_digest(identity(result, representation=representation))[:16]
 
 
 def identity(result: AuditResult, *, representation: bool = False) -> dict[str, Any]:

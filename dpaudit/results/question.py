@@ -1,8 +1,8 @@
 """What follows from a question alone: its digest, and the part of its runs that compares pairs."""
 
-import hashlib
-import json
 from typing import Any
+
+from dpaudit.results.strict_json import content_digest
 
 LEAST_SHARE, LARGEST_SHARE = 0.15, 0.6
 A_PAIR = 0.01  # what it costs to screen a pair, in units of what it costs to certify one
@@ -10,8 +10,7 @@ A_PAIR = 0.01  # what it costs to screen a pair, in units of what it costs to ce
 
 def spec_hash(spec: dict[str, Any]) -> str:
     """The digest of a spec in its stored form."""
-    text = json.dumps(spec, sort_keys=True, separators=(",", ":"), default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return content_digest(spec)[:16]
 
 
 def screening_share(pairs: int, kept: int = 1) -> float:

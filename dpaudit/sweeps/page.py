@@ -214,7 +214,7 @@ def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Se
 
 def html(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
     """The page as HTML that needs no other file."""
-    from dpaudit.report.html.templating import render
+    from dpaudit.report.html import render
 
     return render(
         "sweep.html",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.known import comes_with_us
@@ -114,16 +114,6 @@ SEED_DIGITS = 13  # hexadecimal ones of a point's own seed: as many as a float h
 Fields = dict[str, Any]
 
 
-class Store(Protocol):
-    """Where results go as they come, and where those of an earlier sweep are found again."""
-
-    def find(self, spec: AuditSpec) -> AuditResult | None:
-        """The result of the very same question about the very same code; None where there is none."""
-
-    def keep(self, spec: AuditSpec, result: AuditResult) -> None:
-        """Takes a result, before its row is shown."""
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """A point, its line of the table, and its result where there is one."""
@@ -137,7 +127,7 @@ def run_points(
     grid: Grid,
     make_engine: Callable[[], Engine],
     *,
-    store: Store | None = None,
+    store: LedgerStore | None = None,
     prove: bool = False,
     progress: Progress = SILENT,
     begins: Callable[[Point], object] = lambda point: None,
@@ -177,7 +167,7 @@ def own_seed(spec: AuditSpec, drawn: set[int]) -> int:
 def _answer(
     point: Point,
     engines: "_Engines",
-    store: Store | None,
+    store: LedgerStore | None,
     progress: Progress,
     above: UpperBounds | None,
     drawn: set[int],
@@ -243,6 +233,3 @@ class _Engines:
 def _home(point: Point) -> str:
     mechanism = point.mechanism
     return f"{mechanism.folder}:{mechanism.reference}" if isinstance(mechanism, Imported) else point.name
-
-
-__all__ = ["Row", "Store", "run_points"]

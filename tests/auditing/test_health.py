@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, audit, batched
-from dpaudit.auditing.health import SeenBy, Twins, judge
-from dpaudit.auditing.health.checks import TESTS
+from dpaudit.auditing.health.checks import TESTS, SeenBy, Twins, judge
 from dpaudit.auditing.health.pilot import constants, pilot_looks
 from dpaudit.auditing.health.processes import processes_needed
 from dpaudit.certify.independence import repeats

@@ -27,8 +27,7 @@ from dpaudit.results.beside import Control, Ending, Explored, Health, Histogram,
 from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate_of
 from dpaudit.results.question import spec_hash
-from dpaudit.results.rechecking import recompute, recompute_finding
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, recompute, recompute_finding
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
 from dpaudit.results.strict_json import content_digest, parsed, read
 from dpaudit.results.verdict import Verdict

@@ -11,7 +11,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
 from dpaudit.results.audited import Audited
 from dpaudit.results.question import spec_hash
-from dpaudit.results.wording.diagnosis import of_bits
+from dpaudit.results.wording.diagnosis import BITS
 from dpaudit.results.wording.findings import (
     alone,
     bet_lines,
@@ -255,7 +255,7 @@ def _cross_check(result: Audited) -> tuple[str, ...]:
 
 
 def _representation(result: Audited) -> tuple[str, ...]:
-    return (*representation_lines(result), *(of_bits(result) if result.refuted else ()))
+    return (*representation_lines(result), *(BITS.lines if result.refuted and result.representation_refuted else ()))
 
 
 def _search(result: Audited) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dpaudit.results.change import fingerprint
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cause import cause
-from dpaudit.results.wording.diagnosis import diagnosis, of_bits
+from dpaudit.results.wording.diagnosis import BITS, diagnosis
 from dpaudit.results.wording.findings import representation_lines
 from dpaudit.results.wording.numerals import confidence_text, counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean
@@ -260,7 +260,7 @@ def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> l
         found.append(Reported(rule, told, number, mine, _acceptance(entry, reviewed)))
     if result.representation_refuted and not (entry.bits and entry.foreseen):
         mine = fingerprint(result, representation=True)
-        said = "; ".join((f"{clean(result.name)}: {representation_lines(result)[0]}", *of_bits(result)))
+        said = "; ".join((f"{clean(result.name)}: {representation_lines(result)[0]}", *BITS.lines))
         found.append(Reported(REPRESENTATION, said, number, mine, _in_force(reviewed, mine)))
     if result.power_reached is False:
         found.append(Reported(POWERLESS, line, number))

@@ -18,8 +18,7 @@ from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.probing import kept_back, looked_again
-from dpaudit.auditing.searching.firsts import SELECTOR, Firsts, first_calls
-from dpaudit.auditing.searching.representation import find_representation
+from dpaudit.auditing.searching.beside import SELECTOR, Firsts, find_representation, first_calls
 from dpaudit.auditing.searching.search import find_witness
 from dpaudit.auditing.shown import endings, histogram, notes, typical
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec

@@ -14,7 +14,7 @@ from dpaudit.observatory.rows import LibraryAudit
 from dpaudit.report import html, json_
 from dpaudit.report.html import OVERVIEW, tone
 from dpaudit.results.files import write_text
-from dpaudit.results.strict_json import text_of
+from dpaudit.results.strict import text_of
 from dpaudit.results.suite import SuiteResult, joint_confidence
 from dpaudit.results.wording.numerals import confidence_text, counted
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text, visible

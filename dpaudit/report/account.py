@@ -11,14 +11,14 @@ import numpy as np
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim, claim_of
+from dpaudit.report.figures.curves import MOST_ROWS, climbing, power_text
 from dpaudit.report.figures.distributions import compared, counted_rows
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.growth import MOST_ROWS, climbing, power_text
 from dpaudit.report.figures.panel import Key, Panel, Scale
 from dpaudit.report.figures.tradeoff import allowed_region, rates
 from dpaudit.results.beside import Histogram
 from dpaudit.results.files import write_text
-from dpaudit.results.strict_json import text_of
+from dpaudit.results.strict import text_of
 from dpaudit.results.wording.numerals import counted, exact, p_text
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NOT_PRIVATE

@@ -118,7 +118,7 @@ def _rows(suite: SuiteResult) -> list[dict[str, object]]:
 @parts.register
 def _bracket(bracket: Bounds) -> Display:
     def shown() -> View:
-        from dpaudit.report.figures.profile import interval
+        from dpaudit.report.figures.curves import interval
 
         first = [Section(title, (told,)) for title, told in bracketed.facts(bracket)]
         drawn = [interval(bracket)] if bracket.lower is not None or bracket.uppers else []

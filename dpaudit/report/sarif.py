@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dpaudit.report import inside, spec_of
-from dpaudit.results.strict_json import text_of
+from dpaudit.results.strict import text_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.quoting import clean

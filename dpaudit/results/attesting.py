@@ -13,7 +13,7 @@ from dpaudit.errors import InvalidSpec, NotAttested
 from dpaudit.installed import lacking
 from dpaudit.results.files import read_bytes
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict_json import LARGEST_SUITE, content_digest, parsed, text_in
+from dpaudit.results.strict import LARGEST_SUITE, content_digest, parsed, text_in
 from dpaudit.results.suite import SuiteResult
 from dpaudit.results.wording.quoting import clean
 from dpaudit.version import __version__

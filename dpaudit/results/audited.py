@@ -19,13 +19,13 @@ from dpaudit.claims import Claim, GaussianDP
 from dpaudit.errors import MissingRequirement
 from dpaudit.results.beside import Control, Ending, Explored, Health, Histogram, Typical
 from dpaudit.results.bounds import LowerBound, UpperBound
-from dpaudit.results.bracket import Bracket
 from dpaudit.results.certification import AuditEvidence, rest
 from dpaudit.results.files import write_text
 from dpaudit.results.question import spec_hash
-from dpaudit.results.strict_json import content_digest, stored, text_of
+from dpaudit.results.strict import content_digest, stored, text_of
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
+from dpaudit.results.wording.bracketed import Bracket
 
 SCHEMA = "dpaudit.result/1"
 MODEL_DELTA = 1e-5

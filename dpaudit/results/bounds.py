@@ -14,7 +14,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.strict_json import by_fields, stored
+from dpaudit.results.strict import by_fields, stored
 
 
 class Label(Enum):

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict_json import content_digest
+from dpaudit.results.strict import content_digest
 from dpaudit.results.witness import Witness
 from dpaudit.results.wording.numerals import counted, down, p_text, up
 from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dpaudit.results.strict_json import content_digest
+from dpaudit.results.strict import content_digest
 
 LEAST_SHARE, LARGEST_SHARE = 0.15, 0.6
 A_PAIR = 0.01  # what it costs to screen a pair, in units of what it costs to certify one

@@ -171,11 +171,10 @@ def _asked(point: Point) -> dict[str, Any]:
         "stopping": point.stopping,
         "base_seed": point.seed,
     }
-    return asked if point.claim is None else asked | _claimed(point.claim)
-
-
-def _claimed(claim: Claim) -> dict[str, Any]:
-    return {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": _number(claim.value)}
+    if (claim := point.claim) is None:
+        return asked
+    told = {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": _number(claim.value)}
+    return asked | told
 
 
 def _answered(result: AuditResult) -> dict[str, Any]:

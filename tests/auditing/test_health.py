@@ -21,7 +21,7 @@ from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Failure, Pilot, token
 from dpaudit.results.beside import CHECKS, CURES, LEVEL, Check, Health
-from dpaudit.results.strict_json import stored
+from dpaudit.results.strict import stored
 from dpaudit.sampling import Engine, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.order import Looked, looked

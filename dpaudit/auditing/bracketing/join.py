@@ -37,8 +37,8 @@ from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAu
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import digest
 from dpaudit.results.bounds import PROVES, Label, UpperBound
-from dpaudit.results.bracket import Bracket
 from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.bracketed import Bracket
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.proof import Proof

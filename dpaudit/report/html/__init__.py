@@ -121,7 +121,7 @@ def render_suite(
     `trends` are the points of each audit's history, as `history_drawing` takes them.
     """
     from dpaudit.report.figures import suite_drawing
-    from dpaudit.report.figures.history import sparkline
+    from dpaudit.report.figures.overview import sparkline
 
     table = audits_table(suite)
     linked = list(itertools.zip_longest(suite.entries, table.rows, pages, records))

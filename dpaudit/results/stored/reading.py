@@ -29,7 +29,7 @@ from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult, recompute, recompute_finding
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
-from dpaudit.results.strict_json import content_digest, parsed, read
+from dpaudit.results.strict import content_digest, parsed, read
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
 from dpaudit.results.wording.quoting import clean

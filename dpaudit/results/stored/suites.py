@@ -20,8 +20,7 @@ from dpaudit.results.files import FILE, found_at
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.models import Probability, Stored, StoredResult, open_kinds, schema_of
 from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
-from dpaudit.results.strict import models
-from dpaudit.results.strict_json import LARGEST_SUITE, read
+from dpaudit.results.strict import LARGEST_SUITE, models, read
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean

@@ -80,6 +80,7 @@ def columns(parts: Iterable[Section]) -> list[str]:
 
 def sections(result: Audited) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
+    mend = BITS.lines if result.refuted and result.representation_refuted else ()
     parts = [
         Section.of(FOUND.lower(), found, result),
         Section.of(DO.lower(), to_do, result),
@@ -96,7 +97,7 @@ def sections(result: Audited) -> list[Section]:
         Section.of("cross-check", _cross_check, result),
         Section.of("bracket", bracket_lines, result),
         Section.of("more pairs", other_lines, result),
-        Section.of("representation", _representation, result),
+        Section.of("representation", lambda: (*representation_lines(result), *mend)),
         Section.of("search", _search, result),
         Section.of("health", health_lines, result),
         Section.of("made with", _made_with, result),
@@ -252,10 +253,6 @@ def _cross_check(result: Audited) -> tuple[str, ...]:
         return (f"not made: {clean(crossed)}; the verdict and the bound do not depend on it",)
     lower = bound(crossed, digits=6)
     return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
-
-
-def _representation(result: Audited) -> tuple[str, ...]:
-    return (*representation_lines(result), *(BITS.lines if result.refuted and result.representation_refuted else ()))
 
 
 def _search(result: Audited) -> tuple[str, ...]:

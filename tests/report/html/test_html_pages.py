@@ -19,7 +19,7 @@ import pytest
 
 from dpaudit import report
 from dpaudit.report import html
-from dpaudit.report.figures.history import sparkline
+from dpaudit.report.figures.overview import sparkline
 from dpaudit.report.html import POLICY, SCRIPT
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict

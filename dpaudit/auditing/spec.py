@@ -16,7 +16,7 @@ from dpaudit.events.search.selection import Proposal
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.results.certification import rest
-from dpaudit.results.question import spec_hash
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.witness import Witness
 
 Pair = AdjacentPair | SealedPair

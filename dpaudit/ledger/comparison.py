@@ -8,8 +8,8 @@ from dpaudit.errors import DpAuditError
 from dpaudit.ledger.noise import noise
 from dpaudit.ledger.results import subject_text
 from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, RunNoise, subject
-from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.verdict import Verdict
 
 MECHANISM = ("reference", "parameters", "kind", "takes_rng")  # of the question; its digest is its source

@@ -17,9 +17,8 @@ from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import Evidence
 from dpaudit.claims import Claim
-from dpaudit.results.audited import Finding
+from dpaudit.results.audited import Finding, screening_share
 from dpaudit.results.change import RunNoise
-from dpaudit.results.question import screening_share
 from dpaudit.results.result import AuditResult
 
 PRUDENCE = 1e-4  # 3.7 deviations: more than any search of ours takes off what it saw of one event among many

@@ -12,8 +12,8 @@ from dpaudit.ledger.chain import LAST, START, Chain, Head, append, followed
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.results.change import fingerprint, subject
-from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
 

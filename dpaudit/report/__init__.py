@@ -148,7 +148,7 @@ def write_suite(
 
 def record_names(suite: "SuiteResult") -> tuple[str | None, ...]:
     """The file name of each result: its name as a slug and the head of its spec's hash; None where there is none."""
-    from dpaudit.results.question import spec_hash
+    from dpaudit.results.strict import spec_hash
 
     names: list[str | None] = []
     taken: set[str] = set()

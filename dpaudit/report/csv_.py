@@ -15,8 +15,8 @@ from dpaudit.certify import Binned
 from dpaudit.installed import lacking
 from dpaudit.report import spec_of
 from dpaudit.results.change import fingerprint
-from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.findings import meaning
 from dpaudit.results.wording.quoting import LONGEST_DATA, cell, standing

@@ -69,6 +69,11 @@ def content_digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def spec_hash(spec: dict[str, Any]) -> str:
+    """The digest of a spec in its stored form."""
+    return content_digest(spec)[:16]
+
+
 def read(path: str | os.PathLike[str], *, cure: str, not_json: str, largest: int = LARGEST) -> Any:
     """The value of a JSON file. Raises `InvalidSpec` as `parsed` does, and where there is no text to read."""
     return parsed(text_in(path, not_json=not_json, largest=largest), cure=cure, not_json=not_json)

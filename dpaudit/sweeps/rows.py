@@ -19,8 +19,8 @@ from dpaudit.mechanisms import Command, Imported
 from dpaudit.pairs import AdjacentPair
 from dpaudit.results.bounds import RIGOROUS, Arithmetic, Label, UpperBound, sure
 from dpaudit.results.change import fingerprint
-from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.sampling import Engine
 from dpaudit.sweeps.grid import Point
 

@@ -19,8 +19,8 @@ from dpaudit.ledger.results import Ledger, LedgerRecord
 from dpaudit.mechanisms import Imported, Mechanism
 from dpaudit.pairs.data import digest
 from dpaudit.results.provenance import versions
-from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.sampling.made import made_of, made_with, unknown
 from dpaudit.sweeps.grid import Grid, Point, failure, points

@@ -15,8 +15,8 @@ from dpaudit.errors import OutOfTime
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.selection import Proposal
 from dpaudit.outputs import Pilot
+from dpaudit.results.audited import screening_share
 from dpaudit.results.beside import Explored
-from dpaudit.results.question import screening_share
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Session
 

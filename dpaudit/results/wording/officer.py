@@ -11,8 +11,8 @@ from dpaudit.claims.words import FULL_DIGITS, LARGEST_LOSS
 from dpaudit.results.audited import POWER
 from dpaudit.results.beside import by_place, smallest_seen
 from dpaudit.results.change import fingerprint
-from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.findings import ending_lines

@@ -10,7 +10,7 @@ from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
 from dpaudit.results.audited import Audited
-from dpaudit.results.question import spec_hash
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.wording.diagnosis import BITS
 from dpaudit.results.wording.findings import (
     alone,

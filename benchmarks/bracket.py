@@ -47,7 +47,7 @@ def run(quick: bool) -> None:
 
 
 def _row(name: str, joined: Any) -> tuple[str, ...]:
-    from dpaudit.results.upper import Label
+    from dpaudit.results.bounds import Label
 
     found, audit = joined.bracket, joined.audit
     lower, claim = found.lower, audit.claim

@@ -33,7 +33,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import loads
 from dpaudit.results.stored.reading import named
 from dpaudit.results.stored.suites import either_of
-from dpaudit.results.strict_json import content_digest, parsed
+from dpaudit.results.strict import content_digest, parsed
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 

@@ -31,12 +31,11 @@ if TYPE_CHECKING:
     from dpaudit.mechanisms.command import command
     from dpaudit.pairs import AdjacentPair, stock_pairs
     from dpaudit.results.attesting import attest, verify_attestation
-    from dpaudit.results.bounds import BracketVerdict
-    from dpaudit.results.bracket import Bracket
+    from dpaudit.results.bounds import BracketVerdict, UpperBound
     from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteResult
-    from dpaudit.results.upper import UpperBound
     from dpaudit.results.verdict import Verdict
+    from dpaudit.results.wording.bracketed import Bracket
     from dpaudit.scores import AttackCounts, ScoresResult, audit_scores
     from dpaudit.sweeps import Sweep, SweepInterrupted, sweep
     from dpaudit.training import TrainingResult, audit_training
@@ -59,9 +58,8 @@ _HOMES = {
     "dpaudit.sweeps": "Sweep SweepInterrupted sweep",
     "dpaudit.training": "TrainingResult audit_training",
     "dpaudit.results.attesting": "attest verify_attestation",
-    "dpaudit.results.bounds": "BracketVerdict",
-    "dpaudit.results.bracket": "Bracket",
-    "dpaudit.results.upper": "UpperBound",
+    "dpaudit.results.bounds": "BracketVerdict UpperBound",
+    "dpaudit.results.wording.bracketed": "Bracket",
 }
 _MODULES = ("adapters", "catalogue", "claims", "training")
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

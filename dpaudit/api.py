@@ -18,10 +18,10 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
 from dpaudit.pairs import AdjacentPair, pairs_of_data
 from dpaudit.pairs.strategies import drawn_pairs, is_strategy
-from dpaudit.results.bracket import Bracket
+from dpaudit.results.bounds import UpperBound
 from dpaudit.results.provenance import recorded
 from dpaudit.results.result import AuditResult
-from dpaudit.results.upper import UpperBound
+from dpaudit.results.wording.bracketed import Bracket
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.sampling.store import digests_of
 

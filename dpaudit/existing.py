@@ -11,8 +11,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import restored
-from dpaudit.results.rechecking import recompute, repeated, went_alone
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, recompute, repeated, went_alone
 from dpaudit.results.suite import SuiteResult
 from dpaudit.sampling import Engine
 from dpaudit.scores.result import ScoresResult
@@ -75,7 +74,7 @@ def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | o
     of the page. Raises `InvalidSpec` for another suffix, and for what is none of these.
     """
     if isinstance(result, ScoresResult):
-        from dpaudit.report.scores import write_page
+        from dpaudit.report.account import write_page
 
         return write_page(result, path)[-1]
     from dpaudit.report import write

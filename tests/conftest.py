@@ -48,7 +48,7 @@ def whole_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(error: Exception) -> str:
         raise error
 
-    monkeypatch.setattr("dpaudit.results.wording.telling.untold", fail)
+    monkeypatch.setattr("dpaudit.results.wording.quoting.untold", fail)
 
 
 @pytest.fixture

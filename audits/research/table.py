@@ -11,8 +11,7 @@ from typing import Any
 from audits.literature.expected import down
 from dpaudit import MissingRequirement
 from dpaudit.certify.certificate import holm
-from dpaudit.report.csv_ import table
-from dpaudit.report.parquet import parquet
+from dpaudit.report.csv_ import parquet, table
 
 Row = dict[str, Any]
 LONGEST = 1_000  # characters of a cell

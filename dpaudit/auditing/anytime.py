@@ -13,11 +13,10 @@ import numpy as np
 from dpaudit.arrays import Integers
 from dpaudit.auditing.certifying import Counted, Outcome, certified, count
 from dpaudit.auditing.clock import Clock, cut, milestones
-from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.searching.look import FIRST_PART, PILOT_RUNS, PILOT_SHARD, looked_at
 from dpaudit.auditing.searching.search import budget, goal, screen
-from dpaudit.auditing.spec import FEWEST_RUNS, SEARCH_SHARE, ResolvedSpec
+from dpaudit.auditing.spec import FEWEST_RUNS, SEARCH_SHARE, ResolvedSpec, frozen
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.certify.milestones import Milestones

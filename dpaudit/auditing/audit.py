@@ -13,14 +13,12 @@ from dpaudit.auditing.anytime import bet
 from dpaudit.auditing.certifying import Counted, Outcome, beside, certified, count
 from dpaudit.auditing.clock import Clock, cut, fewest
 from dpaudit.auditing.controls import most_runs, with_controls
-from dpaudit.auditing.health import Twins, judge
-from dpaudit.auditing.health.checks import check_compared
+from dpaudit.auditing.health.checks import Twins, check_compared, judge
 from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.probing import kept_back, looked_again
-from dpaudit.auditing.searching.firsts import SELECTOR, Firsts, first_calls
-from dpaudit.auditing.searching.representation import find_representation
+from dpaudit.auditing.searching.beside import SELECTOR, Firsts, find_representation, first_calls
 from dpaudit.auditing.searching.search import find_witness
 from dpaudit.auditing.shown import endings, histogram, notes, typical
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
@@ -30,12 +28,10 @@ from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events.search.entries import unpaired
 from dpaudit.outputs import Pilot
 from dpaudit.results.audited import Finding, Units
-from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored
+from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored, Health
 from dpaudit.results.certification import AuditEvidence, ceiling_of
-from dpaudit.results.health import Health
 from dpaudit.results.provenance import short_path, versions
-from dpaudit.results.rechecking import ALONE_WORDS
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import ALONE_WORDS, AuditResult
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Probe, Progress, Session, apart, rechecking
 

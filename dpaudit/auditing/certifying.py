@@ -7,11 +7,10 @@ from types import MappingProxyType
 import numpy as np
 
 from dpaudit.auditing.clock import milestones
-from dpaudit.auditing.freezing import tangent_at
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import FreshRuns, NoProcesses, processes_needed, run_processes
-from dpaudit.auditing.searching.firsts import SELECTOR
-from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.auditing.searching.beside import SELECTOR
+from dpaudit.auditing.spec import ResolvedSpec, tangent_at
 from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import OutOfTime, UnsoundAudit

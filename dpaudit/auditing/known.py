@@ -9,7 +9,7 @@ from dpaudit.mechanisms.importing import import_reference, is_own
 from dpaudit.mechanisms.protocol import Known, is_known
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.pairs.data import restored
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 
 OWN, OTHER = "catalogue", "formula of the mechanism"  # where a loss comes from
 

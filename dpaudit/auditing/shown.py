@@ -22,7 +22,7 @@ from dpaudit.outputs import (
     derived,
 )
 from dpaudit.results.beside import BINS, LEVELS, VALUE, Ending, Histogram, PlaceValues, Typical, counts_on, grid
-from dpaudit.results.fingerprint import BITS
+from dpaudit.results.change import BITS
 from dpaudit.results.witness import Witness
 
 MOST_TOKENS = 12

@@ -7,12 +7,17 @@ from typing import Any, Literal
 from dpaudit import validate
 from dpaudit.certify import Certifier, certifier_named, suited
 from dpaudit.certify.certificate import divided
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, HalfPlane
+from dpaudit.claims.rounding import ratio
 from dpaudit.errors import InvalidSpec
+from dpaudit.events import Partition
+from dpaudit.events.search.grouping import PartitionProposal
+from dpaudit.events.search.selection import Proposal
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.results.certification import rest
-from dpaudit.results.question import spec_hash
+from dpaudit.results.strict import spec_hash
+from dpaudit.results.witness import Witness
 
 Pair = AdjacentPair | SealedPair
 
@@ -235,3 +240,14 @@ class ResolvedSpec(AuditSpec):
         cure = "no number of runs can" if needed is None else f"give at least {needed:,}, or a lower confidence"
         found = f"runs = {self.runs:,} can never refute {claim} at confidence {self.confidence:g}; {cure}"
         raise InvalidSpec(f"{found}; dpaudit.look(...), or dpaudit plan --look, tells what they see, without a verdict")
+
+
+def frozen(spec: ResolvedSpec, pair: int, found: Proposal | PartitionProposal, selector: str) -> Witness:
+    """The witness of a pair; its `selector` says what proposed it, and of which family it is."""
+    tangent = None if isinstance(found.event, Partition) else tangent_at(spec.claim_at(pair), found.delta)
+    return Witness(pair, found.event, found.p_side, f"{selector}: {found.family}", round(found.score, 6), tangent)
+
+
+def tangent_at(claim: Claim, delta: float) -> HalfPlane:
+    """The half-plane through (0, delta) that the claim implies."""
+    return HalfPlane(ratio(claim.epsilon_at(delta)), delta)

@@ -21,8 +21,8 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import DpAuditError, OutOfTime
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.results.audited import Finding, Units
+from dpaudit.results.beside import BETWEEN, Health
 from dpaudit.results.certification import certificate_of, evidence_of, frozen_delta_of
-from dpaudit.results.health import BETWEEN, Health
 from dpaudit.sampling import Session, Stage, Watch, apart, shards
 
 FEWEST, MOST_CALLS, MOST_OF_A_SIZE, MOST_PROCESSES = 64, 1 << 15, 1 << 10, 1 << 9

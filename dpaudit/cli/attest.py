@@ -13,7 +13,7 @@ from dpaudit.errors import InvalidSpec, NotAttested
 from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
-    from dpaudit.results.attesting.statement import Head, StoredFile
+    from dpaudit.results.attesting import Head, StoredFile
 
 PASSWORD = "DPAUDIT_KEY_PASSWORD"
 
@@ -40,8 +40,7 @@ def command(results: tuple[str, ...], key: str, attestation: str | None, output:
     DPAUDIT_KEY_PASSWORD. Exit codes: 0 signed, or it holds; 1 it does not hold; 2 a file is not what it should be, or
     contradicts its own counts.
     """
-    from dpaudit.results.attesting import attest
-    from dpaudit.results.attesting.attestation import beside, envelopes, verified
+    from dpaudit.results.attesting import attest, beside, envelopes, verified
     from dpaudit.results.files import FOLDER, found_at, write_text
 
     files = [file for given in results for file in (_files(given) if found_at(given) == FOLDER else [given])]

@@ -82,7 +82,7 @@ def command(
             result.save(json_path)
     show(str(result))
     if plot_path or folder is not None:
-        from dpaudit.report.scores import write_page
+        from dpaudit.report.account import write_page
 
         if plot_path:
             with writing("--plot", plot_path):

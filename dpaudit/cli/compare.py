@@ -35,7 +35,7 @@ def command(old: str, new: str, fail_on: str, ledger: str | None, rerun: bool, j
     from dpaudit.cli.recheck import fresh_result
     from dpaudit.ledger.comparison import compare
     from dpaudit.ledger.sources import read_side
-    from dpaudit.results.wording.comparisons import comparison_lines
+    from dpaudit.results.change import comparison_lines
 
     def again(result: "AuditResult") -> "AuditResult":
         return fresh_result(result, result.name, None, jobs, silent=True)

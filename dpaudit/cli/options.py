@@ -84,7 +84,7 @@ def wishes(
 def stated_claim(text: str | None, mu: float | None = None) -> "Claim | None":
     """The claim of --claim, or of --mu; None where neither is given. Raises `InvalidSpec` naming the option."""
     from dpaudit.claims import GaussianDP, claim_from_dict
-    from dpaudit.results.strict_json import parsed
+    from dpaudit.results.strict import parsed
 
     if text is None:
         return None if mu is None else GaussianDP(mu)

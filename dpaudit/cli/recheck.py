@@ -88,7 +88,7 @@ def _chain(path: str, head: str | None, file: str | None) -> str:
 
 def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool, key: str | None) -> int:
     from dpaudit.existing import load
-    from dpaudit.results.attesting.attestation import beside, verify_attestation
+    from dpaudit.results.attesting import beside, verify_attestation
     from dpaudit.results.wording.sections import evidence_lines
     from dpaudit.results.wording.statements import headline
 
@@ -120,7 +120,7 @@ def fresh_result(stored: "AuditResult", path: str, seed: int | None, jobs: int, 
     from dpaudit.auditing.watching import watching
     from dpaudit.existing import respecified
     from dpaudit.mechanisms import Description
-    from dpaudit.results.rechecking import repeated, went_alone
+    from dpaudit.results.result import repeated, went_alone
     from dpaudit.sampling import Engine
 
     seed = stored.spec["seed"] + 1 if seed is None else validate.whole("--seed", seed, least=0)

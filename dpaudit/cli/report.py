@@ -41,8 +41,8 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     another, all results in it. Results without a suite are reported as if no violation had been expected of them. A
     file that was read is never written over. A result of audit-training is printed, or becomes its page in --output.
     """
-    from dpaudit.report.single import together
     from dpaudit.results.stored import load_either, stored_files
+    from dpaudit.results.suite import together
 
     chosen = report_formats(formats)
     if output == STANDARD:

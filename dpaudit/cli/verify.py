@@ -117,7 +117,7 @@ def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _json(option: str, text: str) -> Any:
-    from dpaudit.results.strict_json import parsed
+    from dpaudit.results.strict import parsed
 
     cure = "give JSON such as 1.5 or [[0, 0], [1, -1]]"
     with at(option):

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.change import fingerprint
 from dpaudit.results.files import NoSuchFile, write_text
-from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict_toml import read_toml
+from dpaudit.results.strict import read_toml
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry
 from dpaudit.results.wording.quoting import clean
 

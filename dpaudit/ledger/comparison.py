@@ -21,11 +21,10 @@ from dpaudit.certify.evidence import Evidence
 from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.results import subject_text
-from dpaudit.results.audited import Finding
-from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, RunNoise
-from dpaudit.results.fingerprint import subject
-from dpaudit.results.question import screening_share, spec_hash
+from dpaudit.results.audited import Finding, screening_share
+from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, RunNoise, subject
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.verdict import Verdict
 
 MECHANISM = ("reference", "parameters", "kind", "takes_rng")  # of the question; its digest is its source

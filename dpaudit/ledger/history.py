@@ -8,9 +8,9 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord, subject_text
-from dpaudit.results.fingerprint import subject
+from dpaudit.results.change import subject
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict_json import stored, text_of
+from dpaudit.results.strict import stored, text_of
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact
 from dpaudit.results.wording.quoting import cell, clean

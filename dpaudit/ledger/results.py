@@ -10,9 +10,9 @@ from typing import Any, get_type_hints
 
 from dpaudit.ledger.chain import LAST, START, Chain, Head, append, followed
 from dpaudit.ledger.database import Database, LedgerError
-from dpaudit.results.fingerprint import fingerprint, subject
-from dpaudit.results.question import spec_hash
+from dpaudit.results.change import fingerprint, subject
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
 

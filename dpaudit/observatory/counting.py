@@ -13,7 +13,7 @@ import numpy as np
 from dpaudit.mechanisms.importing import import_reference
 from dpaudit.mechanisms.protocol import Opened
 from dpaudit.pairs import AdjacentPair
-from dpaudit.results.strict_toml import read_toml
+from dpaudit.results.strict import read_toml
 from dpaudit.spec_file.questions import read_spec
 from dpaudit.spec_file.reading import read_audits
 

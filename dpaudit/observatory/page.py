@@ -12,9 +12,9 @@ from dpaudit import report
 from dpaudit.observatory.observed import CONFIDENCE, Observed, decisive
 from dpaudit.observatory.rows import LibraryAudit
 from dpaudit.report import html, json_
-from dpaudit.report.html.pages import OVERVIEW, tone
+from dpaudit.report.html import OVERVIEW, tone
 from dpaudit.results.files import write_text
-from dpaudit.results.strict_json import text_of
+from dpaudit.results.strict import text_of
 from dpaudit.results.suite import SuiteResult, joint_confidence
 from dpaudit.results.wording.numerals import confidence_text, counted
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text, visible
@@ -112,7 +112,7 @@ class Observation:
         return {why: [row.question.name for row in rows] for why, rows in missing.items()}
 
     def _html(self, rows: Sequence[dict[str, Any]]) -> str:
-        from dpaudit.report.html.templating import render
+        from dpaudit.report.html import render
 
         by_name = {each["name"]: each for each in rows}
         libraries: dict[str, list[dict[str, Any]]] = {}

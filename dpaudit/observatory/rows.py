@@ -9,7 +9,7 @@ import msgspec
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.observatory.environments import Environment
-from dpaudit.results.strict_toml import read_toml
+from dpaudit.results.strict import read_toml
 from dpaudit.sampling.contents import digest_of
 from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.places import SpecPlace

@@ -88,7 +88,7 @@ class Records:
     @property
     def alarming(self) -> float:
         """The chance that any sound mechanism fails its test: what is spent, and the level of all checks of health."""
-        from dpaudit.results.health import LEVEL
+        from dpaudit.results.beside import LEVEL
 
         return min(1.0, float(Decimal(repr(self.spent)) + len(self.all) * Decimal(repr(LEVEL))))
 

@@ -5,6 +5,7 @@ A module may have `render_result`, too, and `files` where it writes a file for e
 
 import importlib
 import os
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:  # the command line reads `FORMATS` before it knows whether there is anything to report
     from dpaudit.results.result import AuditResult
-    from dpaudit.results.suite import SuiteResult
+    from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 LONGEST_SLUG = 60
 USUAL = ("json", "md", "html")
@@ -147,7 +148,7 @@ def write_suite(
 
 def record_names(suite: "SuiteResult") -> tuple[str | None, ...]:
     """The file name of each result: its name as a slug and the head of its spec's hash; None where there is none."""
-    from dpaudit.results.question import spec_hash
+    from dpaudit.results.strict import spec_hash
 
     names: list[str | None] = []
     taken: set[str] = set()
@@ -170,3 +171,27 @@ def slug(name: str) -> str:
     ('noisy-count-half-the-noise', 'etc')
     """
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:LONGEST_SLUG].strip("-") or "audit"
+
+
+def spec_of(entry: "SuiteEntry | None") -> str | None:
+    """The spec file of an audit, whether it came to a result or not; None where there is none."""
+    if entry is None:
+        return None
+    made = {} if entry.result is None else entry.result.provenance
+    return entry.source or made.get("source")
+
+
+def inside(path: str) -> tuple[str, ...]:
+    r"""The parts of a path below this folder; of a path that leads out of it only the last name is left.
+
+    No report tells where somebody's home is.
+
+    >>> inside("src/a.py"), inside("C:\\x\\y.py"), inside("../../etc/passwd")
+    (('src', 'a.py'), ('y.py',), ('passwd',))
+    """
+    if os.path.isabs(path) and Path(path).is_relative_to(Path.cwd()):
+        path = os.path.relpath(path)
+    flat = posixpath.normpath(path.replace("\\", "/"))
+    outside = flat.startswith(("/", "../")) or re.match("[A-Za-z]:/", flat)
+    parts = flat.split("/")[-1:] if outside else flat.split("/")
+    return tuple(part for part in parts if part not in ("", ".", ".."))

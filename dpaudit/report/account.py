@@ -1,23 +1,121 @@
 """The page about scores of an attack: three lines that are never mixed, what was done, pictures, and what was not."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim, claim_of
-from dpaudit.report.figures import Drawing, attack
+from dpaudit.report.figures.curves import MOST_ROWS, climbing, power_text
+from dpaudit.report.figures.distributions import compared, counted_rows
+from dpaudit.report.figures.drawing import Drawing
+from dpaudit.report.figures.panel import Key, Panel, Scale
+from dpaudit.report.figures.tradeoff import allowed_region, rates
 from dpaudit.results.beside import Histogram
 from dpaudit.results.files import write_text
-from dpaudit.results.strict_json import text_of
-from dpaudit.results.wording.numerals import exact, p_text
+from dpaudit.results.strict import text_of
+from dpaudit.results.wording.numerals import counted, exact, p_text
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
-from dpaudit.scores.wording import OWN, apart, by, further, on_lines, said
+from dpaudit.scores.result import ScoresResult
+from dpaudit.scores.wording import MEANINGS, OWN, apart, by, further, judged, on_lines, said
 from dpaudit.version import __version__
+
+LEAST, MOST = -30.0, 308.0  # decimal logarithms of evidence that are drawn
+SHOWN = 16  # corners of a curve in the table of numbers
+
+Rates = Sequence[tuple[float, float]]  # false positives and false negatives of each threshold
+
+
+def scores(held: Histogram, groups: tuple[str, str], of: str, text: str) -> Drawing:
+    """How the scores of both `groups` lie; `of` is what has a score ("canaries"), `text` what the scores are."""
+    keys: list[Key] = [("line", "first", groups[0]), ("dash", "second", groups[1])]
+    if held.values and not held.edges:  # bars
+        keys = [("area", "first", f"{groups[0]}, left bar"), ("area", "second", f"{groups[1]}, right bar")]
+    panel = compared(held, keys, of=of)
+    rows = counted_rows(held)
+    columns = (held.feature, *groups)
+    return Drawing.of(panel, "scores", "The scores of both groups", text, columns, rows)
+
+
+def error_rates(
+    corners: Rates,
+    band: Rates,
+    band_name: str,
+    claim: Claim | None,
+    certified: Claim | None,
+    sizes: tuple[int, int],
+    text: str,
+    *,
+    log: bool = False,
+) -> Drawing:
+    """The ROC of the attack: what the scores show, what is certified of it, and the region that the claim allows.
+
+    `corners` are those of the empirical curve; `band` upper limits of both error rates at several thresholds, with
+    what they hold under as `band_name`; `certified` is the promise at the certified bound; `sizes` the numbers of
+    scores in and out; `text` says what rests on what. Logarithmic axes show small rates.
+    """
+    least = min(0.1, 0.5 / max(sizes))
+    scale = Scale(least, 1.0, log=True) if log else Scale(0.0, 1.0)
+    keys: list[Key] = [] if claim is None else [("area", "allowed", "allowed by the claim")]
+    keys.append(("line", "first", "these scores, an estimate"))
+    if band:
+        keys.append(("dots", "second", band_name))
+    if certified is not None:
+        keys.append(("dash", "certified", "promise at the certified bound"))
+    panel = Panel(keys, scale, scale, high=300.0)
+    if claim is not None:
+        allowed_region(panel, claim)
+    diagonal = panel.x.grid(24)
+    panel.line(panel.at(diagonal, diagonal), colour="rule", width=0.9)
+    panel.frame("false positive rate: out, but called in", "true positive rate: in, and called in")
+    if certified is not None:
+        q = rates(panel, certified)
+        p = [certified.max_probability(each) for each in q.tolist()]
+        panel.line(panel.at(q, p), colour="certified", dash="dash")
+    if band:
+        x, y = _stairs(band)
+        panel.line(panel.at(x, y), colour="second", dash="dots", width=1.8)
+    fpr, fnr = np.transpose(corners)
+    panel.line(panel.at(fpr, 1.0 - fnr), colour="first", width=2.0)
+    kept = np.unique(np.linspace(0, len(corners) - 1, min(SHOWN, len(corners))).astype(int)).tolist()
+    allowed = [() if claim is None else (f"{claim.max_probability(fpr[k]):.4g}",) for k in kept]
+    rows = [(f"{fpr[k]:.4g}", f"{1.0 - fnr[k]:.4g}", *more) for k, more in zip(kept, allowed, strict=True)]
+    name, title = ("roc-small-rates", "The same at small rates") if log else ("roc", "ROC of the attack")
+    columns = ("false positive rate", "true positive rate, estimate", "the claim allows at most")
+    return Drawing.of(panel, name, title, text, columns if claim is not None else columns[:2], rows)
+
+
+def evidence(e_values: Sequence[float], alpha: float) -> Drawing:
+    """The e-value against the claim after each training, from 1, on a logarithmic scale, and the line that refutes."""
+    tens = [0.0, *(min(MOST, max(LEAST, math.log10(each) if each > 0.0 else LEAST)) for each in e_values)]
+    needed = -math.log10(alpha)
+    steps = range(len(tens))
+    panel = climbing(steps, tens, needed, ("e-value, from 1", "trainings", "e-value"), counting=True)
+    kept = sorted({*range(0, len(tens), math.ceil(len(tens) / MOST_ROWS)), len(tens) - 1})
+    text = (
+        f"Evidence against the claim after each of {counted(len(e_values), 'training')}, on a logarithmic scale. It "
+        f"starts at 1. If the claim holds it reaches {power_text(needed)}, at any time, with probability at most "
+        f"{p_text(alpha)}, however the canaries of a training depend on each other."
+    )
+    rows = [(f"{k:,}", power_text(tens[k])) for k in kept]
+    return Drawing.of(panel, "evidence", "The evidence after each training", text, ("trainings", "e-value"), rows)
+
+
+def _stairs(band: Rates) -> tuple[list[float], list[float]]:
+    """The stairs that the true curve lies above: at each limit of false positives what is reached up to there."""
+    x, y, best = [0.0], [0.0], 0.0
+    for fpr, fnr in sorted(band):
+        x += [fpr, fpr]
+        y += [best, best := max(best, 1.0 - fnr)]
+    return [*x, 1.0], [*y, best]
+
 
 KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
 LOGARITHMIC = "Both axes are logarithmic: attacks that are seldom wrong stand on the left."
@@ -74,7 +172,7 @@ def write(account: Account, folder: str | os.PathLike[str]) -> list[Path]:
 
 def html(account: Account) -> str:
     """The page as HTML that needs no other file."""
-    from dpaudit.report.html.templating import render
+    from dpaudit.report.html import render
 
     return render("account.html", account=account, never_mixed=NEVER_MIXED, kinds=KINDS, version=__version__)
 
@@ -106,8 +204,8 @@ def pictures(
     confidence: float,
     decided: Estimate | None,
     histogram: Histogram | None,
-    roc: attack.Rates,
-    band: attack.Rates,
+    roc: Rates,
+    band: Rates,
     band_line: str,
     of: str,
     about: str,
@@ -122,16 +220,16 @@ def pictures(
     if histogram is not None:
         groups = f"{histogram.runs_first:,} {of} in", f"{histogram.runs_second:,} {of} out"
         text = f"How the scores of both groups lie: {groups[0]}, {groups[1]}. {about} To look at: it proves nothing."
-        drawn.append(attack.scores(histogram, groups, of, text))
+        drawn.append(scores(histogram, groups, of, text))
         if roc:
             sizes = max(1, histogram.runs_first), max(1, histogram.runs_second)
             bound = None if decided is None else promise_at(claim, decided)
             limits = f"limits at {exact(confidence)}, {band_line}"
             text = rates_text(claim, bound is not None, bool(band), confidence, band_line)
-            drawn.append(attack.error_rates(roc, band, limits, claim, bound, sizes, text))
-            drawn.append(attack.error_rates(roc, band, limits, claim, bound, sizes, LOGARITHMIC, log=True))
+            drawn.append(error_rates(roc, band, limits, claim, bound, sizes, text))
+            drawn.append(error_rates(roc, band, limits, claim, bound, sizes, LOGARITHMIC, log=True))
     if len(e_values) > 1:
-        drawn.append(attack.evidence(e_values, error_probability(confidence)))
+        drawn.append(evidence(e_values, error_probability(confidence)))
     return tuple(drawn)
 
 
@@ -188,3 +286,55 @@ def sentence(words: str) -> str:
     """
     told = words.strip()
     return f"{told[:1].upper()}{told[1:]}{'' if told.endswith(('.', '!', '?')) else '.'}" if told else ""
+
+
+NOT_TESTED = (
+    "Where the scores come from: they were taken as they are, and the design as it was said to be.",
+    "Attacks other than the one that made these scores, other data, and other trainings than those it looked at.",
+    "A lower bound never shows that a claim holds.",
+)
+TONES = {True: "refuted", False: "kept", None: "none"}
+
+
+def write_page(result: ScoresResult, folder: str | os.PathLike[str]) -> list[Path]:
+    """Writes scores.json, the figures, scores.md and scores.html into a folder; returns their paths."""
+    return write(account_of(result), folder)
+
+
+def account_of(result: ScoresResult) -> Account:
+    """The page of a result, as plain values."""
+    decided = result.deciding
+    claim = "" if result.claim is None else str(result.claim)
+    certified = sum(each.line == CERTIFIED for each in result.estimates)
+    parts = [
+        Section("design", (f"{result.design}: {result.assumption}.",)),
+        Section("scores", (f"{result.sizes[0]:,} in, {result.sizes[1]:,} out.", f"{result.choice.capitalize()}.")),
+        Section("judged", (f"{judged(result.counts, decided)}.",)),
+    ]
+    if certified > 1:
+        parts.append(Section("confidence", (f"{counted(certified, 'certified statement')}; each holds on its own.",)))
+    return Account(
+        kind="Audit of membership scores",
+        stem="scores",
+        title=f"Membership scores against {claim}" if claim else "Membership scores",
+        stamp=result.headline.partition("  ")[0],
+        tone=TONES[result.refuted],
+        short=short(result.claim, claim, decided, result.confidence, result.refuted, "What was attacked"),
+        estimates=result.estimates,
+        meanings=MEANINGS | {CERTIFIED: f"its design, and no model of the scores: {result.assumption}"},
+        parts=tuple(parts),
+        not_tested=Section("What was not tested", NOT_TESTED),
+        drawings=pictures(
+            claim=result.claim,
+            confidence=result.confidence,
+            decided=decided,
+            histogram=result.histogram,
+            roc=result.roc,
+            band=result.band,
+            band_line=CERTIFIED,
+            of="scores",
+            about="They are those that the caller gave.",
+        ),
+        repeat=(),
+        record=result.to_dict(),
+    )

@@ -1,21 +1,27 @@
-"""CSV: one row an audit, the columns of `COLUMNS`; numbers whole, and no text that a spreadsheet would compute."""
+"""CSV: one row an audit, the columns of `COLUMNS`; numbers whole, and no text that a spreadsheet would compute.
+
+And Parquet, for tables with types.
+"""
 
 import csv
+import importlib
 import io
 import itertools
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
 
 from dpaudit.certify import Binned
-from dpaudit.report.places import spec_of
-from dpaudit.results.fingerprint import fingerprint
-from dpaudit.results.question import spec_hash
+from dpaudit.installed import lacking
+from dpaudit.report import spec_of
+from dpaudit.results.change import fingerprint
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.findings import meaning
-from dpaudit.results.wording.quoting import LONGEST_DATA, cell
+from dpaudit.results.wording.quoting import LONGEST_DATA, cell, standing
 from dpaudit.results.wording.statements import verdict_text
 from dpaudit.results.wording.suites import expected_text
-from dpaudit.results.wording.telling import standing
 
 COLUMNS = {
     "audit": "the name of the audit",
@@ -154,3 +160,39 @@ def _told_of(result: AuditResult) -> dict[str, object]:
         "diagnosis": None if result.diagnosis is None else result.diagnosis.kind,
         "supposes": result.condition,
     }
+
+
+def parquet(names: Sequence[str], rows: Sequence[Mapping[str, Any]], reals: Container[str]) -> bytes:
+    """Rows of such columns as Parquet: doubles (those in `reals` always), whole numbers, booleans, and text.
+
+    Raises `MissingRequirement` where neither pyarrow nor polars is installed.
+    """
+    held = {name: _typed([row.get(name) for row in rows], name in reals) for name in names}
+    file = io.BytesIO()
+    try:
+        arrow, written = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
+        table = {name: arrow.array(values, getattr(arrow, kind)()) for name, (kind, values) in held.items()}
+        written.write_table(arrow.table(table), file)
+    except ImportError:
+        try:
+            polars: Any = importlib.import_module("polars")
+        except ImportError:
+            raise lacking("Parquet needs pyarrow or polars, and neither is installed here", "parquet") from None
+        kinds = {"float64": polars.Float64, "int64": polars.Int64, "bool_": polars.Boolean, "string": polars.String}
+        series = {name: polars.Series(values, dtype=kinds[kind]) for name, (kind, values) in held.items()}
+        polars.DataFrame(series).write_parquet(file)
+    return file.getvalue()
+
+
+def _typed(values: list[Any], real: bool) -> tuple[str, list[Any]]:
+    """The name that Arrow has for the type of a column, and its values as such; None stays None.
+
+    >>> _typed([1, None, 0.5], False), _typed([True, [1]], False)
+    (('float64', [1.0, None, 0.5]), ('string', ['true', '[1]']))
+    """
+    found = {type(value) for value in values if value is not None}
+    if real or found == {float} or found == {int, float}:
+        return "float64", [None if value is None else float(value) for value in values]
+    if found == {bool} or (found == {int} and max(abs(value) for value in values if value is not None) < 2**63):
+        return "bool_" if found == {bool} else "int64", values
+    return "string", [value if value is None or type(value) is str else json.dumps(value) for value in values]

@@ -56,7 +56,7 @@ def parts(result: Any) -> Display:
 def html(result: Any) -> str:
     """The result for a notebook."""
     from dpaudit.report.figures.panel import NOTEBOOK
-    from dpaudit.report.html.templating import render
+    from dpaudit.report.html import render
 
     held = parts(result)
     stamp, _, told = held.line.partition("  ")
@@ -86,7 +86,7 @@ def frame(result: Any) -> Any:
 def _audit(result: AuditResult) -> Display:
     def shown() -> View:
         from dpaudit.report.figures import drawings
-        from dpaudit.report.html.pages import tone
+        from dpaudit.report.html import tone
 
         first = [each for each in sections(result) if each.title in FIRST]
         more = [each for each in sections(result) if each.title not in FIRST]
@@ -99,7 +99,7 @@ def _audit(result: AuditResult) -> Display:
 def _suite(suite: SuiteResult) -> Display:
     def shown() -> View:
         from dpaudit.report.figures import suite_drawing
-        from dpaudit.report.html.pages import stands_out
+        from dpaudit.report.html import stands_out
 
         odd = tuple(suite_line(each) for each in suite.entries if stands_out(each))
         first = [Section("look at first", odd), Section("accepted", reviewed_lines(suite.reviewed))]
@@ -118,7 +118,7 @@ def _rows(suite: SuiteResult) -> list[dict[str, object]]:
 @parts.register
 def _bracket(bracket: Bounds) -> Display:
     def shown() -> View:
-        from dpaudit.report.figures.interval import interval
+        from dpaudit.report.figures.curves import interval
 
         first = [Section(title, (told,)) for title, told in bracketed.facts(bracket)]
         drawn = [interval(bracket)] if bracket.lower is not None or bracket.uppers else []
@@ -136,7 +136,7 @@ def _bracket(bracket: Bounds) -> Display:
 
 @parts.register
 def _scores(result: ScoresResult) -> Display:
-    from dpaudit.report.scores import account_of
+    from dpaudit.report.account import account_of
 
     return account_parts(result.headline, partial(account_of, result), result.estimates)
 

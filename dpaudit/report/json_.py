@@ -5,7 +5,7 @@ from functools import partial
 
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import SUITE_SCHEMA
-from dpaudit.results.strict_json import stored, text_of
+from dpaudit.results.strict import stored, text_of
 from dpaudit.results.suite import SuiteResult
 
 

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dpaudit.report.places import inside, spec_of
+from dpaudit.report import inside, spec_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.rules import (
+from dpaudit.results.wording.sections import full_text
+from dpaudit.results.wording.suites import (
     BROKEN_REPORT,
     EXPIRED,
     MISSED,
@@ -20,9 +21,10 @@ from dpaudit.results.wording.rules import (
     REFUTED,
     FindingRule,
     flat,
+    reviewed_line,
+    suite_headline,
+    suite_line,
 )
-from dpaudit.results.wording.sections import full_text
-from dpaudit.results.wording.suites import reviewed_line, suite_headline, suite_line
 
 NAME = "dpaudit"
 ACCEPTED = "accepted findings"  # the class of the test cases about them

@@ -14,14 +14,23 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from dpaudit.report.places import inside, spec_of
-from dpaudit.results.strict_json import text_of
+from dpaudit.report import inside, spec_of
+from dpaudit.results.strict import text_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.rules import EXIT_CODES, NO_VERDICT, NOTE, RULES, FindingRule, Reported, reported
 from dpaudit.results.wording.statements import certified, claimed, stamp, supposed
-from dpaudit.results.wording.suites import acceptance_line, suite_headline
+from dpaudit.results.wording.suites import (
+    EXIT_CODES,
+    NO_VERDICT,
+    NOTE,
+    RULES,
+    FindingRule,
+    Reported,
+    acceptance_line,
+    reported,
+    suite_headline,
+)
 from dpaudit.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -9,10 +9,9 @@ from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.diagnosis import diagnosis
 from dpaudit.results.wording.numerals import counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_REASON, clean
-from dpaudit.results.wording.rules import NOTE, flat, reported
 from dpaudit.results.wording.sections import evidence_lines, sections
 from dpaudit.results.wording.statements import certified, claimed, headline, not_private, said, supposed
-from dpaudit.results.wording.suites import reviewed_lines, suite_headline
+from dpaudit.results.wording.suites import NOTE, flat, reported, reviewed_lines, suite_headline
 
 HEADER = ("audit", "what", "claimed", "certified", "p-value")
 MOST_ROWS, MOST_WITNESSES, MOST_ACCEPTED = 20, 3, 3

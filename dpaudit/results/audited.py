@@ -17,17 +17,14 @@ from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, p_value
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.errors import MissingRequirement
-from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
-from dpaudit.results.bounds import LowerBound
-from dpaudit.results.bracket import Bracket
+from dpaudit.results.beside import Control, Ending, Explored, Health, Histogram, Typical
+from dpaudit.results.bounds import LowerBound, UpperBound
 from dpaudit.results.certification import AuditEvidence, rest
 from dpaudit.results.files import write_text
-from dpaudit.results.health import Health
-from dpaudit.results.question import spec_hash
-from dpaudit.results.strict_json import content_digest, stored, text_of
-from dpaudit.results.upper import UpperBound
+from dpaudit.results.strict import content_digest, spec_hash, stored, text_of
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
+from dpaudit.results.wording.bracketed import Bracket
 
 SCHEMA = "dpaudit.result/1"
 MODEL_DELTA = 1e-5
@@ -383,3 +380,21 @@ class Audited:
     def to_json(self) -> str:
         """The result as JSON text, ASCII only, so that no hidden character stands in it."""
         return text_of(self.to_dict())
+
+
+LEAST_SHARE, LARGEST_SHARE = 0.15, 0.6
+A_PAIR = 0.01  # what it costs to screen a pair, in units of what it costs to certify one
+
+
+def screening_share(pairs: int, kept: int = 1) -> float:
+    """The part of all runs that compares pairs: none where all are kept, then 0.15 to 0.6.
+
+    It grows as K / (K + 100) with the number K of pairs. Screening a pair well enough takes some hundreds of runs,
+    and certifying a loss slightly above the claim some ten thousands: the two are in proportion to that.
+
+    >>> [screening_share(pairs) for pairs in (1, 2, 25, 100, 1000)]
+    [0.0, 0.15, 0.2, 0.5, 0.6]
+    """
+    if pairs <= kept:
+        return 0.0
+    return min(LARGEST_SHARE, max(LEAST_SHARE, A_PAIR * pairs / (A_PAIR * pairs + 1.0)))

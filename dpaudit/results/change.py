@@ -1,10 +1,16 @@
-"""What became of one audit between two records: the values that a comparison says its sentences about."""
+"""What makes two findings the same, and what became of one audit between two records, in values and in sentences."""
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import content_digest
+from dpaudit.results.witness import Witness
+from dpaudit.results.wording.numerals import counted, down, p_text, up
+from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean
+from dpaudit.results.wording.statements import certified, statement, verdict_text
 
 
 class Kind(StrEnum):
@@ -145,3 +151,165 @@ class Comparison:
         if any(change.regression or (fail_on == "any" and not change.unchanged) for change in self.changes):
             return 1
         return 0 if self.compared else 5
+
+
+FAILURES = ("raised ", "timed out", "nan", "None", "absent")
+BITS = ("lowest-bit", "first-bit", "trailing-zeros", "part", "on-grid")
+
+
+def fingerprint(result: AuditResult, *, representation: bool = False) -> str:
+    """The fingerprint of a result's finding: 16 hex digits. With `representation`, that of the finding on bits.
+
+    Mechanism, claim, class of pair and class of event, and no digits: neither runs nor seed, confidence, threshold or
+    dataset stand in it, so that a finding keeps its fingerprint from run to run.
+    """
+    return content_digest(identity(result, representation=representation))[:16]
+
+
+def identity(result: AuditResult, *, representation: bool = False) -> dict[str, Any]:
+    """What the fingerprint is made of."""
+    finding = result.representation if representation else None
+    witness = result.witness if finding is None else finding.witness
+    # how the datasets differ: the relation of the claim and the distance, not the data
+    apart = {"relation": result.spec["claim"]["relation"], "distance": result.spec["pairs"][witness.pair]["distance"]}
+    found = {"subject": subject(result.spec), "pair": apart, "event": event_class(witness)}
+    mechanism = result.spec["mechanism"]
+    if mechanism["reference"] is None and not mechanism["parameters"]:
+        found["audit"] = result.name  # closures of one name may be anything: only the audit tells them apart
+    return found
+
+
+def subject(spec: dict[str, Any]) -> dict[str, Any]:
+    """Mechanism and claim: what a history follows through the versions of its source."""
+    mechanism = spec["mechanism"]
+    return {
+        "mechanism": mechanism["reference"] or mechanism["name"],
+        "parameters": mechanism["parameters"],
+        "claim": spec["claim"],
+    }
+
+
+def event_class(witness: Witness) -> str:
+    """The family of an event: "representation" (bits of floats), "failure" (exceptions, None, NaN) or "calibration"."""
+    stored = witness.event.to_dict()
+    if stored["feature"]["kind"] in BITS:
+        return "representation"
+    parts = stored.get("bins", [stored])
+    labels = [token["label"] for part in parts for token in part["tokens"]]
+    numbers = any(part["intervals"] for part in parts)
+    failures = bool(labels) and all(label.startswith(FAILURES) for label in labels)
+    return "failure" if failures and not numbers else "calibration"
+
+
+RULE = (
+    "A bound rose beyond noise where the new one lies above the upper Clopper-Pearson limit of what the old event "
+    "loses, at the error probability of the old certificate."
+)
+MISSED = "A rise that is smaller than both intervals together is not seen; a claim that became refuted always is."
+NO_PROOF = "the bounds alone prove nothing of the mechanism"
+FEW = 3  # of the parts of a question that a line names
+
+
+def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
+    """The whole comparison, the gravest changes first; what did not change is only counted."""
+    lines = [comparison_headline(comparison, fail_on), f"old  {comparison.old}", f"new  {comparison.new}", ""]
+    every = comparison.changes
+    told = [each for each in every if not each.unchanged or each.hidden or (each.noise and each.noise.not_again)]
+    lines += map(change_line, told)
+    if len(lines) > 4:
+        lines.append("")
+    if comparison.compared:
+        bounds, chance = counted(comparison.held, "bound"), p_text(comparison.false_alarm)
+        held = f"{bounds} {'was' if comparison.held == 1 else 'were'} held against the old: one of them rises by chance"
+        held += f" with probability {chance} at most, if no new event loses more."
+        lines += [RULE, *([held] if comparison.held else []), MISSED]
+    else:
+        lines.append("No audit with a verdict is in both: there was nothing to compare.")
+    return tuple(lines)
+
+
+def comparison_headline(comparison: Comparison, fail_on: str) -> str:
+    """How many audits were compared, what became of them, and the exit code."""
+    tally = {kind: sum(change.kind is kind for change in comparison.changes) for kind in Kind}
+    told = [f"{number} {kind.value}" for kind, number in tally.items() if number]
+    regressions = sum(change.regression for change in comparison.changes)
+    head = f"{counted(comparison.compared, 'audit')} compared: {counted(regressions, 'regression')}"
+    return "; ".join([head, *([", ".join(told)] if told else []), f"exit code {comparison.exit_code(fail_on)}"])
+
+
+def change_line(change: Change) -> str:
+    """One audit on one line: what it is, and the numbers of before and after."""
+    mark = "REGRESSION" if change.regression else change.kind.value
+    parts = [*_told(change), *_notes(change)]
+    return f"{mark:<18}  {clean(change.name)}: {'; '.join(parts)}"
+
+
+def _told(change: Change) -> list[str]:
+    old, new = change.old, change.new
+    if old is None or new is None:
+        half = new if new is not None else old
+        assert half is not None
+        return [f"{'only in the new record' if old is None else 'only in the old record'}: {_half(half)}"]
+    if new.result is None or old.result is None:
+        return [f"now {_half(new)}", f"before {_half(old)}"]
+    now, before = statement(new.result), f"before {certified(old.result)}"
+    if Kind.REFUTED in change.kinds:
+        return [f"became REFUTED, {now}; {before}"]
+    if Kind.CLEARED in change.kinds:
+        return [f"{verdict_text(new.result.verdict)} now, {now}; {before}, REFUTED"]
+    return [f"{verdict_text(new.result.verdict)} as before, {now}; {before}"]
+
+
+def _notes(change: Change) -> list[str]:
+    notes = []
+    if Kind.BITS in change.kinds:
+        notes.append("the bits of its floating-point outputs refute the claim now")
+    if change.noise is not None:
+        notes += _noise(change, change.noise)
+    if change.question:
+        more = len(change.question) - FEW
+        named = ", ".join(map(clean, change.question[:FEW])) + (f" and {more} more" if more > 0 else "")
+        notes.append(f"asked otherwise ({named}), so {NO_PROOF}")
+    if Kind.SOURCE in change.kinds:
+        notes.append("its source changed")
+    elif change.hidden:
+        notes.append("the counts differ although source, question and seed are the same: something it uses changed")
+    if change.old is not None and change.new is not None and change.old.name != change.new.name:
+        notes.append(f"before, its name was {clean(change.old.name)}")
+    return notes
+
+
+def _noise(change: Change, noise: RunNoise) -> list[str]:
+    if noise.not_again:
+        return [f"the old event was not run again ({clean(noise.not_again, LONGEST_DATA)})", *_of_bounds(change, noise)]
+    if noise.again is None:
+        return _of_bounds(change, noise)
+    fresh = f"on fresh runs of the code here the old event loses at least {down(noise.again, 4)}"
+    error = f"(error probability {p_text(noise.error)})"
+    grew = f"rose beyond noise: {fresh}, and lost at most {up(noise.limit, 4)} {error}"
+    return [grew if noise.grew else fresh, *_of_bounds(change, noise)]
+
+
+def _of_bounds(change: Change, noise: RunNoise) -> list[str]:
+    if noise.why_not:
+        return [f"{noise.why_not}, so {NO_PROOF}"]
+    error = p_text(noise.error)
+    if Kind.ROSE in change.kinds and not noise.grew:
+        most = f"the old event loses at most {up(math.inf if noise.old_upper is None else noise.old_upper, 4)}"
+        return [f"rose beyond noise: {most} (error probability {error}){_margin(noise)}"]
+    if Kind.FELL in change.kinds and noise.new_upper is not None:
+        return [f"fell beyond noise: the new event loses at most {up(noise.new_upper, 4)} (error probability {error})"]
+    return []
+
+
+def _margin(noise: RunNoise) -> str:
+    if noise.margin == 0.0:
+        return ""
+    where = f"is at {noise.elsewhere}" if noise.elsewhere else "holds other outputs too, or fewer"
+    return f", and the new one {where}: {up(noise.margin, 4)} more for what the old search may have missed"
+
+
+def _half(half: Half) -> str:
+    if half.result is None:
+        return f"no verdict ({clean(half.error or 'no reason was recorded', LONGEST_REASON)})"
+    return f"{verdict_text(half.result.verdict)}, {statement(half.result)}"

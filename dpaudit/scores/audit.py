@@ -9,7 +9,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.strict_json import stored
+from dpaudit.results.strict import stored
 from dpaudit.scores import certified, many_run, one_run, ratios, seen, uncertified
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Every, Given, choice_of, curved

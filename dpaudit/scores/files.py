@@ -17,7 +17,7 @@ import numpy as np
 
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.files import read_bytes
-from dpaudit.results.strict_json import read
+from dpaudit.results.strict import read
 from dpaudit.results.wording.quoting import clean
 from dpaudit.scores.counts import NAMES, AttackCounts
 

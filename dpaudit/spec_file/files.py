@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import FOLDER, found_at
-from dpaudit.results.strict_toml import read_toml
+from dpaudit.results.strict import read_toml
 
 
 def find_specs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import read_bytes
-from dpaudit.results.strict_toml import LARGEST_FILE, Keys, lines_of
+from dpaudit.results.strict import LARGEST_FILE, Keys, lines_of
 
 
 @dataclass(frozen=True, slots=True)

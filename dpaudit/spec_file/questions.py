@@ -22,9 +22,9 @@ from dpaudit.mechanisms.importing import is_own
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.mechanisms.resolve import own
 from dpaudit.pairs import AdjacentPair, stock_pairs
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.provenance import RECORD, recorded
-from dpaudit.results.strict_toml import read_toml
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.strict import read_toml
 from dpaudit.results.verdict import Verdict
 from dpaudit.spec_file.pairs import ImportedPair, made_of, pairs_of
 from dpaudit.spec_file.settings import Settings

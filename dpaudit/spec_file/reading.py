@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from dpaudit.claims import POINTS
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.strict_toml import Keys
+from dpaudit.results.strict import Keys
 from dpaudit.spec_file.places import SpecPlace
 from dpaudit.spec_file.tables import AuditTable, Document, SweepTable, parts
 

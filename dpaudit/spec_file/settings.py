@@ -39,7 +39,7 @@ def read_settings(folder: Path) -> Settings:
     from msgspec import defstruct
     from msgspec.structs import asdict
 
-    from dpaudit.results.strict_toml import read_toml
+    from dpaudit.results.strict import read_toml
     from dpaudit.spec_file.places import SpecPlace
     from dpaudit.spec_file.reading import convert
 

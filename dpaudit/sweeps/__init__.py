@@ -1,7 +1,240 @@
-"""Sweeps: audits over a grid, as a tidy table with figures, streamed into the ledger as they come."""
+"""Sweeps: audits over a grid in one call, as a tidy table with figures, streamed into the ledger as they come."""
 
-from dpaudit.sweeps.door import Sweep, SweepInterrupted, run_sweep, sweep
-from dpaudit.sweeps.page import KINDS
-from dpaudit.sweeps.rows import COLUMNS
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpaudit.auditing.watching import AuditInterrupted, watching
+from dpaudit.errors import InvalidSpec
+from dpaudit.ledger.results import Ledger
+from dpaudit.pairs import AdjacentPair
+from dpaudit.report.display import Display, View, parts
+from dpaudit.results.display import Displayed
+from dpaudit.results.files import write_bytes, write_text
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.sections import Section
+from dpaudit.sampling import Engine
+from dpaudit.sweeps import page
+from dpaudit.sweeps.grid import Grid, Point
+from dpaudit.sweeps.page import KINDS, mechanisms_table
+from dpaudit.sweeps.rows import COLUMNS, REALS, columns
+from dpaudit.sweeps.running import LedgerStore, run_points
+from dpaudit.sweeps.sentences import NOT_SHOWN, READING, left_out, sweep_headline, sweep_lines, sweep_row
+from dpaudit.sweeps.spec import axis, combinations
 
 __all__ = ["COLUMNS", "KINDS", "Sweep", "SweepInterrupted", "run_sweep", "sweep"]
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sweep(Displayed):
+    """The table of a sweep: a row a point of the grid, in its order, each with all columns.
+
+    `dpaudit.sweeps.COLUMNS` says what each column means. Every bound holds with the confidence of its row, for itself
+    alone, and every row has a `seed` of its own; `str` tells what holds of all together. `repeated` counts rows of
+    tables that were joined which gave the same answer to the same question: one of them is kept.
+    """
+
+    rows: tuple[Fields, ...]
+    name: str = "sweep"
+    repeated: int = 0
+
+    def __add__(self, other: "Sweep") -> "Sweep":
+        """Both tables as one, its points numbered anew; the name is the first one's. No two rows share a run.
+
+        Raises `InvalidSpec` where a point of the other has the seed of one here, and is another audit.
+        """
+        held, rows = {row["seed"]: row for row in self.rows}, list(self.rows)
+        for row in other.rows:
+            twin = None if row["seed"] is None else held.get(row["seed"])
+            if twin is None:
+                rows.append(row)
+            elif twin["fingerprint"] != row["fingerprint"]:
+                raise InvalidSpec(
+                    f"point {row['point']} of {other.name} ({row['mechanism']}) has the seed of point {twin['point']} "
+                    f"of {self.name}, {row['seed']}, and is another audit: sweep one of them with other seeds=..."
+                )
+        repeated = self.repeated + other.repeated + len(self.rows) + len(other.rows) - len(rows)
+        return Sweep(tuple({**row, "point": n} for n, row in enumerate(rows, start=1)), self.name, repeated)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns, those of the mechanisms' parameters after the mechanism."""
+        return columns(self.rows)
+
+    @property
+    def without_verdict(self) -> tuple[Fields, ...]:
+        """The rows of points that could not be asked, or whose audit broke; `error` says why."""
+        return tuple(row for row in self.rows if row["verdict"] is None)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where every point has a verdict, whichever; 3 where one has none; 5 for an empty table."""
+        if not self.rows:
+            return 5
+        return 3 if self.without_verdict else 0
+
+    def to_csv(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the table, cells that no spreadsheet takes for a formula; returns the path."""
+        return write_text(path, page.csv_text(self.rows))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the table with its types; returns the path. Raises `MissingRequirement` without pyarrow and polars."""
+        from dpaudit.report.csv_ import parquet
+
+        return write_bytes(path, parquet(self.columns, self.rows, REALS))
+
+    def plot(self, kind: str | None = None) -> Any:
+        """A figure of the table, one of `dpaudit.sweeps.KINDS`: a notebook shows it, `save(path)` keeps it.
+
+        Raises `InvalidSpec` for another kind, and where the table has nothing to draw.
+        """
+        return page.figure(self.rows, page.KINDS[0] if kind is None else kind)
+
+    def write(
+        self, folder: str | os.PathLike[str], *, title: str | None = None, about: Iterable[str] = ()
+    ) -> list[Path]:
+        """Writes the table, its figures and a page that explains them into a folder; returns the paths.
+
+        `about` are paragraphs of plain text that stand first on the page.
+        """
+        return page.write_page(self.rows, Path(folder), title or self.name, (*about, *left_out(self.repeated)))
+
+    def __str__(self) -> str:
+        return "\n".join(sweep_lines(self.rows, self.repeated))
+
+
+@parts.register
+def _parts(table: Sweep) -> Display:
+    def shown() -> View:
+        first = [Section("points", sweep_lines(table.rows, table.repeated)[1:])]
+        drawn = [drawing for _, drawing in page.drawings(table.rows)]
+        more = Section("how to read it", READING), Section("not shown", NOT_SHOWN)
+        return View(first, drawn, more, mechanisms_table(table.rows))
+
+    return Display(sweep_headline(table.rows), shown, lambda: table.rows, table.columns, REALS)
+
+
+class SweepInterrupted(AuditInterrupted):
+    """A sweep that was stopped by hand; `sweep` is the table of the points that were done by then."""
+
+    def __init__(self, sweep: Sweep, size: int, goes_on: str) -> None:
+        super().__init__(f"{len(sweep.rows):,} of {size:,} points done, their table is the error's `sweep`{goes_on}")
+        self.sweep = sweep
+
+
+def sweep(
+    mechanisms: Any,
+    *,
+    parameters: Mapping[str, Any] | Iterable[Mapping[str, Any]] | None = None,
+    pair: Any = None,
+    pairs: Iterable[Any] | None = None,
+    claim: Any = None,
+    claims: Iterable[Any] | None = None,
+    runs: Any = 1_000_000,
+    certifiers: Any = None,
+    stopping: Any = "fixed",
+    seeds: Any = 0,
+    confidence: float = 0.999,
+    run_timeout_s: float | None = None,
+    prove: bool = False,
+    ledger: Any = None,
+    record: Callable[[AuditResult], object] | None = None,
+    n_jobs: int = -1,
+    backend: str | None = None,
+    isolation: str | None = None,
+    progress: Callable[[Fields], object] | bool | None = None,
+) -> Sweep:
+    """Audits every combination of what it is given; a list is an axis, a single value the same for all points.
+
+    `mechanisms` are what `dpaudit.audit` takes, or names of the catalogue, `parameters` lists of values of their
+    keywords, all combined, or a list of combinations. `pairs` and `claims` are axes too, `pair` and `claim` a
+    single one; a function is called with the parameters of the point, a number is an epsilon, and an entry of the
+    catalogue brings its own. A point that cannot be asked (a parameter the mechanism does not have, a certifier
+    that is not for the claim), or whose audit breaks, is a row that says so. `prove` bounds every question from
+    above too, by proof and exact loss where there is one. `confidence` is that of each point for itself.
+
+    Each result goes to `record` and into `ledger` (a file, or a `Ledger`) before the next point begins; points that
+    the ledger holds already, for the same question, sources and versions, are not run again. `progress` is a
+    function that hears of each row, or as in `dpaudit.audit`. Stopped by hand, it raises `SweepInterrupted`, a
+    `KeyboardInterrupt` whose `sweep` is the table so far (in a notebook `sys.last_value.sweep`). Raises
+    `InvalidSpec` for a grid that is wrong in itself.
+
+    >>> from dpaudit.catalogue.additive import laplace
+    >>> found = sweep(laplace, parameters={"epsilon": [0.5, 2.0]}, runs=10_000)
+    >>> [(row["claimed"], row["true_epsilon"], row["epsilon_lower"] <= row["true_epsilon"]) for row in found.rows]
+    [(0.5, 0.5, True), (2.0, 2.0, True)]
+    """
+    if pair is not None and pairs is not None:
+        raise InvalidSpec("give pair or pairs, one of the two")
+    if claim is not None and claims is not None:
+        raise InvalidSpec("give claim or claims, one of the two")
+    grid = Grid(
+        mechanisms=axis(mechanisms),
+        parameters=combinations(parameters),
+        claims=(claim,) if claims is None else axis(claims),
+        pairs=(_pair(pair, "pair"),)
+        if pairs is None
+        else tuple(_pair(each, f"pair {number}") for number, each in enumerate(axis(pairs), start=1)),
+        runs=axis(runs),
+        certifiers=axis(certifiers),
+        stopping=axis(stopping),
+        seeds=axis(seeds),
+        confidence=confidence,
+        run_timeout_s=run_timeout_s,
+    )
+
+    def engine() -> Engine:
+        return Engine(n_jobs, backend, isolation=isolation)
+
+    return run_sweep(grid, engine, prove=prove, ledger=ledger, record=record, progress=progress)
+
+
+def run_sweep(
+    grid: Grid,
+    make_engine: Callable[[], Engine],
+    *,
+    name: str = "sweep",
+    prove: bool = False,
+    ledger: Any = None,
+    record: Callable[[AuditResult], object] | None = None,
+    progress: Callable[[Fields], object] | bool | None = None,
+    put: Callable[[Fields], object] = lambda row: None,
+) -> Sweep:
+    """The table of a grid; `ledger` is a file, an open `Ledger` or None, `put` hears of each row before it is told."""
+    make_engine()  # a bad number of workers is refused once, here, and not by each point
+    rows: list[Fields] = []
+
+    def run(store: Any) -> None:
+        with watching(grid.size, shown=False if callable(progress) else progress) as watcher:
+
+            def begins(point: Point) -> None:
+                watcher.audit(point.number, point.name)
+
+            for row in run_points(grid, make_engine, store=store, prove=prove, progress=watcher, begins=begins):
+                rows.append(row.fields)
+                put(row.fields)
+                if callable(progress):
+                    progress(row.fields)
+                else:
+                    (watcher.failed if row.result is None else watcher.finished)(sweep_row(row.fields))
+
+    try:
+        if ledger is None or isinstance(ledger, Ledger):
+            run(LedgerStore(ledger, record))
+        else:
+            with Ledger(ledger) as opened:
+                run(LedgerStore(opened, record))
+    except KeyboardInterrupt:
+        goes_on = "" if ledger is None else "; the same call goes on from there"
+        raise SweepInterrupted(Sweep(tuple(rows), name), grid.size, goes_on) from None
+    return Sweep(tuple(rows), name)
+
+
+def _pair(pair: Any, name: str) -> Any:
+    if pair is None or hasattr(pair, "resolve") or callable(pair):
+        return pair
+    return AdjacentPair.of(pair, name)

@@ -289,6 +289,3 @@ def _finite(value: Any) -> bool:
         return math.isfinite(value)
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return all(_finite(each) for each in inner)
-
-
-__all__ = ["AXES", "LARGEST_GRID", "Grid", "Point", "failure", "plain_number", "points"]

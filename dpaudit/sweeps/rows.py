@@ -17,16 +17,14 @@ from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.pairs import AdjacentPair
-from dpaudit.results.fingerprint import fingerprint
-from dpaudit.results.question import spec_hash
+from dpaudit.results.bounds import RIGOROUS, Arithmetic, Label, UpperBound, sure
+from dpaudit.results.change import fingerprint
 from dpaudit.results.result import AuditResult
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.strict import spec_hash
 from dpaudit.sampling import Engine
 from dpaudit.sweeps.grid import Point
 
-PROOFS = (Label.PROVED, Label.EXACT_FINITE)
 CLOSE = 1e-4  # relative: an enclosure that is wider is no value to show as the exact one
-RIGOROUS = (Arithmetic.RATIONAL, Arithmetic.BALLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +33,6 @@ class UpperBounds:
 
     uppers: tuple[UpperBound, ...] = ()
     why: str | None = None
-
-    @staticmethod
-    def proves(bound: UpperBound) -> bool:
-        """Whether the bound is a checked proof, or a whole replay, for all inputs of its scope; never one in floats."""
-        return bound.label in PROOFS and bound.arithmetic is not Arithmetic.FLOATS
 
     @staticmethod
     def encloses(bound: UpperBound) -> bool:
@@ -122,17 +115,8 @@ COLUMNS: dict[str, str] = {
 
 REALS = (  # columns of numbers that may be missing
     *("distance", "claimed", "claimed_epsilon", "lower", "epsilon_lower", "delta", "p_value", "ceiling", "true_loss"),
-    *(
-        "true_epsilon",
-        "exact_epsilon",
-        "proved",
-        "upper",
-        "certifying_runs",
-        "runs_used",
-        "runs_to_refute",
-        "time_s",
-        "cpu_s",
-    ),
+    *("true_epsilon", "exact_epsilon", "proved", "upper", "certifying_runs", "runs_used", "runs_to_refute", "time_s"),
+    "cpu_s",
 )
 
 
@@ -187,11 +171,10 @@ def _asked(point: Point) -> dict[str, Any]:
         "stopping": point.stopping,
         "base_seed": point.seed,
     }
-    return asked if point.claim is None else asked | _claimed(point.claim)
-
-
-def _claimed(claim: Claim) -> dict[str, Any]:
-    return {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": _number(claim.value)}
+    if (claim := point.claim) is None:
+        return asked
+    told = {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": _number(claim.value)}
+    return asked | told
 
 
 def _answered(result: AuditResult) -> dict[str, Any]:
@@ -256,7 +239,7 @@ def _bounded(result: AuditResult | None, above: UpperBounds | None, delta: float
     row: dict[str, Any] = {"not_proved": None}
     at = [each for each in found if each.delta <= delta]
     if above is not None:
-        proved = [each.epsilon_upper for each in at if above.proves(each)]
+        proved = [each.epsilon_upper for each in at if sure(each)]
         exact = [each.epsilon_upper for each in at if above.encloses(each) and _near(each.delta, delta)]
         row |= {"proved": min(proved, default=None), "exact_epsilon": min(exact, default=None)}
         if not proved:

@@ -97,7 +97,8 @@ def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:
 def sweep_row(row: Fields) -> str:
     """One point on one line, as the command line tells it when it is done."""
     name = clean(row["mechanism"])
-    given = ", ".join(f"{key.partition('.')[2]}={clean(value)}" for key, value in row.items() if _given(key, value))
+    parameters = {key.partition(".")[2]: value for key, value in row.items() if key.startswith("parameters.")}
+    given = ", ".join(f"{key}={clean(value)}" for key, value in parameters.items() if value is not None)
     what = f"{name}({given})" if given else name
     if row["verdict"] is None:
         return f"{what}: no verdict: {clean(row['error'] or 'no reason was recorded', LONGEST_DATA)}"
@@ -132,7 +133,3 @@ def epsilon_text(value: float | None) -> str:
         return ""
     text = exact(float(value))
     return text if len(text) <= 6 else up(float(value), 3)
-
-
-def _given(key: str, value: Any) -> bool:
-    return key.startswith("parameters.") and value is not None

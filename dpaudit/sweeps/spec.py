@@ -13,7 +13,7 @@ from dpaudit.auditing.spec import SELECTOR
 from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.mechanisms.importing import is_own
-from dpaudit.results.strict_toml import read_toml
+from dpaudit.results.strict import read_toml
 from dpaudit.spec_file.pairs import pairs_of
 from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes
 from dpaudit.sweeps.grid import LARGEST_GRID, Grid
@@ -116,9 +116,6 @@ def _claim(keys: dict[str, Any], relation: Relation | None) -> Claim | Callable[
         return made
     with at("claims"):
         return made({})
-
-
-__all__ = ["SweepQuestion", "read_sweep_file"]
 
 
 # --- what a caller gives for an axis of a grid: one value, or several -----------------------------------------

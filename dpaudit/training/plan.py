@@ -8,7 +8,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description
-from dpaudit.results.strict_json import by_fields, content_digest
+from dpaudit.results.strict import by_fields, content_digest
 from dpaudit.scores.audit import stated_claim
 from dpaudit.scores.choice import curved
 

@@ -13,7 +13,7 @@ from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.report.display import Display, account_parts, parts
 from dpaudit.results.display import Displayed
 from dpaudit.results.files import write_text
-from dpaudit.results.strict_json import by_fields, read, text_of
+from dpaudit.results.strict import by_fields, read, text_of
 from dpaudit.training.wording import Trained, headline, text
 
 SCHEMA = "dpaudit.training/1"

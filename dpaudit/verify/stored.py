@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from dpaudit.errors import InvalidSpec, at
-from dpaudit.results.strict import models
-from dpaudit.results.strict_json import read
+from dpaudit.results.strict import models, read
 from dpaudit.results.wording.quoting import clean
 from dpaudit.verify.proof import Proof
 

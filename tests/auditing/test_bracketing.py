@@ -27,7 +27,7 @@ from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.mechanisms import wrap
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.results.beside import Ending
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.sampling import Engine
 from dpaudit.verify import requirement
 from dpaudit.verify.checker import ProofRejected

@@ -12,7 +12,7 @@ from dpaudit.auditing.audit import run_stages
 from dpaudit.auditing.clock import Clock
 from dpaudit.errors import OutOfTime
 from dpaudit.mechanisms import wrap
-from dpaudit.results.rechecking import recompute
+from dpaudit.results.result import recompute
 from dpaudit.results.stored.reading import loads
 from dpaudit.sampling import Engine
 

@@ -40,7 +40,7 @@ from dpaudit.results.beside import (
     smallest_seen,
 )
 from dpaudit.results.stored.models import StoredControl
-from dpaudit.results.strict_json import stored
+from dpaudit.results.strict import stored
 from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import Engine
 from tests.auditing import marked

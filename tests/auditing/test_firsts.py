@@ -8,7 +8,7 @@ import numpy as np
 
 from dpaudit import AdjacentPair, AuditSpec, PureDP, batched, recheck
 from dpaudit.auditing.audit import run_audit
-from dpaudit.auditing.searching.firsts import FEW, SELECTOR
+from dpaudit.auditing.searching.beside import FEW, SELECTOR
 from dpaudit.mechanisms import wrap
 from dpaudit.results.wording.statements import NO_FIRSTS, limits
 from dpaudit.sampling import Engine

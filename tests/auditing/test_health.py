@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, audit, batched
-from dpaudit.auditing.health import SeenBy, Twins, judge
-from dpaudit.auditing.health.checks import TESTS
+from dpaudit.auditing.health.checks import TESTS, SeenBy, Twins, judge
 from dpaudit.auditing.health.pilot import constants, pilot_looks
 from dpaudit.auditing.health.processes import processes_needed
 from dpaudit.certify.independence import repeats
@@ -21,8 +20,8 @@ from dpaudit.events import Event
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Failure, Pilot, token
-from dpaudit.results.health import CHECKS, CURES, LEVEL, Check, Health
-from dpaudit.results.strict_json import stored
+from dpaudit.results.beside import CHECKS, CURES, LEVEL, Check, Health
+from dpaudit.results.strict import stored
 from dpaudit.sampling import Engine, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.order import Looked, looked

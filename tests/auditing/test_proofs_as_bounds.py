@@ -12,7 +12,7 @@ from dpaudit.auditing.bracketing import bound_of_proofs, target_of
 from dpaudit.catalogue.sparse import above_threshold, sparse_monotone
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
-from dpaudit.results.upper import Label
+from dpaudit.results.bounds import Label
 from dpaudit.spec_file.questions import read_spec
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.checker import ProofRejected

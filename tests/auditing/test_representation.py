@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpaudit.auditing.searching.representation import best, find_representation, tables
+from dpaudit.auditing.searching.beside import best, find_representation, tables
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.catalogue.additive import snapping
 from dpaudit.certify import Certificate, CoinFlip, certify

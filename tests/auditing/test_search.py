@@ -20,7 +20,7 @@ from dpaudit.events import Event, Partition
 from dpaudit.events.features.plain import Whole
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.selection import Proposal
-from dpaudit.results.question import screening_share
+from dpaudit.results.audited import screening_share
 from dpaudit.sampling import Engine, Session, Stage
 from tests.cases import for_each
 

@@ -17,8 +17,7 @@ from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.report import FORMATS
 from dpaudit.results.audited import Finding, Units
 from dpaudit.results.certification import certificate_of
-from dpaudit.results.rechecking import repeated
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, repeated
 from dpaudit.results.stored.reading import loads
 from dpaudit.results.suite import SuiteResult
 from dpaudit.results.wording.assertion import refuted_lines

@@ -15,7 +15,7 @@ from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certify, 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.strict_json import stored
+from dpaudit.results.strict import stored
 
 
 @st.composite

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from dpaudit.ledger.results import Ledger
-from dpaudit.results.wording import telling
+from dpaudit.results.wording import quoting
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, process, spec
 
-UNTOLD = telling.untold  # the tests put another in its place
+UNTOLD = quoting.untold  # the tests put another in its place
 Run = Callable[..., Outcome]
 Write = Callable[..., str]
 
@@ -112,7 +112,7 @@ def test_a_part_of_a_report_that_cannot_be_told_changes_no_verdict_and_no_exit_c
     def fail(*given: object) -> str:
         raise OverflowError("cannot convert float infinity to integer")
 
-    monkeypatch.setattr(telling, "untold", UNTOLD)
+    monkeypatch.setattr(quoting, "untold", UNTOLD)
     monkeypatch.setattr("dpaudit.results.wording.cause.answers", fail)
     formats = "json,md,html,junit,sarif,csv,txt,summary,badge"
     ended = dpaudit("run", write(spec(mechanism='"mechs:leak"')), "--report", "out", "--format", formats)

@@ -18,7 +18,7 @@ from dpaudit.ledger.baseline import DEFAULT, SCHEMA
 from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import LedgerShards, Run
-from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.change import fingerprint
 from dpaudit.results.stored import load
 from dpaudit.sampling import StoredShard
 from tests.doors.conftest import Outcome, document, process, spec

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.upper import Arithmetic, Label
+from dpaudit.results.bounds import Arithmetic, Label
 from dpaudit.spec_file.questions import read_spec
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, process, spec

@@ -10,11 +10,10 @@ from dpaudit.certify import Certificate, CoinFlip
 from dpaudit.certify.coin_flip import METHOD
 from dpaudit.claims import HalfPlane, PureDP
 from dpaudit.events import event_from_dict
-from dpaudit.results.beside import Explored, Histogram, PlaceValues, Typical
-from dpaudit.results.health import Check, Health
+from dpaudit.results.beside import Check, Explored, Health, Histogram, PlaceValues, Typical
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
 

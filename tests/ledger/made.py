@@ -11,8 +11,7 @@ from dpaudit.events import event_from_dict
 from dpaudit.results.audited import Finding
 from dpaudit.results.certification import ceiling_of
 from dpaudit.results.change import Half
-from dpaudit.results.rechecking import recompute
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, recompute
 from tests.golden import example
 
 RUNS = 450_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.baseline import accept, merged, read_baseline, review, write_baseline
-from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.change import fingerprint
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.suites import reviewed_lines

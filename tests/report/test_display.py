@@ -15,9 +15,8 @@ import pytest
 from dpaudit import AuditResult, Bracket, MissingRequirement, ScoresResult, Sweep, UpperBound, Verdict
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.bounds import LowerBound
+from dpaudit.results.bounds import Arithmetic, Label, LowerBound
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.upper import Arithmetic, Label
 from dpaudit.scores import audit_scores
 from dpaudit.sweeps.rows import COLUMNS
 from dpaudit.training import TrainingResult

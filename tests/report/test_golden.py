@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from dpaudit.certify import certifier_named
-from dpaudit.results.rechecking import recompute
+from dpaudit.results.result import recompute
 from dpaudit.results.stored import json_schema, load, load_suite, suite_schema
 from tests.cases import for_each
 from tests.golden import example, rewrite

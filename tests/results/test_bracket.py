@@ -11,10 +11,17 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.bounds import BracketVerdict, LowerBound
-from dpaudit.results.bracket import Bracket
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
-from dpaudit.results.wording.bracketed import account, at_least, at_most, headline, nearest, sentences, upper_text
+from dpaudit.results.bounds import Arithmetic, BracketVerdict, Label, LowerBound, UpperBound
+from dpaudit.results.wording.bracketed import (
+    Bracket,
+    account,
+    at_least,
+    at_most,
+    headline,
+    nearest,
+    sentences,
+    upper_text,
+)
 from tests.cases import for_each
 
 PROVED = UpperBound(1.0, 0.0, Label.PROVED, "all query answers", Arithmetic.REALS, "alignment")

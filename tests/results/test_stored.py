@@ -22,9 +22,8 @@ from dpaudit.report import json_
 from dpaudit.results import stored
 from dpaudit.results.beside import Explored
 from dpaudit.results.certification import ceiling_of
-from dpaudit.results.question import spec_hash
-from dpaudit.results.rechecking import recompute
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, recompute
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example

@@ -15,7 +15,7 @@ from dpaudit.certify import certifier_named
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import json_
 from dpaudit.results.certification import ceiling_of
-from dpaudit.results.rechecking import recompute
+from dpaudit.results.result import recompute
 from dpaudit.results.stored import load_either, load_suite, loads
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict

@@ -13,9 +13,9 @@ import pytest
 
 from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import json_schema, load
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from tests.cases import for_each
 from tests.golden import example
 

@@ -21,12 +21,12 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import loads
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording import assertion, telling
+from dpaudit.results.wording import assertion, quoting
 from dpaudit.results.wording.cause import words_of
 from tests.cases import for_each
 from tests.golden import example
 
-UNTOLD = telling.untold  # the tests put another in its place
+UNTOLD = quoting.untold  # the tests put another in its place
 INF, NAN = math.inf, math.nan
 NOTHING, TWO, MANY = (), ((0,), (1,)), tuple((k,) for k in range(100))
 PATHS = ((), (0,), (LENGTH,), (0, LENGTH), (TYPE,), (CLASS,), (MESSAGE,), ("a",), ("@has 'x'",), (2**70,), ("\x00",))
@@ -189,7 +189,7 @@ def test_a_part_that_fails_says_so_and_takes_nothing_with_it(
 ) -> None:
     result = example.result()
     with monkeypatch.context() as patched:
-        patched.setattr(telling, "untold", UNTOLD)
+        patched.setattr(quoting, "untold", UNTOLD)
         patched.setattr(broken, fail)
         told = everywhere(result)
         assert "REFUTED" in told["str"]

@@ -27,10 +27,9 @@ from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording import assertion, numerals, power, quoting, statements
 from dpaudit.results.wording.repeating import python_form, repeat
-from dpaudit.results.wording.rules import MISSED, REPRESENTATION, reported
 from dpaudit.results.wording.sections import full_text
 from dpaudit.results.wording.statements import LIMITS, NO_BITS, NO_FIRSTS, headline, limits, statement
-from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
+from dpaudit.results.wording.suites import MISSED, REPRESENTATION, reported, suite_headline, suite_line, suite_question
 from dpaudit.sweeps import sentences
 from tests.cases import for_each
 from tests.golden import example

@@ -9,8 +9,7 @@ import pytest
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult, joint_confidence
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import cell
-from dpaudit.results.wording.rules import EXIT_CODES, reported
-from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
+from dpaudit.results.wording.suites import EXIT_CODES, reported, suite_headline, suite_line, suite_question
 from tests.cases import for_each
 from tests.golden import example
 

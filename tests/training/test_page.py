@@ -14,8 +14,6 @@ import pytest
 import dpaudit
 from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, PrivacyProfile, audit_scores
 from dpaudit.report import account as pages
-from dpaudit.report import scores as scores_page
-from dpaudit.report.figures import attack
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, LINES, MODEL, POINT, Estimate
 from dpaudit.scores.seen import corners, histogram
@@ -118,16 +116,16 @@ def test_the_certified_promise_is_that_of_the_claims_own_parameter() -> None:
 
 def test_the_band_is_a_staircase_that_never_falls_and_lies_below_the_curve_of_the_scores() -> None:
     found = audit_scores(INSIDE, OUTSIDE, epsilon=1.0, methods="clopper-pearson")
-    x, y = attack._stairs(found.band)
+    x, y = pages._stairs(found.band)
     assert (x[0], x[-1], sorted(x), sorted(y)) == (0.0, 1.0, x, y)
     fpr, fnr = np.transpose(found.roc)
     assert np.all(np.array(y) <= np.interp(x, fpr, 1.0 - fnr) + 1e-12)
 
 
 def test_the_evidence_stands_where_its_logarithm_is_and_has_an_end() -> None:
-    drawn = attack.evidence([10.0, 100.0, 0.0, float("inf")], 0.05)
+    drawn = pages.evidence([10.0, 100.0, 0.0, float("inf")], 0.05)
     assert [row[1] for row in drawn.rows] == ["1", "10", "100", "1e-30", "1e308"]
-    (curve,) = [each for each in lines(attack.evidence([10.0, 100.0], 0.05).svg, "certified") if len(each) == 3]
+    (curve,) = [each for each in lines(pages.evidence([10.0, 100.0], 0.05).svg, "certified") if len(each) == 3]
     (a, first), (b, second), (c, third) = curve
     assert abs((first - second) - (second - third)) < 0.02
     assert abs((b - a) - (c - b)) < 0.02
@@ -185,13 +183,13 @@ def test_scores_have_the_same_page_and_counts_have_one_without_pictures(tmp_path
     }
     told = text_of(parse((tmp_path / "scores.html").read_text()))
     assert "limits at 0.95, certified" in told
-    counts = scores_page.account_of(audit_scores(counts=found.counts, epsilon=1.0, methods="clopper-pearson"))
+    counts = pages.account_of(audit_scores(counts=found.counts, epsilon=1.0, methods="clopper-pearson"))
     assert (counts.drawings, counts.stamp) == ((), "REFUTED")
     with pytest.raises(InvalidSpec, match="holds no numbers for a figure"):
         audit_scores(counts=found.counts, methods="clopper-pearson").plot("roc")
     for given, words in (({}, "of a weight of"), ({"guesses": (50, 30)}, "of 80 guesses are right")):
         assert words in str(audit_scores(INSIDE, OUTSIDE, design="one-run", methods="one-run", **given))
-    nothing = scores_page.account_of(audit_scores(INSIDE, OUTSIDE, methods=["auroc"]))
+    nothing = pages.account_of(audit_scores(INSIDE, OUTSIDE, methods=["auroc"]))
     assert (nothing.tone, nothing.stamp) == ("none", "NO CERTIFICATE")
     assert "Nothing is certified" in text_of(parse(pages.html(nothing)))
 

@@ -19,7 +19,7 @@ import pytest
 
 from dpaudit import bracket
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.upper import Label
+from dpaudit.results.bounds import Label
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.language import read

@@ -16,7 +16,7 @@ from audits.lectures.claims.items import NOTES, Item, file_of
 from audits.lectures.claims.mathematics import joined, plain, quoted, written
 from audits.lectures.claims.statement import CAUSES
 from audits.lectures.claims.tightness import TIGHT
-from dpaudit.report.html.templating import environment
+from dpaudit.report.html import environment
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
 TITLE = "Differential privacy: the lecture notes, checked"

@@ -24,10 +24,8 @@ from dpaudit.claims import Claim, PureDP
 from dpaudit.claims.rounding import above
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.pairs import AdjacentPair
-from dpaudit.results.bounds import hair_above
-from dpaudit.results.bracket import Bracket
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
-from dpaudit.results.wording.bracketed import upper_text
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound, hair_above
+from dpaudit.results.wording.bracketed import Bracket, upper_text
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import check, epsilon
 from dpaudit.verify.deadline import left_s, within

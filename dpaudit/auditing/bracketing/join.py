@@ -36,10 +36,9 @@ from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAudit, at
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import digest
-from dpaudit.results.bounds import PROVES
-from dpaudit.results.bracket import Bracket
+from dpaudit.results.bounds import PROVES, Label, UpperBound
 from dpaudit.results.result import AuditResult
-from dpaudit.results.upper import Label, UpperBound
+from dpaudit.results.wording.bracketed import Bracket
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.proof import Proof

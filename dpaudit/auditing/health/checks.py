@@ -20,9 +20,8 @@ from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition
 from dpaudit.events.features.plain import Whole
 from dpaudit.outputs import Outputs, Pilot
-from dpaudit.results.beside import VALUE
+from dpaudit.results.beside import BETWEEN, CHECKS, CURES, LEVEL, ONE_OUTPUT, SERIAL, VALUE, Check, Health
 from dpaudit.results.certification import AuditEvidence
-from dpaudit.results.health import BETWEEN, CHECKS, CURES, LEVEL, ONE_OUTPUT, SERIAL, Check, Health
 from dpaudit.results.witness import Witness
 from dpaudit.sampling.order import Looked
 

@@ -22,7 +22,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec, at
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, digest
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict_json import by_fields
+from dpaudit.results.strict import by_fields
 from dpaudit.sampling import BatchFailed, Engine, Session, apart
 
 FEWEST_RUNS = 100  # of a try: with fewer, luck is all that is seen

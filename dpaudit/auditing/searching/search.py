@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpaudit.auditing.clock import Clock, cut
-from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.searching.look import PILOT_RUNS, SHOWN, Candidate, Look, excess, held, looked_at
-from dpaudit.auditing.spec import SEARCH_SHARE, SELECTOR, ResolvedSpec
+from dpaudit.auditing.spec import SEARCH_SHARE, SELECTOR, ResolvedSpec, frozen
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import OutOfTime
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.selection import Proposal
 from dpaudit.outputs import Pilot
+from dpaudit.results.audited import screening_share
 from dpaudit.results.beside import Explored
-from dpaudit.results.question import screening_share
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Session
 

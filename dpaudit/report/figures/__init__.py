@@ -2,17 +2,14 @@
 
 from collections.abc import Callable
 
+from dpaudit.report.figures.curves import growth, power, profile
 from dpaudit.report.figures.distributions import distributions
 from dpaudit.report.figures.drawing import Drawing, undrawn
-from dpaudit.report.figures.growth import growth
-from dpaudit.report.figures.history import history_drawing
-from dpaudit.report.figures.overview import suite_drawing
+from dpaudit.report.figures.overview import history_drawing, suite_drawing
 from dpaudit.report.figures.panel import DARK, LIGHT, STYLE
-from dpaudit.report.figures.power import power
-from dpaudit.report.figures.profile import profile
 from dpaudit.report.figures.tradeoff import tradeoff
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording.telling import standing
+from dpaudit.results.wording.quoting import standing
 
 __all__ = ["DARK", "LIGHT", "STYLE", "Drawing", "drawings", "history_drawing", "suite_drawing"]
 

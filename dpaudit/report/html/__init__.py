@@ -1,5 +1,188 @@
 """HTML: one file a result and an overview of a suite, to be read without script, network or anything beside them."""
 
-from dpaudit.report.html.pages import files, page_names, render_result, render_suite
+import itertools
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["files", "page_names", "render_result", "render_suite"]
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.first import DO, FOUND, SURE
+from dpaudit.results.wording.officer import NOT_SHOWN, RECORD, SEEN, VERDICT, account, excerpt, page_one
+from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.review import CHECKLIST, LAYERS, layers, review
+from dpaudit.results.wording.statements import headline, limits, not_private, stamp
+from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
+from dpaudit.results.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE = Path(__file__).parent
+SCRIPT = (HERE / "audits.js").read_text(encoding="utf-8")  # sorts and filters the table of a suite; nothing needs it
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def render(template: str, **values: object) -> str:
+    """The page that a template makes of these values."""
+    return environment().get_template(template).render(values)
+
+
+@cache
+def environment() -> "Environment":
+    """What all pages share: the templates, the style and the policy."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from dpaudit.report.figures.panel import PRINTED, STYLE
+
+    def plain(value: object) -> object:
+        """A text without control, bidirectional or invisible characters; markup of our own as it is."""
+        return clean(value, len(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+        finalize=plain,
+    )
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    digest = b64encode(sha256(SCRIPT.encode()).digest()).decode()  # no other script runs
+    scripted = {"script": Markup(SCRIPT), "script_policy": f"{POLICY}; script-src 'sha256-{digest}'"}
+    made.globals.update(policy=POLICY, style=Markup(f"{STYLE}\n{PRINTED}\n{style}"), **scripted)
+    return made
+
+
+OVERVIEW = "index.html"
+Trends = Sequence[Sequence[Mapping[str, Any]]]  # points of a history, the oldest first, of each audit
+REPEAT = "repeat"
+
+
+def render_result(
+    result: AuditResult,
+    *,
+    entry: SuiteEntry | None = None,
+    overview: str | None = None,
+    record: str | None = None,
+    trend: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """A result as one page that needs no other file.
+
+    `entry` adds what the author of a spec expected; `overview` and `record` are relative links to the page of the
+    suite and to the JSON file of the result; `trend` are points of `history_drawing`.
+    """
+    from dpaudit.report.figures import drawings, history_drawing
+
+    past = [history_drawing(trend, parameter=result.claim.parameter)] if len(trend) > 1 else []
+    first = {part.title: part for part in page_one(result, entry)}
+    told = account(result)
+    reviewed = {part.title: part for part in review(result)}
+    return render(
+        "result.html",
+        title=headline(result),
+        name=clean(result.name),
+        verdict=stamp(result),
+        tone=tone(result, entry),
+        verdict_lines=first.pop(VERDICT).lines,
+        not_shown=first.pop(NOT_SHOWN),
+        record_part=first.pop(RECORD),
+        in_short=tuple(first.pop(title) for title in (FOUND, DO, SURE)),
+        seen=first.pop(SEEN),
+        first=tuple(first.values()),
+        excerpt=excerpt(result),
+        drawings=(*drawings(result), *past),
+        account=[part for part in told if part.title != REPEAT],
+        repeating=[part for part in told if part.title == REPEAT],
+        tables=tables(result),
+        open_tables=(COUNTS, CERTIFICATES),
+        layers=layers(result),
+        layers_title=reviewed.pop(LAYERS).title,
+        checklist=reviewed.pop(CHECKLIST),
+        review=tuple(reviewed.values()),
+        overview=overview,
+        record=record,
+        version=clean(result.provenance.get("version", "")),
+    )
+
+
+def render_suite(
+    suite: SuiteResult, pages: Sequence[str | None] = (), records: Sequence[str | None] = (), trends: Trends = ()
+) -> str:
+    """The overview of a suite; `pages` and `records` are relative links, one an audit, None where it has none.
+
+    `trends` are the points of each audit's history, as `history_drawing` takes them.
+    """
+    from dpaudit.report.figures import suite_drawing
+    from dpaudit.report.figures.overview import sparkline
+
+    table = audits_table(suite)
+    linked = list(itertools.zip_longest(suite.entries, table.rows, pages, records))
+    odd = [(*around(suite_line(entry), clean(entry.name)), page) for entry, _, page, _ in linked if stands_out(entry)]
+    return render(
+        "suite.html",
+        title=suite_headline(suite),
+        question=suite_question(suite),
+        table=table,
+        marks=[(tone(entry.result, entry), page, stands_out(entry)) for entry, _, page, _ in linked],
+        trends=[sparkline(points) for points in trends] if any(len(points) > 1 for points in trends) else [],
+        odd=odd,
+        drawing=suite_drawing(suite, pages) if suite.results else None,
+        not_shown=(*not_private(*suite.results), *limits(*suite.results)),
+        accepted=reviewed_lines(suite.reviewed),
+        records=[(cells[0], record) for _, cells, _, record in linked if record],
+    )
+
+
+def files(
+    suite: SuiteResult, names: Sequence[str | None], records: Sequence[str | None], trends: Trends = ()
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """The overview, and a page for each result that leads back to it; links lead to `records` where there are any."""
+    pages = page_names(names)
+    yield OVERVIEW, partial(render_suite, suite, pages, records, trends)
+    for entry, page, record, trend in itertools.zip_longest(suite.entries, pages, records, trends):
+        if entry.result is not None and page is not None:
+            linked = partial(render_result, entry.result, entry=entry, overview=OVERVIEW, record=record)
+            yield page, partial(linked, trend=trend or ())
+
+
+def page_names(records: Sequence[str | None]) -> tuple[str | None, ...]:
+    """The names of the pages beside these records.
+
+    >>> page_names(["noisy-count-0c6c1f0b.json", None])
+    ('noisy-count-0c6c1f0b.html', None)
+    """
+    return tuple(None if name is None else f"{name.removesuffix('.json')}.html" for name in records)
+
+
+def tone(result: AuditResult | None, entry: SuiteEntry | None = None) -> str:
+    """How a verdict is shown: `refuted`, `kept` or `none`; a finding that somebody answers for is `accepted`."""
+    if result is None:
+        return "none"
+    if result.verdict is not Verdict.REFUTED:
+        return "refuted" if result.representation_refuted else "kept"
+    return "accepted" if entry is not None and entry.covered else "refuted"
+
+
+def around(line: str, name: str) -> tuple[str, str, str]:
+    """A line cut into what stands before a name, the name and the rest.
+
+    >>> around("UNEXPECTED   noisy count: epsilon", "noisy count")
+    ('UNEXPECTED   ', 'noisy count', ': epsilon')
+    """
+    return line.partition(name) if name else (line, "", "")
+
+
+def stands_out(entry: SuiteEntry) -> bool:
+    """Whether it wants to be read first: another verdict than expected, an error, bits that leak, too little power."""
+    made = entry.result
+    if made is None or not entry.as_expected or entry.error:
+        return True
+    return made.representation_refuted or made.power_reached is False

@@ -16,8 +16,7 @@ from msgspec import UNSET, UnsetType
 from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_names
 from dpaudit.claims import FORMS, Claim
 from dpaudit.results.audited import SCHEMA
-from dpaudit.results.beside import FAR, PLACES, Ending, Explored, Histogram, Typical
-from dpaudit.results.health import Health
+from dpaudit.results.beside import FAR, PLACES, Ending, Explored, Health, Histogram, Typical
 from dpaudit.results.strict import models
 from dpaudit.results.wording.advice import Diagnosis
 
@@ -64,9 +63,9 @@ if TYPE_CHECKING:
     from dpaudit.certify import Certificate as StoredCertificate
     from dpaudit.results.beside import Ending as StoredEnding
     from dpaudit.results.beside import Explored as StoredExplored
+    from dpaudit.results.beside import Health as StoredHealth
     from dpaudit.results.beside import Histogram as StoredHistogram
     from dpaudit.results.beside import Typical as StoredTypical
-    from dpaudit.results.health import Health as StoredHealth
     from dpaudit.results.wording.advice import Diagnosis as StoredDiagnosis
 
     StoredProvenance = dict[str, Any]

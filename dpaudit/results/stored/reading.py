@@ -23,15 +23,12 @@ from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA, Finding, Units
-from dpaudit.results.beside import Control, Ending, Explored, Histogram, Typical
+from dpaudit.results.beside import Control, Ending, Explored, Health, Histogram, Typical
+from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate_of
-from dpaudit.results.health import Health
-from dpaudit.results.question import spec_hash
-from dpaudit.results.rechecking import recompute, recompute_finding
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, recompute, recompute_finding
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
-from dpaudit.results.strict_json import content_digest, parsed, read
-from dpaudit.results.upper import UpperBound
+from dpaudit.results.strict import content_digest, parsed, read, spec_hash
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
 from dpaudit.results.wording.quoting import clean

@@ -15,13 +15,12 @@ from msgspec import UNSET, UnsetType
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA
+from dpaudit.results.change import fingerprint
 from dpaudit.results.files import FILE, found_at
-from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.models import Probability, Stored, StoredResult, open_kinds, schema_of
 from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
-from dpaudit.results.strict import models
-from dpaudit.results.strict_json import LARGEST_SUITE, read
+from dpaudit.results.strict import LARGEST_SUITE, models, read
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean

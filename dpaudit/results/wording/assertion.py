@@ -9,11 +9,10 @@ from dpaudit.results.wording.diagnosis import diagnosis
 from dpaudit.results.wording.findings import bet_lines, ending_lines, meaning
 from dpaudit.results.wording.numerals import exact, p_text
 from dpaudit.results.wording.power import could_see
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text, line, standing
 from dpaudit.results.wording.repeating import repeat
 from dpaudit.results.wording.sections import evidence_lines, leaning
 from dpaudit.results.wording.statements import confidence, statement, verdict_text
-from dpaudit.results.wording.telling import line, standing
 
 LONGEST = 25  # lines of a message
 PROVE = "state a claim that you can prove: the true loss is no smaller than the bound above"  # where no kind fits

@@ -1,11 +1,12 @@
 """A bracket in words: its verdict, both halves with what they hold for, and why a method gave nothing."""
 
 import math
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from dpaudit.claims import ApproximateDP, PureDP
-from dpaudit.results.bounds import EXACT, Bounds, BracketVerdict, LowerBound, hair_above
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.bounds import EXACT, Arithmetic, Bounds, BracketVerdict, Label, LowerBound, UpperBound, hair_above
+from dpaudit.results.display import Displayed
 from dpaudit.results.wording.quoting import visible
 
 DIGITS = 6
@@ -206,3 +207,11 @@ def _rounded(value: float, rounding: str, digits: int = DIGITS) -> str:
     if abs(short - value) <= TINY * abs(value):
         return f"{short:.{digits}g}"
     return f"{float(Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))):.{digits}g}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bracket(Displayed, Bounds):
+    """What is known of a mechanism's loss; its fields and all that follows from them are those of `Bounds`."""
+
+    def __str__(self) -> str:
+        return "\n".join(account(self))

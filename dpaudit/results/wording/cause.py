@@ -17,8 +17,7 @@ from dpaudit.outputs import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path, derived
 from dpaudit.results.audited import Audited, Finding
 from dpaudit.results.wording.findings import alone, answers, does, hits_in, hits_of
 from dpaudit.results.wording.numerals import PERCENT_FROM, portion
-from dpaudit.results.wording.quoting import LONGEST_DATA, TABLE, clean, plain_text
-from dpaudit.results.wording.telling import standing
+from dpaudit.results.wording.quoting import LONGEST_DATA, TABLE, clean, plain_text, standing
 
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 MOST = 8  # values that are named

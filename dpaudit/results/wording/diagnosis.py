@@ -23,8 +23,7 @@ from dpaudit.results.beside import FIRST_CALLS, PlaceValues, Typical
 from dpaudit.results.wording.advice import Diagnosis, made
 from dpaudit.results.wording.findings import answers, does, hits_of, of_endings
 from dpaudit.results.wording.numerals import PERCENT_FROM, percent, portion
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean, literal, plain_text
-from dpaudit.results.wording.telling import standing
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, literal, plain_text, standing
 
 SURE = 4.0  # deviations beyond which a difference is no luck
 ALIKE = 0.06  # of the width: differences of shape and spread up to it are none
@@ -35,11 +34,10 @@ WIDER = 2.0  # times: outputs of sampled data vary by less, about another answer
 QUARTER, SPREAD = 0.25, 1.5  # of the runs is the middle; deviations of the log of a width, in those of a middle
 SHARP = 0.35  # of the way from the middle to beyond 95 % of outputs is left to their end: flat noise that just ends
 LUCK = 9.2  # of what is expected so often there is none about once in 10,000 times
-NOT_TOLD = "the event and its counts", "nothing that can be told"
 FLAT = 2.1  # between the tails of uniform and of normal noise
 
 
-@standing(lambda told: Diagnosis("not told", told, *NOT_TOLD))
+@standing(lambda told: Diagnosis("not told", told, "the event and its counts", "nothing that can be told"))
 def diagnosis(result: Audited) -> Diagnosis | None:
     """The kind of mistake that the evidence of a refuted result fits; None where none does, or nothing is refuted.
 
@@ -53,11 +51,6 @@ def diagnosis(result: Audited) -> Diagnosis | None:
     event, rates = event.bins[0] if isinstance(event, Partition) else event, (p / max(1, runs_p), q / max(1, runs_q))
     kinds = _Seen(result, event, result.witness.p_side, p, rates, result.typical).kinds()
     return next((made(*each) for each in kinds), None)
-
-
-def of_bits(result: Audited) -> tuple[str, ...]:
-    """The sentences for a finding on bits."""
-    return BITS.lines if result.representation_refuted else ()
 
 
 WITHOUT = "means, divisions and logarithms of nothing, numbers that overflow, and branches without an answer"
@@ -353,9 +346,7 @@ class _Compared:
         # deviations of the quantiles of Laplace noise, in widths; those of normal noise are smaller
         found = cls(place, place.levels[0][3] - place.levels[1][3], max(widths), widths[0] / widths[1])
         slack = [ALIKE + SURE * found.error * wide for wide in (3.1, 1.5, 0.0, 1.5, 3.1)]
-        if any(abs(a - b) > most for a, b, most in zip(*shapes, slack, strict=True)):
-            return None
-        return found
+        return None if any(abs(a - b) > most for a, b, most in zip(*shapes, slack, strict=True)) else found
 
     @property
     def error(self) -> float:

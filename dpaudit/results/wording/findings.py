@@ -10,9 +10,8 @@ from dpaudit.results.beside import VALUE, Ending
 from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.wording.bracketed import sentences, upper_text
 from dpaudit.results.wording.numerals import confidence_text, counted, exact, level_text, p_text
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, line, standing
 from dpaudit.results.wording.statements import bits_looked_at, certified_bound
-from dpaudit.results.wording.telling import line, standing
 
 DOES = {VALUE: "gives a value", "None": "gives None", "nan": "gives NaN", "timed out": "exceeds run_timeout_s"}
 LONGEST_NOTE = 240

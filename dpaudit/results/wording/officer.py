@@ -10,19 +10,18 @@ from dpaudit.claims import Relation, claim_from_dict
 from dpaudit.claims.words import FULL_DIGITS, LARGEST_LOSS
 from dpaudit.results.audited import POWER
 from dpaudit.results.beside import by_place, smallest_seen
-from dpaudit.results.fingerprint import fingerprint
-from dpaudit.results.question import spec_hash
+from dpaudit.results.change import fingerprint
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.findings import ending_lines
 from dpaudit.results.wording.first import DO, FOUND, SURE, found, odds, sentence, sure, to_do
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, least_text
-from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean, standing
 from dpaudit.results.wording.sections import Section, sections
 from dpaudit.results.wording.statements import delta_text, limits, record_lines, trusted, unseen
 from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line, expected_text
-from dpaudit.results.wording.telling import standing
 
 VERDICT, MEANING, UNIT = "Verdict", "What that means", "Who is protected"
 SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"

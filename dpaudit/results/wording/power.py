@@ -8,8 +8,8 @@ from dpaudit.certify.power import MASSES, narrowest
 from dpaudit.results.audited import POWER, Audited
 from dpaudit.results.beside import Control, by_place, smallest_seen
 from dpaudit.results.wording.numerals import counted, exact, least_text, up
+from dpaudit.results.wording.quoting import line, standing
 from dpaudit.results.wording.statements import at_delta, unseen
-from dpaudit.results.wording.telling import line, standing
 
 KNOWN = "for an event that is known"  # the search has to find one
 FOUND = "search counted in"

@@ -7,8 +7,7 @@ from dpaudit.claims import claim_from_dict
 from dpaudit.mechanisms.protocol import ADAPTED
 from dpaudit.results.audited import Audited
 from dpaudit.results.wording.numerals import counted
-from dpaudit.results.wording.quoting import clean, literal, plain_text
-from dpaudit.results.wording.telling import standing
+from dpaudit.results.wording.quoting import clean, literal, plain_text, standing
 
 LONGEST_CODE = 4_000
 NOT_HELD = "which the result does not hold"

@@ -13,13 +13,12 @@ from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.claims import Relation
 from dpaudit.results.beside import by_place, smallest_seen
 from dpaudit.results.provenance import RECORD
-from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict import spec_hash
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, level_text
-from dpaudit.results.wording.quoting import clean, data_text
+from dpaudit.results.wording.quoting import clean, data_text, standing
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import bits_looked_at, confidence, record_lines
-from dpaudit.results.wording.telling import standing
 
 RULE, OUTPUT, DATASETS, TRIED = "Rule of decision", "What counts as the output", "Datasets", "How much was tried"
 BESIDE = "Certified beside the bound"

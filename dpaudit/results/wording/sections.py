@@ -10,9 +10,8 @@ from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
 from dpaudit.results.audited import Audited
-from dpaudit.results.question import spec_hash
-from dpaudit.results.wording.diagnosis import of_bits
-from dpaudit.results.wording.explanation import LINES, explanation
+from dpaudit.results.strict import spec_hash
+from dpaudit.results.wording.diagnosis import BITS
 from dpaudit.results.wording.findings import (
     alone,
     bet_lines,
@@ -24,10 +23,10 @@ from dpaudit.results.wording.findings import (
     representation_lines,
     unit_lines,
 )
-from dpaudit.results.wording.first import DO, FOUND, SURE, found, sure, to_do
+from dpaudit.results.wording.first import DO, FOUND, LINES, SURE, explanation, found, sure, to_do
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, level_text, p_text
 from dpaudit.results.wording.power import control_lines, could_see
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
+from dpaudit.results.wording.quoting import LONGEST_DATA, P, clean, data_text, line, standing
 from dpaudit.results.wording.repeating import repeat
 from dpaudit.results.wording.statements import (
     at_delta,
@@ -41,7 +40,6 @@ from dpaudit.results.wording.statements import (
     supposed,
     verdict_text,
 )
-from dpaudit.results.wording.telling import P, line, standing
 
 MOST_NAMES = 12  # of one kind that a sentence lists
 MOST_POINTS = 8  # of a curve
@@ -82,6 +80,7 @@ def columns(parts: Iterable[Section]) -> list[str]:
 
 def sections(result: Audited) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
+    mend = BITS.lines if result.refuted and result.representation_refuted else ()
     parts = [
         Section.of(FOUND.lower(), found, result),
         Section.of(DO.lower(), to_do, result),
@@ -98,7 +97,7 @@ def sections(result: Audited) -> list[Section]:
         Section.of("cross-check", _cross_check, result),
         Section.of("bracket", bracket_lines, result),
         Section.of("more pairs", other_lines, result),
-        Section.of("representation", _representation, result),
+        Section.of("representation", lambda: (*representation_lines(result), *mend)),
         Section.of("search", _search, result),
         Section.of("health", health_lines, result),
         Section.of("made with", _made_with, result),
@@ -254,10 +253,6 @@ def _cross_check(result: Audited) -> tuple[str, ...]:
         return (f"not made: {clean(crossed)}; the verdict and the bound do not depend on it",)
     lower = bound(crossed, digits=6)
     return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
-
-
-def _representation(result: Audited) -> tuple[str, ...]:
-    return (*representation_lines(result), *(of_bits(result) if result.refuted else ()))
 
 
 def _search(result: Audited) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ from dpaudit.results.beside import FIRST_CALLS, PROCESSES
 from dpaudit.results.provenance import RECORD
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, decimals, down, exact, least_text, up
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
-from dpaudit.results.wording.telling import line, standing
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, line, standing
 
 LONGEST_DELTA = 8  # characters of a delta that is told as it is
 SHOWN_MASS = 0.1  # probability of the event of which a headline says what could have been seen

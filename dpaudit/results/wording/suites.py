@@ -1,14 +1,18 @@
 """Sentences about several audits at one suite confidence, and about findings that somebody answers for."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dpaudit.certify.certificate import error_probability
+from dpaudit.results.change import fingerprint
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cause import cause
+from dpaudit.results.wording.diagnosis import BITS, diagnosis
+from dpaudit.results.wording.findings import representation_lines
 from dpaudit.results.wording.numerals import confidence_text, counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, LONGEST_REASON, clean
-from dpaudit.results.wording.statements import said, stamp, verdict_text
+from dpaudit.results.wording.statements import headline, said, stamp, verdict_text
 
 STILL_REFUTED = "An accepted finding stays refuted: somebody answers for it until the day that is named."
 
@@ -112,3 +116,171 @@ def accepted_text(acceptance: Acceptance, path: object, before: Acceptance | Non
     """What `dpaudit accept` has done."""
     was = "" if before is None else f"; before, it was {until_text(before)}"
     return f"{acceptance_line(acceptance)}\nwritten to {clean(path, LONGEST_DATA)}{was}"
+
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRule:
+    """A kind of finding: its id, its level (`ERROR`, `WARNING` or `NOTE`), one line, what it means, what to do."""
+
+    id: str
+    name: str
+    level: str
+    short: str
+    full: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A finding of a rule: its sentence, the number of its entry in the suite, its fingerprint, who accepted it."""
+
+    rule: FindingRule
+    sentence: str
+    entry: int | None = None
+    fingerprint: str | None = None
+    accepted: Reviewed | None = None
+
+
+REFUTED = FindingRule(
+    "DPA001",
+    "ClaimRefuted",
+    ERROR,
+    "The claim is refuted.",
+    "On the two datasets of a pair, fresh runs show a larger privacy loss than the claim allows for neighbours, at the "
+    "confidence of the audit. Where the finding says so, it is taken on trust that they are neighbours.",
+    "Look at the witness and, where there is one, at the diagnosis: it says what usually mends it. Repeat it with the "
+    "command in the report, then repair the mechanism or state the claim that it keeps. A refutation that somebody "
+    "answers for is accepted with dpaudit accept.",
+)
+REPRESENTATION = FindingRule(
+    "DPA002",
+    "RepresentationFinding",
+    WARNING,
+    "The bits of floating-point outputs tell the datasets apart.",
+    "The low bits of the outputs, as floats, refute the claim. This says nothing about the calibration of the noise; "
+    "it is a finding of its own, with a level of its own.",
+    "Release integers from discrete noise, or snap the output to a fixed power-of-two grid that is not finer than the "
+    "scale of the noise.",
+)
+NO_VERDICT = FindingRule(
+    "DPA003",
+    "NoVerdict",
+    ERROR,
+    "The audit ended without a verdict.",
+    "The experiment broke, or could not be made: a worker was lost, a dataset was changed, a requirement is missing. "
+    "Nothing is known of the claim.",
+    "Read the reason, remove it and run the audit again. Never count an audit without a verdict as one that found "
+    "nothing.",
+)
+MISSED = FindingRule(
+    "DPA004",
+    "KnownViolationNotFound",
+    ERROR,
+    "A known violation was not found.",
+    "The author of the spec knows that the claim is broken, and the audit did not refute it: it had too few runs, or "
+    "looks in the wrong place, or the mechanism was repaired.",
+    "Give the audit more runs or a better pair. Where the mechanism was repaired, expect not-refuted from now on.",
+)
+POWERLESS = FindingRule(
+    "DPA005",
+    "PowerNotReached",
+    ERROR,
+    "The audit did not have the power that its spec demands.",
+    "It finished, but a violation of the size that the spec names (detect) could have gone unseen.",
+    "Give it more runs; dpaudit plan says how many.",
+)
+EXPIRED = FindingRule(
+    "DPA006",
+    "AcceptanceExpired",
+    ERROR,
+    "An accepted finding has expired.",
+    "Somebody answered for a finding until a day that is over.",
+    "Review the finding again with dpaudit accept, or repair what it excuses and remove it from the file.",
+)
+UNMATCHED = FindingRule(
+    "DPA007",
+    "AcceptedFindingNotFound",
+    NOTE,
+    "An accepted finding is not among the findings of these audits.",
+    "The mechanism was repaired or renamed, or its audit is not part of this suite.",
+    "Remove it from the file if these audits are all that it is about.",
+)
+BROKEN_REPORT = FindingRule(
+    "DPA008",
+    "ErrorBesideVerdict",
+    ERROR,
+    "Something went wrong beside the audit.",
+    "The audit has its verdict, but something around it failed: a file of the report could not be written.",
+    "Remove the reason and write the report again: dpaudit report.",
+)
+RULES = (REFUTED, REPRESENTATION, NO_VERDICT, MISSED, POWERLESS, EXPIRED, UNMATCHED, BROKEN_REPORT)
+
+EXIT_CODES = {
+    0: "every audit finished, and every verdict is as expected",
+    1: "a verdict is not as expected, or an accepted finding has expired",
+    2: "bad usage or spec, or a file that could not be read or written",
+    3: "an audit has no verdict",
+    4: "an audit did not have the power that its spec demands",
+    5: "nothing was audited",
+    70: "an internal error",
+    130: "interrupted",
+}
+
+
+def reported(suite: SuiteResult) -> tuple[Reported, ...]:
+    """Every finding of a suite, in the order of its audits, the accepted findings that need a look at the end.
+
+    A known violation that was found as expected, and a claim that was not refuted, are no findings.
+    """
+    found: list[Reported] = []
+    if not suite.entries:  # else a gate would open where nothing was looked at
+        found.append(Reported(NO_VERDICT, f"{suite_question(suite)[0]} {EXIT_CODES[suite.exit_code].capitalize()}."))
+    for number, entry in enumerate(suite.entries):
+        found += _of_entry(entry, number, suite.reviewed)
+    for each in suite.reviewed:
+        if each.expired or not each.matched:
+            rule = EXPIRED if each.expired else UNMATCHED
+            found.append(Reported(rule, flat(reviewed_line(each)), fingerprint=each.acceptance.fingerprint))
+    return tuple(found)
+
+
+def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> list[Reported]:
+    result, line = entry.result, flat(suite_line(entry))
+    if result is None:
+        return [Reported(NO_VERDICT, line, number)]
+    found = []
+    if not entry.foreseen:
+        rule = REFUTED if result.refuted else MISSED
+        # what was not refuted has the witness that this seed happened on, and no fingerprint of a finding
+        mine = fingerprint(result) if rule is REFUTED else None
+        told = "; ".join((line, *(of.lines if rule is REFUTED and (of := diagnosis(result)) else ())))
+        found.append(Reported(rule, told, number, mine, _acceptance(entry, reviewed)))
+    if result.representation_refuted and not (entry.bits and entry.foreseen):
+        mine = fingerprint(result, representation=True)
+        said = "; ".join((f"{clean(result.name)}: {representation_lines(result)[0]}", *BITS.lines))
+        found.append(Reported(REPRESENTATION, said, number, mine, _in_force(reviewed, mine)))
+    if result.power_reached is False:
+        found.append(Reported(POWERLESS, line, number))
+    if entry.error or (entry.exit_code and result.power_reached is not False):
+        what = entry.error or EXIT_CODES.get(entry.exit_code, f"exit code {entry.exit_code}")
+        found.append(Reported(BROKEN_REPORT, f"{flat(headline(result))}; {clean(what, LONGEST_REASON)}", number))
+    return found
+
+
+def flat(line: str) -> str:
+    """A line without the spaces that make columns."""
+    return " ".join(line.split())
+
+
+def _acceptance(entry: SuiteEntry, reviewed: Sequence[Reviewed]) -> Reviewed | None:
+    """Of a verdict, only what covers the entry counts: a missed violation cannot be accepted."""
+    if not entry.covered or entry.accepted is None:
+        return None
+    return _in_force(reviewed, entry.accepted.fingerprint) or Reviewed(entry.accepted, expired=False, matched=True)
+
+
+def _in_force(reviewed: Sequence[Reviewed], mine: str) -> Reviewed | None:
+    return next((each for each in reviewed if each.acceptance.fingerprint == mine and not each.expired), None)

@@ -12,10 +12,9 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.findings import alone, meaning
 from dpaudit.results.wording.numerals import confidence_text, exact, least_text, level_text, p_text
 from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE, could_see
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, standing
 from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, stamp, verdict_text
 from dpaudit.results.wording.suites import expected_text, until_text
-from dpaudit.results.wording.telling import standing
 
 MOST_ROWS = 60
 COUNTS, CERTIFICATES = "Counts of fresh runs", "What the counts certify"
@@ -41,11 +40,8 @@ class Table:
 def tables(result: AuditResult) -> tuple[Table, ...]:
     """The tables of a result; those that would be empty are left out."""
     made = (_counts, _certificates, _bins, _bets, _power, _checks, _controls, _tried)
-    return tuple(table for table in (standing(_untold)(make)(result) for make in made) if table.rows)
-
-
-def _untold(told: str) -> Table:
-    return Table("A table", ("",), ((told,),))
+    guarded = standing(lambda told: Table("A table", ("",), ((told,),)))
+    return tuple(table for table in (guarded(make)(result) for make in made) if table.rows)
 
 
 def audits_table(suite: SuiteResult) -> Table:

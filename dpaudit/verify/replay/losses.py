@@ -12,7 +12,7 @@ from dpaudit import validate
 from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs.data import digest
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, largest, of_log
 from dpaudit.verify.replay.weights import exact
 from dpaudit.verify.requirement import flint

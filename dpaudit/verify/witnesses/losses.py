@@ -8,7 +8,7 @@ from itertools import product, repeat
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import Enclosure, ball, largest, of_ball
 from dpaudit.verify.language.nodes import Emitted, Program

@@ -12,7 +12,7 @@ import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures import history_drawing, study
-from dpaudit.report.figures.series import grouped
+from dpaudit.report.figures.study import grouped
 from tests.report.figures.reading import lines, marks
 
 

@@ -19,8 +19,8 @@ import pytest
 
 from dpaudit import report
 from dpaudit.report import html
-from dpaudit.report.figures.history import sparkline
-from dpaudit.report.html.templating import POLICY, SCRIPT
+from dpaudit.report.figures.overview import sparkline
+from dpaudit.report.html import POLICY, SCRIPT
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from tests.cases import for_each

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpaudit.catalogue import local
-from dpaudit.results.upper import Arithmetic, Label
+from dpaudit.results.bounds import Arithmetic, Label
 from dpaudit.verify.enclosure import Enclosure
 from dpaudit.verify.replay import FiniteLosses
 from dpaudit.verify.replay import replay as replay_of

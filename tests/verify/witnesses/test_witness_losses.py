@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpaudit.catalogue import find
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.upper import Arithmetic, Label
+from dpaudit.results.bounds import Arithmetic, Label
 from dpaudit.verify.language import read
 from dpaudit.verify.witnesses import (
     OutsideIntegrals,

@@ -18,9 +18,8 @@ from dpaudit.verify.alignment.potential import MOST_COMBINATIONS, Turns, cheaper
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.scope import STEPS, Corners
 from dpaudit.verify.alignment.shifts import Carried, Choice, PathSearch
-from dpaudit.verify.alignment.unproved import NoProof, Unproved
 from dpaudit.verify.language.nodes import Part
-from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, Potential, Shift
+from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, NoProof, Potential, Shift, Unproved
 
 PARTS: tuple[Part, ...] = ("before", "loop", "after")
 MOST_KEPT = 4  # variables whose difference is carried round the loop

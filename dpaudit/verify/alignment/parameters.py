@@ -9,11 +9,11 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment.forms import ONE, Form, Leaf
 from dpaudit.verify.alignment.paths import Follower, PairedDraw, Quantity
 from dpaudit.verify.alignment.rational import Rational, number
-from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes, text
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Both, Formula, Truth
 from dpaudit.verify.language.polynomials import Polynomial
+from dpaudit.verify.proof import NoProof
 from dpaudit.verify.requirement import z3
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))

@@ -9,12 +9,11 @@ from dpaudit.verify.alignment.lock_step import LockStep, Shown
 from dpaudit.verify.alignment.outline import TakenApart, outline
 from dpaudit.verify.alignment.parameters import Parameters
 from dpaudit.verify.alignment.potential import cheaper
-from dpaudit.verify.alignment.unproved import NoProof, Unproved
 from dpaudit.verify.alignment.winner import by_winner
 from dpaudit.verify.language import expression, rounded
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.polynomials import TooLarge
-from dpaudit.verify.proof import Adjacency, Proof, Shape, known_adjacency
+from dpaudit.verify.proof import Adjacency, NoProof, Proof, Shape, Unproved, known_adjacency
 
 MOST_ANSWERS = 1_000
 

@@ -174,7 +174,7 @@ def histogram(inside: Any, outside: Any, feature: str = "score") -> Histogram:
 
 def corners(inside: Any, outside: Any) -> tuple[tuple[float, float], ...]:
     """(fpr, fnr) at the corners of the upper hull of the empirical ROC: an estimate that was chosen on these scores."""
-    curve = roc.roc(inside, outside)
-    places = roc.hull(curve)
+    curve = roc(inside, outside)
+    places = hull(curve)
     x, y = curve.fp[places] / curve.others, 1.0 - curve.tp[places] / curve.members
     return tuple(zip(x.tolist(), y.tolist(), strict=True))

@@ -75,7 +75,7 @@ def run(quick: bool) -> None:
 
 def published(quick: bool) -> Iterator[tuple[str, ...]]:
     """Rows of table 1.2a; "certified" is `audit_scores`' bound on the scores of ideal audits."""
-    from dpaudit.scores import gaussian, one_run, product, weighted
+    from dpaudit.scores import gaussian, one_run, weighted
 
     for title, mu, rate, share, mistakes, steinke, xiang in PUBLISHED:
         for m, wrong, anchor, theirs in zip(SIZES, mistakes, steinke, xiang, strict=True):
@@ -88,12 +88,12 @@ def published(quick: bool) -> Iterator[tuple[str, ...]]:
                 scores = rng.normal(size=m) + mu * (coins & (rng.random(m) < rate))
                 right = weighted.ranked(scores, coins, rng, event)
                 found.append(weighted.epsilon_lower(right, DELTA, ALPHA, event)[0])
-                made = round(product.SHARE * m)
+                made = round(one_run.SHARE * m)
                 guesses = one_run.Guesses(int(right[:made].sum()), made, m, fixed=True)
-                products.append(gaussian.epsilon_of_mu(product.mu_lower(guesses, ALPHA), DELTA))
+                products.append(gaussian.epsilon_of_mu(one_run.mu_lower(guesses, ALPHA), DELTA))
             made = round(share * m)
             counts = one_run.Guesses(made - wrong, made, m, fixed=True)
-            theirs_here = gaussian.epsilon_of_mu(product.mu_lower(counts, ALPHA), DELTA)
+            theirs_here = gaussian.epsilon_of_mu(one_run.mu_lower(counts, ALPHA), DELTA)
             told = (f"{theirs_here:.3f}", f"{np.median(products):.3f}") if rate == 1.0 else ("-", "-")
             yield (
                 title,
@@ -211,7 +211,7 @@ def both(first: Answer, second: Answer) -> Answer:
 
 def false(repeats: int) -> Iterator[tuple[str, ...]]:
     """How often the claim is refuted, and a bound is above the truth, on the certified and on the product line."""
-    from dpaudit.scores import audit_scores, product, weighted
+    from dpaudit.scores import audit_scores, one_run, weighted
     from dpaudit.scores.choice import curved
     from dpaudit.scores.one_run import Guesses
 
@@ -234,9 +234,9 @@ def false(repeats: int) -> Iterator[tuple[str, ...]]:
             refuted += first.p_value <= ALPHA
             high += first.lower > each.epsilon
             over += max(mu.lower, first.detail.get("mu_lower", 0.0)) > each.mu
-            for k, made in enumerate((round(product.SHARE * each.canaries), each.canaries)):
+            for k, made in enumerate((round(one_run.SHARE * each.canaries), each.canaries)):
                 guesses = Guesses(int(right[:made].sum()), made, each.canaries, fixed=True)
-                alone[k] += each.mu < math.inf and product.largest_chance(guesses, each.mu) <= ALPHA
+                alone[k] += each.mu < math.inf and one_run.largest_chance(guesses, each.mu) <= ALPHA
         assert max(refuted, high, over) <= ALLOWED, (each.title, refuted, high, over)
         known = each.mu < math.inf
         yield (

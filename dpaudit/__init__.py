@@ -6,39 +6,56 @@ Public names are loaded on first use, so that importing the package costs next t
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.version import __version__
+from dpaudit.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from dpaudit import adapters
-    from dpaudit.api import audit, bracket
-    from dpaudit.auditing import AuditSpec
-    from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
-    from dpaudit.auditing.watching import AuditInterrupted
-    from dpaudit.claims import (
-        ApproximateDP,
-        GaussianDP,
-        PrivacyProfile,
-        PureDP,
-        Relation,
-        RenyiDP,
-        TradeOffDP,
-        ZeroConcentratedDP,
-    )
-    from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec, MissingRequirement, NotAttested, UnsoundAudit
-    from dpaudit.existing import load, load_suite, recheck, write_report
-    from dpaudit.looking import look
-    from dpaudit.mechanisms import batched, built_by
-    from dpaudit.mechanisms.command import command
-    from dpaudit.pairs import AdjacentPair, stock_pairs
-    from dpaudit.results.attesting import attest, verify_attestation
-    from dpaudit.results.bounds import BracketVerdict, UpperBound
-    from dpaudit.results.result import AuditResult
-    from dpaudit.results.suite import SuiteResult
-    from dpaudit.results.verdict import Verdict
-    from dpaudit.results.wording.bracketed import Bracket
-    from dpaudit.scores import AttackCounts, ScoresResult, audit_scores
-    from dpaudit.sweeps import Sweep, SweepInterrupted, sweep
-    from dpaudit.training import TrainingResult, audit_training
+    from dpaudit import adapters as adapters
+    from dpaudit.api import audit as audit
+    from dpaudit.api import bracket as bracket
+    from dpaudit.auditing import AuditSpec as AuditSpec
+    from dpaudit.auditing.searching.pair_search import PairSearch as PairSearch
+    from dpaudit.auditing.searching.pair_search import search_pairs as search_pairs
+    from dpaudit.auditing.watching import AuditInterrupted as AuditInterrupted
+    from dpaudit.claims import ApproximateDP as ApproximateDP
+    from dpaudit.claims import GaussianDP as GaussianDP
+    from dpaudit.claims import PrivacyProfile as PrivacyProfile
+    from dpaudit.claims import PureDP as PureDP
+    from dpaudit.claims import Relation as Relation
+    from dpaudit.claims import RenyiDP as RenyiDP
+    from dpaudit.claims import TradeOffDP as TradeOffDP
+    from dpaudit.claims import ZeroConcentratedDP as ZeroConcentratedDP
+    from dpaudit.errors import ClaimRefuted as ClaimRefuted
+    from dpaudit.errors import DpAuditError as DpAuditError
+    from dpaudit.errors import InvalidSpec as InvalidSpec
+    from dpaudit.errors import MissingRequirement as MissingRequirement
+    from dpaudit.errors import NotAttested as NotAttested
+    from dpaudit.errors import UnsoundAudit as UnsoundAudit
+    from dpaudit.existing import load as load
+    from dpaudit.existing import load_suite as load_suite
+    from dpaudit.existing import recheck as recheck
+    from dpaudit.existing import write_report as write_report
+    from dpaudit.looking import look as look
+    from dpaudit.mechanisms import batched as batched
+    from dpaudit.mechanisms import built_by as built_by
+    from dpaudit.mechanisms.command import command as command
+    from dpaudit.pairs import AdjacentPair as AdjacentPair
+    from dpaudit.pairs import stock_pairs as stock_pairs
+    from dpaudit.results.attesting import attest as attest
+    from dpaudit.results.attesting import verify_attestation as verify_attestation
+    from dpaudit.results.bounds import BracketVerdict as BracketVerdict
+    from dpaudit.results.bounds import UpperBound as UpperBound
+    from dpaudit.results.result import AuditResult as AuditResult
+    from dpaudit.results.suite import SuiteResult as SuiteResult
+    from dpaudit.results.verdict import Verdict as Verdict
+    from dpaudit.results.wording.bracketed import Bracket as Bracket
+    from dpaudit.scores import AttackCounts as AttackCounts
+    from dpaudit.scores import ScoresResult as ScoresResult
+    from dpaudit.scores import audit_scores as audit_scores
+    from dpaudit.sweeps import Sweep as Sweep
+    from dpaudit.sweeps import SweepInterrupted as SweepInterrupted
+    from dpaudit.sweeps import sweep as sweep
+    from dpaudit.training import TrainingResult as TrainingResult
+    from dpaudit.training import audit_training as audit_training
 
 _HOMES = {
     "dpaudit.api": "audit bracket",
@@ -64,56 +81,7 @@ _HOMES = {
 _MODULES = ("adapters", "catalogue", "claims", "training")
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = [
-    "AdjacentPair",
-    "ApproximateDP",
-    "AttackCounts",
-    "AuditInterrupted",
-    "AuditResult",
-    "AuditSpec",
-    "Bracket",
-    "BracketVerdict",
-    "ClaimRefuted",
-    "DpAuditError",
-    "GaussianDP",
-    "InvalidSpec",
-    "MissingRequirement",
-    "NotAttested",
-    "PairSearch",
-    "PrivacyProfile",
-    "PureDP",
-    "Relation",
-    "RenyiDP",
-    "ScoresResult",
-    "SuiteResult",
-    "Sweep",
-    "SweepInterrupted",
-    "TradeOffDP",
-    "TrainingResult",
-    "UnsoundAudit",
-    "UpperBound",
-    "Verdict",
-    "ZeroConcentratedDP",
-    "__version__",
-    "adapters",
-    "attest",
-    "audit",
-    "audit_scores",
-    "audit_training",
-    "batched",
-    "bracket",
-    "built_by",
-    "command",
-    "load",
-    "load_suite",
-    "look",
-    "recheck",
-    "search_pairs",
-    "stock_pairs",
-    "sweep",
-    "verify_attestation",
-    "write_report",
-]
+__all__ = sorted([*_HOME, "__version__", "adapters"])
 
 
 def __getattr__(name: str) -> Any:

@@ -3,57 +3,35 @@
 `conversion` and `composition` are a small calculus of claims: what one implies, and what several imply together.
 """
 
-from dpaudit.claims.claim import POINTS, Claim, HalfPlane, frozen_delta, key
-from dpaudit.claims.composition import (
-    compose_advanced,
-    compose_basic,
-    compose_gaussian,
-    compose_optimal,
-    compose_renyi,
-    compose_zcdp,
-    subsample_poisson,
-)
-from dpaudit.claims.conversion import implies, to_approximate, to_gaussian, to_profile, to_renyi, to_zcdp
-from dpaudit.claims.forms import FORMS, check_claim, claim_from_dict, claim_of, claim_of_keys, form_of
-from dpaudit.claims.gaussian import GaussianDP
-from dpaudit.claims.profile import PrivacyProfile
-from dpaudit.claims.pure import ApproximateDP, PureDP
-from dpaudit.claims.relation import Relation
-from dpaudit.claims.renyi import RenyiDP
-from dpaudit.claims.tradeoff import TradeOffDP
-from dpaudit.claims.zcdp import ZeroConcentratedDP
-
-__all__ = [
-    "FORMS",
-    "POINTS",
-    "ApproximateDP",
-    "Claim",
-    "GaussianDP",
-    "HalfPlane",
-    "PrivacyProfile",
-    "PureDP",
-    "Relation",
-    "RenyiDP",
-    "TradeOffDP",
-    "ZeroConcentratedDP",
-    "check_claim",
-    "claim_from_dict",
-    "claim_of",
-    "claim_of_keys",
-    "compose_advanced",
-    "compose_basic",
-    "compose_gaussian",
-    "compose_optimal",
-    "compose_renyi",
-    "compose_zcdp",
-    "form_of",
-    "frozen_delta",
-    "implies",
-    "key",
-    "subsample_poisson",
-    "to_approximate",
-    "to_gaussian",
-    "to_profile",
-    "to_renyi",
-    "to_zcdp",
-]
+from dpaudit.claims.claim import POINTS as POINTS
+from dpaudit.claims.claim import Claim as Claim
+from dpaudit.claims.claim import HalfPlane as HalfPlane
+from dpaudit.claims.claim import frozen_delta as frozen_delta
+from dpaudit.claims.claim import key as key
+from dpaudit.claims.composition import compose_advanced as compose_advanced
+from dpaudit.claims.composition import compose_basic as compose_basic
+from dpaudit.claims.composition import compose_gaussian as compose_gaussian
+from dpaudit.claims.composition import compose_optimal as compose_optimal
+from dpaudit.claims.composition import compose_renyi as compose_renyi
+from dpaudit.claims.composition import compose_zcdp as compose_zcdp
+from dpaudit.claims.composition import subsample_poisson as subsample_poisson
+from dpaudit.claims.conversion import implies as implies
+from dpaudit.claims.conversion import to_approximate as to_approximate
+from dpaudit.claims.conversion import to_gaussian as to_gaussian
+from dpaudit.claims.conversion import to_profile as to_profile
+from dpaudit.claims.conversion import to_renyi as to_renyi
+from dpaudit.claims.conversion import to_zcdp as to_zcdp
+from dpaudit.claims.forms import FORMS as FORMS
+from dpaudit.claims.forms import check_claim as check_claim
+from dpaudit.claims.forms import claim_from_dict as claim_from_dict
+from dpaudit.claims.forms import claim_of as claim_of
+from dpaudit.claims.forms import claim_of_keys as claim_of_keys
+from dpaudit.claims.forms import form_of as form_of
+from dpaudit.claims.gaussian import GaussianDP as GaussianDP
+from dpaudit.claims.profile import PrivacyProfile as PrivacyProfile
+from dpaudit.claims.pure import ApproximateDP as ApproximateDP
+from dpaudit.claims.pure import PureDP as PureDP
+from dpaudit.claims.relation import Relation as Relation
+from dpaudit.claims.renyi import RenyiDP as RenyiDP
+from dpaudit.claims.tradeoff import TradeOffDP as TradeOffDP
+from dpaudit.claims.zcdp import ZeroConcentratedDP as ZeroConcentratedDP

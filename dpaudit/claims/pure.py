@@ -9,10 +9,9 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.claims.claim import Claim, HalfPlane, key
+from dpaudit.claims.claim import Claim, HalfPlane, exact, key, times
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import down, ratio, up
-from dpaudit.claims.words import exact, times
 
 
 class OneLine(Claim):

@@ -10,12 +10,11 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.claims import renyi_curve as curve
-from dpaudit.claims.claim import Claim, HalfPlane, key
+from dpaudit.claims.claim import Claim, HalfPlane, exact, key
 from dpaudit.claims.lines import Lines, iterated
 from dpaudit.claims.profile import THINNED, PrivacyProfile
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import ratio, up
-from dpaudit.claims.words import exact
 from dpaudit.errors import InvalidSpec
 
 CLOSEST = 1e-12  # to 0 or 1: nearer points of a search count as this one

@@ -11,11 +11,10 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.claims import renyi_curve as curve
-from dpaudit.claims.claim import Claim, HalfPlane, key
+from dpaudit.claims.claim import Claim, HalfPlane, exact, key
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.renyi import at_the_edge, boundary, intercept, lower_level, plane
 from dpaudit.claims.rounding import down, up
-from dpaudit.claims.words import exact
 
 PER_DECADE = 128
 ORDERS: tuple[float, ...] = tuple(1.0 + 10.0 ** (i / PER_DECADE) for i in range(-3 * PER_DECADE, 5 * PER_DECADE + 1))

@@ -1,21 +1,14 @@
 """What runs: plain functions, batched functions, factories and external programs, behind one protocol."""
 
-from dpaudit.mechanisms.command import Command, command
-from dpaudit.mechanisms.functions import Batched, PerRun, batched
-from dpaudit.mechanisms.protocol import Description, Mechanism, Opened
-from dpaudit.mechanisms.resolve import BuiltBy, Imported, built_by, wrap
-
-__all__ = [
-    "Batched",
-    "BuiltBy",
-    "Command",
-    "Description",
-    "Imported",
-    "Mechanism",
-    "Opened",
-    "PerRun",
-    "batched",
-    "built_by",
-    "command",
-    "wrap",
-]
+from dpaudit.mechanisms.command import Command as Command
+from dpaudit.mechanisms.command import command as command
+from dpaudit.mechanisms.functions import Batched as Batched
+from dpaudit.mechanisms.functions import PerRun as PerRun
+from dpaudit.mechanisms.functions import batched as batched
+from dpaudit.mechanisms.protocol import Description as Description
+from dpaudit.mechanisms.protocol import Mechanism as Mechanism
+from dpaudit.mechanisms.protocol import Opened as Opened
+from dpaudit.mechanisms.resolve import BuiltBy as BuiltBy
+from dpaudit.mechanisms.resolve import Imported as Imported
+from dpaudit.mechanisms.resolve import built_by as built_by
+from dpaudit.mechanisms.resolve import wrap as wrap

@@ -11,8 +11,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.observatory.environments import Environment
 from dpaudit.results.strict import read_toml
 from dpaudit.sampling.contents import digest_of
-from dpaudit.spec_file.files import find_specs
-from dpaudit.spec_file.places import SpecPlace
+from dpaudit.spec_file.files import SpecPlace, find_specs
 from dpaudit.spec_file.questions import Question, Wishes, read_spec
 from dpaudit.spec_file.reading import convert, meant, read_audits
 from dpaudit.spec_file.suite import shared

@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec, at
-from dpaudit.pairs import data_patterns, query_patterns, telling_patterns
+from dpaudit.pairs import data_patterns, query_patterns
 from dpaudit.pairs.data import digest, same
 from dpaudit.pairs.data_records import ENDS, DataRecords, short
 from dpaudit.pairs.pair import AdjacentPair
@@ -58,7 +58,7 @@ class Pattern:
         return ": ".join(filter(None, (self.kind, self.reason)))
 
 
-data, telling, valued = data_patterns, telling_patterns, data_patterns.valued
+data, valued = data_patterns, data_patterns.valued
 PATTERNS: dict[str, Pattern] = {
     "one_differs": Pattern(query_patterns.one_differs, ANY),
     "all_differ": Pattern(query_patterns.all_differ, ANY),
@@ -74,21 +74,21 @@ PATTERNS: dict[str, Pattern] = {
     "add_nan": Pattern(valued("added", math.nan), ADD, NAN, "NaN"),
     "add_infinity": Pattern(valued("added", math.inf, -math.inf), ADD, kind="infinity"),
     "add_none": Pattern(valued("added", None), ADD, RAISES, "None"),
-    "add_in_front": Pattern(telling.add_in_front, ADD, ORDER, "another order"),
+    "add_in_front": Pattern(data.add_in_front, ADD, ORDER, "another order"),
     "replace_by_outlier": Pattern(data.replace_by_outlier, REPLACE, kind="far out of bounds"),
     "replace_by_zero": Pattern(valued("first_replaced", 0), REPLACE, ZERO, "zero"),
     "replace_by_nan": Pattern(valued("first_replaced", math.nan), REPLACE, NAN, "NaN"),
     "replace_by_infinity": Pattern(valued("first_replaced", math.inf, -math.inf), REPLACE, kind="infinity"),
     "replace_by_none": Pattern(valued("first_replaced", None), REPLACE, RAISES, "None"),
-    "replace_in_front": Pattern(telling.replace_in_front, AMONG, ORDER, "another order"),
+    "replace_in_front": Pattern(data.replace_in_front, AMONG, ORDER, "another order"),
     "change_label": Pattern(
-        telling.change_label, REPLACE, "a label moves a whole row from one sum to another, by more than its range"
+        data.change_label, REPLACE, "a label moves a whole row from one sum to another, by more than its range"
     ),
     "far_from_zero": Pattern(
-        telling.far_from_zero, ADD, "one record moves a sum by a bound, which may be more than upper - lower"
+        data.far_from_zero, ADD, "one record moves a sum by a bound, which may be more than upper - lower"
     ),
     "last_of_category": Pattern(
-        telling.last_of_category, ADD, "categories taken from the data lose one with it", "the last of its category"
+        data.last_of_category, ADD, "categories taken from the data lose one with it", "the last of its category"
     ),
     "alike": Pattern(data.alike, ADD, kind="all records of one value"),
     "alike_but_one": Pattern(data.alike_but_one, AMONG, kind="all records of one value"),

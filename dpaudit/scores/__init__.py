@@ -1,21 +1,11 @@
 """Bounds on epsilon from the scores of a membership attack that was already made."""
 
-from dpaudit.scores.audit import METHODS, audit_scores
-from dpaudit.scores.bootstrap import Bootstrap
-from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.estimate import LABELS, Estimate
-from dpaudit.scores.posterior import Posterior
-from dpaudit.scores.region import epsilon_of
-from dpaudit.scores.result import ScoresResult
-
-__all__ = [
-    "LABELS",
-    "METHODS",
-    "AttackCounts",
-    "Bootstrap",
-    "Estimate",
-    "Posterior",
-    "ScoresResult",
-    "audit_scores",
-    "epsilon_of",
-]
+from dpaudit.scores.audit import METHODS as METHODS
+from dpaudit.scores.audit import audit_scores as audit_scores
+from dpaudit.scores.bootstrap import Bootstrap as Bootstrap
+from dpaudit.scores.counts import AttackCounts as AttackCounts
+from dpaudit.scores.estimate import LABELS as LABELS
+from dpaudit.scores.estimate import Estimate as Estimate
+from dpaudit.scores.gaussian import epsilon_of as epsilon_of
+from dpaudit.scores.posterior import Posterior as Posterior
+from dpaudit.scores.result import ScoresResult as ScoresResult

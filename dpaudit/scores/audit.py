@@ -10,7 +10,7 @@ from dpaudit import validate
 from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.strict import stored
-from dpaudit.scores import certified, many_run, one_run, ratios, seen, uncertified
+from dpaudit.scores import certified, many_run, one_run, ratios, roc, uncertified
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Every, Given, choice_of, curved
 from dpaudit.scores.counts import AttackCounts
@@ -174,9 +174,9 @@ def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> Scores
         interval=question.interval,
         seed=question.seed,
         estimates=estimates,
-        roc=() if known else seen.corners(question.inside, question.outside),
+        roc=() if known else roc.corners(question.inside, question.outside),
         band=() if known or question.design == ONE else _band(question),
-        histogram=None if known else seen.histogram(question.inside, question.outside),
+        histogram=None if known else roc.histogram(question.inside, question.outside),
     )
 
 

@@ -8,9 +8,9 @@ from dpaudit.claims import ApproximateDP, Claim, GaussianDP
 from dpaudit.scores import many_run, one_run, one_run_f, weighted
 from dpaudit.scores.choice import Every, curved
 from dpaudit.scores.estimate import CERTIFIED, Estimate
+from dpaudit.scores.gaussian import epsilon_of
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import Judged, ScoresQuestion
-from dpaudit.scores.region import epsilon_of
 
 
 def exact(question: ScoresQuestion, name: str) -> Estimate:

@@ -1,6 +1,7 @@
-"""The Gaussian model: error rates as a mu, and a mu as an epsilon at delta (Nasr et al. 2023, section 5).
+"""Error rates as an epsilon (Kairouz, Oh & Viswanath 2015, theorem 2.1) or a mu, and a mu as an epsilon at delta.
 
-A bound on mu is model-free; reading an epsilon at a small delta off it says that the mechanism's curve is Gaussian.
+Mu is that of the Gaussian model (Nasr et al. 2023, section 5). A bound on mu is model-free; reading an epsilon at a
+small delta off it says that the mechanism's curve is Gaussian.
 """
 
 import math
@@ -10,6 +11,25 @@ from typing import Any
 import numpy as np
 
 from dpaudit.claims import GaussianDP
+
+
+def epsilon_of(fpr: float, fnr: float, delta: float = 0.0) -> float:
+    """The least epsilon at `delta` that allows an attack with these two error rates; 0.0 where every one does.
+
+    The rates themselves, not limits of them: those of an attack that is worse than guessing are turned round.
+
+    >>> round(epsilon_of(0.1, 0.6), 4)  # 0.4 of the members against 0.1 of the others
+    1.3863
+    >>> epsilon_of(0.0, 0.6), epsilon_of(0.0, 1.0)
+    (inf, 0.0)
+    """
+    if fpr + fnr > 1.0:  # the attack that says the opposite
+        fpr, fnr = 1.0 - fpr, 1.0 - fnr
+    small, large = min(fpr, fnr), max(fpr, fnr)
+    gap = 1.0 - delta - large
+    if gap <= small:
+        return 0.0
+    return math.inf if small <= 0.0 else math.log(gap / small)
 
 
 def mu_of(fpr: float, fnr: float) -> float:

@@ -12,9 +12,9 @@ import numpy as np
 
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.claims import Claim, claim_of
+from dpaudit.claims.crossing import narrowed
 from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.halving import narrowed
-from dpaudit.scores.region import epsilon_of
+from dpaudit.scores.gaussian import epsilon_of
 
 LEAST_ALPHA = 1e-18  # a p-value below this is reported as this
 MOST_CORNERS = 2000  # thresholds at which the bands are compared with a claim

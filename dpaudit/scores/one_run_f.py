@@ -19,8 +19,8 @@ from typing import Any
 
 from dpaudit.certify.binomial import SLACK, lower_limit
 from dpaudit.claims import Claim, GaussianDP
+from dpaudit.claims.crossing import least, narrowed
 from dpaudit.scores.gaussian import mu_that_wins
-from dpaudit.scores.halving import least, narrowed
 from dpaudit.scores.one_run import Guesses
 
 LEAST = 1e-15  # the least tau that is looked at

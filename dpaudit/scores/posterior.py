@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.claims.crossing import narrowed
 from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.halving import narrowed
-from dpaudit.scores.region import epsilon_of
+from dpaudit.scores.gaussian import epsilon_of
 
 PANELS, NODES = 48, 16  # of the Gauss-Legendre rule along the posterior of fnr
 LARGEST_EPSILON = 60.0

@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 
 from dpaudit.claims import ApproximateDP, Claim
+from dpaudit.claims.crossing import least
 from dpaudit.scores import few, nats, one_run_f, weighted
 from dpaudit.scores.choice import curved
 from dpaudit.scores.few import Evidence
-from dpaudit.scores.halving import least
 from dpaudit.scores.one_run import Guesses
 
 MOST_ROWS = 10_000  # that are looked at: many more take longer than what they ask about

@@ -1,4 +1,4 @@
-"""Every threshold at once: the ROC counts, their hull, and the plain measures that are read off it."""
+"""Every threshold at once: the ROC counts, their hull, and and what a page shows of the scores."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit import validate
+from dpaudit.results.beside import BINS, Histogram, counts_on, grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +150,31 @@ def _on_hull(x: Any, y: Any, at: float) -> float:
     first = int(np.searchsorted(x, at, side="right")) - 1  # the last corner there: the hull may rise straight up
     part = (at - x[first]) / (x[first + 1] - x[first])
     return float(y[first] + part * (y[first + 1] - y[first]))
+
+
+FEWEST_BINS = 12
+
+
+def histogram(inside: Any, outside: Any, feature: str = "score") -> Histogram:
+    """How the finite scores of both groups lie, `first` those that were in; arrays of any shape, at least one score.
+
+    >>> import numpy as np
+    >>> seen = histogram(np.array([1.0, 1.0, 0.0]), np.array([0.0]))
+    >>> seen.values, seen.first, seen.second
+    ((0.0, 1.0), (1, 2), (1, 0))
+    """
+    sides = np.sort(np.ravel(inside)), np.sort(np.ravel(outside))
+    every = np.concatenate(sides)
+    edges, values = grid(every, min(BINS, max(FEWEST_BINS, int(2.0 * every.size ** (1.0 / 3.0)))))
+    if len(values) > max(2, every.size // 2):  # few scores, no two alike
+        edges, values = tuple(np.linspace(every.min(), every.max(), FEWEST_BINS + 1).tolist()), ()
+    first, second = (counts_on(side, edges, values) for side in sides)
+    return Histogram(feature, edges, values, first, second, (), (), (), sides[0].size, sides[1].size)
+
+
+def corners(inside: Any, outside: Any) -> tuple[tuple[float, float], ...]:
+    """(fpr, fnr) at the corners of the upper hull of the empirical ROC: an estimate that was chosen on these scores."""
+    curve = roc(inside, outside)
+    places = hull(curve)
+    x, y = curve.fp[places] / curve.others, 1.0 - curve.tp[places] / curve.members
+    return tuple(zip(x.tolist(), y.tolist(), strict=True))

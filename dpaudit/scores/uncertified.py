@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import gaussian, many_run, one_run, posterior, product, ratios, roc
+from dpaudit.scores import gaussian, many_run, one_run, posterior, ratios, roc
 from dpaudit.scores.certified import exact
 from dpaudit.scores.choice import Every
 from dpaudit.scores.estimate import APPROXIMATE, BAYESIAN, CERTIFIED, INDEPENDENT, MODEL, POINT, Estimate
+from dpaudit.scores.gaussian import epsilon_of
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.posterior import Posterior
 from dpaudit.scores.question import NORMAL, ScoresQuestion
-from dpaudit.scores.region import epsilon_of
 
 PRIORS = {
     "joint-beta": "independent Jeffreys priors for the two error rates",
@@ -78,9 +78,9 @@ def independent(question: ScoresQuestion, name: str) -> Estimate:
 def independent_gaussian(question: ScoresQuestion, name: str) -> list[Estimate]:
     """The product form for mu-GDP: what order statistics of independent canaries refute."""
     right = question.order
-    made = round(product.SHARE * right.size)
+    made = round(one_run.SHARE * right.size)
     guesses = Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
-    mu = product.mu_lower(guesses, question.alpha)
+    mu = one_run.mu_lower(guesses, question.alpha)
     return question.of_mu(name, INDEPENDENT, f"{ALONE}; {one_run.WITHIN}", mu)
 
 

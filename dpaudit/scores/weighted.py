@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certify.binomial import upper_tail
+from dpaudit.claims.crossing import narrowed
 from dpaudit.scores.gaussian import tail_share
-from dpaudit.scores.halving import narrowed
 from dpaudit.scores.one_run import steepest
 
 SLACK = 1e-7  # relative, of a tail: many times what the transform loses

@@ -37,7 +37,8 @@ def said(each: Estimate) -> str:
     if each.lower is not None:
         ends.append((each.quantity, ">=", number_text(each.lower)))
     if each.upper is not None:
-        ends.append((each.quantity, "<=", _up(each.upper)))
+        upper = f"{math.ceil(each.upper * 1e4) / 1e4:.4f}" if math.isfinite(each.upper) else "infinity"
+        ends.append((each.quantity, "<=", upper))
     if each.line != ESTIMATE:  # no figure without a guarantee stands beside a bound that has one
         told = ", ".join(map(" ".join, ends))
     elif each.value is None and ends:
@@ -140,7 +141,3 @@ def judged(counts: AttackCounts | None, decided: Estimate | None) -> str:
     if counts is None:
         return ""
     return f"tp {counts.tp:,} of {counts.members:,} members, fp {counts.fp:,} of {counts.others:,} non-members"
-
-
-def _up(value: float) -> str:
-    return f"{math.ceil(value * 1e4) / 1e4:.4f}" if math.isfinite(value) else "infinity"

@@ -1,12 +1,14 @@
-"""Which files a path stands for."""
+"""Which files a path stands for, and where a key of one stands: its line, for messages alone."""
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.files import FOLDER, found_at
-from dpaudit.results.strict import read_toml
+from dpaudit.results.files import FOLDER, found_at, read_bytes
+from dpaudit.results.strict import LARGEST_FILE, Keys, lines_of, read_toml
 
 
 def find_specs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
@@ -40,3 +42,25 @@ def _toml_files(folder: Path) -> Iterator[Path]:
         for name in sorted(files):
             if name.endswith(".toml") and not name.startswith(".") and name != "pyproject.toml":
                 yield Path(here, name)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecPlace:
+    """A table of a file: the keys that lead to it, and what messages call it."""
+
+    file: str
+    keys: Keys = ()
+    called: str = ""
+
+    def line(self, *keys: str | int) -> str:
+        """The file, and the line of a key of this table, or of the table where it has no such key."""
+        lines: dict[Keys, int] = {}
+        with suppress(InvalidSpec, UnicodeDecodeError):  # it has changed since it was read
+            lines = lines_of(read_bytes(self.file, LARGEST_FILE).decode("utf-8-sig"))
+        path = (*self.keys, *keys)
+        found = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
+        return self.file if found is None else f"{self.file}: line {found}"
+
+    def says(self, message: object, *keys: str | int) -> str:
+        """A message with its place before it."""
+        return ": ".join(filter(None, (self.line(*keys), self.called, str(message))))

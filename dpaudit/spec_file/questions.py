@@ -30,7 +30,7 @@ from dpaudit.spec_file.pairs import ImportedPair, made_of, pairs_of
 from dpaudit.spec_file.settings import Settings
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file.places import SpecPlace
+    from dpaudit.spec_file.files import SpecPlace
     from dpaudit.spec_file.reading import Fault
     from dpaudit.spec_file.tables import AuditTable, UpperTable
 

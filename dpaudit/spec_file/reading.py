@@ -12,7 +12,7 @@ from msgspec import Struct
 from dpaudit.claims import POINTS
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.strict import Keys
-from dpaudit.spec_file.places import SpecPlace
+from dpaudit.spec_file.files import SpecPlace
 from dpaudit.spec_file.tables import AuditTable, Document, SweepTable, parts
 
 Table = TypeVar("Table", bound=Struct)

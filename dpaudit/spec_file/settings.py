@@ -40,7 +40,7 @@ def read_settings(folder: Path) -> Settings:
     from msgspec.structs import asdict
 
     from dpaudit.results.strict import read_toml
-    from dpaudit.spec_file.places import SpecPlace
+    from dpaudit.spec_file.files import SpecPlace
     from dpaudit.spec_file.reading import convert
 
     tool = read_toml(path, largest=LARGEST, dates=True).get("tool", {})

@@ -16,7 +16,7 @@ from dpaudit.scores.dependence import dependence
 from dpaudit.scores.few import Evidence
 from dpaudit.scores.reach import MOST_ROWS, ceiling, refutable_by_rows
 from dpaudit.scores.reach import refutable as one_refutable
-from dpaudit.scores.seen import corners, histogram
+from dpaudit.scores.roc import corners, histogram
 from dpaudit.training.coins import check_informative, drawn
 from dpaudit.training.plan import FEW, MANY, ONE, STEPS, TrainingPlan
 

@@ -163,7 +163,8 @@ def test_what_tells_the_datasets_apart_is_found_in_outputs_as_they_are(suite: Su
     for name, make in SILENT.items():
         if name in found:
             inside = found[name].contains([make(0), make(1), make(0)]).tolist()
-            assert inside == [found[name].witness.p_side == "first", found[name].witness.p_side == "second", inside[0]], name
+            likelier = found[name].witness.p_side
+            assert inside == [likelier == "first", likelier == "second", inside[0]], name
     rng = np.random.default_rng(5)
     result = found["sum inf"]
     hits = [result.contains([added(data, rng) for _ in range(200)]).mean() for data in (0.0, INF)]

@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import composing, few, guesses, nats, one_run_f
+from dpaudit.scores import few, guesses, nats, one_run_f
 from dpaudit.scores.few import Evidence
 from dpaudit.scores.reach import ceiling
 from tests.cases import for_each
@@ -198,7 +198,7 @@ def test_steps_certify_the_step_and_compose() -> None:
     assert evidence.refuted
     assert 0.34 < step < 0.4
     assert run.lower == pytest.approx(GaussianDP(10.0 * step).epsilon_at(1e-5), rel=1e-9)
-    assert composing.composed_epsilon(ApproximateDP(0.1, 1e-7), 0.1, 10, 1e-5)[0] == pytest.approx(0.9, abs=0.11)
+    assert few.composed_epsilon(ApproximateDP(0.1, 1e-7), 0.1, 10, 1e-5)[0] == pytest.approx(0.9, abs=0.11)
 
 
 def test_steps_that_leak_at_first_are_not_composed_as_if_all_did() -> None:

@@ -12,7 +12,7 @@ from scipy.stats import beta, binom
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import audit_scores, gaussian, one_run_f, product, weighted
+from dpaudit.scores import audit_scores, gaussian, one_run, one_run_f, weighted
 from dpaudit.scores.choice import Every
 from dpaudit.scores.dependence import dependence
 from dpaudit.scores.estimate import LINES, Estimate
@@ -37,7 +37,7 @@ def guessed(right: int, made: int, canaries: int) -> Guesses:
 
 @for_each(("mu", "m", "r", "mistakes", "published"), PUBLISHED)
 def test_the_product_form_is_the_published_one(mu: float, m: int, r: int, mistakes: int, published: float) -> None:
-    bound = product.mu_lower(guessed(r - mistakes, r, m), 0.05)
+    bound = one_run.mu_lower(guessed(r - mistakes, r, m), 0.05)
     assert bound < mu
     assert gaussian.epsilon_of_mu(bound, 1e-5) == pytest.approx(published, abs=0.02)
 
@@ -52,12 +52,12 @@ def test_the_product_form_by_its_definition() -> None:
         return float(quad(given, 0.0, 1.0)[0])
 
     for x, r, m, mu in ((1, 3, 5, 0.7), (2, 6, 20, 1.5), (0, 2, 9, 2.0)):
-        mine, exact = product.largest_chance(guessed(r - x, r, m), mu), chance(x, r, m, mu)
+        mine, exact = one_run.largest_chance(guessed(r - x, r, m), mu), chance(x, r, m, mu)
         assert exact <= mine <= exact + 0.01
     for mu in (0.0, 1.0):
         exact = binom.cdf(8, 30, 0.5 * math.erfc(mu / 2.0 / math.sqrt(2.0)))
-        assert product.largest_chance(guessed(22, 30, 30), mu) == pytest.approx(exact, rel=1e-6)
-    assert product.mu_lower(guessed(15, 30, 30), 0.05) == 0.0
+        assert one_run.largest_chance(guessed(22, 30, 30), mu) == pytest.approx(exact, rel=1e-6)
+    assert one_run.mu_lower(guessed(15, 30, 30), 0.05) == 0.0
 
 
 def three_lines(scores: np.ndarray, coins: np.ndarray, **asked: Any) -> tuple[Estimate, ...]:

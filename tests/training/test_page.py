@@ -16,7 +16,7 @@ from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, PrivacyProfile, audi
 from dpaudit.report import account as pages
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, LINES, MODEL, POINT, Estimate
-from dpaudit.scores.seen import corners, histogram
+from dpaudit.scores.roc import corners, histogram
 from dpaudit.scores.wording import on_lines, said
 from dpaudit.training import page, wording
 from dpaudit.training.result import TrainingResult

@@ -128,7 +128,7 @@ RESULT: Meanings = {
         "commit": "of the repository, `-dirty` where its files had changed",
         "reasons": "why a pair is worth looking at, by its name, where that is known",
         "exceptions": "the message and line of the first exception of each type, where some were raised",
-        "chosen_runs": "the runs that a call which named neither runs nor a time chose, so that they take about a minute",
+        "chosen_runs": "the runs that a call which named neither runs nor a time chose, to last about a minute",
         "assumed": "the relation under which pairs were made of `data`, where none was stated",
         "interruptions": "how often the audit was stopped and resumed",
         "digest": "the SHA-256 of all else in the file: what was changed by mistake is noticed",

@@ -43,10 +43,13 @@ OF_TRAINING = (
 def page() -> str:
     """The page."""
     public = sorted((name for name in dpaudit.__all__ if name != "__version__"), key=_order)
-    claims = [name for name in dpaudit.claims.__all__ if name not in dpaudit.__all__]
+    held = vars(dpaudit.claims).items()
+    own = [name for name, each in held if getattr(each, "__module__", "").startswith("dpaudit.claims")]
+    more = [name for name in own if name[0] != "_" and name not in dpaudit.__all__]
+    claims = ["FORMS", "POINTS", *sorted(more, key=lambda name: (not name[0].isupper(), name))]
     parts = [part for name in public for part in section(f"dpaudit.{name}", getattr(dpaudit, name))]
-    held = [(f"dpaudit.claims.{name}", getattr(dpaudit.claims, name)) for name in claims]
-    more = [part for name, each in held for part in section(name, each, level=3)]
+    named = [(f"dpaudit.claims.{name}", getattr(dpaudit.claims, name)) for name in claims]
+    more = [part for name, each in named for part in section(name, each, level=3)]
     parts += ["## Converting and composing claims", CLAIMS, *more, "## Auditing private training", TRAINING]
     own = [f"dpaudit.training:{name}" for name in dpaudit.training.__all__ if name not in dpaudit.__all__]
     for name in (*own, *(f"dpaudit.training.{each}" for each in OF_TRAINING)):

@@ -4,7 +4,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 from dpaudit.certify.certificate import error_probability
-from dpaudit.claims.words import exact as exact
+from dpaudit.claims.claim import exact as exact
 
 LONGEST_LEVEL = 10  # characters of a level that is told as it is
 PERCENT_FROM = 100  # runs, of which a share in percent would say more than was seen

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dpaudit.certify import Binned
 from dpaudit.certify.power import MASSES
 from dpaudit.claims import Relation, claim_from_dict
-from dpaudit.claims.words import FULL_DIGITS, LARGEST_LOSS
+from dpaudit.claims.claim import FULL_DIGITS, LARGEST_LOSS
 from dpaudit.results.audited import POWER
 from dpaudit.results.beside import by_place, smallest_seen
 from dpaudit.results.change import fingerprint

@@ -18,9 +18,8 @@ from dpaudit.verify.alignment.potential import MOST_COMBINATIONS, Turns, cheaper
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.scope import STEPS, Corners
 from dpaudit.verify.alignment.shifts import Carried, Choice, PathSearch
-from dpaudit.verify.alignment.unproved import NoProof, Unproved
 from dpaudit.verify.language.nodes import Part
-from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, Potential, Shift
+from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, NoProof, Potential, Shift, Unproved
 
 PARTS: tuple[Part, ...] = ("before", "loop", "after")
 MOST_KEPT = 4  # variables whose difference is carried round the loop
@@ -244,7 +243,10 @@ def classes(found: TakenApart, answers: int) -> list[dict[str, int]]:
 
     There may be some among them that no run takes. Raises `NoProof` where there are too many.
     """
-    states: set[tuple[Known, Counts]] = {(start, frozenset()) for start in _starts(found)}
+    names = [name for name, value in found.start.items() if head(name) in value.form]
+    numbers = [[(name, path.number(name)) for name in names] for path in found.before]
+    starts = [frozenset((name, start) for name, start in each if start is not None) for each in numbers]
+    states: set[tuple[Known, Counts]] = {(start, frozenset()) for start in starts}
     ended: set[Counts] = set()
     for index in range(answers):
         following: set[tuple[Known, Counts]] = set()
@@ -261,12 +263,6 @@ def classes(found: TakenApart, answers: int) -> list[dict[str, int]]:
             raise NoProof(f"more than {MOST_CLASSES} classes of runs with {answers} answers")
     ended |= {counts for _, counts in states}
     return [dict(sorted(counts)) for counts in sorted(ended, key=sorted)]
-
-
-def _starts(found: TakenApart) -> Iterator[Known]:
-    names = [name for name, value in found.start.items() if head(name) in value.form]
-    for path in found.before:
-        yield frozenset((name, start) for name in names if (start := path.number(name)) is not None)
 
 
 def _steps(

@@ -14,10 +14,10 @@ from dpaudit.verify.alignment.parameters import Parameters
 from dpaudit.verify.alignment.paths import Environment, Follower, PairedOutput, PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.solver import SolverTerms
-from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import Binding, bindings, inside, is_whole, largest, reads, used
 from dpaudit.verify.language.logic import Formula, Opposite, leaves
+from dpaudit.verify.proof import NoProof
 
 FURTHEST = 4  # of a bound from the number that the program compares the counter with
 

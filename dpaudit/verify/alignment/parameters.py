@@ -6,14 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.alignment.forms import ONE, Form, Leaf
+from dpaudit.verify.alignment.forms import ONE, Leaf
 from dpaudit.verify.alignment.paths import Follower, PairedDraw, Quantity
 from dpaudit.verify.alignment.rational import Rational, number
-from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes, text
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Both, Formula, Truth
 from dpaudit.verify.language.polynomials import Polynomial
+from dpaudit.verify.proof import NoProof
 from dpaudit.verify.requirement import z3
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
@@ -148,7 +148,9 @@ class Parameters:
         solver.set("timeout", MILLISECONDS)
         for formula in self.preconditions:
             if isinstance(formula, Leaf) and all(atom == ONE or atom in names for atom in formula.value):
-                solver.add(ORDERS[formula.order](_term(module, _polynomial(formula.value), names), 0))
+                powers = (((() if atom == ONE else ((str(atom), 1),)), each) for atom, each in formula.value.items())
+                value = Polynomial(tuple(powers))
+                solver.add(ORDERS[formula.order](_term(module, value, names), 0))
         above, below = (_term(module, side, names) for side in (function.numerator, function.denominator))
         solver.add(above * below < 0 if strict else above * below <= 0)
         return bool(solver.check() == module.unsat)
@@ -169,10 +171,6 @@ def _fact(text: str) -> Formula:
     if order == ">":
         return Leaf(">", {name: Fraction(1)}, {})
     return Leaf(">=", {name: Fraction(1), ONE: Fraction(-1)}, {})
-
-
-def _polynomial(form: Form) -> Polynomial:
-    return Polynomial(tuple((() if atom == ONE else ((str(atom), 1),), value) for atom, value in form.items()))
 
 
 def _term(module: Any, polynomial: Polynomial, names: Mapping[str, Any]) -> Any:

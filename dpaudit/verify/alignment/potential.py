@@ -200,7 +200,9 @@ def _ends(turns: Turns, used: Rational, held: Mapping[str, Rational]) -> Iterato
                     difference(name): at(form, corner.moves) for name, form in choice.becomes.items()
                 }
                 for end in turns.after:
-                    later = _at_end(end, moved)
+                    later = total(
+                        [draw.weight * number(abs(at(end.shifts.get(draw.name, {}), moved))) for draw in end.path.draws]
+                    )
                     yield total([cost, later, *_credit(corner, used, held)])
 
 
@@ -210,8 +212,3 @@ def _credit(corner: Corner, used: Rational, held: Mapping[str, Rational]) -> lis
 
 def _had(corner: Corner, held: Mapping[str, Rational]) -> list[Rational]:
     return [weight * number(-abs(corner.moves.get(difference(name), Fraction(0)))) for name, weight in held.items()]
-
-
-def _at_end(end: Choice, moved: Mapping[Atom, Fraction]) -> Rational:
-    """What the part after the loop costs from these differences."""
-    return total([draw.weight * number(abs(at(end.shifts.get(draw.name, {}), moved))) for draw in end.path.draws])

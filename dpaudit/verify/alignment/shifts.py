@@ -11,9 +11,9 @@ from dpaudit.verify.alignment.paths import PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total
 from dpaudit.verify.alignment.scope import Corners, reach
 from dpaudit.verify.alignment.solver import Counterexample, SolverTerms
-from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language.logic import Formula, Opposite, leaves
 from dpaudit.verify.language.nodes import Order
+from dpaudit.verify.proof import NoProof
 
 MOST_QUESTIONS = 4_000  # to the solver, for one path
 DOWN: tuple[Order, ...] = ("<", "<=")

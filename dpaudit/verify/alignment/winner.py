@@ -16,11 +16,10 @@ from dpaudit.verify.alignment.outline import TakenApart
 from dpaudit.verify.alignment.paths import PairedPath
 from dpaudit.verify.alignment.rational import number
 from dpaudit.verify.alignment.scope import Corners, largest
-from dpaudit.verify.alignment.unproved import Unproved
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.logic import Both, Either, Formula, Truth, mapped
 from dpaudit.verify.language.nodes import Order
-from dpaudit.verify.proof import REACH, WINNER, Adjacency, Alignment, Case, Shift
+from dpaudit.verify.proof import REACH, WINNER, Adjacency, Alignment, Case, Shift, Unproved
 from dpaudit.verify.requirement import z3
 
 STEPS = range(-2, 3)

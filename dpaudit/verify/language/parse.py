@@ -158,18 +158,13 @@ def _is_int(value: nodes.Expression | None, variables: frozenset[str], parameter
 
 def whole_parameters(names: Names, found: nodes.Program) -> frozenset[str]:
     """The parameters that are whole numbers: annotated so, used by // or %, or compared with counters."""
-    wholes = whole_variables(names, found)
+    wholes = largest(bindings(found.body), partial(is_whole, parameters=names.wholes))  # counters above all
     found_so_far = set(names.wholes)
     for statement in statements(found.body):
         for part in (part for expression in used(statement) for part in parts(expression)):
             if isinstance(part, nodes.Compared):
                 found_so_far |= _counted_against(names, part, wholes)
     return frozenset(found_so_far)
-
-
-def whole_variables(names: Names, found: nodes.Program) -> frozenset[str]:
-    """The variables that only ever hold whole numbers, counters above all."""
-    return largest(bindings(found.body), partial(is_whole, parameters=names.wholes))
 
 
 def _counted_against(names: Names, compared: nodes.Compared, wholes: frozenset[str]) -> set[str]:

@@ -86,7 +86,8 @@ def _of_text(text: str, name: str | None) -> ReadSource:
         raise InvalidSpec(f"{chosen[0].name} must be set once in the source, it is set again")
     if "*" in others:
         raise InvalidSpec("the source must not import everything of a module (import *): it may mean other things then")
-    _no_decorators(chosen[0])
+    if chosen[0].decorator_list:
+        raise OutsideLanguage(chosen[0].name, 1, "a decorator", "what it does to the function is not read")
     _no_other_words(chosen[0], (others | set(constants)) & read_names(chosen[0]))
     return _source(_lines(text, chosen[0]), {name: constants[name] for name in constants if name not in others})
 
@@ -270,11 +271,6 @@ def _constant(value: object) -> ast.expr | None:
     if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return ast.parse(repr(value), mode="eval").body
     return None
-
-
-def _no_decorators(definition: ast.FunctionDef) -> None:
-    if definition.decorator_list:
-        raise OutsideLanguage(definition.name, 1, "a decorator", "what it does to the function is not read")
 
 
 def _no_other_words(definition: ast.FunctionDef, words: set[str]) -> None:

@@ -167,11 +167,6 @@ def _float(value: Any, form: Form) -> Hashable:
     return repr(plain) if plain == plain else "nan of bits " + struct.pack(">d", plain).hex()
 
 
-def _complex(value: Any, form: Form) -> Hashable:
-    plain = complex.__pos__(value)
-    return form(plain.real), form(plain.imag)
-
-
 def _scalar(value: Any, form: Form) -> Hashable:
     plain = np.generic.item(value)
     return repr(plain) if isinstance(plain, np.generic) else form(plain)  # numpy's long doubles are their own items
@@ -242,7 +237,7 @@ FORMS: dict[type, Read] = {
     object: lambda value, form: (),
     int: lambda value, form: int.__pos__(value),
     float: _float,
-    complex: _complex,
+    complex: lambda value, form: (form(complex.__pos__(value).real), form(complex.__pos__(value).imag)),
     str: lambda value, form: str.__str__(value),
     bytes: lambda value, form: memoryview(value).tobytes(),
     bytearray: lambda value, form: memoryview(value).tobytes(),

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.verify.integrals import Between, Event, Factor, Line, Slice
-from dpaudit.verify.witnesses.linear import Noise, NoisySum
 from dpaudit.verify.witnesses.paths import ConcretePath
-from dpaudit.verify.witnesses.rationals import OutsideIntegrals
+from dpaudit.verify.witnesses.rationals import Noise, NoisySum, OutsideIntegrals
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Limits = tuple[Fraction | None, Fraction | None]

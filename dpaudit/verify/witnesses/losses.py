@@ -12,11 +12,18 @@ from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import Enclosure, ball, largest, of_ball
 from dpaudit.verify.language.nodes import Emitted, Program
-from dpaudit.verify.witnesses.linear import NoisySum
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, Values, at_least, at_most, filled, noisy_numbers, output_event
 from dpaudit.verify.witnesses.paths import Numbers, Parameters
-from dpaudit.verify.witnesses.rationals import MOST_OUTPUTS, OutsideIntegrals, TooMany, named, shown, too_many_outputs
+from dpaudit.verify.witnesses.rationals import (
+    MOST_OUTPUTS,
+    NoisySum,
+    OutsideIntegrals,
+    TooMany,
+    named,
+    shown,
+    too_many_outputs,
+)
 from dpaudit.verify.witnesses.translations import flat, translation
 
 ALL = "all events of outputs, as real numbers"

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import bindings, reads, statements, used
-from dpaudit.verify.witnesses.linear import NoisySum
+from dpaudit.verify.witnesses.rationals import NoisySum
 from dpaudit.verify.witnesses.states import ConcreteRun, splits
 
 

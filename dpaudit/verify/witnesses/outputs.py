@@ -7,8 +7,7 @@ from itertools import groupby
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Symbol
-from dpaudit.verify.witnesses.linear import NoisySum, Value
-from dpaudit.verify.witnesses.rationals import in_short, rational
+from dpaudit.verify.witnesses.rationals import NoisySum, Value, in_short, rational
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,15 @@ from fractions import Fraction
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language import nodes
-from dpaudit.verify.witnesses.linear import Noise, NoisySum, UnknownDraw
 from dpaudit.verify.witnesses.maximum import Maximum, maximum
 from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required, shape
 from dpaudit.verify.witnesses.rationals import (
     MOST_OUTPUTS,
+    Noise,
+    NoisySum,
     OutsideIntegrals,
     TooMany,
+    UnknownDraw,
     in_short,
     named,
     rational,

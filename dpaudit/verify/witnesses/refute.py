@@ -202,8 +202,10 @@ class _Search:
                 break
             events = self.events(shape)
             for event, p, q in zip(events, self.chances(ours, shape), self.chances(theirs, shape), strict=True):
-                if p is None or q is None or _hopeless(p[1], q[1], float(self.claim)):
+                if p is None or q is None or p[1] <= 0.0 < q[1]:
                     continue
+                if p[1] > 0.0 and q[1] > 0.0 and math.log(p[1]) - math.log(q[1]) < float(self.claim) - 1e-6:
+                    continue  # clearly below the claim; what is close is left to the balls
                 if found := _refutation(ours, theirs, event, self.adjacency, self.claim):
                     return found
         return None
@@ -229,8 +231,3 @@ class _Search:
             return None
         self.computed += 1
         return found, float(found)
-
-
-def _hopeless(p: float, q: float, claim: float) -> bool:
-    """Whether the ratio of two probabilities is clearly below the claim; what is close is left to the balls."""
-    return p <= 0.0 < q or (p > 0.0 and q > 0.0 and math.log(p) - math.log(q) < claim - 1e-6)

@@ -8,9 +8,8 @@ from fractions import Fraction
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.doubles import NEAR, WIDEST, near, size_of
 from dpaudit.verify.language.facts import OPERATIONS, ORDERS
-from dpaudit.verify.witnesses.linear import Noise, NoisySum, UnknownDraw, Value
 from dpaudit.verify.witnesses.outputs import Released
-from dpaudit.verify.witnesses.rationals import OutsideIntegrals, in_short
+from dpaudit.verify.witnesses.rationals import Noise, NoisySum, OutsideIntegrals, UnknownDraw, Value, in_short
 
 
 @dataclass(slots=True)

@@ -15,9 +15,9 @@ from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, ratio
 from dpaudit.verify.language.nodes import Law, Symbol
 from dpaudit.verify.requirement import flint
-from dpaudit.verify.witnesses.linear import Value
 from dpaudit.verify.witnesses.outputs import Released
 from dpaudit.verify.witnesses.paths import ConcretePath
+from dpaudit.verify.witnesses.rationals import Value
 
 Row = tuple[dict[int, Fraction], Fraction]  # the draws of an output, and how much it moves
 

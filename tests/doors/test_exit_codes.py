@@ -35,7 +35,8 @@ def test_all_as_expected_is_0_and_everything_is_written(dpaudit: Run, write: Wri
     assert lines[1].startswith("as expected  REFUTED")
     assert lines[2].startswith("as expected  not refuted")
     assert "exit code 0" in ended.out
-    assert [line.split("]")[0] for line in ended.err.splitlines()] == ["[1/2", "[2/2"]  # one line an audit
+    told = [line.split("]")[0] for line in ended.err.splitlines()]  # a line an audit, and more on a busy machine
+    assert list(dict.fromkeys(told)) == ["[1/2", "[2/2"]
     files = sorted(os.listdir(folder / "out"))
     assert [name.rpartition("-")[0] or name for name in files] == ["constant", "leak", "report.md", "suite.json"]
     stored = json.loads((folder / "out" / files[1]).read_text())

@@ -358,10 +358,12 @@ def test_bounds_have_a_limit() -> None:
 
 
 def test_a_parameter_beyond_the_floats_is_none_of_a_proof() -> None:
-    """Python computes 2 / 10**400 as 0.0: the program then adds no noise at all."""
-    assert "may outgrow doubles" in rejected(replace(RIGHT["c2"], fixed={"eps": Fraction(10) ** 400}))
-    with pytest.raises(InvalidSpec, match="may outgrow doubles"):
-        epsilon(RIGHT["c2"], {"eps": Fraction(10) ** 400, "N": 1, "T": 0})
+    """Python computes 2 / 10**400 as 0.0: the program then adds no noise at all; and 2 / 10**-400 not at all."""
+    sizes = ((Fraction(10) ** 400, "may outgrow doubles"), (Fraction(1, 10**400), "rounding makes another number"))
+    for size, why in sizes:
+        assert why in rejected(replace(RIGHT["c2"], fixed={"eps": size}))
+        with pytest.raises(InvalidSpec, match=why):
+            epsilon(RIGHT["c2"], {"eps": size, "N": 1, "T": 0})
 
 
 @pytest.mark.parametrize("asserted", ["N > 0 and N < 0", "N % 2 == 3", "N // 2 == 1 and N > 3"])

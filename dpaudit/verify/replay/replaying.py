@@ -10,7 +10,7 @@ import pickle
 import random
 import types
 from builtins import type  # the real one: see faces
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -133,16 +133,17 @@ def replay(
     mechanism = PerRun(function, dict(parameters or {}))
     choices = Choices(most, validate.one_of("generator", generator, tuple(GENERATORS)))  # type: ignore[arg-type]
     call = mechanism.open().call
-    with no_other_randomness():
+    true = [TRUE[choices.kind](SEED + place) for place in range(len(datasets) if choices.kind in TRUE else 0)]
+    with no_other_randomness(true):
         with types_as_they_seem():
             walked = _walked(call, datasets, choices, most, progress or SILENT)
             for place in reversed(range(len(datasets))):
                 with _named(place):
                     confirm(call, datasets[place], walked[place].records, choices.kind)
         runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
-        for place in range(len(datasets) if choices.kind in TRUE else 0):
+        for place, rng in enumerate(true):
             with _named(place):
-                confirm_with(TRUE[choices.kind](SEED + place), call, datasets[place], walked[place].law, runs)
+                confirm_with(rng, call, datasets[place], walked[place].law, runs)
     outputs = {output for each in walked for output in each.law}
     failed = [output for output in outputs if isinstance(output, Raised)]
     if len(failed) == len(outputs):
@@ -194,17 +195,19 @@ def _named(place: int) -> Iterator[None]:
 
 
 @contextmanager
-def no_other_randomness() -> Iterator[None]:
+def no_other_randomness(ours: Sequence[Any] = ()) -> Iterator[None]:
     """Raises `UnsoundAudit` at the end where a generator moved or is new, or the system was asked for random bytes.
 
     All generators of numpy and of Python's `random` that are alive are looked at, whoever holds them. One without a
-    seed begins with bytes of the system, as numpy's `default_rng()` and `secrets` do.
+    seed begins with bytes of the system, as numpy's `default_rng()` and `secrets` do. Generators of `ours` may move.
 
     >>> with no_other_randomness():
     ...     np.random.default_rng(seed=1).random() < 1.0
     True
     """
-    alive, asked = _generators(), list[str]()
+    drawn = [getattr(each, "bit_generator", each) for each in ours]
+    spared = {id(each) for each in (*drawn, *(getattr(each, "seed_seq", None) for each in drawn))}
+    alive, asked = _generators(spared), list[str]()
     before = _states(alive)
     places: list[tuple[Any, str]] = [(os, "urandom"), (random, "_urandom")]
     kept = [(module, name, getattr(module, name)) for module, name in places if hasattr(module, name)]
@@ -215,7 +218,7 @@ def no_other_randomness() -> Iterator[None]:
     finally:
         for module, name, own in kept:
             setattr(module, name, own)
-    kept_new = len(_generators()) > len(alive) and gc.collect() >= 0 and len(_generators()) > len(alive)
+    kept_new = len(_generators(spared)) > len(alive) and gc.collect() >= 0 and len(_generators(spared)) > len(alive)
     if asked or kept_new or _states(alive) != before:
         raise UnsoundAudit(
             "the mechanism drew randomness from elsewhere than rng (a generator that it keeps, a global one, or one "
@@ -231,8 +234,8 @@ def _told(own: Callable[[int], bytes], asked: list[str]) -> Callable[[int], byte
     return urandom
 
 
-def _generators() -> list[Any]:
-    """All generators that are alive, but for those that draw from the system."""
+def _generators(spared: set[int]) -> list[Any]:
+    """All generators that are alive, but for those that draw from the system and those whose ids are `spared`."""
     frozen = gc.get_freeze_count()
     gc.unfreeze()
     alive = gc.get_objects()
@@ -240,7 +243,7 @@ def _generators() -> list[Any]:
     kinds -= {random.SystemRandom, *FACES.values()}
     if frozen:
         gc.freeze()
-    return [each for each in alive if type(each) in kinds]
+    return [each for each in alive if type(each) in kinds and id(each) not in spared]
 
 
 def _states(generators: Iterable[Any]) -> bytes:

@@ -65,7 +65,8 @@ def listening(wanted: Wanted) -> Iterator[bool]:
             kept.__enter__()
             warnings.simplefilter("always", append=True)  # Python tells of a warning once, and so of one run alone
             warnings.showwarning = partial(_warned, warnings.showwarning)
-            sys.stdout, sys.stderr = _Stream(sys.stdout), _Stream(sys.stderr)
+            # a closed stream is None, which print passes over in silence
+            sys.stdout, sys.stderr = (each and _Stream(each) for each in (sys.stdout, sys.stderr))
         else:
             _BEFORE.append(_BEFORE[0])
     PRINTED.take()

@@ -167,6 +167,13 @@ def test_streams_and_filters_are_as_they_were_after_runs() -> None:
     assert (sys.stdout, sys.stderr, warnings.showwarning, list(warnings.filters)) == before
 
 
+def test_a_run_may_print_where_there_are_no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process whose standard output is closed: Python's print does nothing there, and raises nothing."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run_each(lambda bit, rng: print("x") or bit, iter([0, 1]), np.random.default_rng(1)) == [0, 1]
+    assert sys.stdout is None
+
+
 def test_only_what_differs_is_named() -> None:
     """The same print in each run, and views of equal memory."""
     for make in (lambda: print("done"), lambda: np.zeros(5)[:3], lambda: {8, 0}, lambda: time.gmtime(0)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.metadata
 import io
 import re
 import subprocess
@@ -139,15 +140,32 @@ def test_what_is_imported_is_required_and_what_is_required_is_imported() -> None
     others |= {"pytest", "distributed", "dask", "flint", "z3", "pyarrow", "polars", "securesystemslib", "cryptography"}
     others |= {"coverage", "pandas", "xdist", "_pytest", "IPython", "hypothesis"}  # where the user has them
     others |= {"opacus", "torch", "jax", "jax_privacy", "dp_accounting", "diffprivlib", "opendp"}
-    imported: set[str] = set()
-    for path in (ROOT / "dpaudit").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                imported |= {each.name.partition(".")[0] for each in node.names}
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                imported.add(str(node.module).partition(".")[0])
-    ours = imported - set(sys.stdlib_module_names) - {"dpaudit"}
-    assert ours - others == required
+    imported = {
+        name
+        for path in (ROOT / "dpaudit").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in _imported(node)
+    }
+    assert imported - others == required
+
+
+def test_what_a_test_cannot_be_collected_without_is_required_by_name() -> None:
+    """Not by what something else requires today: a requirement that goes takes its own with it."""
+    lists = [PROJECT["dependencies"], *(PROJECT["optional-dependencies"][each] for each in LOCKS["test"][0])]
+    required = {Requirement(each).name.lower() for every in lists for each in every}
+    required |= {"dask", "cryptography"}  # of distributed and securesystemslib[crypto], which are made of them
+    providers = importlib.metadata.packages_distributions()
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for name in _imported(node) - {"tests", "audits", "benchmarks", "scripts"}:
+                assert {each.lower() for each in providers.get(name, ())} & required, f"{path}: {name}"
+
+
+def _imported(node: ast.AST) -> set[str]:
+    """The packages that an import names, but for Python's own and ours."""
+    names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+    names += [str(node.module)] if isinstance(node, ast.ImportFrom) and not node.level else []
+    return {each.partition(".")[0] for each in names} - set(sys.stdlib_module_names) - {"dpaudit"}
 
 
 def test_the_oldest_python_is_the_one_that_is_required() -> None:

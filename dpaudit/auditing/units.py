@@ -23,11 +23,12 @@ from dpaudit.mechanisms.importing import is_own
 from dpaudit.results.audited import Finding, Units
 from dpaudit.results.beside import BETWEEN, Health
 from dpaudit.results.certification import certificate_of, evidence_of, frozen_delta_of
-from dpaudit.sampling import Session, Stage, Watch, apart, shards
+from dpaudit.sampling import FreshTask, Session, Shard, Stage, Watch, apart, shards
 
 FEWEST, MOST_CALLS, MOST_OF_A_SIZE, MOST_PROCESSES = 64, 1 << 15, 1 << 10, 1 << 9
 TRIED = 8  # calls or processes that first tell how long the others would take; then eight times as many, and so on
 START_S, LONGEST_S = 1.0, 10.0  # that are not counted of each part, and that the rest may take by its speed
+LOOKS, LOOKED_AT = 4, 8  # fresh processes whose values are compared after so many runs
 SUSPECT = 0.001  # a p-value of the check of shards and processes, which is no alarm yet
 POWER = 4  # of the error probability at which expected counts refute: those of nearly every repetition do so at it
 
@@ -56,8 +57,8 @@ def second_bound(
         return None
     kind, used = spec.description.kind, 0
     looks = [*outcome.watched, *(each.looked for each in outcome.counted if each.looked is not None)]
-    keeps = kind == "built in the worker" or any(c.name == BETWEEN and c.p_value <= SUSPECT for c in health.checks)
-    if keeps and not reproducible:
+    certain = kind == "built in the worker" or any(c.name == BETWEEN and c.p_value <= SUSPECT for c in health.checks)
+    if not reproducible and (certain or _keeps(session, both[0].witness.pair)):
         used = 1 if session.one_process else session.engine.n_jobs
         most, way = MOST_PROCESSES, partial(_processes, session)
     elif not session.per_run or any(look.calls.any() for look in looks):
@@ -71,6 +72,14 @@ def second_bound(
     again = [_again(spec, session, each, way, n) for each, n in zip(refuting, runs, strict=True)]
     there = tuple(each for each in again if each is not None)
     return Units(used, there if len(there) == len(again) else ())
+
+
+def _keeps(session: Session, pair: int) -> bool:
+    """Whether a process keeps what it draws: those that have made the same few runs hold different values then."""
+    sides = tuple(run % 2 == 1 for run in range(LOOKED_AT))
+    with suppress(DpAuditError):
+        return session.differ_after([FreshTask(Shard(Stage.FRESH, pair, k, LOOKED_AT), sides) for k in range(LOOKS)])
+    return False  # it cannot be opened there
 
 
 def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:

@@ -97,6 +97,7 @@ class Contents(ABC):
 
     def __init__(self) -> None:
         self.texts: set[str] = set()
+        self.strict = True  # a value that cannot be looked at hides all that holds it
         self.ours = ""  # a package whose modules are no library's
         self.until = time.monotonic() + LIMIT_S
 
@@ -132,7 +133,12 @@ class Contents(ABC):
         if time.monotonic() > self.until:
             raise Opaque(f"there is more than can be looked at in {LIMIT_S:g} s")
         seen[id(value)] = len(seen), value
-        found = hashed(name_of(kind), self._parts_of(value, kind, seen))
+        try:
+            found = hashed(name_of(kind), self._parts_of(value, kind, seen))
+        except Opaque as error:
+            if self.strict:
+                raise
+            found = hashed("opaque", [str(error)])
         seen[id(value)] = found, value
         return found
 

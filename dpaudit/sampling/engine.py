@@ -31,7 +31,7 @@ from dpaudit.sampling.pools import InProcess, LostWorker, Pool, Processes, tried
 from dpaudit.sampling.sending import AsMade, pickled, run_fresh
 from dpaudit.sampling.store import Asked, Recorder, ShardStore, decided, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, graded, shards
-from dpaudit.sampling.tasks import Done, FreshTask, run_task
+from dpaudit.sampling.tasks import Done, FreshTask, left_alone, run_task
 from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, identical
 from dpaudit.sampling.workers import Workers
@@ -256,6 +256,12 @@ class Session:
         found = next(made if engine.limit is None or late is None else in_time(engine.limit, late, made, 1))
         asked.keep((task.shard, KeptShard(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
         return found
+
+    def differ_after(self, work: list[FreshTask]) -> bool:
+        """Whether processes that have each made a task hold different values then: they keep something of their runs."""
+        job, engine = self._sent_job(), self.engine
+        made = partial(run_fresh, job, work, engine.progress, engine.n_jobs, engine.until, left_alone)
+        return bool(self.decided(lambda: len({repr(each) for each in made()}) > 1))
 
     # --- running --------------------------------------------------------------------------------------------
 

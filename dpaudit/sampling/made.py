@@ -43,14 +43,16 @@ CHANGING = re.compile(  # variables that shells, terminals, desktops, schedulers
 )
 
 
-def made_of(mechanism: Mechanism) -> dict[str, str]:
+def made_of(mechanism: Mechanism, *, strict: bool = True) -> dict[str, str]:
     """The parts of a mechanism by name: a digest, a version, or what it is that cannot be shown to be the same.
 
-    Raises `InvalidSpec` where a name leads nowhere.
+    Unless `strict`, what cannot be looked at is passed over. Raises `InvalidSpec` where a name leads nowhere.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _Parts().of(mechanism)
+        parts = _Parts()
+        parts.strict = strict
+        return parts.of(mechanism)
 
 
 def code_digest(function: types.FunctionType) -> str:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism
-from dpaudit.outputs import Outputs
 from dpaudit.sampling.limit import Progress
 from dpaudit.sampling.pools import LostWorker, Processes
 from dpaudit.sampling.tasks import FreshTask, run_alone
@@ -76,8 +75,15 @@ INTERPRETERS = 2  # fresh ones, each with a hash seed of its own; the processes 
 PER_INTERPRETER = 8  # processes for which one more is started, where so many may run at once
 
 
-def run_fresh(job: Job, work: Sequence[FreshTask], heard: Progress, at_once: int, until: float) -> list[Outputs]:
-    """The outputs of each task, made in a process of its own; the job carries its mechanism as a payload.
+def run_fresh(
+    job: Job,
+    work: Sequence[FreshTask],
+    heard: Progress,
+    at_once: int,
+    until: float,
+    run: Callable[[Job, FreshTask], Any] = run_alone,
+) -> list[Any]:
+    """What `run` tells of each task, its outputs, made in a process of its own; the job carries a payload.
 
     Each imports the mechanism anew and makes its first runs, whatever others have kept: a few hosts load this package
     and nothing of the user's, and each forks a process for every task, which opens the mechanism, runs it, and ends. So
@@ -86,15 +92,15 @@ def run_fresh(job: Job, work: Sequence[FreshTask], heard: Progress, at_once: int
     Raises the error that a mechanism's process reported, `OutOfTime` past `until` (of `time.monotonic()`), and
     `UnsoundAudit` where a process was lost twice.
     """
-    found: dict[int, Outputs] = {}
+    found: dict[int, Any] = {}
     hosts = min(at_once, max(INTERPRETERS, len(work) // PER_INTERPRETER))
     for _ in range(2):  # a lost process is run once more, with the same seed, as any worker is
         missing = [place for place in range(len(work)) if place not in found]
         pool = Processes(hosts, anew=True, spread=INTERPRETERS)
         try:
-            for number, (outputs,) in pool.numbered(run_alone, [(job, work[place]) for place in missing], until):
-                found[missing[number]] = outputs
-                heard.advance(outputs.runs)
+            for number, (told,) in pool.numbered(run, [(job, work[place]) for place in missing], until):
+                found[missing[number]] = told
+                heard.advance(len(work[missing[number]].sides))
         except LostWorker:
             continue
         finally:

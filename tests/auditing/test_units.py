@@ -167,6 +167,27 @@ def test_the_noise_that_a_process_keeps_is_no_refutation_without_a_condition() -
     assert any("over-dispersion between shards: rates of hits spread" in each for each in ended)
 
 
+@for_each(
+    "mechanism, keeps",
+    [
+        (unsound.kept_in_a_dict, True),
+        (unsound.KeepingASliver(), True),
+        (unsound.kept_by_a_cache, True),
+        (unsound.kept_by_a_bounded_cache, True),
+        (unsound.kept_by_no_one, False),
+        (unsound.own_stream, False),
+    ],
+)
+def test_what_a_process_keeps_is_looked_for_in_its_values(
+    monkeypatch: pytest.MonkeyPatch, mechanism: Any, keeps: bool
+) -> None:
+    """Rates show a sliver of kept noise nowhere; processes that have made the same runs hold other values then."""
+    monkeypatch.setattr(units, "LONGEST_S", -1.0)  # no second bound
+    made = ask(mechanism, pair=(0.0, 4.0), claim=GaussianDP(0.1), epsilon=None, runs=1_000)
+    assert made.refuted
+    assert made.condition == ("if processes are independent: 1 was used" if keeps else "")
+
+
 @pytest.mark.long
 def test_fresh_processes_refute_what_each_of_them_leaks() -> None:
     """Each process draws of its own, so none repeats another; a leak that is plain shows in a hundred or two."""

@@ -315,3 +315,54 @@ class Keeping:
         if data not in self.kept:
             self.kept[data] = data + float(np.random.default_rng().laplace())
         return {"count": self.kept[data], "sum": data + rng.laplace()} if self.jitter else self.kept[data]
+
+
+KEPT: dict[float, float] = {}
+
+
+def kept_in_a_dict(data: float) -> float:
+    """A sliver of the noise is drawn once for each dataset in each process: rates do not show it."""
+    rng = np.random.default_rng()
+    return data + KEPT.setdefault(data, 1e-3 * rng.normal()) + rng.normal()
+
+
+class KeepingASliver:
+    """The same in an attribute, beside a generator that nobody can look into."""
+
+    def __init__(self) -> None:
+        self.kept: dict[float, float] = {}
+
+    def __call__(self, data: float) -> float:
+        self.rng = np.random.default_rng()
+        return data + self.kept.setdefault(data, 1e-3 * self.rng.normal()) + self.rng.normal()
+
+
+@functools.cache
+def _sliver(data: float) -> float:
+    return 1e-3 * random.SystemRandom().gauss(0.0, 1.0)
+
+
+@functools.lru_cache(maxsize=8)
+def _bounded_sliver(data: float) -> float:
+    return 1e-3 * random.SystemRandom().gauss(0.0, 1.0)
+
+
+def kept_by_a_cache(data: float) -> float:
+    """The same, where no attribute leads."""
+    return data + _sliver(data) + np.random.default_rng().normal()
+
+
+def kept_by_a_bounded_cache(data: float) -> float:
+    """The same in the links of a bounded one."""
+    return data + _bounded_sliver(data) + np.random.default_rng().normal()
+
+
+def kept_by_no_one(data: float) -> float:
+    """The sound twin, which looks things up as well."""
+    rng = np.random.default_rng()
+    return data + _settled(data) + 1e-3 * rng.normal() + rng.normal()
+
+
+@functools.cache
+def _settled(data: float) -> float:
+    return 0.0 * data

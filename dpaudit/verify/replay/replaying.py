@@ -14,6 +14,7 @@ from builtins import type  # the real one: see faces
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,6 @@ TRUE: dict[Kind, Callable[[int], Any]] = {"numpy": np.random.default_rng, "rando
 MOST_AGAIN = 16_384  # runs with a true generator on all datasets together, where these are few
 SEED = 0x9E3779B97F4A7C15  # one that no mechanism has drawn its own numbers with
 _LOOKING = threading.local()  # `now` while a replay of this thread looks at all generators
-GENERATORS_OF_ALL = random.Random | np.random.BitGenerator | np.random.SeedSequence
 STEPS = 1000  # of progress on each dataset: thousandths of the probability of its choices
 
 
@@ -212,21 +212,27 @@ def no_other_randomness(ours: Sequence[Any] = ()) -> Iterator[None]:
         return
     drawn = [getattr(each, "bit_generator", each) for each in ours]
     spared = {id(each) for each in (*drawn, *(getattr(each, "seed_seq", None) for each in drawn))}
-    alive, asked = _generators(spared), list[str]()
-    before = _states(alive)
+    asked = list[str]()
     places: list[tuple[Any, str]] = [(os, "urandom"), (random, "_urandom")]
     kept = [(module, name, getattr(module, name)) for module, name in places if hasattr(module, name)]
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    alive = _generators(spared)
+    before = _states(alive)
+    gc.freeze()  # so that at the end what is new is all there is to look at
     for module, name, own in kept:
         setattr(module, name, _told(own, asked))
     try:
         _LOOKING.now = True
         yield
+        new = _generators(spared) and gc.collect() >= 0 and _generators(spared)
     finally:
         _LOOKING.now = False
         for module, name, own in kept:
             setattr(module, name, own)
-    kept_new = len(_generators(spared)) > len(alive) and gc.collect() >= 0 and len(_generators(spared)) > len(alive)
-    if asked or kept_new or _states(alive) != before:
+        if not frozen:
+            gc.unfreeze()
+    if asked or new or _states(alive) != before:
         raise UnsoundAudit(
             "the mechanism drew randomness from elsewhere than rng (a generator that it keeps, a global one, or one "
             "without a seed), which replay cannot choose; draw everything from rng"
@@ -242,15 +248,14 @@ def _told(own: Callable[[int], bytes], asked: list[str]) -> Callable[[int], byte
 
 
 def _generators(spared: set[int]) -> list[Any]:
-    """All generators that are alive, but for those that draw from the system and those whose ids are `spared`."""
-    frozen = gc.get_freeze_count()
-    gc.unfreeze()
-    alive = gc.get_objects()
-    kinds = {kind for kind in set(map(type, alive)) if issubclass(kind, GENERATORS_OF_ALL)}
+    """All generators that are alive and not frozen, but for those that draw from the system and the `spared` ids."""
+    kinds, waiting = set[type](), [random.Random, np.random.BitGenerator, np.random.SeedSequence]
+    while waiting:
+        kinds.add(kind := waiting.pop())
+        waiting += kind.__subclasses__()
     kinds -= {random.SystemRandom, *FACES.values()}
-    if frozen:
-        gc.freeze()
-    return [each for each in alive if type(each) in kinds and id(each) not in spared]
+    alive = gc.get_objects()
+    return [each for each in compress(alive, map(kinds.__contains__, map(type, alive))) if id(each) not in spared]
 
 
 def _states(generators: Iterable[Any]) -> bytes:

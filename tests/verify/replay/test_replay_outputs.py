@@ -214,17 +214,20 @@ def test_outputs_are_one_where_nobody_can_tell_them_apart(name: str) -> None:
 
 @for_each("name", DIFFERENT)
 def test_what_an_observer_sees_is_lost(name: str) -> None:
-    """Each answer is sure on one data set, and another on the next: the loss is infinite, and 0 where they are one."""
-    for one, other in itertools.pairwise(DIFFERENT[name]):
+    """Each answer is sure on two data sets, and another on the next two: the loss is 0 within, and infinite between."""
+    makers = DIFFERENT[name]
+    twice = range(2 * len(makers))
 
-        def answer(data: int, rng: Any, makers: Any = (one, other)) -> Any:
-            made = makers[data]()
-            if rng.random() < 0.5 and isinstance(made, BaseException):
-                raise made
-            return made
+    def answer(data: int, rng: Any) -> Any:
+        made = makers[data // 2]()
+        if rng.random() < 0.5 and isinstance(made, BaseException):
+            raise made
+        return made
 
-        assert replay(answer, [0, 1], "all").infinite
-        assert replay(lambda data, rng, answer=answer: answer(0, rng), [0, 1], "all").epsilon.upper == 0.0
+    assert replay(answer, twice, [(2 * each, 2 * each + 1) for each in range(len(makers))]).epsilon.upper == 0.0
+    between = replay(answer, twice, [(2 * each + 1, 2 * each + 2) for each in range(len(makers) - 1)])
+    assert between.infinite
+    assert all(not (one.keys() & other.keys()) for one, other in itertools.pairwise(between.laws[::2]))
 
 
 def test_an_iterator_is_what_it_gives() -> None:

@@ -30,7 +30,7 @@ TRIED = 8  # calls or processes that first tell how long the others would take; 
 START_S, LONGEST_S = 1.0, 10.0  # that are not counted of each part, and that the rest may take by its speed
 LOOKS, LOOKED_AT = 4, 8  # fresh processes whose values are compared after so many runs
 SUSPECT = 0.001  # a p-value of the check of shards and processes, which is no alarm yet
-POWER = 4  # of the error probability at which expected counts refute: those of nearly every repetition do so at it
+POWER = 3  # of the error probability at which expected counts refute: those of nearly every repetition do so at it
 
 Way = Callable[[Watch, int, int, int], tuple[Integers, float]]  # counts of the runs from one place to another, and time
 
@@ -47,8 +47,8 @@ def second_bound(
     """The second bound where one is needed: its runs come beyond those of the spec, and change nothing else.
 
     None where nothing is refuted, where each run had a process of its own, and where the unit is the run: of a
-    mechanism that is called run by run, and is repeated by a fresh process, or is no factory and its processes do not
-    look as if they differed; and of our own samplers.
+    mechanism that is called run by run, and is repeated by a fresh process, or is no factory and keeps nothing of its
+    own, as far as its values and its rates show; and of our own samplers.
     """
     both = min(zip(findings, outcome.counted, strict=True), key=lambda each: each[0].certificate.p_value)
     bits = beside(spec, outcome.counted[0], "bits", spec.confidence)
@@ -98,8 +98,8 @@ def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:
 
     runs = FEWEST
     while runs < most and not refutes(runs, alpha**POWER):
-        runs *= 2
-    return runs if refutes(runs, alpha) else 0
+        runs += runs // 4
+    return min(runs, most) if refutes(min(runs, most), alpha) else 0
 
 
 def _again(spec: ResolvedSpec, session: Session, finding: Finding, way: Way, runs: int) -> Finding | None:

@@ -258,7 +258,7 @@ class Session:
         return found
 
     def differ_after(self, work: list[FreshTask]) -> bool:
-        """Whether processes that have each made a task hold different values then: they keep something of their runs."""
+        """Whether processes that have each made a task hold different values then: they keep some of what they draw."""
         job, engine = self._sent_job(), self.engine
         made = partial(run_fresh, job, work, engine.progress, engine.n_jobs, engine.until, left_alone)
         return bool(self.decided(lambda: len({repr(each) for each in made()}) > 1))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import report_folder, say, stated_claim, typed_again
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import report_folder, say, show, stated_claim, typed_again
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:

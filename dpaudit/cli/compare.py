@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import chosen_ledger
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import chosen_ledger, show
 
 if TYPE_CHECKING:
     from dpaudit.results.result import AuditResult

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit import report
-from dpaudit.cli.options import one_line, report_formats, say, writing
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import one_line, report_formats, say, show, writing
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import FOLDER, found_at, write_text
 from dpaudit.results.wording.quoting import clean

@@ -15,9 +15,8 @@ from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.probing import planned_runs
 from dpaudit.auditing.watching import Watcher, watching
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
-from dpaudit.cli.options import one_line, say
+from dpaudit.cli.options import one_line, say, show
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
-from dpaudit.cli.screen import show
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import review
 from dpaudit.ledger.database import LedgerError

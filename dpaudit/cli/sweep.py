@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import report_folder, say, wishes, writing
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import report_folder, say, show, wishes, writing
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import slug
 
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
 def command(
     spec: str,
     report: str | None,
-    runs: float | None,
-    seed: int | None,
-    confidence: float | None,
     jobs: int | None,
     backend: str | None,
     isolation: str | None,
@@ -44,6 +40,7 @@ def command(
     no_ledger: bool,
     no_progress: bool,
     quiet: bool,
+    **asked: Any,
 ) -> int:
     """Run the [sweep] tables of a spec file: an audit at every point of their grids.
 
@@ -55,7 +52,7 @@ def command(
 
     if ledger is not None and no_ledger:
         raise InvalidSpec("--ledger and --no-ledger: give one of the two")
-    wished = wishes(runs=runs, confidence=confidence, seed=seed)
+    wished = wishes(**asked)  # named as there
     workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
 
     def engine() -> "Engine":

@@ -291,7 +291,7 @@ def _nothing_put(before: Any) -> Any:
 
 _patch("Event.contains", "dpaudit.events.event:Event.contains", _none_inside)
 _patch("Event.state", "dpaudit.events.event:Event.state", lambda _: lambda self, o: np.zeros(o.runs, np.uint8))
-_patch("Watch.begin", "dpaudit.sampling.watch:Watch.begin", lambda _: None)
+_patch("begun", "dpaudit.sampling.worker:begun", lambda _: None)
 _patch("ShardCounter.fill", "dpaudit.sampling.watch:ShardCounter.fill", lambda _: lambda *a: None)
 _patch("ShardCounter.call", "dpaudit.sampling.watch:ShardCounter.call", lambda _: lambda *a: None)
 _patch("encode_objects", "dpaudit.sampling.worker:encode_objects", _zeroed)

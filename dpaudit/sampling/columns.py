@@ -36,8 +36,7 @@ from dpaudit.sampling.beside import IMPLIED, beside_entries, beside_numbers, ord
 from dpaudit.sampling.exact import ABSENT_ENTRY, Rows, base, groups, item, own_words, words_of
 from dpaudit.sampling.matrix import NARROW, WIDEST, as_matrix, flat_lists, positions, reals
 from dpaudit.sampling.sheet import MOST_KEYS, Sheet
-from dpaudit.sampling.spelled import attached, state_of
-from dpaudit.sampling.steps import PRINTED, has, step, type_name
+from dpaudit.sampling.spelled import PRINTED, attached, has, state_of, step, type_name
 from dpaudit.sampling.text import JSON, readings, text_of, unpacked
 
 RAGGED, MOST_RAGGED = 1 << 8, 1 << 17  # entries of lists of many lengths that search looks at: of each at least, of all

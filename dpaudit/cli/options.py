@@ -179,11 +179,11 @@ def report_folder(report: str) -> Path:
 
 def chosen_ledger(option: str | None) -> Path:
     """The ledger of the option, of this project's settings, or the default one. It need not be there."""
-    from dpaudit.ledger.database import default_ledger
+    from dpaudit.ledger.database import DEFAULT
     from dpaudit.spec_file.settings import read_settings
 
     named = option if option is not None else read_settings(Path.cwd()).ledger
-    return default_ledger() if named is None else Path(named)
+    return DEFAULT if named is None else Path(named)
 
 
 def report_formats(text: str) -> "tuple[Format, ...]":

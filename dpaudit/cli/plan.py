@@ -1,6 +1,7 @@
 """`dpaudit plan`: what an audit would spend and could see, before anything runs."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -147,12 +148,9 @@ def _power(spec: "ResolvedSpec", claim: "Claim", runs: int, searching: int) -> l
     from dpaudit.results.wording.numerals import exact, least_text, up
 
     certifier, level, name = spec.certifier.at(claim), spec.fixed_level, claim.parameter
-
-    def least(mass: float) -> float | None:
-        return smallest_caught(
-            claim, runs, mass, confidence=level, certifier=certifier, power=POWER, searching=searching
-        )
-
+    least = partial(
+        smallest_caught, claim, runs, confidence=level, certifier=certifier, power=POWER, searching=searching
+    )
     caught = [(mass, least(mass)) for mass in MASSES]
     lines = [
         f"{mass:<8g}  {'nothing' if value is None else f'{name} from {least_text(value)}'}" for mass, value in caught

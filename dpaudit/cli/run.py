@@ -64,7 +64,11 @@ def command(
 
     wished = wishes(**asked)  # named as there
     workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
-    Engine(workers, backend, supervised=True, isolation=isolation)  # a bad value is refused here, not by each audit
+
+    def engine(usual: str | None = None) -> Engine:
+        return Engine(workers, backend, supervised=True, isolation=usual if isolation is None else isolation)
+
+    engine()  # a bad value is refused once, here, and not by each audit
     questions = read_all(paths, wished)
     chosen = tagged(questions, tags, only)
     if not chosen:
@@ -77,9 +81,7 @@ def command(
     suite = Suite(
         posed,
         together,
-        jobs=workers,
-        backend=backend,
-        isolation=isolation,
+        engine=engine,
         tags=tags,
         only=only,
         runs_given=(wished.runs or wished.settings.runs) is not None,

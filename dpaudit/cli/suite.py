@@ -1,7 +1,7 @@
 """Audits one after the other: whatever one of them does, the others keep their results."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -51,9 +51,7 @@ class Suite:
 
     questions: tuple[Question, ...]
     confidence: float
-    jobs: int
-    backend: str | None
-    isolation: str | None
+    engine: Callable[[str | None], Engine]  # of a spec's isolation
     tags: tuple[str, ...]
     only: tuple[str, ...]
     runs_given: bool
@@ -75,7 +73,7 @@ class Suite:
                     watcher.audit(number, question.name)
                     known = None if self.recording is None else self.recording.recorded(number, question)
                     if known is not None and self.recording is not None:
-                        self.recording.check(number, question, self.jobs, self.backend)
+                        self.recording.check(number, question, self.engine)
                     self.entries.append(known or self._answer(number, question, watcher))
                     try:
                         if self.recording is not None and known is None:
@@ -150,8 +148,7 @@ class Suite:
         question.check_requirements()
         clock = None if question.max_time_s is None else Clock(question.max_time_s)
         # an engine of its own: what one mechanism imports or breaks is gone with its process
-        isolation = question.isolation if self.isolation is None else self.isolation
-        with Engine(self.jobs, self.backend, supervised=True, isolation=isolation) as engine:
+        with self.engine(question.isolation) as engine:
             if clock is not None:
                 clock.limits(engine)
             description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)

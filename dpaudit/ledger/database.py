@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -20,7 +19,8 @@ from dpaudit.ledger import chain
 from dpaudit.results.files import FILE, found_at
 from dpaudit.results.wording.quoting import clean
 
-FOLDER = ".dpaudit"
+FOLDER = ".dpaudit"  # made with the ledger, ignored by git
+DEFAULT = Path(FOLDER, "ledger.sqlite")  # where results are recorded when nothing else is said
 PATIENCE_S = 30.0  # how long a writer waits for the others
 APPLICATION = 0x64706175  # "dpau": how the file says what it is
 VERSION = 2  # of the tables; a newer one is refused, as its meaning is not known here; 1 had no chain and no "begun"
@@ -114,11 +114,6 @@ def told(error: sqlite3.Error, path: str | os.PathLike[str]) -> LedgerError:
     return LedgerError(f"{place}: {clean(error)}; name another file, or move this one away")
 
 
-def default_ledger() -> Path:
-    """Where results are recorded when nothing else is said; the folder is made, ignored by git, with the ledger."""
-    return Path(FOLDER, "ledger.sqlite")
-
-
 class Database:
     """A ledger file, open. Made where there is none, but for `read_only`, which never changes a file.
 
@@ -142,7 +137,7 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

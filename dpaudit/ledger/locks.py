@@ -1,6 +1,7 @@
 """Who drives a run, by a lock that is gone with its process, and whether the ledger is still the file that it was."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from dpaudit.ledger.database import LedgerError
@@ -27,26 +28,19 @@ class RunLock:
             raise LedgerError(
                 f"{clean(self.path, 200)}: the lock of the run cannot be made ({why}); make the folder writable"
             ) from None
-        try:
+        ours = False
+        with suppress(OSError):
             ours = lock(file, wait=False)
-        except OSError:
-            ours = False
         if not ours:
             os.close(file)
             return False
-        if not self._is(file):  # whoever held it has let go since it was opened, and taken the file away
-            os.close(file)
-            return self.take()
-        self._file = file
-        _HELD.add(file)
-        return True
-
-    def _is(self, file: int) -> bool:
-        """Whether the open file is the one that the name leads to."""
-        try:
-            return os.path.samestat(os.fstat(file), os.stat(self.path))
-        except FileNotFoundError:
-            return False
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file), os.stat(self.path)):
+                self._file = file
+                _HELD.add(file)
+                return True
+        os.close(file)  # whoever held it has let go since it was opened, and taken the file away
+        return self.take()
 
     def free(self) -> None:
         """Lets go of the run, and of the file."""

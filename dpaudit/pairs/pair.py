@@ -18,8 +18,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
-from dpaudit.pairs.data import LONGEST_NUMBER, digest, plain_value, same, told
-from dpaudit.pairs.tables import home_of, records_of
+from dpaudit.pairs.data import LONGEST_NUMBER, digest, home_of, plain_value, records_of, same, told
 
 VALUES = {bool, int, float, str, bytes, type(None)}  # one record as it is, whatever it says
 ROUNDING = 1e-9  # of a sensitivity: answers are sums of decimal fractions

@@ -181,7 +181,8 @@ class Builder(Sheet):
         self._add_readings(texts, rows, path, depth)
 
     def _add_bytes(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        contents = [exact.hexed(o) for o in objects]
+        holder: Any = next(each for each in (bytes, bytearray, memoryview) if isinstance(objects[0], each))
+        contents = [str(holder.hex(o)) for o in objects]
         if isinstance(objects[0], memoryview):
             shapes = [
                 ABSENT if (o.format, o.ndim) == ("B", 1) else token("view", f"{o.format} {o.shape}") for o in objects

@@ -204,10 +204,7 @@ class Session:
 
     def counts(self, work: list[Shard], reducer: Reducer) -> Integers:
         """The reduced outputs of all shards, added up."""
-        total: Any = None
-        for _, found in self._run(work, reducer):
-            total = found if total is None else total + found
-        return total  # type: ignore[no-any-return]
+        return sum(found for _, found in self._run(work, reducer))  # type: ignore[no-any-return]
 
     def shard_counts(self, work: list[Shard], reducer: Reducer) -> dict[Shard, Integers]:
         """The reduced outputs of each shard, in the order of the grid; where time runs out, of those that are done."""

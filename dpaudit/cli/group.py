@@ -113,12 +113,10 @@ def exit_code(arguments: list[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message())
         return error.exit_code
-    except click.UsageError as error:
-        asked = error.ctx.command_path if error.ctx else "dpaudit"
-        say(f"error: {one_line(error.format_message())} (see {asked} --help)")
-        return error.exit_code
     except click.ClickException as error:
-        say(f"error: {one_line(error.format_message())}")
+        asked = getattr(getattr(error, "ctx", None), "command_path", "dpaudit")
+        see = f" (see {asked} --help)" if isinstance(error, click.UsageError) else ""
+        say(f"error: {one_line(error.format_message())}{see}")
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         told = (error.__cause__ or error).args  # click wraps the one in the other

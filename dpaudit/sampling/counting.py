@@ -8,7 +8,7 @@ import io
 import pickle
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,14 +21,21 @@ from dpaudit.sampling.streams import Shard, calls, flips, sides_of
 from dpaudit.sampling.tasks import Done
 from dpaudit.sampling.watch import Reducer, added, begun
 
-if TYPE_CHECKING:
-    from dpaudit.sampling.serving import Process
-
 MOST_IN_A_BATCH = 1 << 40  # runs; what a mechanism says of itself
 _SPACE: list[Bytes] = [np.empty(0, np.uint8)]
 
 
-def counted(process: "Process", content: bytes) -> bytes:
+class Forked(Protocol):
+    """A process that a host has forked."""
+
+    def send(self, content: bytes) -> bool:
+        """A request to it; False where nobody takes it."""
+
+    def ear(self) -> Ear:
+        """What its outputs come out of."""
+
+
+def counted(process: Forked, content: bytes) -> bytes:
     """The answer to a request for counts; nothing where the process ended, or sent what no code of ours sends."""
     import cloudpickle
 

@@ -35,7 +35,7 @@ def serve(asked: int, told: int, driver: int) -> None:
     """What a host does: reads requests, has its process answer them, and hands the answers on."""
     import resource
 
-    process: list[Process] = []
+    process: list[_Process] = []
 
     def end(*_: Any) -> NoReturn:
         for each in process:
@@ -59,7 +59,7 @@ def serve(asked: int, told: int, driver: int) -> None:
         end()
 
 
-def _serve(asked: int, told: int, process: "list[Process]") -> None:
+def _serve(asked: int, told: int, process: "list[_Process]") -> None:
     import cloudpickle  # noqa: F401  what every process needs is loaded once
     import joblib  # noqa: F401
     import numpy.ma  # noqa: F401
@@ -82,8 +82,8 @@ def _serve(asked: int, told: int, process: "list[Process]") -> None:
             duct.write(told, _ASKED[0], duct.REST)
             continue
         if not process:
-            Process(asked, told, process)
-        answer = (counted if kind == duct.COUNT else Process.ask)(process[0], _ASKED[1])
+            _Process(asked, told, process)
+        answer = (counted if kind == duct.COUNT else _Process.ask)(process[0], _ASKED[1])
         if kind == duct.ANEW or process[0].under_way:
             process[0].end()
             process.clear()
@@ -98,7 +98,7 @@ def _taken(asked: int) -> bytes:
     return request[:1]
 
 
-def _waking(driver: int, processes: "list[Process]") -> Callable[[], None]:
+def _waking(driver: int, processes: "list[_Process]") -> Callable[[], None]:
     """A look at the driver: it goes on where a mechanism must have stopped it.
 
     Ctrl-Z is left alone: what has no terminal was not stopped by one. So is a debugger that no mechanism started.
@@ -152,10 +152,10 @@ def _end_left() -> None:
             time.sleep(0.001)
 
 
-class Process:
+class _Process:
     """A fork of the host, where a mechanism runs."""
 
-    def __init__(self, asked: int, told: int, known: "list[Process]") -> None:
+    def __init__(self, asked: int, told: int, known: "list[_Process]") -> None:
         theirs_in, self._to = duct.pipe()
         self._from, theirs_out = duct.pipe()
         self._beat = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # when it is to be ended; how often it answered

@@ -19,9 +19,8 @@ from dpaudit.cli.options import one_line, say, show
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import review
-from dpaudit.ledger.database import LedgerError
+from dpaudit.ledger.database import LedgerError, LedgerLost
 from dpaudit.ledger.history import trend
-from dpaudit.ledger.locks import LedgerLost
 from dpaudit.ledger.runs import Begun
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult

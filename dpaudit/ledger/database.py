@@ -73,6 +73,12 @@ class LedgerWriteFailed(LedgerError):
     exit_code = 3
 
 
+class LedgerLost(LedgerError):
+    """The ledger was deleted, moved or replaced during a run. Cure: put it back, or run anew."""
+
+    exit_code = 3
+
+
 WHOLE = "what was recorded before is whole"
 CURES: tuple[tuple[str, type[LedgerError], str], ...] = (
     ("SQLITE_FULL", LedgerWriteFailed, f"the disk is full; {WHOLE}: free space and go on"),
@@ -130,6 +136,8 @@ class Database:
         try:
             with self._translated():
                 self._check()
+            self._there = self.path.absolute()
+            self._file = self._identity()
         except BaseException:
             self._connection.close()
             raise
@@ -171,6 +179,20 @@ class Database:
         """The rows that a query gives, all read before anything else happens."""
         with self._lock, self._translated():
             return self._connection.execute(sql, tuple(values)).fetchall()
+
+    def check_present(self) -> None:
+        """Raises `LedgerLost` where the name leads to no file or another: SQLite goes on writing to a deleted one."""
+        if self._identity() != self._file:
+            raise LedgerLost(
+                f"ledger {clean(self.path, 200)}: it was deleted, moved or replaced during the run, and what the run "
+                "recorded went with it; leave the ledger where it is, and run anew"
+            )
+
+    def _identity(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            found = self._there.stat()
+            return found.st_dev, found.st_ino
+        return None
 
     def give_back(self) -> None:
         """Returns the space of what was deleted to the disk, and empties the log; left for later where others read."""

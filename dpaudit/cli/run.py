@@ -33,6 +33,7 @@ from dpaudit.errors import InvalidSpec
 @click.pass_obj
 def command(
     caller: Caller,
+    /,
     paths: tuple[str, ...],
     report: str | None,
     jobs: int | None,

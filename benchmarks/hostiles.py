@@ -291,7 +291,7 @@ def _nothing_put(before: Any) -> Any:
 
 _patch("Event.contains", "dpaudit.events.event:Event.contains", _none_inside)
 _patch("Event.state", "dpaudit.events.event:Event.state", lambda _: lambda self, o: np.zeros(o.runs, np.uint8))
-_patch("Watch.begin", "dpaudit.sampling.watch:Watch.begin", lambda _: None)
+_patch("begun", "dpaudit.sampling.worker:begun", lambda _: None)
 _patch("ShardCounter.fill", "dpaudit.sampling.watch:ShardCounter.fill", lambda _: lambda *a: None)
 _patch("ShardCounter.call", "dpaudit.sampling.watch:ShardCounter.call", lambda _: lambda *a: None)
 _patch("encode_objects", "dpaudit.sampling.worker:encode_objects", _zeroed)
@@ -310,7 +310,7 @@ _patch("Mouth.flush", "dpaudit.sampling.duct:Mouth.flush", lambda _: lambda *a: 
 _patch("answers.made", "dpaudit.sampling.answers:made", lambda _: lambda *a: b"[]")
 _patch("guard.failure", "dpaudit.sampling.guard:failure", lambda _: lambda *a: 0)
 _patch("check_datasets", "dpaudit.sampling.worker:Worker.check_datasets", lambda _: lambda self: None)
-_patch("intact.check", "dpaudit.sampling.intact:check", lambda _: lambda: None)
+_patch("tasks.check_code", "dpaudit.sampling.tasks:check_code", lambda _: lambda: None)
 _patch("numpy.array", "numpy:array", lambda before: lambda o, *r, **k: before(o, *r, **k) * 0)
 _patch("json.dumps", "json:dumps", lambda _: lambda *a, **k: "[]")
 _patch("time", "time:perf_counter", lambda _: lambda: float("nan"))
@@ -516,7 +516,7 @@ def knows_its_auditor(bit: int, call: int) -> int:
 @act
 def knows_what_looks(bit: int, call: int) -> int:
     """Changes what sends outputs, and what would notice."""
-    ACTS["patches intact.check"](bit, call)
+    ACTS["patches tasks.check_code"](bit, call)
     return int(ACTS["patches Sending.fill"](bit, call))
 
 

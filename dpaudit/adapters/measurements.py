@@ -14,9 +14,8 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.functions import check_callable
 from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.mechanisms.resolve import BuiltBy
-from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import same
-from dpaudit.pairs.records import compared
+from dpaudit.pairs.pair import AdjacentPair, compared
 
 DELTAS = tuple(10.0**-k for k in range(1, 13))  # at which a curve is asked
 RELATIONS: dict[tuple[str, float], Relation] = {

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import chosen_ledger, writing
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import chosen_ledger, show, writing
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.options import check_writable, report_folder, stated_claim, writing
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import check_writable, report_folder, show, stated_claim, writing
 from dpaudit.errors import InvalidSpec
 
 

@@ -4,16 +4,12 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from dpaudit.cli.options import report_folder, say, stated_claim, typed_again
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import report_folder, say, show, stated_claim, typed_again
 from dpaudit.errors import InvalidSpec
-
-if TYPE_CHECKING:
-    from dpaudit.training import TrainingProgress
 
 SAY_EVERY_S = 5.0
 QUIET_S = 30.0  # after which a training that goes on says so
@@ -62,7 +58,7 @@ def command(
     from dpaudit import validate
     from dpaudit.mechanisms import Imported
     from dpaudit.sampling import Engine
-    from dpaudit.training.audit import NEVER_TESTED, run_plan
+    from dpaudit.training.audit import NEVER_TESTED, TrainingProgress, run_plan
     from dpaudit.training.coins import supervised
     from dpaudit.training.plan import plan_of
 
@@ -86,7 +82,7 @@ def command(
             if time.monotonic() - said >= QUIET_S:
                 say(f"it trains, {time.monotonic() - began:,.0f} s so far; what train prints is not shown")
 
-    def tell(progress: "TrainingProgress") -> None:
+    def tell(progress: TrainingProgress) -> None:
         nonlocal said
         if time.monotonic() - said >= SAY_EVERY_S:
             said = time.monotonic()

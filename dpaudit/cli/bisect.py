@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from dpaudit.cli.options import one_line, report_folder, say, typed_again
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import one_line, report_folder, say, show, typed_again
 
 
 @click.command("bisect")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import show
 
 if TYPE_CHECKING:
     from dpaudit.catalogue import Entry

@@ -2,8 +2,7 @@
 
 import click
 
-from dpaudit.cli.options import one_line
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import one_line, show
 
 
 @click.command("check")

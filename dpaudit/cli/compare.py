@@ -1,14 +1,8 @@
 """`dpaudit compare`: what changed between two records of audits, and whether a build fails for it."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from dpaudit.cli.options import chosen_ledger
-from dpaudit.cli.screen import show
-
-if TYPE_CHECKING:
-    from dpaudit.results.result import AuditResult
+from dpaudit.cli.options import chosen_ledger, show
 
 
 @click.command("compare")
@@ -37,13 +31,10 @@ def command(old: str, new: str, fail_on: str, ledger: str | None, rerun: bool, j
     from dpaudit.ledger.sources import read_side
     from dpaudit.results.change import comparison_lines
 
-    def again(result: "AuditResult") -> "AuditResult":
-        return fresh_result(result, result.name, None, jobs, silent=True)
-
     where = chosen_ledger(ledger)
     (old_label, before), (new_label, after) = read_side(old, where), read_side(new, where)
-    held = again if rerun else None
-    comparison = compare(before, after, old_label=old_label, new_label=new_label, again=held)
+    again = (lambda result: fresh_result(result, result.name, None, jobs, silent=True)) if rerun else None
+    comparison = compare(before, after, old_label=old_label, new_label=new_label, again=again)
     for line in comparison_lines(comparison, fail_on):
         show(line)
     return comparison.exit_code(fail_on)

@@ -113,12 +113,10 @@ def exit_code(arguments: list[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message())
         return error.exit_code
-    except click.UsageError as error:
-        asked = error.ctx.command_path if error.ctx else "dpaudit"
-        say(f"error: {one_line(error.format_message())} (see {asked} --help)")
-        return error.exit_code
     except click.ClickException as error:
-        say(f"error: {one_line(error.format_message())}")
+        asked = getattr(getattr(error, "ctx", None), "command_path", "dpaudit")
+        see = f" (see {asked} --help)" if isinstance(error, click.UsageError) else ""
+        say(f"error: {one_line(error.format_message())}{see}")
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         told = (error.__cause__ or error).args  # click wraps the one in the other
@@ -127,19 +125,17 @@ def exit_code(arguments: list[str]) -> int:
     except DpAuditError as error:
         say_error(error)
         return error.exit_code
-    except OSError as error:  # what a command does not say itself: a full disk under its output, a folder that is gone
+    except (OSError, MemoryError, ImportError) as error:  # what a command does not say itself
         if caller.debug:
             return internal_error(error, caller)
+        if not isinstance(error, OSError):  # too little memory, or a library that cannot be loaded in it
+            what = f"{type(error).__name__}: {one_line(error.__cause__ or error)}"
+            say(f"error: {what}; give it more memory (ulimit -v), or install it anew")
+            return UnsoundAudit.exit_code
         say(f"error: {one_line(error.filename or 'this folder or the output')}: {one_line(error.strerror or error)}")
-        return InvalidSpec.exit_code
+        return InvalidSpec.exit_code  # a full disk under its output, a folder that is gone
     except SystemExit as ended:  # of a completion; or of a library, with 1, which here is a verdict
         return UnsoundAudit.exit_code if ended.code else 0
-    except (MemoryError, ImportError) as error:  # too little memory, or a library that cannot be loaded in it
-        if caller.debug:
-            return internal_error(error, caller)
-        what = f"{type(error).__name__}: {one_line(error.__cause__ or error)}"
-        say(f"error: {what}; give it more memory (ulimit -v), or install it anew")
-        return UnsoundAudit.exit_code
     except Exception as error:
         return internal_error(error, caller)
 

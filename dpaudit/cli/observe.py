@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from dpaudit.cli.options import nothing_to_audit, one_line, report_folder, say, typed_again, wishes
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import nothing_to_audit, one_line, report_folder, say, show, typed_again, wishes
 
 
 @click.command("observe")

@@ -1,15 +1,21 @@
-"""What the commands share: their options, checked under the names that the user typed, and small words."""
+"""What the commands share: their options, checked under the names that the user typed, and what a terminal shows.
+
+A terminal gets lines within its width, and words of verdicts in colour; files and pipes get the bare text.
+"""
 
 import contextlib
 import os
+import re
 import shlex
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.screen import show
 from dpaudit.errors import InvalidSpec, at
 
 if TYPE_CHECKING:
@@ -19,6 +25,50 @@ if TYPE_CHECKING:
 
 
 LONGEST_LINE = 600  # characters of a message; what is longer was data
+NARROWEST = 40  # columns; narrower terminals break lines themselves
+REPEAT = "repeat  "  # of a report: what stands below it is to be copied
+COLOURS = {  # never alone: the word is the verdict; and green is for what is proved
+    r"\b(?:NOT|not)\xa0(?:REFUTED|refuted)\b": "blue",
+    r"(?<!\xa0)\bREFUTED\b(?: by bits)?": "red",
+    r"\b(?:PROVED|PINNED)\b": "green",
+    r"\b(?:UNEXPECTED|NOT as expected|EXPIRED|no verdict|error:)": "yellow",
+}
+
+
+def show(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """A text on standard output or, `err`, on standard error, as its reader can take it."""
+    stream = sys.stderr if err else sys.stdout
+    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+        click.echo(text, err=err, nl=nl)
+        return
+    colours = not os.environ.get("NO_COLOR")
+    click.echo(laid_out(text, shutil.get_terminal_size().columns, colours=colours), err=err, nl=nl, color=colours)
+
+
+def laid_out(text: str, columns: int, *, colours: bool) -> str:
+    """The text in lines of at most so many columns, but for longer words; what follows hangs under its beginning.
+
+    >>> print(laid_out("claim           PureDP(epsilon=1); no relation stated", 40, colours=False))
+    claim           PureDP(epsilon=1); no
+                    relation stated
+    """
+    rows: list[str] = []
+    as_typed = False
+    for line in text.replace("NOT REFUTED", "NOT\xa0REFUTED").replace("not refuted", "not\xa0refuted").split("\n"):
+        as_typed = as_typed and line.startswith(" ")
+        rows += [line] if as_typed or len(line) <= columns else _wrapped(line, max(columns, NARROWEST))
+        as_typed = as_typed or line.startswith(REPEAT)
+    found = "\n".join(rows)
+    for words, colour in COLOURS.items() if colours else ():
+        found = re.sub(words, lambda met, colour=colour: click.style(met[0], colour, bold=True), found)  # type: ignore[misc]
+    return found.replace("\xa0", " ")
+
+
+def _wrapped(line: str, columns: int) -> list[str]:
+    label = re.match(r" *\S.*?  +(?=\S)", line)
+    before = len(line) - len(line.lstrip())
+    hang = label.end() if label is not None and label.end() <= columns // 2 else before + 2
+    return textwrap.wrap(line, columns, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False)
 
 
 def say(message: str) -> None:
@@ -129,11 +179,11 @@ def report_folder(report: str) -> Path:
 
 def chosen_ledger(option: str | None) -> Path:
     """The ledger of the option, of this project's settings, or the default one. It need not be there."""
-    from dpaudit.ledger.database import default_ledger
+    from dpaudit.ledger.database import DEFAULT
     from dpaudit.spec_file.settings import read_settings
 
     named = option if option is not None else read_settings(Path.cwd()).ledger
-    return default_ledger() if named is None else Path(named)
+    return DEFAULT if named is None else Path(named)
 
 
 def report_formats(text: str) -> "tuple[Format, ...]":

@@ -1,12 +1,12 @@
 """`dpaudit plan`: what an audit would spend and could see, before anything runs."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import nothing_to_audit, read_all, tagged, wishes
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import nothing_to_audit, read_all, show, tagged, wishes
 from dpaudit.errors import at
 
 if TYPE_CHECKING:
@@ -24,16 +24,7 @@ if TYPE_CHECKING:
 @click.option("--probe", is_flag=True, help="Run each mechanism for a moment, to say how long its audit would take.")
 @click.option("--look", is_flag=True, help="Run each mechanism, and tell what its runs see: no claim, no verdict.")
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers that the time is told for; -1 for all.")
-def command(
-    paths: tuple[str, ...],
-    confidence: float | None,
-    runs: float | None,
-    tags: tuple[str, ...],
-    controls: int | None,
-    probe: bool,
-    look: bool,
-    jobs: int,
-) -> int:
+def command(paths: tuple[str, ...], tags: tuple[str, ...], probe: bool, look: bool, jobs: int, **asked: Any) -> int:
     """Show what `run` would do: claims, pairs, runs of each stage, and the smallest loss it would catch.
 
     Imports no mechanism and runs none, unless its claim is not in the spec, the time is asked for with --probe, or a
@@ -42,8 +33,7 @@ def command(
     from dpaudit.results.wording.numerals import confidence_text
     from dpaudit.spec_file.suite import shared
 
-    wished = wishes(runs=runs, confidence=confidence, controls=controls, look=look)
-    questions = read_all(paths, wished)
+    questions = read_all(paths, wishes(look=look, **asked))  # named as there
     chosen, together = shared(tagged(questions, tags))
     if not chosen:
         raise nothing_to_audit(paths, tags, len(questions))
@@ -158,12 +148,9 @@ def _power(spec: "ResolvedSpec", claim: "Claim", runs: int, searching: int) -> l
     from dpaudit.results.wording.numerals import exact, least_text, up
 
     certifier, level, name = spec.certifier.at(claim), spec.fixed_level, claim.parameter
-
-    def least(mass: float) -> float | None:
-        return smallest_caught(
-            claim, runs, mass, confidence=level, certifier=certifier, power=POWER, searching=searching
-        )
-
+    least = partial(
+        smallest_caught, claim, runs, confidence=level, certifier=certifier, power=POWER, searching=searching
+    )
     caught = [(mass, least(mass)) for mass in MASSES]
     lines = [
         f"{mass:<8g}  {'nothing' if value is None else f'{name} from {least_text(value)}'}" for mass, value in caught

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import one_line, say
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import one_line, say, show
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.results.wording.quoting import clean
 

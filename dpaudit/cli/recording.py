@@ -1,7 +1,7 @@
 """The ledger of a `run`: where it is, the run that stands in it, and what of that is there already."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from dpaudit.cli.options import one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.ledger.database import Database, LedgerError, default_ledger
+from dpaudit.ledger.database import DEFAULT, Database, LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Run, resume, start, taken
 from dpaudit.results.provenance import versions
@@ -53,12 +53,12 @@ class Recording:
         _, error, code = failure
         return dataclasses.replace(entry, error=error, exit_code=code)
 
-    def check(self, number: int, question: Question, jobs: int, backend: str | None) -> None:
+    def check(self, number: int, question: Question, make: Callable[[None], Engine]) -> None:
         """Raises `CannotResume` where the mechanism of an audit that has ended is not what it was."""
         begun = self.run.begun(number)
         try:
             question.check_requirements()
-            with Engine(jobs, backend, supervised=True) as engine:
+            with make(None) as engine:
                 description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
                 spec = question.spec(description, pairs, runs=None if begun is None else begun.runs)
                 parts = engine.made_of(question.mechanism)
@@ -120,7 +120,7 @@ def recording(
         return
     with ExitStack() as opened:
         try:
-            ledger = opened.enter_context(Ledger(default_ledger() if path is None else Path(path)))
+            ledger = opened.enter_context(Ledger(DEFAULT if path is None else Path(path)))
             run = _run(ledger, questions, options, again=again)
         except LedgerError as error:
             if path is not None or again:

@@ -1,15 +1,13 @@
 """`dpaudit report`: results and suites that are stored already, in any of the formats."""
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from dpaudit import report
-from dpaudit.cli.options import one_line, report_formats, say, writing
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import one_line, report_formats, say, show, writing
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import FOLDER, found_at, write_text
 from dpaudit.results.wording.quoting import clean
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from dpaudit.report import Format
     from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteResult
-    from dpaudit.training import TrainingResult
 
 NAMES = ", ".join(report.FORMATS)
 STANDARD = "-"
@@ -56,8 +53,8 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
             try:
                 parts.append(load_either(path))
             except InvalidSpec as error:
-                if len(results) == 1 and (trained := _training(path)) is not None:
-                    return _trained(trained, output, path)
+                if len(results) == 1 and _trained(path, output):
+                    return 0
                 say(f"error: {one_line(error)}")
                 wrong += 1
     if wrong:
@@ -72,24 +69,22 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     return 0
 
 
-def _training(path: Path) -> "TrainingResult | None":
-    """The result of an audit of training in a file; None where it holds another."""
+def _trained(read: Path, output: str | None) -> bool:
+    """Whether a file holds the result of an audit of training, which is told then."""
     from dpaudit.training import load
 
-    with suppress(InvalidSpec):
-        return load(path)
-    return None
-
-
-def _trained(result: "TrainingResult", output: str | None, read: Path) -> int:
+    try:
+        result = load(read)
+    except InvalidSpec:
+        return False
     if output is None:
         _print(f"{result}\n", plain=True)
-        return 0
+        return True
     _spare([read], [Path(output, "training.json")])
     with writing("--output", output):
         for path in result.write_report(output):
             click.echo(str(path))
-    return 0
+    return True
 
 
 def _is_folder(output: str, made: "Format") -> bool:

@@ -1,5 +1,7 @@
 """`dpaudit run`: every audit of the given specs, one after the other, each as safe from the others as can be."""
 
+from typing import Any
+
 import click
 
 from dpaudit.cli.group import Caller
@@ -31,12 +33,9 @@ from dpaudit.errors import InvalidSpec
 @click.pass_obj
 def command(
     caller: Caller,
+    /,
     paths: tuple[str, ...],
     report: str | None,
-    confidence: float | None,
-    seed: int | None,
-    runs: float | None,
-    controls: int | None,
     jobs: int | None,
     backend: str | None,
     isolation: str | None,
@@ -49,6 +48,7 @@ def command(
     accepted: str | None,
     no_progress: bool,
     quiet: bool,
+    **asked: Any,
 ) -> int:
     """Run the audits of spec files, or of all spec files in a folder.
 
@@ -63,31 +63,30 @@ def command(
     from dpaudit.sampling import Engine
     from dpaudit.spec_file.suite import shared
 
-    wished = wishes(runs=runs, confidence=confidence, seed=seed, controls=controls)
+    wished = wishes(**asked)  # named as there
     workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
-    Engine(
-        workers, backend, supervised=True, isolation=isolation
-    )  # a bad value is refused once, here, and not by each audit
+
+    def engine(usual: str | None = None) -> Engine:
+        return Engine(workers, backend, supervised=True, isolation=usual if isolation is None else isolation)
+
+    engine()  # a bad value is refused once, here, and not by each audit
     questions = read_all(paths, wished)
     chosen = tagged(questions, tags, only)
     if not chosen:
         raise nothing_to_audit(paths, tags, len(questions))
     posed, together = shared(chosen)
     folder = report if report is not None else wished.settings.report
-    overridden = runs is not None or wished.settings.runs is not None
     if no_ledger and (ledger is not None or resume):
         raise InvalidSpec(f"--no-ledger and {'--resume' if resume else '--ledger'}: give one of the two")
     baseline = accepted if accepted is not None else wished.settings.accepted
     suite = Suite(
         posed,
         together,
-        jobs=workers,
-        backend=backend,
-        isolation=isolation,
+        engine=engine,
         tags=tags,
         only=only,
-        runs_given=overridden,
-        controls=controls,
+        runs_given=(wished.runs or wished.settings.runs) is not None,
+        controls=wished.controls,
         caller=caller,
         again=typed_again("--resume", without=("resume",)),
         accepted=read_baseline(DEFAULT if baseline is None else baseline, missing_ok=baseline is None),

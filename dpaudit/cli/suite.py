@@ -1,7 +1,7 @@
 """Audits one after the other: whatever one of them does, the others keep their results."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -15,14 +15,12 @@ from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.probing import planned_runs
 from dpaudit.auditing.watching import Watcher, watching
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
-from dpaudit.cli.options import one_line, say
+from dpaudit.cli.options import one_line, say, show
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
-from dpaudit.cli.screen import show
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import review
-from dpaudit.ledger.database import LedgerError
+from dpaudit.ledger.database import LedgerError, LedgerLost
 from dpaudit.ledger.history import trend
-from dpaudit.ledger.locks import LedgerLost
 from dpaudit.ledger.runs import Begun
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
@@ -52,9 +50,7 @@ class Suite:
 
     questions: tuple[Question, ...]
     confidence: float
-    jobs: int
-    backend: str | None
-    isolation: str | None
+    engine: Callable[[str | None], Engine]  # of a spec's isolation
     tags: tuple[str, ...]
     only: tuple[str, ...]
     runs_given: bool
@@ -76,7 +72,7 @@ class Suite:
                     watcher.audit(number, question.name)
                     known = None if self.recording is None else self.recording.recorded(number, question)
                     if known is not None and self.recording is not None:
-                        self.recording.check(number, question, self.jobs, self.backend)
+                        self.recording.check(number, question, self.engine)
                     self.entries.append(known or self._answer(number, question, watcher))
                     try:
                         if self.recording is not None and known is None:
@@ -151,8 +147,7 @@ class Suite:
         question.check_requirements()
         clock = None if question.max_time_s is None else Clock(question.max_time_s)
         # an engine of its own: what one mechanism imports or breaks is gone with its process
-        isolation = question.isolation if self.isolation is None else self.isolation
-        with Engine(self.jobs, self.backend, supervised=True, isolation=isolation) as engine:
+        with self.engine(question.isolation) as engine:
             if clock is not None:
                 clock.limits(engine)
             description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)

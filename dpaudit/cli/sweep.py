@@ -1,21 +1,13 @@
 """`dpaudit sweep`: an audit at every point of a grid, as a table with figures."""
 
 import contextlib
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from dpaudit.cli.options import report_folder, say, wishes, writing
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import report_folder, say, show, wishes, writing
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import slug
-
-if TYPE_CHECKING:
-    from dpaudit.sampling import Engine
-    from dpaudit.sweeps import Sweep
-    from dpaudit.sweeps.spec import SweepQuestion
 
 
 @click.command("sweep")
@@ -34,9 +26,6 @@ if TYPE_CHECKING:
 def command(
     spec: str,
     report: str | None,
-    runs: float | None,
-    seed: int | None,
-    confidence: float | None,
     jobs: int | None,
     backend: str | None,
     isolation: str | None,
@@ -44,6 +33,7 @@ def command(
     no_ledger: bool,
     no_progress: bool,
     quiet: bool,
+    **asked: Any,
 ) -> int:
     """Run the [sweep] tables of a spec file: an audit at every point of their grids.
 
@@ -51,14 +41,16 @@ def command(
     Points that the ledger holds, for the same question and code, are not run again: an interrupted sweep goes on.
     """
     from dpaudit.sampling import Engine
+    from dpaudit.sweeps import SweepInterrupted, run_sweep
+    from dpaudit.sweeps.page import growing
     from dpaudit.sweeps.spec import read_sweep_file
 
     if ledger is not None and no_ledger:
         raise InvalidSpec("--ledger and --no-ledger: give one of the two")
-    wished = wishes(runs=runs, confidence=confidence, seed=seed)
+    wished = wishes(**asked)  # named as there
     workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
 
-    def engine() -> "Engine":
+    def engine() -> Engine:
         return Engine(workers, backend, supervised=True, isolation=isolation)
 
     engine()  # a bad value is refused once, here, and not by each point
@@ -72,7 +64,20 @@ def command(
             if not quiet:
                 show(f"{question.name}: {size:,} point{'' if size == 1 else 's'}")
             into = None if folder is None else folder if len(questions) == 1 else folder / slug(question.name)
-            found = _run(question, opened, into, engine, silent=no_progress or quiet)
+            try:
+                found = run_sweep(
+                    question.grid,
+                    engine,
+                    name=question.name,
+                    prove=question.prove,
+                    ledger=opened,
+                    progress=not (no_progress or quiet),
+                    put=growing(into),
+                )
+            except SweepInterrupted as error:
+                goes_on = "; the same command goes on from there" if opened is not None else ""
+                done = f"{len(error.sweep.rows):,} of {size:,} points done"
+                raise KeyboardInterrupt(f"{done}{goes_on}") from None
             show(str(found))
             if into is not None:
                 with writing("--report", str(into)):
@@ -81,36 +86,15 @@ def command(
     return code
 
 
-def _run(
-    question: "SweepQuestion", ledger: Any, folder: Path | None, engine: "Callable[[], Engine]", *, silent: bool
-) -> "Sweep":
-    from dpaudit.sweeps import SweepInterrupted, run_sweep
-    from dpaudit.sweeps.page import growing
-
-    try:
-        return run_sweep(
-            question.grid,
-            engine,
-            name=question.name,
-            prove=question.prove,
-            ledger=ledger,
-            progress=not silent,
-            put=growing(folder),
-        )
-    except SweepInterrupted as error:
-        goes_on = "; the same command goes on from there" if ledger is not None else ""
-        raise KeyboardInterrupt(f"{len(error.sweep.rows):,} of {question.grid.size:,} points done{goes_on}") from None
-
-
 def _ledger(given: str | None, setting: str | None, refused: bool) -> contextlib.AbstractContextManager[Any]:
     """The ledger that results go to; None where none is wanted, or the default one cannot be written."""
     from dpaudit.errors import DpAuditError
-    from dpaudit.ledger.database import default_ledger
+    from dpaudit.ledger.database import DEFAULT
     from dpaudit.ledger.results import Ledger
 
     named = given if given is not None else setting
     try:
-        return contextlib.nullcontext() if refused else Ledger(default_ledger() if named is None else named)
+        return contextlib.nullcontext() if refused else Ledger(DEFAULT if named is None else named)
     except DpAuditError as error:
         if named is not None:
             raise

@@ -1,17 +1,12 @@
 """`dpaudit validate`: what can be known of a spec without running anybody's code."""
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from dpaudit.cli.options import nothing_to_audit, read_all, wishes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from dpaudit.spec_file.questions import Question
 
 
 @click.command("validate")
@@ -32,8 +27,9 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
         raise click.UsageError("Missing argument 'PATH...'.")
 
     from dpaudit.adapters.adapted import OwnClaim
+    from dpaudit.spec_file.questions import Question
 
-    def told(path: "Path", found: "Sequence[Question]") -> None:
+    def told(path: Path, found: Sequence[Question]) -> None:
         asked = sum(isinstance(question.claim, OwnClaim) for question in found)
         left = f"; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks" if asked else ""
         click.echo(f"{path}: {len(found)} audit{'' if len(found) == 1 else 's'}{left}")

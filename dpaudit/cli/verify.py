@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import check_writable, say, writing
-from dpaudit.cli.screen import show
+from dpaudit.cli.options import check_writable, say, show, writing
 from dpaudit.errors import InvalidSpec, at
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -20,7 +19,8 @@ from dpaudit.ledger import chain
 from dpaudit.results.files import FILE, found_at
 from dpaudit.results.wording.quoting import clean
 
-FOLDER = ".dpaudit"
+FOLDER = ".dpaudit"  # made with the ledger, ignored by git
+DEFAULT = Path(FOLDER, "ledger.sqlite")  # where results are recorded when nothing else is said
 PATIENCE_S = 30.0  # how long a writer waits for the others
 APPLICATION = 0x64706175  # "dpau": how the file says what it is
 VERSION = 2  # of the tables; a newer one is refused, as its meaning is not known here; 1 had no chain and no "begun"
@@ -73,6 +73,12 @@ class LedgerWriteFailed(LedgerError):
     exit_code = 3
 
 
+class LedgerLost(LedgerError):
+    """The ledger was deleted, moved or replaced during a run. Cure: put it back, or run anew."""
+
+    exit_code = 3
+
+
 WHOLE = "what was recorded before is whole"
 CURES: tuple[tuple[str, type[LedgerError], str], ...] = (
     ("SQLITE_FULL", LedgerWriteFailed, f"the disk is full; {WHOLE}: free space and go on"),
@@ -114,11 +120,6 @@ def told(error: sqlite3.Error, path: str | os.PathLike[str]) -> LedgerError:
     return LedgerError(f"{place}: {clean(error)}; name another file, or move this one away")
 
 
-def default_ledger() -> Path:
-    """Where results are recorded when nothing else is said; the folder is made, ignored by git, with the ledger."""
-    return Path(FOLDER, "ledger.sqlite")
-
-
 class Database:
     """A ledger file, open. Made where there is none, but for `read_only`, which never changes a file.
 
@@ -135,6 +136,8 @@ class Database:
         try:
             with self._translated():
                 self._check()
+            self._there = self.path.absolute()
+            self._file = self._identity()
         except BaseException:
             self._connection.close()
             raise
@@ -142,7 +145,7 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -176,6 +179,20 @@ class Database:
         """The rows that a query gives, all read before anything else happens."""
         with self._lock, self._translated():
             return self._connection.execute(sql, tuple(values)).fetchall()
+
+    def check_present(self) -> None:
+        """Raises `LedgerLost` where the name leads to no file or another: SQLite goes on writing to a deleted one."""
+        if self._identity() != self._file:
+            raise LedgerLost(
+                f"ledger {clean(self.path, 200)}: it was deleted, moved or replaced during the run, and what the run "
+                "recorded went with it; leave the ledger where it is, and run anew"
+            )
+
+    def _identity(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            found = self._there.stat()
+            return found.st_dev, found.st_ino
+        return None
 
     def give_back(self) -> None:
         """Returns the space of what was deleted to the disk, and empties the log; left for later where others read."""

@@ -1,6 +1,7 @@
-"""Who drives a run, by a lock that is gone with its process, and whether the ledger is still the file that it was."""
+"""Who drives a run, by a lock that is gone with its process."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from dpaudit.ledger.database import LedgerError
@@ -27,26 +28,19 @@ class RunLock:
             raise LedgerError(
                 f"{clean(self.path, 200)}: the lock of the run cannot be made ({why}); make the folder writable"
             ) from None
-        try:
+        ours = False
+        with suppress(OSError):
             ours = lock(file, wait=False)
-        except OSError:
-            ours = False
         if not ours:
             os.close(file)
             return False
-        if not self._is(file):  # whoever held it has let go since it was opened, and taken the file away
-            os.close(file)
-            return self.take()
-        self._file = file
-        _HELD.add(file)
-        return True
-
-    def _is(self, file: int) -> bool:
-        """Whether the open file is the one that the name leads to."""
-        try:
-            return os.path.samestat(os.fstat(file), os.stat(self.path))
-        except FileNotFoundError:
-            return False
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file), os.stat(self.path)):
+                self._file = file
+                _HELD.add(file)
+                return True
+        os.close(file)  # whoever held it has let go since it was opened, and taken the file away
+        return self.take()
 
     def free(self) -> None:
         """Lets go of the run, and of the file."""
@@ -66,36 +60,3 @@ def _let_go_in_children() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go_in_children)
-
-
-class LedgerLost(LedgerError):
-    """The ledger was deleted, moved or replaced during a run. Cure: put it back, or run anew."""
-
-    exit_code = 3
-
-
-class Presence:
-    """A ledger file as it is now; `check` raises `LedgerLost` once another one, or none, has its name.
-
-    SQLite goes on writing to a file that was deleted.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
-        self._shown = clean(path, 200)
-        self._found = self._identity()
-
-    def check(self) -> None:
-        """Raises `LedgerLost` where the name no longer leads to the same file."""
-        if self._identity() != self._found:
-            raise LedgerLost(
-                f"ledger {self._shown}: it was deleted, moved or replaced during the run, and what the run recorded "
-                "went with it; leave the ledger where it is, and run anew"
-            )
-
-    def _identity(self) -> tuple[int, int] | None:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino

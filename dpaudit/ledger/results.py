@@ -119,22 +119,17 @@ class Ledger(Database):
     def find(self, mechanism: str) -> list[LedgerRecord]:
         """The records of what a person names: an audit, a mechanism's reference, or a fingerprint; in order.
 
-        A name goes before a reference, and a reference before a fingerprint; empty where nothing matches.
+        A name goes before a reference, and a reference before a fingerprint; empty where nothing matches. Raises
+        `LedgerError` where what a table shows of a result is not what its content says.
         """
+        agrees = f"CASE WHEN json_valid(content) THEN {AGREES} ELSE 0 END"
         for column in ("name", "reference", "fingerprint", "representation"):
-            found = self._records([f"{column} = ?"], [storable(mechanism)])
-            if found:
-                self._check_columns(column, storable(mechanism))
+            if found := self._records([f"{column} = ?"], [storable(mechanism)]):
+                query = f"SELECT id FROM results WHERE {column} = ? AND NOT ({agrees}) ORDER BY id LIMIT 1"
+                if wrong := self.rows(query, (storable(mechanism),)):
+                    raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), wrong[0]["id"]))
                 return found
         return []
-
-    def _check_columns(self, column: str, value: str) -> None:
-        """Raises `LedgerError` where what a table shows of a result is not what its content says."""
-        agrees = f"CASE WHEN json_valid(content) THEN {AGREES} ELSE 0 END"
-        query = f"SELECT id FROM results WHERE {column} = ? AND NOT ({agrees}) ORDER BY id LIMIT 1"
-        wrong = self.rows(query, (value,))
-        if wrong:
-            raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), wrong[0]["id"]))
 
     def near(self, mechanism: str, most: int = 5) -> list[str]:
         """Names and references that hold the text, for a message to somebody who gave one that is not there."""

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.database import Database, LedgerError
-from dpaudit.ledger.locks import Presence, RunLock
+from dpaudit.ledger.locks import RunLock
 from dpaudit.results.wording.quoting import clean
 from dpaudit.sampling import Shard, Stage, StoredShard
 from dpaudit.sampling.contents import digest_of
@@ -62,7 +62,6 @@ class LedgerShards:
     def __init__(self, database: Database, run: str, audit: int, *, driver: int = 0) -> None:
         self.database, self.run, self.audit = database, run, audit
         self.driver = driver
-        self._presence = Presence(database.path)
 
     def fetch(self, call: int) -> Sequence[StoredShard]:
         """All shards of a call of the audit."""
@@ -79,7 +78,7 @@ class LedgerShards:
         with self.database.transaction() as connection:
             connection.executemany(BEFORE, [row[:7] for row in rows])
             connection.executemany(INSERT, rows)
-        self._presence.check()
+        self.database.check_present()
 
     def loaded(self, files: Mapping[str, str]) -> None:
         """Keeps the digests of the source files that the first runs have loaded."""
@@ -126,7 +125,6 @@ class Run:
         self.database, self.id = database, key
         self.driven: set[int] = set()  # audits that this process has begun or gone on with
         self._state, self._lock = state, lock
-        self._presence = Presence(database.path)
 
     def begun(self, number: int) -> Begun | None:
         """What is known of an audit that has begun; None where it has not."""
@@ -141,7 +139,7 @@ class Run:
         `parts` are those of its mechanism (`sampling.made`). Raises `InvalidSpec` where spec or parts are not what they
         were when it began.
         """
-        self._presence.check()
+        self.database.check_present()
         self.check(number, spec, parts)
         drivers = 0 if (before := self.begun(number)) is None else before.drivers
         shards = LedgerShards(self.database, self.id, number, driver=drivers)
@@ -170,7 +168,7 @@ class Run:
     def drop(self, number: int) -> None:
         """The audit is recorded: its shards are needed no longer. Raises `LedgerLost` where the file is gone."""
         LedgerShards(self.database, self.id, number).drop()
-        self._presence.check()
+        self.database.check_present()
 
     def finish(self) -> None:
         """All audits of the run are recorded."""
@@ -178,7 +176,7 @@ class Run:
             connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now().isoformat(), self.id))
             connection.execute("DELETE FROM shards WHERE run = ?", (self.id,))
         self.database.give_back()
-        self._presence.check()
+        self.database.check_present()
 
     def close(self) -> None:
         """Lets other processes take the run up."""

@@ -54,11 +54,6 @@ class LeakMark:
             if given is not None and len(set(given)) != 3:
                 raise InvalidSpec(f"{name} must be three different ones, got {given!r}")
 
-    @property
-    def idle(self) -> bool:
-        """Whether the mechanism's own outputs stay as they are."""
-        return self.spans is None and self.words is None
-
     def of(self, output: Any, sign: int, draw: float = 0.0) -> Any:
         """One output: marked where `sign` is 1 or -1, an own one where it is 0; `draw` in [0, 1): where in a span."""
         output = int(output) if isinstance(output, np.integer) else output
@@ -68,7 +63,7 @@ class LeakMark:
             return _with_entry(kind, output, key, self.of(output[key], sign, draw))
         if isinstance(output, np.ndarray) and output.dtype.kind in "fiu" and output.size and output.ndim:
             return self.of_all(output[None], np.array([sign]), np.array([draw]))[0]
-        if sign == 0 and self.idle:
+        if sign == 0 and self.spans is None and self.words is None:
             return output
         if kind is int and self.spans is None:
             return output + sign * math.ceil(self.offset)

@@ -20,8 +20,7 @@ def drop_one(data: Any, *, distance: int = 1) -> Pairs:
     >>> [pair.second for pair in drop_one([3, 1, 2])]
     [[1, 2], [3, 1], [3, 2]]
     """
-    records = DataRecords(data, distance)
-    records.need(distance)
+    records = DataRecords(data, distance, least=distance)
     name = counted("drop", distance)
     return tuple(
         AdjacentPair(data, records.without(places), f"{name}: {word}", distance) for word, places in records.ends(ENDS)
@@ -57,8 +56,7 @@ def replace_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> Pairs:
     >>> [pair.second for pair in replace_one([3, 1], value=0)]
     [[0, 1], [3, 0]]
     """
-    records = DataRecords(data, distance)
-    records.need(distance)
+    records = DataRecords(data, distance, least=distance)
     if value is not MISSING:
         return records.replaced((f"{word} by {short(value)}", places, value) for word, places in records.ends(ENDS))
     ends = dict(records.ends(ENDS[2:]) or records.ends(ENDS[:2]))
@@ -123,8 +121,7 @@ def empty(data: Any, *, distance: int = 1) -> Pairs:
     >>> [(pair.first, pair.second) for pair in empty([3, 1, 2])]
     [([3], []), ([1], [])]
     """
-    records = DataRecords(data, distance)
-    records.need(distance)
+    records = DataRecords(data, distance, least=distance)
     nothing = records.take([])
     return tuple(
         AdjacentPair(records.take(places), nothing, f"empty: against the {word}", distance)
@@ -138,8 +135,7 @@ def alike(data: Any, *, distance: int = 1) -> Pairs:
     >>> [(pair.first, pair.second) for pair in alike([3, 1])]
     [([1, 1], [1]), ([3, 3], [3])]
     """
-    records = DataRecords(data, distance)
-    records.need(distance)
+    records = DataRecords(data, distance, least=distance)
     size = len(records.records)
     return tuple(
         AdjacentPair(
@@ -155,8 +151,7 @@ def alike_but_one(data: Any, *, distance: int = 1) -> Pairs:
     >>> [(pair.first, pair.second) for pair in alike_but_one([3, 1])]
     [([1, 1], [3, 1]), ([3, 3], [1, 3])]
     """
-    records = DataRecords(data, distance)
-    records.need(distance)
+    records = DataRecords(data, distance, least=distance)
     size, ends = len(records.records), records.ends(ENDS[2:], 1) or records.ends(ENDS[:2], 1)
     if len(ends) < 2:
         raise InvalidSpec("all records are alike already")
@@ -215,8 +210,7 @@ def last_of_category(data: Any, *, column: Any = None) -> Pairs:
     >>> [(pair.first, pair.second) for pair in last_of_category(["a", "b", "a", "b", "a"])]
     [(['a', 'a', 'b', 'a'], ['a', 'a', 'a'])]
     """
-    records = DataRecords(data, 1)
-    records.need(1)
+    records = DataRecords(data, 1, least=1)
     first = records.records[0]
     texts = [key for key, value in first.items() if isinstance(value, str)] if isinstance(first, dict) else []
     made = []
@@ -259,8 +253,7 @@ def _cell(row: Any, place: Any) -> Any:
 
 def _turned(data: Any) -> tuple[DataRecords, int]:
     """The records, of which the first and the last differ, and how many they are."""
-    records = DataRecords(data, 1)
-    records.need(2)
+    records = DataRecords(data, 1, least=2)
     first, *_, last = records.records
     if digest(first) == digest(last):
         raise InvalidSpec(f"the first and the last record must differ, got {short(first)} twice")

@@ -10,9 +10,8 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
-from dpaudit.pairs.data import digest
+from dpaudit.pairs.data import digest, home_of, records_of
 from dpaudit.pairs.pair import AdjacentPair
-from dpaudit.pairs.tables import home_of, records_of
 
 OUTLIER = 1000.0  # times the largest number in the data, at least 1
 ENDS = ("first", "last", "least", "greatest")
@@ -25,15 +24,16 @@ class DataRecords:
     """A list, tuple, array, frame or series of pandas or polars, or dictionary of columns, with its `records`.
 
     A record is a number, a row (a list, tuple, dictionary, array or dataclass with numbers in it) or anything else;
-    those of tables are dictionaries, those of structured arrays tuples. Raises `InvalidSpec` for other data.
+    those of tables are dictionaries, those of structured arrays tuples. Raises `InvalidSpec` for other data, or less.
     """
 
-    def __init__(self, data: Any, distance: int) -> None:
+    def __init__(self, data: Any, distance: int, *, least: int = 0) -> None:
         if (found := records_of(data)) is None:
             known = "a list, tuple, numpy array, frame or dictionary of columns"
             raise InvalidSpec(f"a pattern needs the records of {known}, got {type(data).__name__}")
         self.data, self.records = data, found
         self.distance = validate.whole("distance", distance, least=1)
+        self.need(least)
 
     def need(self, least: int) -> None:
         """Raises `InvalidSpec` where the dataset has fewer records."""

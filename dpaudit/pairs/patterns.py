@@ -13,10 +13,9 @@ from dpaudit import validate
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.pairs import data_patterns, query_patterns
-from dpaudit.pairs.data import digest, same
+from dpaudit.pairs.data import digest, records_of, same
 from dpaudit.pairs.data_records import ENDS, DataRecords, short
 from dpaudit.pairs.pair import AdjacentPair
-from dpaudit.pairs.tables import records_of
 
 ADD = (Relation.ADD_OR_REMOVE_ONE,)
 REPLACE = (Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL, Relation.LOCAL)

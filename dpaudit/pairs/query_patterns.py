@@ -22,8 +22,8 @@ def one_differs(
     >>> one_differs(3)[0]
     AdjacentPair(first=[0, 0, 0], second=[1, 0, 0], name='one differs: first up', distance=1, sensitivity=1)
     """
-    shape = _Shape(queries, sensitivity, distance, least=1)
-    same = [_real("base", base)] * shape.queries
+    shape = _Shape(queries, sensitivity, distance, base)
+    same = shape.same
     places = ((0, "first"), (-1, "last"))[: shape.queries]
     return tuple(
         shape.pair(f"one differs: {word} {way}", same, _changed(same, place, same[place] + step))
@@ -42,10 +42,8 @@ def all_differ(
     >>> [pair.second for pair in all_differ(3)][:3]
     [[1, 1, 1], [-1, -1, -1], [1, -1, -1]]
     """
-    shape = _Shape(queries, sensitivity, distance, least=1)
-    middle = _real("base", base)
-    up, down = middle + shape.step, middle - shape.step
-    same = [middle] * shape.queries
+    shape = _Shape(queries, sensitivity, distance, base)
+    same, up, down = shape.same, base + shape.step, base - shape.step
     moved = [("all up", [up] * shape.queries), ("all down", [down] * shape.queries)]
     if shape.queries >= 2:
         moved += [("first up, rest down", _changed([down] * shape.queries, 0, up))]
@@ -55,7 +53,7 @@ def all_differ(
         moved += [("last down, rest up", _changed([up] * shape.queries, -1, down))]
     pairs = [shape.pair(f"all differ: {name}", same, second) for name, second in moved]
     if shape.queries >= 2:
-        exchanged = _changed(same, -1, up), _changed([up] * shape.queries, -1, middle)
+        exchanged = _changed(same, -1, up), _changed([up] * shape.queries, -1, base)
         pairs.append(shape.pair("all differ: last and rest exchanged", *exchanged))
     return tuple(pairs)
 
@@ -70,17 +68,13 @@ def half_up_half_down(
     >>> [pair.second for pair in half_up_half_down(4)]
     [[1, 1, -1, -1], [-1, -1, 1, 1], [0, 0, 1, 1]]
     """
-    shape = _Shape(queries, sensitivity, distance, least=2)
-    middle = _real("base", base)
-    up, down = middle + shape.step, middle - shape.step
+    shape = _Shape(queries, sensitivity, distance, base, least=2)
+    same, up, down = shape.same, base + shape.step, base - shape.step
     half, rest = shape.queries // 2, shape.queries - shape.queries // 2
-    same = [middle] * shape.queries
     return (
         shape.pair("half up, half down: first half up", same, [up] * half + [down] * rest),
         shape.pair("half up, half down: first half down", same, [down] * half + [up] * rest),
-        shape.pair(
-            "half up, half down: halves exchanged", [up] * half + [middle] * rest, [middle] * half + [up] * rest
-        ),
+        shape.pair("half up, half down: halves exchanged", [up] * half + [base] * rest, [base] * half + [up] * rest),
     )
 
 
@@ -95,9 +89,10 @@ def far_from_threshold(
     >>> far_from_threshold(3, threshold=5, far=10)[2].first, far_from_threshold(3, threshold=5, far=10)[2].second
     ([-5, -5, 15], [-4, -4, 14])
     """
-    shape = _Shape(queries, sensitivity, distance, least=1)
+    shape = _Shape(queries, sensitivity, distance)
     validate.positive("far", far)
-    low, high = _real("threshold", threshold) - far, threshold + far
+    validate.real("threshold", threshold)
+    low, high = threshold - far, threshold + far
     below, above = [low] * shape.queries, [high] * shape.queries
     pairs = [
         shape.pair("far from the threshold: all below, all up", below, [low + shape.step] * shape.queries),
@@ -122,11 +117,10 @@ def statdp_one_differs(queries: int) -> tuple[AdjacentPair, ...]:
     >>> [pair.second for pair in statdp_one_differs(3)]
     [[0, 1, 1], [2, 1, 1]]
     """
-    shape = _Shape(queries, 1, 1, least=1)
-    ones = [1] * shape.queries
+    shape = _Shape(queries, 1, 1, base=1)
     return (
-        shape.pair("StatDP: one below", ones, _changed(ones, 0, 0)),
-        shape.pair("StatDP: one above", ones, _changed(ones, 0, 2)),
+        shape.pair("StatDP: one below", shape.same, _changed(shape.same, 0, 0)),
+        shape.pair("StatDP: one above", shape.same, _changed(shape.same, 0, 2)),
     )
 
 
@@ -140,9 +134,8 @@ def statdp_all_differ(queries: int) -> tuple[AdjacentPair, ...]:
     >>> [pair.second for pair in statdp_all_differ(4)][2:]
     [[2, 0, 0, 0], [0, 2, 2, 2], [2, 2, 2, 2], [0, 0, 0, 0], [2, 2, 0, 0], [0, 0, 1, 1]]
     """
-    shape = _Shape(queries, 1, 1, least=2)
+    shape = _Shape(queries, 1, 1, base=1, least=2)
     half, rest = shape.queries // 2, shape.queries - shape.queries // 2
-    ones: list[Number] = [1] * shape.queries
     moved: dict[str, Sequence[Number]] = {
         "StatDP: one above, rest below": _changed([0] * shape.queries, 0, 2),
         "StatDP: one below, rest above": _changed([2] * shape.queries, 0, 0),
@@ -153,7 +146,7 @@ def statdp_all_differ(queries: int) -> tuple[AdjacentPair, ...]:
         moved["StatDP: half above, half below"] = [2] * half + [0] * rest
     return (
         *statdp_one_differs(queries),
-        *(shape.pair(name, ones, second) for name, second in moved.items()),
+        *(shape.pair(name, shape.same, second) for name, second in moved.items()),
         shape.pair("StatDP: halves exchanged", [1] * half + [0] * rest, [0] * half + [1] * rest),
     )
 
@@ -161,12 +154,14 @@ def statdp_all_differ(queries: int) -> tuple[AdjacentPair, ...]:
 class _Shape:
     """The checked parameters that all patterns share, and the pairs made with them."""
 
-    def __init__(self, queries: int, sensitivity: Number, distance: int, *, least: int) -> None:
+    def __init__(self, queries: int, sensitivity: Number, distance: int, base: Number = 0, *, least: int = 1) -> None:
         self.queries = validate.whole("queries", queries, least=least)
         self.distance = validate.whole("distance", distance, least=1)
         validate.positive("sensitivity", sensitivity)
         self.sensitivity = sensitivity
         self.step = self.distance * sensitivity  # of whole numbers, a whole number
+        validate.real("base", base)
+        self.same = [base] * self.queries  # as it was given: mechanisms may want whole ones
 
     def pair(self, name: str, first: Sequence[Number], second: Sequence[Number]) -> AdjacentPair:
         return AdjacentPair(list(first), list(second), name, self.distance, self.sensitivity)
@@ -176,9 +171,3 @@ def _changed(answers: Sequence[Number], place: int, value: Number) -> list[Numbe
     changed = list(answers)
     changed[place] = value
     return changed
-
-
-def _real(name: str, value: Number) -> Number:
-    """The number as it was given: mechanisms may want whole ones."""
-    validate.real(name, value)
-    return value

@@ -21,8 +21,7 @@ from dpaudit.outputs import ABSENT, BEYOND, EXPONENT, REST, SIGN, Numbers, Path,
 from dpaudit.sampling.exact import FIXED, Rows, base, module_of
 from dpaudit.sampling.matrix import EXACT
 from dpaudit.sampling.sheet import Sheet
-from dpaudit.sampling.spelled import reduces
-from dpaudit.sampling.steps import PRINTED, type_name
+from dpaudit.sampling.spelled import PRINTED, reduces, type_name
 
 IMPLIED = frozenset({float, str, bytes, list, type(None)})  # types that a value of an entry tells by itself
 SMALLEST = -400  # of the exponents of decimals whose digits are compared with those of a double

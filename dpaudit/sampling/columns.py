@@ -36,8 +36,7 @@ from dpaudit.sampling.beside import IMPLIED, beside_entries, beside_numbers, ord
 from dpaudit.sampling.exact import ABSENT_ENTRY, Rows, base, groups, item, own_words, words_of
 from dpaudit.sampling.matrix import NARROW, WIDEST, as_matrix, flat_lists, positions, reals
 from dpaudit.sampling.sheet import MOST_KEYS, Sheet
-from dpaudit.sampling.spelled import attached, state_of
-from dpaudit.sampling.steps import PRINTED, has, step, type_name
+from dpaudit.sampling.spelled import PRINTED, attached, has, state_of, step, type_name
 from dpaudit.sampling.text import JSON, readings, text_of, unpacked
 
 RAGGED, MOST_RAGGED = 1 << 8, 1 << 17  # entries of lists of many lengths that search looks at: of each at least, of all
@@ -182,7 +181,8 @@ class Builder(Sheet):
         self._add_readings(texts, rows, path, depth)
 
     def _add_bytes(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        contents = [exact.hexed(o) for o in objects]
+        holder: Any = next(each for each in (bytes, bytearray, memoryview) if isinstance(objects[0], each))
+        contents = [str(holder.hex(o)) for o in objects]
         if isinstance(objects[0], memoryview):
             shapes = [
                 ABSENT if (o.format, o.ndim) == ("B", 1) else token("view", f"{o.format} {o.shape}") for o in objects

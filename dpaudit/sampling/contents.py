@@ -247,6 +247,7 @@ def _attributes(value: Any) -> tuple[list[tuple[str, Any]], int]:
 
 def _spelled(value: Any) -> bytes:
     kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}"
     if value is None or kind in (bool, int):
         return _joined(kind.__name__, [repr(value).encode()])
     if kind is float:
@@ -256,9 +257,12 @@ def _spelled(value: Any) -> bytes:
     if kind is bytes:
         return _joined("bytes", [value])
     if isinstance(value, enum.Enum):
-        return _joined("enum", [_name(kind), _spelled(value.name)])
+        return _joined("enum", [name.encode(), _spelled(value.name)])
     if isinstance(value, np.ndarray | np.generic):
-        return _array(np.asarray(value))
+        array = np.asarray(value)
+        if array.dtype.hasobject:
+            raise TypeError("an array of objects has no digest that every process would find")
+        return _joined("array", [array.dtype.str.encode(), repr(array.shape).encode(), array.tobytes()])
     if isinstance(value, tuple | list):
         return _joined("list" if isinstance(value, list) else "tuple", map(_spelled, value))
     if isinstance(value, set | frozenset):
@@ -267,18 +271,8 @@ def _spelled(value: Any) -> bytes:
         return _joined("map", sorted(_joined("", [_spelled(key), _spelled(held)]) for key, held in value.items()))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         held = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare]
-        return _joined("dataclass", [_name(kind), *map(_spelled, held)])
-    raise TypeError(f"a {kind.__module__}.{kind.__qualname__} has no digest that every process would find")
-
-
-def _array(array: Any) -> bytes:
-    if array.dtype.hasobject:
-        raise TypeError("an array of objects has no digest that every process would find")
-    return _joined("array", [array.dtype.str.encode(), repr(array.shape).encode(), array.tobytes()])
-
-
-def _name(kind: type) -> bytes:
-    return f"{kind.__module__}.{kind.__qualname__}".encode()
+        return _joined("dataclass", [name.encode(), *map(_spelled, held)])
+    raise TypeError(f"a {name} has no digest that every process would find")
 
 
 def _joined(kind: str, parts: Iterable[bytes]) -> bytes:

@@ -204,10 +204,7 @@ class Session:
 
     def counts(self, work: list[Shard], reducer: Reducer) -> Integers:
         """The reduced outputs of all shards, added up."""
-        total: Any = None
-        for _, found in self._run(work, reducer):
-            total = found if total is None else total + found
-        return total  # type: ignore[no-any-return]
+        return sum(found for _, found in self._run(work, reducer))  # type: ignore[no-any-return]
 
     def shard_counts(self, work: list[Shard], reducer: Reducer) -> dict[Shard, Integers]:
         """The reduced outputs of each shard, in the order of the grid; where time runs out, of those that are done."""
@@ -339,8 +336,14 @@ class Session:
             return [Done(tuple((part, each[part].result) for part in task), each[task[0]].seconds) for each in held]
         try:
             found, runs = [], sum(shard.runs for shard in task)
+            ended = (
+                "the worker process died twice during the first runs: the mechanism ended its process, "
+                "hung past run_timeout_s or ran out of memory; no verdict"
+            )
             for _ in (0, 1):
-                found.append(self._home(task))
+                pool = self._home_pool(1)  # where the mechanism lives when nothing is parallel
+                done = tried(pool, run_task, (self._job_for(pool), task, None), self.engine.until, ended, tries=2)
+                found.append(tasks.checked(done, self.job))
                 self.engine.progress.speed(found[-1].seconds / runs, runs)
                 self.engine.progress.advance(runs)
         except BatchFailed as error:
@@ -350,16 +353,6 @@ class Session:
             asked.store.loaded(self.engine.words(tasks.late_sources))
         asked.keep(*(kept_of(each, "", asked.driver) for each in found))
         return found
-
-    def _home(self, task: tuple[Shard, ...]) -> Done:
-        """One task of pilots where the mechanism lives when nothing is parallel."""
-        pool = self._home_pool(1)
-        ended = (
-            "the worker process died twice during the first runs: the mechanism ended its process, "
-            "hung past run_timeout_s or ran out of memory; no verdict"
-        )
-        done = tried(pool, run_task, (self._job_for(pool), task, None), self.engine.until, ended, tries=2)
-        return tasks.checked(done, self.job)
 
     def _home_pool(self, threads: int) -> Pool:
         outside = self.engine.supervised or self.engine.isolated or self._sendable

@@ -195,12 +195,6 @@ def groups(
     return [(each, [objects[j] for j in there], whole[there]) for each, there in positions.items()]
 
 
-def hexed(found: Any) -> str:
-    """The content of bytes, a bytearray or a memoryview, in hexadecimal digits."""
-    holder: Any = next(each for each in (bytes, bytearray, memoryview) if isinstance(found, each))
-    return str(holder.hex(found))
-
-
 def size_of(found: Any) -> int:
     """The number of entries of a container of Python's or numpy's; 0 of anything else."""
     if isinstance(found, np.ndarray):

@@ -48,10 +48,6 @@ class Pool(Protocol):
         Processes of ours are ended at that time, in the midst of a run; elsewhere the task that is at work is finished.
         """
 
-    def close(self) -> None:
-        """Ends the workers at once."""
-        return None
-
 
 def tried(pool: Pool, function: Callable[..., Any], task: Any, until: float, ended: str, tries: int) -> Any:
     """What one task returns; a worker that was lost is tried again in another. Raises `UnsoundAudit`: `ended`."""
@@ -137,7 +133,11 @@ class Processes:
         except (Lost, answers.Unreadable) as error:
             raise LostWorker(str(error)) from None
         finally:
-            self._end(list(busy))
+            self._hosts = [host for host in self._hosts if host not in busy]
+            for host in busy:
+                host.end()
+            for host in busy:
+                host.close()
 
     def close(self) -> None:
         for host in self._hosts:
@@ -157,13 +157,6 @@ class Processes:
         bare = [(replace(task[0], payload=None), *task[1:]) if jobs else task for task in group]
         kind = COUNT if self._kind == KEPT and any(job.isolated for job in jobs) else self._kind
         host.send(kind, cloudpickle.dumps((function, bare, self.threads, new)))
-
-    def _end(self, hosts: list[Host]) -> None:
-        self._hosts = [host for host in self._hosts if host not in hosts]
-        for host in hosts:
-            host.end()
-        for host in hosts:
-            host.close()
 
 
 def _limits(workers: int) -> dict[str, str]:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dpaudit.sampling import duct, intact
+from dpaudit.sampling import duct
 
 PDEATHSIG, DUMPABLE, CHILD_SUBREAPER = 1, 4, 36  # of prctl
 ASLEEP_S = 1.0  # a driver is stopped for so long before it is woken: where all of a job is stopped, its host is too
@@ -66,8 +66,9 @@ def _serve(asked: int, told: int, process: "list[_Process]") -> None:
 
     import dpaudit.events  # noqa: F401
     from dpaudit.sampling.counting import counted
+    from dpaudit.sampling.tasks import remember_code
 
-    intact.remember()
+    remember_code()
     gc.freeze()  # so that a fork's collector touches, and copies, none of this
     while kind := _taken(asked):
         if kind in (duct.HOLD, duct.BEGIN):

@@ -139,13 +139,13 @@ class Sheet:
         alike = found if isinstance(found, Token) else found[0] if found.count(found[0]) == len(found) else None
         if alike == ABSENT:
             return
-        if roomy(path):
-            if alike is not None:
+        if alike is not None:
+            if roomy(path):
                 return self.put_token((*path, step), rows, alike)
-            assert not isinstance(found, Token)
+            return self.add_rest(path, rows, np.array([alike.code], np.uint64), step)
+        assert not isinstance(found, Token)
+        if roomy(path):
             return self.put_tokens((*path, step), rows, found, len(found))
-        if isinstance(found, Token) or alike is not None:
-            return self.add_rest(path, rows, np.array([alike.code if alike else 0], np.uint64), step)
         there = np.array([place for place, each in enumerate(found) if each != ABSENT], np.intp)
         codes = np.array([found[place].code for place in there], np.uint64)
         self.add_rest(path, there if rows is None else rows[there], codes, step)

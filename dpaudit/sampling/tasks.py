@@ -1,15 +1,18 @@
 """Tasks as a pool of workers runs them: a job opened once in each worker, shards in, integers or words out."""
 
+import builtins
 import functools
 import gc
+import json
 import os
 import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import alike, duct, guard, intact
+from dpaudit.sampling import alike, duct, guard
 from dpaudit.sampling.made import made_of
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.modules import digest_of_file, is_library
@@ -31,6 +34,9 @@ from dpaudit.sampling.worker import BatchFailed, Job, Worker, named
 _WORKERS = threading.local()
 _KNOWN: set[str] = set()  # modules that were there when a mechanism was last looked at
 _HELD: dict[str, bytes] = {}  # payloads of jobs
+_AS_MADE: list[tuple[str, Mapping[str, Any], dict[str, Any]]] = []  # names, what holds them, what they meant
+_CODES: list[tuple[str, FunctionType, Any]] = []
+OFTEN_CHANGED = {"print", "input", "open", "help", "exit", "quit", "_"}  # of Python itself, by libraries and shells
 LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
 
 
@@ -121,7 +127,7 @@ def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> D
             results = run(worker)
         ran, looked = time.perf_counter(), time.thread_time()  # a busy machine makes no look at datasets long
         worker.check_datasets()
-        intact.check()
+        check_code()
         guard.disarm()
         if os.getpid() != process:
             os._exit(1)  # a mechanism forked and came back twice: only the original may answer
@@ -140,7 +146,7 @@ def run_alone(job: Job, task: FreshTask) -> Outputs:
         worker = worker_for(job)
         found = worker.one_by_one(task.shard.pair, sides, task.shard.streams(job.seed)[1])
     guard.disarm()
-    intact.check()
+    check_code()
     return found
 
 
@@ -212,3 +218,36 @@ def describe_pickled(payload: bytes) -> Any:
     except BaseException as error:
         why = f"the mechanism or its pair could not be made: {type(error).__name__}: {error}"
         raise InvalidSpec(why) from None
+
+
+def remember_code() -> None:
+    """Takes down what functions and classes are now, in this project's modules and in those that read outputs."""
+    ours = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == "dpaudit"]
+    spaces: list[Any] = [(module.__name__, vars(module)) for module in (*ours, builtins, np, json)]
+    spaces += [
+        (f"{name}.{key}", vars(value))
+        for name, space in spaces[: len(ours)]
+        for key, value in space.items()
+        if isinstance(value, type) and value.__module__ == name
+    ]
+    for name, space in spaces:
+        meant = {
+            key: value
+            for key, value in space.items()
+            if (callable(value) or isinstance(value, property)) and key not in OFTEN_CHANGED
+        }
+        _AS_MADE.append((name, space, meant))
+        for key, value in meant.items():
+            if isinstance(value, FunctionType):
+                _CODES.append((f"{name}.{key}", value, value.__code__))
+
+
+def check_code() -> None:
+    """Raises `UnsoundAudit` where one of them is another, as after `dpaudit.sampling.encode.encode_objects = ...`.
+
+    A mechanism that knows of it can hide: what decides is that its outputs are counted in another process.
+    """
+    changed = [f"{name}.{key}" for name, space, meant in _AS_MADE for key in meant if space.get(key) is not meant[key]]
+    changed += [name for name, function, code in _CODES if function.__code__ is not code]
+    if changed:
+        raise UnsoundAudit(f"the mechanism changed the code that runs it ({changed[0]}); there is no verdict")

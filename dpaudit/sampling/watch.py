@@ -78,10 +78,6 @@ class Watch:
         """The number of sets of `main` and of each of `extra`: 1 for an event, the number of bins of a partition."""
         return tuple(member.sets for member in (self.main, *self.extra))
 
-    def begin(self, shard: Shard, space: Bytes) -> "ShardCounter":
-        """What takes the outputs of one shard; `space` is memory of two bytes a run for as long as it does."""
-        return ShardCounter(self, shard.runs, space, printed=shard.index < order.PRINTED_SHARDS)
-
     def __call__(self, first: Sample, second: Sample) -> Integers:
         """The counts of outputs whose order is not known: hits and runs alone."""
         look = ShardCounter(self, 0, np.empty(0, np.uint8))
@@ -273,7 +269,7 @@ class Keeping(_Sided):
 def begun(shard: Shard, reducer: Reducer | None, space: Bytes) -> Adding | Keeping | ShardCounter:
     """What takes the outputs of a shard for a reducer, or for a pilot; `space` is memory of two bytes a run."""
     if isinstance(reducer, Watch):
-        return reducer.begin(shard, space)
+        return ShardCounter(reducer, shard.runs, space, printed=shard.index < order.PRINTED_SHARDS)
     return Keeping(space[: shard.runs]) if reducer is None else Adding(reducer, space[: shard.runs])
 
 

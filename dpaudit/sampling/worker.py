@@ -22,9 +22,8 @@ from dpaudit.pairs.data import mark, private_copy
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
 from dpaudit.sampling.duct import Sending
-from dpaudit.sampling.encode import encode_batch, encode_objects
+from dpaudit.sampling.encode import PRINTED, encode_batch, encode_objects, listening, with_printed
 from dpaudit.sampling.exact import FIXED, Encoded, arrays_of, kept
-from dpaudit.sampling.listening import PRINTED, listening, with_printed
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.pieces import Piece, again, heard, state_of, told
 from dpaudit.sampling.streams import Shard, calls, flips, parts, sides_of

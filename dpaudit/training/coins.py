@@ -21,10 +21,10 @@ from dpaudit.mechanisms import Mechanism, Opened
 from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.outputs import Column, Outputs
 from dpaudit.results.wording.quoting import clean
-from dpaudit.sampling import alike, intact
+from dpaudit.sampling import alike
 from dpaudit.sampling.made import made_with
 from dpaudit.sampling.pools import LostWorker, Processes
-from dpaudit.sampling.tasks import parts_of
+from dpaudit.sampling.tasks import check_code, parts_of
 from dpaudit.training.canaries import RATE
 from dpaudit.training.plan import MANY, STEPS, TrainingPlan
 
@@ -221,7 +221,7 @@ def supervised(mechanism: Mechanism, plan: TrainingPlan, n_jobs: int = 1, limit_
 def _in_a_process(mechanism: Mechanism, plan: TrainingPlan, number: int) -> Outputs:
     """A call in the process it has for itself: its scores as the one column of outputs."""
     scores = trained(mechanism.open(), plan, number).ravel()
-    intact.check()
+    check_code()
     return Outputs(scores.size, {(): Column(scores)})
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.cli import screen
-from dpaudit.cli.screen import laid_out
+from dpaudit.cli import options
+from dpaudit.cli.options import laid_out
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, spec
 
@@ -105,7 +105,7 @@ def test_a_terminal_gets_verdicts_in_colour_and_nobody_colours_alone(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plain = "".join((GOLDEN / name).read_text() for name in ("result.txt", "suite.txt"))
-    screen.show(plain, nl=False)
+    options.show(plain, nl=False)
     assert capfd.readouterr().out == plain
     assert max(map(len, plain.splitlines())) > 100
 
@@ -119,16 +119,16 @@ def test_a_terminal_gets_verdicts_in_colour_and_nobody_colours_alone(
             return True
 
     shown: list[tuple[str, object]] = []
-    monkeypatch.setattr(screen.sys, "stdout", Terminal())
-    monkeypatch.setattr(screen.click, "echo", lambda text="", **how: shown.append((text, how.get("color"))))
+    monkeypatch.setattr(options.sys, "stdout", Terminal())
+    monkeypatch.setattr(options.click, "echo", lambda text="", **how: shown.append((text, how.get("color"))))
     monkeypatch.setenv("COLUMNS", "70")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    screen.show(plain)
+    options.show(plain)
     monkeypatch.setenv("NO_COLOR", "1")
-    screen.show(plain)
+    options.show(plain)
     monkeypatch.setenv("TERM", "dumb")
-    screen.show(plain)
+    options.show(plain)
     (coloured, yes), (bare, no), (dumb, unsaid) = shown
     assert (yes, no, unsaid, dumb) == (True, False, None, plain)
     assert ESCAPE.sub("", coloured) == bare

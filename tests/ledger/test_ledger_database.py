@@ -19,7 +19,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger import database as module
 from dpaudit.ledger.baseline import read_baseline
-from dpaudit.ledger.database import APPLICATION, VERSION, Database, LedgerError, LedgerWriteFailed, default_ledger
+from dpaudit.ledger.database import APPLICATION, DEFAULT, VERSION, Database, LedgerError, LedgerWriteFailed
 from dpaudit.scores.files import read_scores
 from dpaudit.spec_file.settings import read_settings
 from tests.ledger import writers
@@ -249,8 +249,8 @@ def test_a_damaged_ledger_says_so(tmp_path: Path) -> None:
 
 def test_the_default_folder_is_kept_out_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert not default_ledger().parent.exists()
-    Database(default_ledger()).close()
+    assert not DEFAULT.parent.exists()
+    Database(DEFAULT).close()
     assert Path(".dpaudit", ".gitignore").read_text() == "*\n"
     assert Path(".dpaudit", "ledger.sqlite").is_file()
 

@@ -12,8 +12,8 @@ import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger import locks
-from dpaudit.ledger.database import Database, LedgerError
-from dpaudit.ledger.locks import LedgerLost, RunLock
+from dpaudit.ledger.database import Database, LedgerError, LedgerLost
+from dpaudit.ledger.locks import RunLock
 from dpaudit.ledger.runs import LedgerShards, differences, resume, start, taken
 from dpaudit.sampling import Shard, Stage, StoredShard
 from dpaudit.sampling.tasks import digest_of_file

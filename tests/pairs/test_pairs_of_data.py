@@ -11,7 +11,7 @@ import pytest
 import dpaudit
 from dpaudit import InvalidSpec, Relation, Verdict
 from dpaudit.pairs import PATTERNS, pairs_of_data
-from dpaudit.pairs.tables import records_of
+from dpaudit.pairs.data import records_of
 from dpaudit.results.wording.first import to_do
 from dpaudit.results.wording.officer import not_shown
 from dpaudit.results.wording.statements import headline, kinds_tried

@@ -8,7 +8,7 @@ import pytest
 from dpaudit.events.features.joint import Ordered
 from dpaudit.outputs import Column, Outputs, derived
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.steps import step
+from dpaudit.sampling.spelled import step
 
 
 def nested(entries: int, levels: int) -> object:

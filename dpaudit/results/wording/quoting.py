@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 LONGEST_NAME = 80  # characters of a user's text that a sentence quotes
 LONGEST_DATA = 200
 LONGEST_REASON = 2_000  # why there is no verdict: whole, but for data in it
-TABLE = {"table", "columns", "types", "rows"}  # keys of a table as `dpaudit.pairs.tables` spells it
+TABLE = {"table", "columns", "types", "rows"}  # keys of a table as `dpaudit.pairs.data` spells it
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four: full width
 INNER = re.compile(r"(;\s*)(?=[=+@\-\uff1d\uff0b\uff0d\uff20])")  # where a semicolon parts cells
 

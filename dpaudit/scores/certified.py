@@ -15,11 +15,8 @@ from dpaudit.scores.question import Judged, ScoresQuestion
 
 def exact(question: ScoresQuestion, name: str) -> Estimate:
     """The exact unconditional test of the frozen rule; several splits by the median at half the error probability."""
-
-    def one(judged: Judged, alpha: float, delta: float) -> tuple[float, float]:
-        return many_run.exact(judged.counts, delta, alpha, question.claim, judged.event)
-
-    return _by_splits(name, question, one)
+    claim = question.claim
+    return _by_splits(name, question, lambda j, alpha, delta: many_run.exact(j.counts, delta, alpha, claim, j.event))
 
 
 def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:

@@ -19,7 +19,8 @@ def log_ratio_limit(method: str, hits_p: int, runs_p: int, hits_q: int, runs_q: 
     """
     if hits_p == 0:
         return -math.inf if z < 0.0 or hits_q else math.inf
-    return _METHODS[method](hits_p, runs_p, hits_q, runs_q, z)
+    x, y = (hits_p - 0.5, hits_q - 0.5) if hits_p == runs_p and hits_q == runs_q else (hits_p, hits_q)
+    return _METHODS[method](x, runs_p, y, runs_q, z)
 
 
 def epsilon_limit(method: str, tp: int, members: int, fp: int, others: int, z: float) -> float:
@@ -33,16 +34,12 @@ def epsilon_limit(method: str, tp: int, members: int, fp: int, others: int, z: f
 
 def _katz(x: float, m: float, y: float, n: float, z: float) -> float:
     """Katz, Baptista, Azen & Pike 1978, method C."""
-    if x == m and y == n:
-        x, y = m - 0.5, n - 0.5
     y = y or 0.5
     return math.log(x / m) - math.log(y / n) + z * math.sqrt(1.0 / x - 1.0 / m + 1.0 / y - 1.0 / n)
 
 
 def _walter(x: float, m: float, y: float, n: float, z: float) -> float:
     """Walter 1975: half a hit added everywhere."""
-    if x == m and y == n:
-        x, y = m - 0.5, n - 0.5
     return _katz(x + 0.5, m + 0.5, y + 0.5, n + 0.5, z)
 
 
@@ -60,8 +57,6 @@ def _bailey(x: float, m: float, y: float, n: float, z: float) -> float:
 
 def _inverse_sinh(x: float, m: float, y: float, n: float, z: float) -> float:
     """Newcombe 2001."""
-    if x == m and y == n:
-        x, y = m - 0.5, n - 0.5
     y = y or z * z
     spread = math.sqrt(max(0.0, 1.0 / x - 1.0 / m + 1.0 / y - 1.0 / n))
     return math.log(x / m) - math.log(y / n) + 2.0 * math.asinh(z / 2.0 * spread)

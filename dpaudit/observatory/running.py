@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpaudit.errors import DpAuditError, MissingRequirement
-from dpaudit.observatory.children import Children, Ended
+from dpaudit.observatory.environments import Children, Ended
 from dpaudit.observatory.observed import Observed, Plain, decisive
 from dpaudit.observatory.rows import LibraryAudit
 from dpaudit.results.files import write_text

@@ -13,9 +13,8 @@ from dpaudit.results.strict import stored
 from dpaudit.scores import certified, many_run, one_run, ratios, roc, uncertified
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Every, Given, choice_of, curved
-from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.counts import AttackCounts, checked
 from dpaudit.scores.estimate import LINES, Estimate
-from dpaudit.scores.inputs import checked
 from dpaudit.scores.question import DESIGNS, MANY, ONE, ScoresQuestion
 from dpaudit.scores.result import INTERVALS, ScoresResult
 

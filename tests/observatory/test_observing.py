@@ -15,8 +15,7 @@ from scipy.stats import binom
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec, MissingRequirement
-from dpaudit.observatory.children import Ended
-from dpaudit.observatory.environments import Environment
+from dpaudit.observatory.environments import Ended, Environment
 from dpaudit.observatory.observed import CONFIDENCE, Observed, Plain, least, most
 from dpaudit.observatory.page import Observation, line
 from dpaudit.observatory.rows import choose, read_rows

@@ -11,8 +11,7 @@ import pytest
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import few, guesses, nats, one_run_f
-from dpaudit.scores.few import Evidence
-from dpaudit.scores.reach import ceiling
+from dpaudit.scores.few import Evidence, ceiling
 from tests.cases import for_each
 from tests.scores import naive
 

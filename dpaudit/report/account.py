@@ -38,10 +38,9 @@ def scores(held: Histogram, groups: tuple[str, str], of: str, text: str) -> Draw
     keys: list[Key] = [("line", "first", groups[0]), ("dash", "second", groups[1])]
     if held.values and not held.edges:  # bars
         keys = [("area", "first", f"{groups[0]}, left bar"), ("area", "second", f"{groups[1]}, right bar")]
-    panel = compared(held, keys, of=of)
-    rows = counted_rows(held)
     columns = (held.feature, *groups)
-    return Drawing.of(panel, "scores", "The scores of both groups", text, columns, rows)
+    panel = compared(held, keys, of=of)
+    return Drawing.of(panel, "scores", "The scores of both groups", text, columns, counted_rows(held))
 
 
 def error_rates(

@@ -120,7 +120,9 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         found.attempt(
             "exact replay", lambda: add_replay(target, domain, wanted.neighbours, wanted.most_paths, found), PART
         )
-        pair = pair or _worst_of(domain, found)
+        worst = [domain[place] for place in found.worst or ()]
+        if pair is None and len({*map(digest, worst)}) == 2:  # not two equal datasets that were called neighbours
+            pair = AdjacentPair(*worst, name="the worst of the domain")
     if adjacency not in ONE_WAY:
         pair = add_exact_loss(target, pair, adjacency, answers, found)
     lower, audit = None, None
@@ -170,14 +172,6 @@ def _domain(wanted: Wanted) -> tuple[Any, ...] | None:
         if not any({digest(domain[i]), digest(domain[j])} == ours for i, j in pairs):
             raise InvalidSpec("the pair must be neighbours of the domain, for the bracket is about these")
     return domain
-
-
-def _worst_of(domain: tuple[Any, ...], found: Found) -> AdjacentPair | None:
-    """The pair of the domain that loses most, for the audit; None where two equal datasets were called neighbours."""
-    if found.worst is None:
-        return None
-    first, second = (domain[place] for place in found.worst)
-    return None if digest(first) == digest(second) else AdjacentPair(first, second, "the worst of the domain")
 
 
 def _adjacency(target: Target, wanted: Wanted) -> str | None:

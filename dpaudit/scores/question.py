@@ -10,10 +10,10 @@ import numpy as np
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.scores import gaussian, one_run, weighted
-from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Choice, Every, Given, Split, ThresholdRule, choose, parts
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.estimate import MODEL, Estimate
+from dpaudit.scores.intervals import Bootstrap
 from dpaudit.scores.one_run import Guesses
 
 NORMAL = "the mechanism's own trade-off curve is Gaussian"

@@ -1,6 +1,6 @@
 """Evidence of a few independent trainings with many canaries each, or of their steps: products of e-values.
 
-`nats` has them for curves, `guesses` for claims with one epsilon. They fall as the claim promises less, so the largest
+They fall as the claim promises less, so the largest
 claim of a family that is refuted is a bound (the proofs: docs/statistics/training.md).
 """
 
@@ -20,7 +20,7 @@ from dpaudit.claims.conversion import to_approximate
 from dpaudit.claims.crossing import least
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
-from dpaudit.scores import guesses, many_run, nats, one_run, one_run_f, weighted
+from dpaudit.scores import evalues, many_run, one_run, one_run_f, weighted
 from dpaudit.scores.choice import curved
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.dependence import halves_p_value, halves_told
@@ -99,7 +99,9 @@ class Evidence:
     steps: int = 1
     rate: float = 1.0
     within: str = WITHIN
-    counts: Integers = field(default_factory=lambda: np.zeros((0, 2, nats.BINS), np.int64), repr=False, compare=False)
+    counts: Integers = field(
+        default_factory=lambda: np.zeros((0, 2, evalues.BINS), np.int64), repr=False, compare=False
+    )
     halves: Reals = field(default_factory=lambda: np.zeros((0, 2)), repr=False, compare=False)
 
     def after(self, scores: Any, included: Any) -> "Evidence":
@@ -109,7 +111,7 @@ class Evidence:
             raise InvalidSpec(
                 f"scores and coins must have one shape, with {self.canaries} canaries; got {rows.shape}, {coins.shape}"
             )
-        made = [nats.binned(row, coin) for row, coin in zip(rows, coins, strict=True)]
+        made = [evalues.binned(row, coin) for row, coin in zip(rows, coins, strict=True)]
         halves = [halves_told(row, coin) for row, coin in zip(rows, coins, strict=True)]
         return replace(self, counts=np.concatenate([self.counts, made]), halves=np.concatenate([self.halves, halves]))
 
@@ -121,7 +123,7 @@ class Evidence:
         path = self._together(claim)
         if self.steps == 1 or len(self.counts) == 0:
             return path
-        alone = guesses.log_one_tells(self.counts, self.claim, claim, ONE_TELLS * self.alpha, self.steps, self.rate)
+        alone = evalues.log_one_tells(self.counts, self.claim, claim, ONE_TELLS * self.alpha, self.steps, self.rate)
         return np.asarray(np.logaddexp(path + math.log1p(-ONE_TELLS), alone + math.log(ONE_TELLS)))
 
     def _together(self, claim: Claim) -> Reals:
@@ -130,22 +132,22 @@ class Evidence:
             return np.zeros(self.steps)
         if self.claim.linear:
             return self._guessed(claim)
-        most, against = (self.canaries * nats.information(each, self.rate) for each in (self.claim, claim))
-        b = nats.floor(most, self._expected, self.alpha)
-        path = np.cumsum(nats.log_e_values(nats.predicted(self.counts, self.rate), against, b))
+        most, against = (self.canaries * evalues.information(each, self.rate) for each in (self.claim, claim))
+        b = evalues.floor(most, self._expected, self.alpha)
+        path = np.cumsum(evalues.log_e_values(evalues.predicted(self.counts, self.rate), against, b))
         if claim.linear:  # an epsilon told beside a curve
             other = self._guessed(claim)
         elif self.steps == 1:
-            other = np.cumsum(guesses.log_doublings(self.counts, self.claim, claim, self.alpha))
+            other = np.cumsum(evalues.log_doublings(self.counts, self.claim, claim, self.alpha))
         else:
             return path
         return np.asarray(np.logaddexp(path, other)) - math.log(2.0)
 
     def _guessed(self, claim: Claim) -> Reals:
         """The logarithm of the e-process of right guesses against a claim with one epsilon."""
-        own, other = (guesses.joined(each, self.rate) for each in (self.claim, claim))
+        own, other = (evalues.joined(each, self.rate) for each in (self.claim, claim))
         at = own.epsilon_at(other.delta)
-        return guesses.log_wealth(self.counts, other.epsilon_at(other.delta), other.delta, at, self._expected)
+        return evalues.log_wealth(self.counts, other.epsilon_at(other.delta), other.delta, at, self._expected)
 
     @property
     def _expected(self) -> Reals:
@@ -213,7 +215,7 @@ class Evidence:
     def _certified(self) -> Estimate:
         detail: dict[str, Any] = {"e_value": self.e_value, "rows": len(self.counts)}
         if not self.claim.linear:
-            detail["nats"] = float(nats.predicted(self.counts, self.rate).sum() / max(1, len(self.counts)))
+            detail["nats"] = float(evalues.predicted(self.counts, self.rate).sum() / max(1, len(self.counts)))
             if self.claim.value is not None:
                 detail[f"{self.claim.parameter}_lower"] = self.largest(self.claim.with_value)
         return Estimate(
@@ -241,7 +243,7 @@ class Evidence:
             judged = AttackCounts(tp=tp, fp=fp, tn=int(outside.sum()) - fp, fn=int(inside.sum()) - tp)
             fpr, fnr = many_run.rectangle(judged, self.alpha / len(SPLITS))
             errors.append((fpr, min(1.0, 1.0 - (1.0 - fnr - (1.0 - self.rate) * fpr) / self.rate)))
-        right, made = guesses.folded(self.counts)
+        right, made = evalues.folded(self.counts)
         detail = {"spread_p_value": halves_p_value(self.halves)}
         if isinstance(self.claim, GaussianDP):
             sure = Guesses(int(right[:, SURE:].sum()), int(made[:, SURE:].sum()), int(made.sum()), fixed=True)
@@ -342,7 +344,7 @@ def refutable_by_rows(
 def _told(canaries: int, rows: int, claim: Claim, delta: float, alpha: float, steps: int | None) -> Evidence:
     """The evidence of so many rows, at most `MOST_ROWS`, of which each tells every coin."""
     ranks = np.arange(canaries, dtype=np.float64)
-    told = np.repeat(nats.binned(ranks, ranks >= canaries // 2)[None], min(rows, MOST_ROWS), axis=0)
+    told = np.repeat(evalues.binned(ranks, ranks >= canaries // 2)[None], min(rows, MOST_ROWS), axis=0)
     return replace(begin(claim, canaries, alpha, delta=delta, steps=steps), counts=told)
 
 

@@ -11,11 +11,10 @@ from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.strict import stored
 from dpaudit.scores import certified, many_run, one_run, roc, uncertified
-from dpaudit.scores.choice import Every, Given, choice_of, curved
 from dpaudit.scores.counts import AttackCounts, checked
 from dpaudit.scores.estimate import LINES, Estimate
 from dpaudit.scores.intervals import RATIOS, Bootstrap
-from dpaudit.scores.question import DESIGNS, MANY, ONE, ScoresQuestion
+from dpaudit.scores.question import DESIGNS, MANY, ONE, Every, Given, ScoresQuestion, choice_of, curved
 from dpaudit.scores.result import INTERVALS, ScoresResult
 
 EVENTS = ("in", "out", "both")

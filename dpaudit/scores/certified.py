@@ -6,11 +6,10 @@ from typing import Any
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP
 from dpaudit.scores import many_run, one_run, one_run_f, weighted
-from dpaudit.scores.choice import Every, curved
 from dpaudit.scores.estimate import CERTIFIED, Estimate
 from dpaudit.scores.gaussian import epsilon_of
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.question import Judged, ScoresQuestion
+from dpaudit.scores.question import Every, Judged, ScoresQuestion, curved
 
 
 def exact(question: ScoresQuestion, name: str) -> Estimate:

@@ -1,7 +1,7 @@
 """Evidence of a few independent trainings with many canaries each, or of their steps: products of e-values.
 
-They fall as the claim promises less, so the largest
-claim of a family that is refuted is a bound (the proofs: docs/statistics/training.md).
+They fall as the claim promises less, so the largest claim of a family that is refuted is a bound (the proofs:
+docs/statistics/training.md).
 """
 
 import math
@@ -21,12 +21,12 @@ from dpaudit.claims.crossing import least
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
 from dpaudit.scores import evalues, many_run, one_run, one_run_f, weighted
-from dpaudit.scores.choice import curved
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.dependence import halves_p_value, halves_told
 from dpaudit.scores.estimate import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate
 from dpaudit.scores.gaussian import epsilon_of_mu, mu_of
 from dpaudit.scores.one_run import Guesses
+from dpaudit.scores.question import curved
 
 
 def composed_epsilon(

@@ -9,12 +9,11 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import gaussian, intervals, many_run, one_run, roc
 from dpaudit.scores.certified import exact
-from dpaudit.scores.choice import Every
 from dpaudit.scores.estimate import APPROXIMATE, BAYESIAN, CERTIFIED, INDEPENDENT, MODEL, POINT, Estimate
 from dpaudit.scores.gaussian import epsilon_of
 from dpaudit.scores.intervals import Posterior
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.question import NORMAL, ScoresQuestion
+from dpaudit.scores.question import NORMAL, Every, ScoresQuestion
 
 PRIORS = {
     "joint-beta": "independent Jeffreys priors for the two error rates",

@@ -122,7 +122,7 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         )
         worst = [domain[place] for place in found.worst or ()]
         if pair is None and len({*map(digest, worst)}) == 2:  # not two equal datasets that were called neighbours
-            pair = AdjacentPair(*worst, name="the worst of the domain")
+            pair = AdjacentPair(worst[0], worst[1], "the worst of the domain")
     if adjacency not in ONE_WAY:
         pair = add_exact_loss(target, pair, adjacency, answers, found)
     lower, audit = None, None
@@ -130,7 +130,10 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         try:
             audit = _audit(target, pair, found.claim, wanted, engine, clock, progress)
             lower = audit.lower_bound
-            _add_at_its_delta(audit, found)
+            offered = audit.upper  # the loss that the mechanism offers at the delta of the audit
+            if offered is not None and offered.delta > 0.0:
+                below = [each.epsilon_upper for each in found.uppers if each.delta <= offered.delta]
+                found.uppers += [offered] if min(below, default=math.inf) == math.inf else []
             raised = [each.what for each in audit.endings if each.what.startswith("raised ")]
             if raised:  # a replay counts exceptions among the outputs; a program that is read has none
                 _set_aside((Label.PROVED,), f"as some runs {raised[0]}, and what was proved never raises", found)
@@ -242,12 +245,3 @@ def _audit(
 def _set_aside(labels: tuple[Label, ...], why: str, found: Found) -> None:
     for bound in [each for each in found.uppers if each.label in labels]:
         found.set_aside(bound, why)
-
-
-def _add_at_its_delta(audit: AuditResult, found: Found) -> None:
-    """The loss that the mechanism offers at the delta of the audit, where nothing else bounds epsilon there."""
-    known = audit.upper
-    if known is not None and known.delta > 0.0:
-        below = [each.epsilon_upper for each in found.uppers if each.delta <= known.delta]
-        if min(below, default=math.inf) == math.inf:
-            found.uppers.append(known)

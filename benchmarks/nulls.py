@@ -51,9 +51,10 @@ def false_of(made: Any, level: float = LEVEL) -> dict[str, bool]:
 def of_scores(scores: Floats, coins: Bools, seed: int, confidence: float) -> dict[str, bool]:
     """The lines of `audit_scores`, in both designs and with every method but those of a prior; and the dependence."""
     from dpaudit.claims import GaussianDP, PureDP
-    from dpaudit.scores import audit_scores, ratios
+    from dpaudit.scores import audit_scores
     from dpaudit.scores.audit import METHODS
     from dpaudit.scores.dependence import dependence
+    from dpaudit.scores.intervals import RATIOS
 
     half = np.arange(scores.size) < scores.size // 2  # numbers in and out that were fixed before
     found: dict[str, bool] = {"dependence": dependence(scores, coins).p_value <= SEEN}
@@ -68,7 +69,7 @@ def of_scores(scores: Floats, coins: Bools, seed: int, confidence: float) -> dic
     for design, members, more in asked:
         inside, outside = scores[members], scores[~members]
         fit = [name for name, each in METHODS.items() if design in each.designs and name not in AVERAGED]
-        fit = [name for name in fit if more["claim"].linear or name not in ratios.NAMES]
+        fit = [name for name in fit if more["claim"].linear or name not in RATIOS]
         fit = [name for name in fit if more.get("threshold") is None or name != "exact"]
         asked_more = {"methods": fit, "confidence": confidence, "seed": seed, "min_count": 5, **more}
         result = audit_scores(inside, outside, design=design, **asked_more)

@@ -212,8 +212,8 @@ def both(first: Answer, second: Answer) -> Answer:
 def false(repeats: int) -> Iterator[tuple[str, ...]]:
     """How often the claim is refuted, and a bound is above the truth, on the certified and on the product line."""
     from dpaudit.scores import audit_scores, one_run, weighted
-    from dpaudit.scores.choice import curved
     from dpaudit.scores.one_run import Guesses
+    from dpaudit.scores.question import curved
 
     for each in boundaries():
         start = time.process_time()

@@ -69,12 +69,12 @@ def looked_again(session: Session, found: Probe, refuted: bool) -> tuple[Probe, 
     if not (found.reproducible and refuted):
         return found, 0
     pilot = found.pilots[0]
-    return replace(found, reproducible=_repeats_afresh(session, pilot, 0)), len(pilot.sides)
+    return replace(found, reproducible=_repeats_afresh(session, pilot)), len(pilot.sides)
 
 
-def _repeats_afresh(session: Session, pilot: Pilot, pair: int) -> bool:
+def _repeats_afresh(session: Session, pilot: Pilot) -> bool:
     """Whether the first look of a probe comes out the same in a fresh process; True where it cannot be opened."""
-    work = FreshTask(Shard(Stage.PROBE, pair, 0, len(pilot.sides)), tuple(pilot.sides.tolist()))
+    work = FreshTask(Shard(Stage.PROBE, 0, 0, len(pilot.sides)), tuple(pilot.sides.tolist()))
     try:
         (found,) = session.fresh([work])
     except InvalidSpec:

@@ -25,7 +25,7 @@ def command(spec: str, span: str, name: str | None, report: str, environments: s
     """
     from dpaudit.errors import InvalidSpec
     from dpaudit.observatory.bisecting import VersionOutcome, at_version, bisect, versions
-    from dpaudit.observatory.children import Children
+    from dpaudit.observatory.environments import Children
     from dpaudit.observatory.rows import choose, read_rows
     from dpaudit.observatory.running import Observer
 

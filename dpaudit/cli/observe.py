@@ -42,10 +42,9 @@ def command(
 
     Environments are made where they are missing. A plain count, where a row has one, is made beside the audit.
     """
-    from dpaudit.observatory.children import Children
-    from dpaudit.observatory.observed import Observed
+    from dpaudit.observatory.environments import Children
     from dpaudit.observatory.page import Observation, line
-    from dpaudit.observatory.rows import SLOW, choose, read_rows
+    from dpaudit.observatory.rows import SLOW, Observed, choose, read_rows
     from dpaudit.observatory.running import Observer
 
     rows, left_out = read_rows(paths, Path(environments), wishes(confidence=confidence))

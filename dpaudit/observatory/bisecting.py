@@ -8,8 +8,7 @@ from functools import cache
 import msgspec
 
 from dpaudit.errors import InvalidSpec, MissingRequirement
-from dpaudit.observatory.children import Children
-from dpaudit.observatory.environments import Environment
+from dpaudit.observatory.environments import Children, Environment
 from dpaudit.observatory.rows import NO_RECORD, LibraryAudit
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.wording.statements import stamp

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit import report
-from dpaudit.observatory.observed import CONFIDENCE, Observed, decisive
-from dpaudit.observatory.rows import LibraryAudit
+from dpaudit.observatory.rows import CONFIDENCE, LibraryAudit, Observed, decisive
 from dpaudit.report import html, json_
 from dpaudit.report.html import OVERVIEW, tone
 from dpaudit.results.files import write_text

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpaudit.errors import DpAuditError, MissingRequirement
-from dpaudit.observatory.children import Children, Ended
-from dpaudit.observatory.observed import Observed, Plain, decisive
-from dpaudit.observatory.rows import LibraryAudit
+from dpaudit.observatory.environments import Children, Ended
+from dpaudit.observatory.rows import LibraryAudit, Observed, Plain, decisive
 from dpaudit.results.files import write_text
 from dpaudit.results.stored import load_suite
 from dpaudit.results.suite import SuiteEntry

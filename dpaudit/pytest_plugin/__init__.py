@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import pytest
 
-from dpaudit.pytest_plugin.profiles import PROFILES, Spending, plan, settings_of
-from dpaudit.pytest_plugin.records import Records
+from dpaudit.pytest_plugin.records import PROFILES, Records, Spending, plan, settings_of
 
 if TYPE_CHECKING:
     from dpaudit.pytest_plugin.auditor import Auditor

@@ -18,8 +18,7 @@ from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec
 from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.ledger.results import Ledger
 from dpaudit.mechanisms import Batched, Description, PerRun, wrap
-from dpaudit.pytest_plugin.profiles import Spending
-from dpaudit.pytest_plugin.records import AuditOfTest
+from dpaudit.pytest_plugin.records import AuditOfTest, Spending
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
@@ -174,7 +173,13 @@ class Auditor:
             bits_refuted=result.representation_refuted,
             in_part=bool(result.unseen or result.unpaired or result.unread),
         )
-        problem = _recorded(result, self.place.root, ledger)
+        problem = None
+        if ledger is not None:
+            try:
+                with Ledger(self.place.root / ledger) as opened:
+                    opened.record(result)
+            except DpAuditError as error:
+                problem = str(error)
         if self.place.folder is None:
             return replace(record, problem=problem)
         (file,) = report.record_names(SuiteResult((entry,), record.confidence))
@@ -256,18 +261,6 @@ def _arguments(mechanism: Any, asked: dict[str, Any]) -> dict[str, Any]:
     bound = signature.bind(mechanism, **asked)
     bound.apply_defaults()
     return dict(bound.arguments)
-
-
-def _recorded(result: AuditResult, root: Path, ledger: str | None) -> str | None:
-    """Records the result in the ledger that [tool.dpaudit] names; why that failed, where it did."""
-    if ledger is None:
-        return None
-    try:
-        with Ledger(root / ledger) as opened:
-            opened.record(result)
-    except DpAuditError as error:
-        return str(error)
-    return None
 
 
 # test modules in other processes: what they define travels by value, for no worker could import them as pytest did

@@ -9,8 +9,7 @@ from pathlib import Path
 from dpaudit import report
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.baseline import read_baseline, review
-from dpaudit.pytest_plugin.profiles import Spending
-from dpaudit.pytest_plugin.records import AuditOfTest, Records
+from dpaudit.pytest_plugin.records import AuditOfTest, Records, Spending
 from dpaudit.results.stored import load
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict

@@ -92,13 +92,15 @@ def _invocation(suite: SuiteResult) -> dict[str, Any]:
 def _result(found: Reported, suite: SuiteResult, place: str, records: dict[int, str | None]) -> dict[str, Any]:
     entry = None if found.entry is None else suite.entries[found.entry]
     result = None if entry is None else entry.result
+    named = json.dumps([found.rule.id, entry and entry.name, entry and entry.source])  # of what has no witness
+    mine = found.fingerprint or hashlib.sha256(named.encode("ascii")).hexdigest()[:16]
     made: dict[str, Any] = {
         "ruleId": found.rule.id,
         "ruleIndex": RULES.index(found.rule),
         "level": found.rule.level if found.accepted is None else NOTE,
         "message": {"text": literal(found.sentence)},
         "locations": [_location(entry, place)],
-        "partialFingerprints": {FINGERPRINT: found.fingerprint or _of_name(found, entry)},
+        "partialFingerprints": {FINGERPRINT: mine},
     }
     if found.accepted is not None:
         told = acceptance_line(found.accepted.acceptance)
@@ -124,12 +126,6 @@ def _numbered(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
         met[made["ruleId"], mine] += 1
         made["partialFingerprints"][TRACKED] = f"{mine}:{met[made['ruleId'], mine]}"
     return results
-
-
-def _of_name(found: Reported, entry: SuiteEntry | None) -> str:
-    """The fingerprint of what is no finding of a witness: its rule, the name of its audit and the spec it stands in."""
-    text = json.dumps([found.rule.id, entry and entry.name, entry and entry.source])
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
 def _location(entry: SuiteEntry | None, place: str) -> dict[str, Any]:

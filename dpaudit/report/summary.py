@@ -18,7 +18,7 @@ MOST_ROWS, MOST_WITNESSES, MOST_ACCEPTED = 20, 3, 3
 LONGEST_COMMAND = 2_000
 
 # what an entry is, in the order in which somebody should look
-REFUTED, MISSED, MISSED_BITS, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KNOWN_BITS, KEPT = (
+REFUTED, MISSED, MISSED_BITS, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KNOWN_BITS, KEPT = ORDER = (
     "REFUTED, not expected",
     "not refuted, though a violation is known",
     "known finding on bits missed",
@@ -31,7 +31,6 @@ REFUTED, MISSED, MISSED_BITS, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNO
     "REFUTED by bits, as expected",
     "not refuted, as expected",
 )
-ORDER = (REFUTED, MISSED, MISSED_BITS, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KNOWN_BITS, KEPT)
 
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:

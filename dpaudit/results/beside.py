@@ -135,11 +135,11 @@ def counts_on(numbers: Any, edges: tuple[float, ...], values: tuple[float, ...])
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A spiked control: a leak of known size in a known `place` (one of `PLACES`), and how often it was caught.
+    """A spiked control: a leak of known size in a known `place`, and how often it was caught.
 
-    The marked event has probability `mass` on the first dataset and `rarer` on the second; `loss` is the least
-    parameter of the claim's form that allows it. `repeats` audits were made, fewer than asked where two failures
-    had settled it already.
+    `place` is one of `PLACES`. The marked event has probability `mass` on the first dataset and `rarer` on the second;
+    `loss` is the least parameter of the claim's form that allows it. `repeats` audits were made, fewer than asked where
+    two failures had settled it already.
     """
 
     mass: float

@@ -36,7 +36,8 @@ def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
     is not waited for, a device is not read. Neither names the path.
     """
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        quick = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)  # not on Windows
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | quick)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise InvalidSpec("not a file")
             content = file.read(largest + 1)
@@ -49,10 +50,6 @@ def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
     if len(content) > largest:
         raise InvalidSpec(f"larger than {largest // 1024:,} KB, which no such file has to be")
     return content
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))  # not on Windows
 
 
 def lock(file: int, *, wait: bool) -> bool:

@@ -264,7 +264,8 @@ def _inside(held: Any, at: Keys) -> Iterator[Keys]:
 def models(types: Mapping[Any, Any], names: Mapping[str, Any]) -> Callable[[Any], Any]:
     """What gives the model of a type: of a dataclass, in which no key may be missing and none may be added.
 
-    `types` stand for others, such as a number with its limits for a number; `names` for those of fields of that name.
+    `types` stand for others, such as a number with its limits for a number; `names` for those of fields of that name,
+    with a default where the key may be missing.
     """
     import msgspec
 
@@ -272,7 +273,8 @@ def models(types: Mapping[Any, Any], names: Mapping[str, Any]) -> Callable[[Any]
     def model(kind: Any) -> Any:
         kinds = get_args(kind)
         if is_dataclass(kind):
-            fields = [(name, names.get(name) or model(hint)) for name, hint in get_type_hints(kind).items()]
+            hints = {name: names.get(name) or model(hint) for name, hint in get_type_hints(kind).items()}
+            fields = [(name, *(held if isinstance(held, tuple) else (held,))) for name, held in hints.items()]
             about = {"__doc__": " ".join((kind.__doc__ or "").partition("\n\n")[0].split())}
             return msgspec.defstruct(f"Stored{kind.__name__}", fields, namespace=about, forbid_unknown_fields=True)  # type: ignore[union-attr]
         if isinstance(kind, type) and issubclass(kind, Enum):

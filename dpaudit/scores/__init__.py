@@ -2,10 +2,10 @@
 
 from dpaudit.scores.audit import METHODS as METHODS
 from dpaudit.scores.audit import audit_scores as audit_scores
-from dpaudit.scores.bootstrap import Bootstrap as Bootstrap
 from dpaudit.scores.counts import AttackCounts as AttackCounts
 from dpaudit.scores.estimate import LABELS as LABELS
 from dpaudit.scores.estimate import Estimate as Estimate
 from dpaudit.scores.gaussian import epsilon_of as epsilon_of
-from dpaudit.scores.posterior import Posterior as Posterior
+from dpaudit.scores.intervals import Bootstrap as Bootstrap
+from dpaudit.scores.intervals import Posterior as Posterior
 from dpaudit.scores.result import ScoresResult as ScoresResult

@@ -10,13 +10,11 @@ from dpaudit import validate
 from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.strict import stored
-from dpaudit.scores import certified, many_run, one_run, ratios, roc, uncertified
-from dpaudit.scores.bootstrap import Bootstrap
-from dpaudit.scores.choice import Every, Given, choice_of, curved
-from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores import certified, many_run, one_run, roc, uncertified
+from dpaudit.scores.counts import AttackCounts, checked
 from dpaudit.scores.estimate import LINES, Estimate
-from dpaudit.scores.inputs import checked
-from dpaudit.scores.question import DESIGNS, MANY, ONE, ScoresQuestion
+from dpaudit.scores.intervals import RATIOS, Bootstrap
+from dpaudit.scores.question import DESIGNS, MANY, ONE, Every, Given, ScoresQuestion, choice_of, curved
 from dpaudit.scores.result import INTERVALS, ScoresResult
 
 EVENTS = ("in", "out", "both")
@@ -46,7 +44,7 @@ METHODS: dict[str, Method] = {
     "jeffreys": Method(uncertified.jeffreys),
     "joint-beta": Method(uncertified.joint),
     "joint-dirichlet": Method(uncertified.joint),
-    **{name: Method(uncertified.ratio) for name in ratios.NAMES},
+    **{name: Method(uncertified.ratio) for name in RATIOS},
     "raw-counts": Method(uncertified.raw_counts, scores=True),
     "auroc": Method(uncertified.auroc, scores=True),
     "tpr-at-fpr": Method(uncertified.tpr_at_fpr, scores=True),
@@ -200,7 +198,7 @@ def methods_of(methods: Iterable[str] | str | None, question: ScoresQuestion, de
     if methods == "all":
         fit = [name for name, each in METHODS.items() if question.design in each.designs]
         fit = [name for name in fit if question.given_counts is None or not METHODS[name].scores]
-        fit = [name for name in fit if name not in ratios.NAMES or question.delta == 0.0]
+        fit = [name for name in fit if name not in RATIOS or question.delta == 0.0]
         return tuple(name for name in fit if name != "exact" or not no_exact)
     asked = (methods,) if isinstance(methods, str) else tuple(methods)
     if not asked:

@@ -6,20 +6,16 @@ from typing import Any
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP
 from dpaudit.scores import many_run, one_run, one_run_f, weighted
-from dpaudit.scores.choice import Every, curved
 from dpaudit.scores.estimate import CERTIFIED, Estimate
 from dpaudit.scores.gaussian import epsilon_of
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.question import Judged, ScoresQuestion
+from dpaudit.scores.question import Every, Judged, ScoresQuestion, curved
 
 
 def exact(question: ScoresQuestion, name: str) -> Estimate:
     """The exact unconditional test of the frozen rule; several splits by the median at half the error probability."""
-
-    def one(judged: Judged, alpha: float, delta: float) -> tuple[float, float]:
-        return many_run.exact(judged.counts, delta, alpha, question.claim, judged.event)
-
-    return _by_splits(name, question, one)
+    claim = question.claim
+    return _by_splits(name, question, lambda j, alpha, delta: many_run.exact(j.counts, delta, alpha, claim, j.event))
 
 
 def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:

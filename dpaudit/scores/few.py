@@ -1,12 +1,13 @@
 """Evidence of a few independent trainings with many canaries each, or of their steps: products of e-values.
 
-`nats` has them for curves, `guesses` for claims with one epsilon. They fall as the claim promises less, so the largest
-claim of a family that is refuted is a bound (the proofs: docs/statistics/training.md).
+They fall as the claim promises less, so the largest claim of a family that is refuted is a bound (the proofs:
+docs/statistics/training.md).
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,16 @@ from dpaudit.arrays import Integers, Reals
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, ZeroConcentratedDP
 from dpaudit.claims.composition import compose_gaussian, compose_optimal, compose_zcdp, subsample_poisson
 from dpaudit.claims.conversion import to_approximate
+from dpaudit.claims.crossing import least
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
-from dpaudit.scores import guesses, many_run, nats, one_run
+from dpaudit.scores import evalues, many_run, one_run, one_run_f, weighted
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.dependence import halves_p_value, halves_told
 from dpaudit.scores.estimate import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate
 from dpaudit.scores.gaussian import epsilon_of_mu, mu_of
 from dpaudit.scores.one_run import Guesses
+from dpaudit.scores.question import curved
 
 
 def composed_epsilon(
@@ -76,6 +79,7 @@ SPLITS = (17, 24, 32, 40, 47)  # parts from which on scores are called in, each 
 SURE = 4  # parts on both sides of the middle that a bound on mu leaves out: 38 % of the canaries
 MOST = 40.0  # the largest parameter that is looked at
 ONE_TELLS = 0.1  # of the bets
+MOST_ROWS = 10_000  # that are looked at beforehand: many more take longer than what they ask about
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,9 @@ class Evidence:
     steps: int = 1
     rate: float = 1.0
     within: str = WITHIN
-    counts: Integers = field(default_factory=lambda: np.zeros((0, 2, nats.BINS), np.int64), repr=False, compare=False)
+    counts: Integers = field(
+        default_factory=lambda: np.zeros((0, 2, evalues.BINS), np.int64), repr=False, compare=False
+    )
     halves: Reals = field(default_factory=lambda: np.zeros((0, 2)), repr=False, compare=False)
 
     def after(self, scores: Any, included: Any) -> "Evidence":
@@ -105,7 +111,7 @@ class Evidence:
             raise InvalidSpec(
                 f"scores and coins must have one shape, with {self.canaries} canaries; got {rows.shape}, {coins.shape}"
             )
-        made = [nats.binned(row, coin) for row, coin in zip(rows, coins, strict=True)]
+        made = [evalues.binned(row, coin) for row, coin in zip(rows, coins, strict=True)]
         halves = [halves_told(row, coin) for row, coin in zip(rows, coins, strict=True)]
         return replace(self, counts=np.concatenate([self.counts, made]), halves=np.concatenate([self.halves, halves]))
 
@@ -117,7 +123,7 @@ class Evidence:
         path = self._together(claim)
         if self.steps == 1 or len(self.counts) == 0:
             return path
-        alone = guesses.log_one_tells(self.counts, self.claim, claim, ONE_TELLS * self.alpha, self.steps, self.rate)
+        alone = evalues.log_one_tells(self.counts, self.claim, claim, ONE_TELLS * self.alpha, self.steps, self.rate)
         return np.asarray(np.logaddexp(path + math.log1p(-ONE_TELLS), alone + math.log(ONE_TELLS)))
 
     def _together(self, claim: Claim) -> Reals:
@@ -126,22 +132,22 @@ class Evidence:
             return np.zeros(self.steps)
         if self.claim.linear:
             return self._guessed(claim)
-        most, against = (self.canaries * nats.information(each, self.rate) for each in (self.claim, claim))
-        b = nats.floor(most, self._expected, self.alpha)
-        path = np.cumsum(nats.log_e_values(nats.predicted(self.counts, self.rate), against, b))
+        most, against = (self.canaries * evalues.information(each, self.rate) for each in (self.claim, claim))
+        b = evalues.floor(most, self._expected, self.alpha)
+        path = np.cumsum(evalues.log_e_values(evalues.predicted(self.counts, self.rate), against, b))
         if claim.linear:  # an epsilon told beside a curve
             other = self._guessed(claim)
         elif self.steps == 1:
-            other = np.cumsum(guesses.log_doublings(self.counts, self.claim, claim, self.alpha))
+            other = np.cumsum(evalues.log_doublings(self.counts, self.claim, claim, self.alpha))
         else:
             return path
         return np.asarray(np.logaddexp(path, other)) - math.log(2.0)
 
     def _guessed(self, claim: Claim) -> Reals:
         """The logarithm of the e-process of right guesses against a claim with one epsilon."""
-        own, other = (guesses.joined(each, self.rate) for each in (self.claim, claim))
+        own, other = (evalues.joined(each, self.rate) for each in (self.claim, claim))
         at = own.epsilon_at(other.delta)
-        return guesses.log_wealth(self.counts, other.epsilon_at(other.delta), other.delta, at, self._expected)
+        return evalues.log_wealth(self.counts, other.epsilon_at(other.delta), other.delta, at, self._expected)
 
     @property
     def _expected(self) -> Reals:
@@ -209,7 +215,7 @@ class Evidence:
     def _certified(self) -> Estimate:
         detail: dict[str, Any] = {"e_value": self.e_value, "rows": len(self.counts)}
         if not self.claim.linear:
-            detail["nats"] = float(nats.predicted(self.counts, self.rate).sum() / max(1, len(self.counts)))
+            detail["nats"] = float(evalues.predicted(self.counts, self.rate).sum() / max(1, len(self.counts)))
             if self.claim.value is not None:
                 detail[f"{self.claim.parameter}_lower"] = self.largest(self.claim.with_value)
         return Estimate(
@@ -237,7 +243,7 @@ class Evidence:
             judged = AttackCounts(tp=tp, fp=fp, tn=int(outside.sum()) - fp, fn=int(inside.sum()) - tp)
             fpr, fnr = many_run.rectangle(judged, self.alpha / len(SPLITS))
             errors.append((fpr, min(1.0, 1.0 - (1.0 - fnr - (1.0 - self.rate) * fpr) / self.rate)))
-        right, made = guesses.folded(self.counts)
+        right, made = evalues.folded(self.counts)
         detail = {"spread_p_value": halves_p_value(self.halves)}
         if isinstance(self.claim, GaussianDP):
             sure = Guesses(int(right[:, SURE:].sum()), int(made[:, SURE:].sum()), int(made.sum()), fixed=True)
@@ -297,3 +303,62 @@ def begin(
     rows, within = (1, WITHIN) if steps is None else (validate.whole("steps", steps, least=1), EACH_STEP)
     share = validate.positive("rate", validate.probability("rate", rate))
     return Evidence(claim, count, error, told, rows, share, within)
+
+
+# what so many canaries could show, had the scores told every coin: said before anything is trained
+
+
+@lru_cache(maxsize=64)
+def ceiling(
+    canaries: int, claim: Claim, delta: float, alpha: float, *, trainings: int = 1, steps: int | None = None
+) -> tuple[float, int | None]:
+    """(Epsilon bound at `delta` had every guess been right, the least number of canaries that could refute the claim).
+
+    The second is None where no number could: not even 2^30 of one training, 2^20 where rows are multiplied.
+
+    >>> bound, least = ceiling(1000, ApproximateDP(2.0, 1e-5), 1e-5, 0.05)
+    >>> bound > 5.0, least
+    (True, 24)
+    """
+    if trainings == 1 and steps is None:
+        bound = weighted.epsilon_lower(np.ones(canaries, dtype=bool), delta, alpha)[0]
+        return bound, _least(lambda number: refutable(number, claim, alpha), 30)
+
+    rows, asked = trainings * (steps or 1), (claim, delta, alpha, steps)
+    bound = _told(canaries, rows, *asked).largest(lambda epsilon: ApproximateDP(epsilon, delta))
+    return bound, _least(lambda number: number > 1 and _told(number, rows, *asked).refuted, 20)
+
+
+def refutable_by_rows(
+    canaries: int, claim: Claim, delta: float, alpha: float, *, trainings: int, steps: int | None
+) -> bool | None:
+    """Whether trainings that tell every coin would refute the claim; None where `MOST_ROWS` do not, and there are more.
+
+    One canary a row is never told: a rank among one says nothing.
+    """
+    rows = trainings * (steps or 1)
+    found = canaries > 1 and _told(canaries, rows, claim, delta, alpha, steps).refuted
+    return None if canaries > 1 and not found and rows > MOST_ROWS else found
+
+
+def _told(canaries: int, rows: int, claim: Claim, delta: float, alpha: float, steps: int | None) -> Evidence:
+    """The evidence of so many rows, at most `MOST_ROWS`, of which each tells every coin."""
+    ranks = np.arange(canaries, dtype=np.float64)
+    told = np.repeat(evalues.binned(ranks, ranks >= canaries // 2)[None], min(rows, MOST_ROWS), axis=0)
+    return replace(begin(claim, canaries, alpha, delta=delta, steps=steps), counts=told)
+
+
+def _least(enough: Callable[[int], bool], most: int) -> int | None:
+    """The least number that is enough, as all above it are; None where not even 2^most is."""
+    power = next((number for number in (1 << k for k in range(most + 1)) if enough(number)), None)
+    return None if power is None else least(enough, power // 2, power)
+
+
+def refutable(canaries: int, claim: Claim, alpha: float) -> bool:
+    """Whether so many canaries of one training would refute the claim at `alpha`, had every guess been right."""
+    if not curved(claim):
+        epsilon, delta = float(claim.epsilon_at(float(claim.delta))), float(claim.delta)
+        used = weighted.design(canaries, epsilon, delta, alpha)
+        return weighted.p_value(used, used.total, canaries, epsilon, delta) <= alpha
+    made = one_run_f.made_for(claim, canaries, alpha)
+    return one_run_f.is_refuted(Guesses(made, made, canaries, fixed=True), one_run_f.region_of(claim), alpha)

@@ -66,13 +66,13 @@ def read_scores(
                 return _numpy(source, suffix == ".npz", inside, outside)
 
 
-def _csv(source: Path, score: str | None, member: str | None, inside: str | None, outside: str | None) -> Loaded:
+def _csv(source: Path, *named: str | None) -> Loaded:
     try:
         rows = csv.reader(_lines(read_bytes(source, LARGEST_TEXT).decode("utf-8-sig")))
         header = [name.strip() for name in next(rows, ())]
         if not header:
             raise InvalidSpec("is empty; the first line must name the columns")
-        return _columns(header, enumerate(rows, start=2), score, member, inside, outside)
+        return _columns(header, enumerate(rows, start=2), *named)
     except UnicodeDecodeError as error:
         raise InvalidSpec(f"cannot be read: it is not text in UTF-8 (byte {error.start})") from None
     except csv.Error as error:
@@ -86,17 +86,9 @@ def _lines(text: str) -> Iterator[str]:
         yield line
 
 
-def _columns(
-    header: list[str],
-    rows: Iterator[tuple[int, list[str]]],
-    score: str | None,
-    member: str | None,
-    inside: str | None,
-    outside: str | None,
-) -> Loaded:
-    s, m = _column(header, score, SCORE), _column(header, member, MEMBER)
-    i, o = _column(header, inside, IN), _column(header, outside, OUT)
-    wide = i is not None and o is not None and (s is None or m is None or bool(inside or outside))
+def _columns(header: list[str], rows: Iterator[tuple[int, list[str]]], *named: str | None) -> Loaded:
+    s, m, i, o = (_column(header, *each) for each in zip(named, (SCORE, MEMBER, IN, OUT), strict=True))
+    wide = i is not None and o is not None and (s is None or m is None or any(named[2:]))
     first, second = (i, o) if wide else (s, m)
     if first is None or second is None:
         raise InvalidSpec(
@@ -113,7 +105,9 @@ def _columns(
                     side.append(_number(place, cell))
         elif any(map(str.strip, row)):
             number = _number(places[0], cells[0])
-            sides[0 if _truth(places[1], cells[1]) else 1].append(number)
+            if (word := cells[1].lower()) not in TRUE + FALSE:
+                raise InvalidSpec(f"{places[1]} must be 1 or 0, got {clean(repr(cells[1]))}")
+            sides[word in FALSE].append(number)
     return Loaded(*sides)
 
 
@@ -137,13 +131,6 @@ def _number(place: str, value: Any) -> float:
     if isinstance(value, bool) or not math.isfinite(number):
         raise InvalidSpec(f"{place} must be a finite number, got {value!r}; give the attack's lowest score, not a gap")
     return number
-
-
-def _truth(place: str, cell: str) -> bool:
-    word = cell.strip().lower()
-    if word not in TRUE + FALSE:
-        raise InvalidSpec(f"{place} must be 1 or 0, got {clean(repr(cell))}")
-    return word in TRUE
 
 
 def _json(source: Path, inside: str | None, outside: str | None) -> Loaded:

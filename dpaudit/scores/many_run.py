@@ -5,7 +5,7 @@ Clopper-Pearson limits of all ranks, at alpha / (2 n), hold together, and with t
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,6 @@ def clopper_pearson_upper(counts: AttackCounts, delta: float, alpha: float) -> f
 
 def clopper_pearson_p_value(counts: AttackCounts, claim: Claim) -> float:
     """The least error probability at which the rectangle leaves the claim's region, in either order of the sides."""
-
     return least_alpha(lambda alpha: _outside(claim, *rectangle(counts, alpha)))
 
 
@@ -98,24 +97,19 @@ def right_limits(in_scores: Any, out_scores: Any, alpha: float) -> tuple[Any, An
 
 def every_threshold(in_scores: Any, out_scores: Any, delta: float, alpha: float) -> float:
     """The largest epsilon lower bound over all thresholds, in both directions, with all of them paid for."""
-    best = 0.0
-    for inside, outside in ((in_scores, out_scores), (-in_scores, -out_scores)):  # low scores for members: half each
-        fpr, fnr = bands(inside, outside, alpha / 2.0)
-        best = max(best, *(shown(x, y, delta) for x, y in zip(fpr.tolist(), fnr.tolist(), strict=True)))
-    return best
+    return max(shown(fpr, fnr, delta) for fpr, fnr in _both_ways(in_scores, out_scores, alpha))
 
 
 def every_p_value(in_scores: Any, out_scores: Any, claim: Claim) -> float:
     """The least error probability at which the bands of all thresholds leave the claim's region."""
+    return least_alpha(lambda alpha: any(_outside(claim, *each) for each in _both_ways(in_scores, out_scores, alpha)))
 
-    def refuted(alpha: float) -> bool:
-        for inside, outside in ((in_scores, out_scores), (-in_scores, -out_scores)):
-            fpr, fnr = bands(inside, outside, alpha / 2.0)
-            if any(_outside(claim, x, y) for x, y in zip(fpr.tolist(), fnr.tolist(), strict=True)):
-                return True
-        return False
 
-    return least_alpha(refuted)
+def _both_ways(in_scores: Any, out_scores: Any, alpha: float) -> Iterator[tuple[float, float]]:
+    """The corners of the bands, and of those where members have the low scores: half of `alpha` for each."""
+    for inside, outside in ((in_scores, out_scores), (-in_scores, -out_scores)):
+        fpr, fnr = bands(inside, outside, alpha / 2.0)
+        yield from zip(fpr.tolist(), fnr.tolist(), strict=True)
 
 
 def _upper(hits: Any, size: int, alpha: float) -> Any:

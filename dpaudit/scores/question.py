@@ -1,4 +1,8 @@
-"""One question about scores, checked and split: what every method gets."""
+"""One question about scores, checked and split: what every method gets.
+
+The threshold is chosen beforehand, on a part of the scores, or not at all because every one is paid for. Several
+splits: the median at half the error probability (Meinshausen, Meier & Buehlmann 2009, theorem 3.1).
+"""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -7,14 +11,182 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit import validate
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
+from dpaudit.errors import InvalidSpec
 from dpaudit.scores import gaussian, one_run, weighted
-from dpaudit.scores.bootstrap import Bootstrap
-from dpaudit.scores.choice import Choice, Every, Given, Split, ThresholdRule, choose, parts
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.estimate import MODEL, Estimate
+from dpaudit.scores.intervals import Bootstrap
 from dpaudit.scores.one_run import Guesses
+
+CANDIDATES = 400  # thresholds that are looked at when one is chosen
+LUCK = [[0.1], [0.3], [0.5], [0.7], [0.9]]  # quantiles over which a mean is taken
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A threshold known before the scores were: a score of at least this is a guess "in"."""
+
+    threshold: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", validate.real("threshold", self.threshold))
+
+    def __str__(self) -> str:
+        return f"threshold {self.threshold:g}, given beforehand"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The threshold is chosen on a random part `fraction` of the scores and judged on the rest.
+
+    With several `splits` the median answer, each at half the error probability.
+    """
+
+    fraction: float = 0.25
+    splits: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "splits", validate.whole("splits", self.splits, least=1))
+        object.__setattr__(self, "fraction", validate.open_probability("split", self.fraction))
+
+    def __str__(self) -> str:
+        if self.splits > 1:
+            return f"median of {self.splits} splits, threshold chosen on {self.fraction:.0%} of the scores of each"
+        return f"threshold chosen on {self.fraction:.0%} of the scores, judged on the rest"
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Every threshold at once; the error probability is divided between all ranks of the scores (Bonferroni)."""
+
+    def __str__(self) -> str:
+        return "every threshold, each paid for (one run: numbers of guesses known before it, for which nothing is paid)"
+
+
+Choice = Given | Split | Every
+
+
+def choice_of(threshold: Any, split: Any, splits: Any, one_run: bool = False) -> Choice:
+    """The choice that the arguments of `audit_scores` mean; one run needs none by default."""
+    if one_run and threshold is None and split is None and splits is None:
+        return Every()
+    if threshold is not None:
+        if splits is not None:
+            raise InvalidSpec("give threshold or splits, not both: a given threshold needs no split")
+        return Every() if threshold == "all" else Given(threshold)
+    return Split(0.25 if split is None else split, 1 if splits is None else splits)
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdRule:
+    """A frozen attack: "in" where the score is at least `threshold`, or where it is below it (`high` is False).
+
+    `event` is the guess whose two rates are compared: "in" (members are the likelier side) or "out" (the others are).
+    `offset` is the additive part d at which the certificate will be made.
+    """
+
+    threshold: float
+    high: bool = True
+    event: str = "in"
+    offset: float | None = None
+
+    def counts(self, in_scores: Any, out_scores: Any) -> AttackCounts:
+        """The counts of this attack on these scores."""
+        found = AttackCounts.from_scores(in_scores, out_scores, self.threshold)
+        return found if self.high else found.reversed()
+
+    def __str__(self) -> str:
+        return f'"in" where the score is {"at least" if self.high else "below"} {self.threshold:.6g}'
+
+
+def parts(in_scores: Any, out_scores: Any, fraction: float, rng: Any) -> tuple[Any, Any, Any, Any]:
+    """Members to choose on, others to choose on, members to judge, others to judge: a fixed number of each side.
+
+    Raises `InvalidSpec` where a side is too small to be split.
+    """
+    found: list[Any] = []
+    for name, scores in (("in_scores", in_scores), ("out_scores", out_scores)):
+        if scores.size < 2:
+            raise InvalidSpec(f"{name} must hold at least 2 scores to be split, got 1; give threshold=... instead")
+        kept = min(scores.size - 1, max(1, round(fraction * scores.size)))
+        order = rng.permutation(scores.size)
+        found.append((scores[order[:kept]], scores[order[kept:]]))
+    return found[0][0], found[1][0], found[0][1], found[1][1]
+
+
+def choose(
+    chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float, alpha: float, claim: Claim | None
+) -> ThresholdRule:
+    """The rule with the best bound that `sizes` (members, others) to judge would give at the rates seen here.
+
+    Both directions and both guesses are tried. The rates are smoothed by half a hit, the bounds are Clopper-Pearson's
+    at expected counts; a curved claim is judged by its own parameter.
+    """
+    from scipy.special import betaincinv
+
+    from dpaudit.scores.roc import roc
+
+    curve = roc(chosen_in, chosen_out)
+    places = _spread(curve.thresholds.size)
+    tpr = (curve.tp[places] + 0.5) / (curve.members + 1.0)
+    fpr = (curve.fp[places] + 0.5) / (curve.others + 1.0)
+    best: tuple[float, ThresholdRule] | None = None
+    bent = claim if curved(claim) else None
+    seen = curve.members, curve.others
+    # a part is small: what was seen may be luck. A curved claim takes sizes as for a difference of both parts; others
+    # the mean over what the rare rate may be, given what was seen of it (Jeffreys), as its logarithm is what counts
+    n_in, n_out = sizes if bent is None else (a * b / (a + b) for a, b in zip(sizes, seen, strict=True))
+    for high in (True, False):
+        for event in ("in", "out"):
+            likely, rare = (tpr, fpr) if event == "in" else (1.0 - fpr, 1.0 - tpr)
+            n_p, n_q, looked = (n_in, n_out, seen[1]) if event == "in" else (n_out, n_in, seen[0])
+            if not high:
+                likely, rare = 1.0 - likely, 1.0 - rare
+            p = betaincinv(likely * n_p, (1.0 - likely) * n_p + 1.0, alpha / 2.0)
+            maybe = rare if bent else betaincinv(rare * (looked + 1.0), (1.0 - rare) * (looked + 1.0), LUCK)
+            q = betaincinv(maybe * n_q + 1.0, (1.0 - maybe) * n_q, 1.0 - alpha / 2.0)
+            worth = _worth(p, q, delta, bent)
+            if bent is None:
+                worth = worth.mean(axis=0)
+            # an event and its complement are the same point; only one has a tangent steeper than 1
+            worth = np.where(likely + rare <= 1.0, worth, -np.inf)
+            at = int(np.argmax(worth))
+            if best is None or worth[at] > best[0]:
+                offset = delta
+                if bent is not None:  # the tangent where the certificate will end: the plain one may leave nothing
+                    there = (q[at], p[at]) if p[at] > q[at] else (rare[at], likely[at])
+                    offset = float(bent.delta_through(float(there[0]), float(there[1])))
+                best = float(worth[at]), ThresholdRule(float(curve.thresholds[places][at]), high, event, offset)
+    assert best is not None
+    return best[1]
+
+
+def curved(claim: Claim | None) -> bool:
+    """Whether the claim's region has a boundary other than straight lines."""
+    return claim is not None and not claim.linear
+
+
+def _worth(p: Any, q: Any, delta: float, bent: Claim | None) -> Any:
+    if bent is not None:
+        return np.nan_to_num(np.asarray(bent.least_parameter(q, p)), nan=-np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(p > delta, np.log(np.maximum(p - delta, 0.0)) - np.log(q), -np.inf)
+
+
+def _spread(thresholds: int) -> Any:
+    """Places among the thresholds: all of a few, else denser towards both ends, where the ratios are largest."""
+    inner = np.arange(1, thresholds - 1)  # not the two that guess alike for everybody
+    if inner.size == 0:
+        return np.array([0])
+    if inner.size <= CANDIDATES:
+        return inner
+    ends = np.geomspace(1.0, inner.size, CANDIDATES // 4)
+    even = np.linspace(0.0, inner.size - 1.0, CANDIDATES // 2)
+    return inner[np.unique(np.concatenate([ends - 1.0, inner.size - ends, even]).astype(int))]
+
 
 NORMAL = "the mechanism's own trade-off curve is Gaussian"
 MANY, ONE = DESIGNS = ("many-run", "one-run")

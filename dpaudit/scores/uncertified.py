@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import gaussian, many_run, one_run, posterior, ratios, roc
+from dpaudit.scores import gaussian, intervals, many_run, one_run, roc
 from dpaudit.scores.certified import exact
-from dpaudit.scores.choice import Every
 from dpaudit.scores.estimate import APPROXIMATE, BAYESIAN, CERTIFIED, INDEPENDENT, MODEL, POINT, Estimate
 from dpaudit.scores.gaussian import epsilon_of
+from dpaudit.scores.intervals import Posterior
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.posterior import Posterior
-from dpaudit.scores.question import NORMAL, ScoresQuestion
+from dpaudit.scores.question import NORMAL, Every, ScoresQuestion
 
 PRIORS = {
     "joint-beta": "independent Jeffreys priors for the two error rates",
@@ -28,7 +27,7 @@ OVER = "right so often on the average over what the prior draws: at epsilon = 0 
 def jeffreys(question: ScoresQuestion, name: str) -> Estimate:
     """Equal-tailed Jeffreys intervals of the two error rates, carried through the region."""
     counts, delta = question.judged[0].counts, question.delta
-    low, high = posterior.jeffreys(counts, delta, 2.0 * question.alpha)
+    low, high = intervals.jeffreys(counts, delta, 2.0 * question.alpha)
     return _interval(question, name, BAYESIAN, f"a Jeffreys prior for each error rate; {SAMPLES}", low, high)
 
 
@@ -47,8 +46,8 @@ def ratio(question: ScoresQuestion, name: str) -> Estimate:
     if question.delta != 0.0:
         raise InvalidSpec(f"method {name!r} is for delta = 0, got {question.delta:g}; leave it out")
     c, z = question.judged[0].counts, float(ndtri(question.alpha))
-    low = ratios.epsilon_limit(name, c.tp, c.members, c.fp, c.others, z)
-    high = ratios.epsilon_limit(name, c.tp, c.members, c.fp, c.others, -z)
+    low = intervals.epsilon_limit(name, c.tp, c.members, c.fp, c.others, z)
+    high = intervals.epsilon_limit(name, c.tp, c.members, c.fp, c.others, -z)
     return _interval(question, name, APPROXIMATE, f"large counts; {many_run.WITHIN}", low, high)
 
 

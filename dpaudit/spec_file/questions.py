@@ -243,11 +243,11 @@ def _question(source: Path, table: "AuditTable", wishes: Wishes) -> Question:
         pairs=pairs,
         expect=Verdict.REFUTED if table.expect == "refuted" else Verdict.NOT_REFUTED,
         bits=bits,
-        runs=table.runs if timed else _first(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS),
+        runs=table.runs if timed else first_of(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS),
         max_time_s=table.max_time_s if timed else None,
         run_timeout_s=table.run_timeout_s,
-        confidence=_first(wishes.confidence, table.confidence, settings.confidence, default=DEFAULT_CONFIDENCE),
-        seed=_first(wishes.seed, table.seed, settings.seed, default=DEFAULT_SEED),
+        confidence=first_of(wishes.confidence, table.confidence, settings.confidence, default=DEFAULT_CONFIDENCE),
+        seed=first_of(wishes.seed, table.seed, settings.seed, default=DEFAULT_SEED),
         search_share=table.search_share,
         requires=tuple(table.requires),
         options=options,
@@ -261,7 +261,8 @@ def _question(source: Path, table: "AuditTable", wishes: Wishes) -> Question:
     return question
 
 
-def _first(*values: T | None, default: T) -> T:
+def first_of(*values: T | None, default: T) -> T:
+    """The first value that is given."""
     return next((value for value in values if value is not None), default)
 
 

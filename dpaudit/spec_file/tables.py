@@ -36,6 +36,9 @@ RelationKey = Annotated[
     Meta(description="how the datasets differ; left out: none stated, none checked"),
 ]
 Words = Annotated[str, Meta(min_length=1)]
+Timeout = Annotated[float | None, Meta(description="seconds after which one run counts as hanging")]
+Stopping = Literal["fixed", "anytime"]
+EARLY = Meta(description="anytime: stop as soon as the claim is refuted")
 
 
 class UpperTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -128,7 +131,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "not-refuted"
     runs: Annotated[float | int | None, Meta(description="executions to spend in all")] = None
     max_time_s: Annotated[float | None, Meta(description="seconds to spend at the most")] = None
-    run_timeout_s: Annotated[float | None, Meta(description="seconds after which one run counts as hanging")] = None
+    run_timeout_s: Timeout = None
     isolation: Annotated[
         Literal["process", "none"] | None,
         Meta(description="process, the usual: counts are made where no mechanism runs"),
@@ -139,9 +142,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
         float | None,
         Meta(description="part of the runs that looks for the event; left out: as much as is worth it (anytime: 0.25)"),
     ] = None
-    stopping: Annotated[
-        Literal["fixed", "anytime"], Meta(description="anytime: stop as soon as the claim is refuted")
-    ] = "fixed"
+    stopping: Annotated[Stopping, EARLY] = "fixed"
     sequential_share: Annotated[
         float | None, Meta(description="anytime: part of the error probability that may stop it early")
     ] = None
@@ -178,13 +179,10 @@ class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
     selectors: Annotated[
         Literal["penalised"] | list[Literal["penalised"]], Meta(description="how the event is chosen: there is one way")
     ] = "penalised"
-    stopping: Annotated[
-        Literal["fixed", "anytime"] | list[Literal["fixed", "anytime"]],
-        Meta(description="anytime: stop as soon as the claim is refuted"),
-    ] = "fixed"
+    stopping: Annotated[Stopping | list[Stopping], EARLY] = "fixed"
     seeds: Annotated[int | list[int] | None, Meta(description="of all randomness; several repeat every point")] = None
     confidence: Annotated[float | None, Meta(description="of each point for itself")] = None
-    run_timeout_s: Annotated[float | None, Meta(description="seconds after which one run counts as hanging")] = None
+    run_timeout_s: Timeout = None
     prove: Annotated[bool, Meta(description="also bound every question from above, by proof and exact loss")] = False
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -207,13 +208,17 @@ def run_sweep(
     """The table of a grid; `ledger` is a file, an open `Ledger` or None, `put` hears of each row before it is told."""
     make_engine()  # a bad number of workers is refused once, here, and not by each point
     rows: list[Fields] = []
-
-    def run(store: Any) -> None:
-        with watching(grid.size, shown=False if callable(progress) else progress) as watcher:
+    open_already = ledger is None or isinstance(ledger, Ledger)
+    try:
+        with (
+            nullcontext(ledger) if open_already else Ledger(ledger) as opened,
+            watching(grid.size, shown=False if callable(progress) else progress) as watcher,
+        ):
 
             def begins(point: Point) -> None:
                 watcher.audit(point.number, point.name)
 
+            store = LedgerStore(opened, record)
             for row in run_points(grid, make_engine, store=store, prove=prove, progress=watcher, begins=begins):
                 rows.append(row.fields)
                 put(row.fields)
@@ -221,13 +226,6 @@ def run_sweep(
                     progress(row.fields)
                 else:
                     (watcher.failed if row.result is None else watcher.finished)(sweep_row(row.fields))
-
-    try:
-        if ledger is None or isinstance(ledger, Ledger):
-            run(LedgerStore(ledger, record))
-        else:
-            with Ledger(ledger) as opened:
-                run(LedgerStore(opened, record))
     except KeyboardInterrupt:
         goes_on = "" if ledger is None else "; the same call goes on from there"
         raise SweepInterrupted(Sweep(tuple(rows), name), grid.size, goes_on) from None

@@ -143,6 +143,7 @@ TABLE, MARKDOWN, HTML, GROWING = "sweep.csv", "sweep.md", "sweep.html", "sweep.c
 KINDS = ("claimed_against_certified", "bound_against_runs", "power_curves", "runs_to_refute")  # of figures
 LONGEST_CELL = 1_000  # characters of a text
 MOST_POINTS = 1_000  # rows of the table in a page; the CSV has all
+OF_KEYWORD = "value of the mechanism's keyword "  # what a column of a parameter means
 
 
 Rows = Sequence[dict[str, Any]]
@@ -192,6 +193,7 @@ def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Se
 
     pictures = [[f"![{escape(each.title)}]({_file(kind)}.svg)", "", escape(each.description)] for kind, each in drawn]
     mechanisms = mechanisms_table(rows)
+    meanings = [(name, COLUMNS.get(name, OF_KEYWORD + name.removeprefix(PARAMETERS))) for name in columns(rows)]
     return page(
         [f"# {escape(title)}"],
         [escape(sweep_headline(rows))],
@@ -208,7 +210,7 @@ def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Se
         ["## What this page does not show"],
         listed(NOT_SHOWN),
         ["## The columns of the table"],
-        [f"- `{name}`: {escape(meaning)}" for name, meaning in _meanings(rows).items()],
+        [f"- `{name}`: {escape(meaning)}" for name, meaning in meanings],
     )
 
 
@@ -288,10 +290,3 @@ def _has_something(kind: str, rows: Rows) -> bool:
 
 def _file(kind: str) -> str:
     return kind.replace("_", "-")
-
-
-def _meanings(rows: Rows) -> dict[str, str]:
-    return {
-        name: COLUMNS.get(name, f"value of the mechanism's keyword {name.removeprefix(PARAMETERS)}")
-        for name in columns(rows)
-    }

@@ -123,11 +123,6 @@ REALS = (  # columns of numbers that may be missing
 def columns(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     """The columns of a table: `COLUMNS`, with those of the parameters that a row has after the mechanism's."""
     keys = dict.fromkeys(key for row in rows for key in row if key.startswith(PARAMETERS))
-    return with_parameters(tuple(keys))
-
-
-def with_parameters(keys: tuple[str, ...]) -> tuple[str, ...]:
-    """`COLUMNS`, these keys after those of the mechanism."""
     names = list(COLUMNS)
     place = names.index("pair")
     return (*names[:place], *keys, *names[place:])
@@ -173,7 +168,7 @@ def _asked(point: Point) -> dict[str, Any]:
     }
     if (claim := point.claim) is None:
         return asked
-    told = {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": _number(claim.value)}
+    told = {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": claim.value}
     return asked | told
 
 
@@ -230,11 +225,7 @@ def _known(point: Point, result: AuditResult | None, delta: float) -> dict[str, 
 def _bounded(result: AuditResult | None, above: UpperBounds | None, delta: float) -> dict[str, Any]:
     """The bounds from above that hold at `delta`: of the result, and those that were computed for this question."""
     found: list[UpperBound] = [] if above is None else list(above.uppers)
-    if (
-        result is not None
-        and result.upper is not None
-        and not (result.distance > 1 and result.upper.holds_for_all_inputs)
-    ):
+    if result is not None and result.upper is not None and result.bracket is not None:
         found.append(result.upper)
     row: dict[str, Any] = {"not_proved": None}
     at = [each for each in found if each.delta <= delta]
@@ -273,7 +264,3 @@ def _epsilon(claim: Claim, delta: float) -> float | None:
         return float(claim.epsilon_at(delta))
     except (ArithmeticError, ValueError):  # a claim that is no promise at this delta
         return None
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

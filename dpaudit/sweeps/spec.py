@@ -15,7 +15,7 @@ from dpaudit.errors import InvalidSpec, at
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.results.strict import read_toml
 from dpaudit.spec_file.pairs import pairs_of
-from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes
+from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes, first_of
 from dpaudit.sweeps.grid import LARGEST_GRID, Grid
 
 if TYPE_CHECKING:
@@ -54,21 +54,16 @@ def _grid(source: Path, table: "SweepTable", wishes: Wishes) -> Grid:
     if (selectors := axis(table.selectors)) != (SELECTOR,):
         raise InvalidSpec(f"selectors must hold {SELECTOR!r} once, got {list(selectors)}; leave the key out")
     folder = str(source.resolve().parent)
-    given = (table.runs, settings.runs, DEFAULT_RUNS)
-    runs = wishes.runs if wishes.runs is not None else next(each for each in given if each is not None)
-    given = (table.seeds, settings.seed, DEFAULT_SEED)  # type: ignore[assignment]
-    seeds = wishes.seed if wishes.seed is not None else next(each for each in given if each is not None)
-    levels = (wishes.confidence, table.confidence, settings.confidence, DEFAULT_CONFIDENCE)
     return Grid(
         mechanisms=_mechanisms(axis(table.mechanisms)),
         parameters=combinations(table.parameters),
         claims=tuple(None if each is None else _claim(each, relation) for each in axis(table.claims)),
         pairs=(None,) if table.pairs is None else pairs_of(axis(table.pairs), folder, relation),
-        runs=axis(runs),
+        runs=axis(first_of(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS)),
         certifiers=axis(table.certifiers),
         stopping=axis(table.stopping),
-        seeds=axis(seeds),
-        confidence=next(level for level in levels if level is not None),
+        seeds=axis(first_of(wishes.seed, table.seeds, settings.seed, default=DEFAULT_SEED)),
+        confidence=first_of(wishes.confidence, table.confidence, settings.confidence, default=DEFAULT_CONFIDENCE),
         run_timeout_s=table.run_timeout_s,
         folder=folder,
         relation=relation,

@@ -203,14 +203,10 @@ def supervised(mechanism: Mechanism, plan: TrainingPlan, n_jobs: int = 1, limit_
                 tasks: list[Any] = [(mechanism, plan, number) for number in wave]
                 for place, (outputs,) in pool.numbered(_in_a_process, tasks, time.monotonic() + limit_s):
                     found[wave[place]] = _read(outputs, plan, wave[place])
-            except LostWorker:
-                raise UnsoundAudit(
-                    f"training {wave[0] + 1:,} ended its process, or ran out of memory; no verdict"
-                ) from None
-            except OutOfTime:
-                raise UnsoundAudit(
-                    f"training {wave[0] + 1:,} took longer than the {limit_s:g} s it was given; no verdict"
-                ) from None
+            except (LostWorker, OutOfTime) as error:
+                slow = f"took longer than the {limit_s:g} s it was given"
+                what = "ended its process, or ran out of memory" if isinstance(error, LostWorker) else slow
+                raise UnsoundAudit(f"training {wave[0] + 1:,} {what}; no verdict") from None
             finally:
                 pool.close()
             yield from (found[number] for number in wave)

@@ -8,7 +8,7 @@ from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NO_BITS, at_delta
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, number_text
-from dpaudit.scores.reach import ceiling
+from dpaudit.scores.few import ceiling
 from dpaudit.training import wording
 from dpaudit.training.wording import Trained
 

@@ -10,7 +10,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description
 from dpaudit.results.strict import by_fields, content_digest
 from dpaudit.scores.audit import stated_claim
-from dpaudit.scores.choice import curved
+from dpaudit.scores.question import curved
 
 LEAST_MANY = 50  # trainings of one canary: with fewer, one side may have none to compare
 CALL = 1_000  # trainings of one canary that one call makes, and one file keeps

@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.observatory.bisecting import VersionOutcome, bisect, versions
-from dpaudit.observatory.children import Ended
+from dpaudit.observatory.environments import Ended
 from dpaudit.results.beside import Ending
 
 OLD, NEW, NONE = VersionOutcome("REFUTED"), VersionOutcome("not refuted"), VersionOutcome(error="pip says no")

@@ -15,11 +15,9 @@ from scipy.stats import binom
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec, MissingRequirement
-from dpaudit.observatory.children import Ended
-from dpaudit.observatory.environments import Environment
-from dpaudit.observatory.observed import CONFIDENCE, Observed, Plain, least, most
+from dpaudit.observatory.environments import Ended, Environment
 from dpaudit.observatory.page import Observation, line
-from dpaudit.observatory.rows import choose, read_rows
+from dpaudit.observatory.rows import CONFIDENCE, Observed, Plain, choose, least, most, read_rows
 from dpaudit.observatory.running import Observer
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict

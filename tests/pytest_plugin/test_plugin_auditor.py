@@ -19,7 +19,7 @@ from dpaudit.ledger import baseline
 from dpaudit.ledger.results import Ledger
 from dpaudit.outputs import Pilot, Token
 from dpaudit.pytest_plugin.auditor import Auditor, Place
-from dpaudit.pytest_plugin.profiles import Spending, plan
+from dpaudit.pytest_plugin.records import Spending, plan
 from dpaudit.results.result import AuditResult
 from dpaudit.sampling.encode import encode_objects
 from tests.cases import for_each

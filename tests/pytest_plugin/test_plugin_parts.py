@@ -24,8 +24,7 @@ from dpaudit.ledger import baseline
 from dpaudit.mechanisms import wrap
 from dpaudit.pytest_plugin.auditor import _arguments, _described, _expected, _merged, by_value, check_patches
 from dpaudit.pytest_plugin.ending import expired, suite_of, summary_lines, write_report
-from dpaudit.pytest_plugin.profiles import PROFILES, Spending, plan, settings_of
-from dpaudit.pytest_plugin.records import AuditOfTest, Records
+from dpaudit.pytest_plugin.records import PROFILES, AuditOfTest, Records, Spending, plan, settings_of
 from tests.cases import for_each
 from tests.golden.example import kept, result
 
@@ -47,7 +46,6 @@ def test_loading_the_plugin_costs_a_session_next_to_nothing() -> None:
         "dpaudit",
         "dpaudit.version",
         "dpaudit.pytest_plugin",
-        "dpaudit.pytest_plugin.profiles",
         "dpaudit.pytest_plugin.records",
     }
 

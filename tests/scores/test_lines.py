@@ -13,12 +13,11 @@ from scipy.stats import beta, binom
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import audit_scores, gaussian, one_run, one_run_f, weighted
-from dpaudit.scores.choice import Every
 from dpaudit.scores.dependence import dependence
 from dpaudit.scores.estimate import LINES, Estimate
+from dpaudit.scores.few import ceiling, refutable
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.question import ScoresQuestion
-from dpaudit.scores.reach import ceiling, refutable
+from dpaudit.scores.question import Every, ScoresQuestion
 from tests.cases import for_each
 
 PUBLISHED = [  # mu, m, r, mistakes, epsilon at 1e-5: the recorded outcomes of 2509.08704's repository

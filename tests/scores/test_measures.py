@@ -17,8 +17,7 @@ from dpaudit.scores import (
     Posterior,
     epsilon_of,
     gaussian,
-    posterior,
-    ratios,
+    intervals,
     roc,
 )
 from tests.scores import naive
@@ -71,7 +70,7 @@ def test_the_posterior_equals_the_values_of_other_tools(row: dict[str, list[floa
     law, delta = Posterior(AttackCounts(tp=tp, fp=fp, tn=tn, fn=fn)), row["delta"]
     for epsilon, expected in zip((0.5, 1.0, 1.5), row["private"], strict=True):
         assert law.probability_private(epsilon, delta) == pytest.approx(expected, abs=1e-6)  # type: ignore[arg-type]
-    low, high = posterior.jeffreys(law.counts, delta, 0.1)  # type: ignore[arg-type]
+    low, high = intervals.jeffreys(law.counts, delta, 0.1)  # type: ignore[arg-type]
     assert (low, high) == pytest.approx([float(v) for v in row["jeffreys"]], abs=1e-9)
 
 
@@ -96,24 +95,24 @@ def test_the_approximate_ratios_are_those_of_their_papers() -> None:
     z = -1.6448536269514722
     plain = math.log(100 / 110) - math.log(10 / 80)
     spread = math.sqrt(1 / 100 - 1 / 110 + 1 / 10 - 1 / 80)
-    assert ratios.log_ratio_limit("katz-log", 100, 110, 10, 80, z) == pytest.approx(plain + z * spread)
-    assert ratios.log_ratio_limit("inverse-sinh", 100, 110, 10, 80, z) == pytest.approx(
+    assert intervals.log_ratio_limit("katz-log", 100, 110, 10, 80, z) == pytest.approx(plain + z * spread)
+    assert intervals.log_ratio_limit("inverse-sinh", 100, 110, 10, 80, z) == pytest.approx(
         plain + 2.0 * math.asinh(z / 2.0 * spread)
     )
     half = math.log(100.5 / 110.5) - math.log(10.5 / 80.5)
     wide = math.sqrt(1 / 100.5 - 1 / 110.5 + 1 / 10.5 - 1 / 80.5)
-    assert ratios.log_ratio_limit("adjusted-log", 100, 110, 10, 80, z) == pytest.approx(half + z * wide)
+    assert intervals.log_ratio_limit("adjusted-log", 100, 110, 10, 80, z) == pytest.approx(half + z * wide)
     for name, first, second in (("bailey", 4.61953896, 6.87647915), ("katz-log", 4.45958661, 6.39712581)):
-        assert math.exp(ratios.log_ratio_limit(name, 100, 110, 10, 80, z)) == pytest.approx(first, abs=1e-8)
-        assert math.exp(ratios.log_ratio_limit(name, 90, 110, 5, 80, z)) == pytest.approx(second, abs=1e-8)
+        assert math.exp(intervals.log_ratio_limit(name, 100, 110, 10, 80, z)) == pytest.approx(first, abs=1e-8)
+        assert math.exp(intervals.log_ratio_limit(name, 90, 110, 5, 80, z)) == pytest.approx(second, abs=1e-8)
 
 
-@pytest.mark.parametrize("name", ratios.NAMES)
+@pytest.mark.parametrize("name", intervals.RATIOS)
 def test_the_approximate_ratios_survive_every_small_table(name: str) -> None:
     for x in range(6):
         for y in range(5):
-            low = ratios.epsilon_limit(name, x, 5, y, 4, -1.645)
-            high = ratios.epsilon_limit(name, x, 5, y, 4, 1.645)
+            low = intervals.epsilon_limit(name, x, 5, y, 4, -1.645)
+            high = intervals.epsilon_limit(name, x, 5, y, 4, 1.645)
             assert 0.0 <= low <= high
             assert math.isfinite(low)
 

@@ -120,7 +120,9 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         found.attempt(
             "exact replay", lambda: add_replay(target, domain, wanted.neighbours, wanted.most_paths, found), PART
         )
-        pair = pair or _worst_of(domain, found)
+        worst = [domain[place] for place in found.worst or ()]
+        if pair is None and len({*map(digest, worst)}) == 2:  # not two equal datasets that were called neighbours
+            pair = AdjacentPair(worst[0], worst[1], "the worst of the domain")
     if adjacency not in ONE_WAY:
         pair = add_exact_loss(target, pair, adjacency, answers, found)
     lower, audit = None, None
@@ -128,7 +130,10 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         try:
             audit = _audit(target, pair, found.claim, wanted, engine, clock, progress)
             lower = audit.lower_bound
-            _add_at_its_delta(audit, found)
+            offered = audit.upper  # the loss that the mechanism offers at the delta of the audit
+            if offered is not None and offered.delta > 0.0:
+                below = [each.epsilon_upper for each in found.uppers if each.delta <= offered.delta]
+                found.uppers += [offered] if min(below, default=math.inf) == math.inf else []
             raised = [each.what for each in audit.endings if each.what.startswith("raised ")]
             if raised:  # a replay counts exceptions among the outputs; a program that is read has none
                 _set_aside((Label.PROVED,), f"as some runs {raised[0]}, and what was proved never raises", found)
@@ -170,14 +175,6 @@ def _domain(wanted: Wanted) -> tuple[Any, ...] | None:
         if not any({digest(domain[i]), digest(domain[j])} == ours for i, j in pairs):
             raise InvalidSpec("the pair must be neighbours of the domain, for the bracket is about these")
     return domain
-
-
-def _worst_of(domain: tuple[Any, ...], found: Found) -> AdjacentPair | None:
-    """The pair of the domain that loses most, for the audit; None where two equal datasets were called neighbours."""
-    if found.worst is None:
-        return None
-    first, second = (domain[place] for place in found.worst)
-    return None if digest(first) == digest(second) else AdjacentPair(first, second, "the worst of the domain")
 
 
 def _adjacency(target: Target, wanted: Wanted) -> str | None:
@@ -248,12 +245,3 @@ def _audit(
 def _set_aside(labels: tuple[Label, ...], why: str, found: Found) -> None:
     for bound in [each for each in found.uppers if each.label in labels]:
         found.set_aside(bound, why)
-
-
-def _add_at_its_delta(audit: AuditResult, found: Found) -> None:
-    """The loss that the mechanism offers at the delta of the audit, where nothing else bounds epsilon there."""
-    known = audit.upper
-    if known is not None and known.delta > 0.0:
-        below = [each.epsilon_upper for each in found.uppers if each.delta <= known.delta]
-        if min(below, default=math.inf) == math.inf:
-            found.uppers.append(known)

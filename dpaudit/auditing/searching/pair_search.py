@@ -5,7 +5,7 @@ What the search sees never certifies. All runs are counted and capped together.
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -161,27 +161,22 @@ def search_pairs(
     return PairSearch(tuple(search.tried), best[result.witness.pair], result, search.runs + result.runs_used)
 
 
+@dataclass(slots=True)
 class _Search:
     """The tries so far."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        claim: Claim,
-        spec: Callable[[tuple[AdjacentPair, ...], int], AuditSpec],
-        seed: int,
-        *,
-        tries: int,
-        each: int,
-        end: int,
-    ) -> None:
-        self.engine, self.claim, self.spec, self.seed = engine, claim, spec, seed
-        self.tries, self.each, self.end = tries, each, end
-        self.tried: list[Tried] = []
-        self.pairs: list[AdjacentPair] = []
-        self.runs = 0
-        self.asked: ResolvedSpec | None = None
-        self.alone = False  # a batched call has raised
+    engine: Engine
+    claim: Claim
+    spec: Callable[[tuple[AdjacentPair, ...], int], AuditSpec]
+    seed: int
+    tries: int
+    each: int
+    end: int
+    tried: list[Tried] = field(default_factory=list)
+    pairs: list[AdjacentPair] = field(default_factory=list)
+    runs: int = 0
+    asked: ResolvedSpec | None = None
+    alone: bool = False  # a batched call has raised
 
     def over(self, generate: Any, bounds: Bounds | None) -> None:
         """Tries the pairs of a generator, an iterable, or a function of parameters."""

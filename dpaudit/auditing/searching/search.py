@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -186,7 +187,8 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
     with session.stage("search", plan.searching):
         for place, look in enumerate(screened.looks):
             others = (len(screened.looks) - place - 1) * pool
-            fitted = _Fitted(clock, session, others)
+            short: list[Explored] = []
+            fitted = partial(_fitting, clock, session, others, short)
             share = SEARCH_SHARE if look.goal.bins else None  # what bins are worth is not told by one event
             before = look.runs
             try:
@@ -195,8 +197,7 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
                 early = f"search ended after {look.runs:,} runs of a pair"
                 explored = (*explored, Explored("time", "max_time_s", early))
             made += look.runs - before
-            if fitted.short:
-                explored = (*explored, cut(f"{fitted.fits:,} runs to search and to certify with", fitted.wanted))
+            explored = (*explored, *short)
     looks = [look for look in screened.looks if look.runs]
     if not looks:
         raise OutOfTime
@@ -232,24 +233,13 @@ def proposed(look: Look, clock: Clock | None) -> Candidate | None:
         return look.hasty()
 
 
-class _Fitted:
-    """How many of the runs of a pair there is time for, where those of others come after."""
-
-    def __init__(self, clock: Clock | None, session: Session, others: int) -> None:
-        self.clock, self.session, self.others = clock, session, others
-        self.wanted = self.fits = 0
-
-    def __call__(self, wanted: int) -> int:
-        self.wanted = self.fits = wanted
-        if self.clock is not None:
-            both = wanted + self.others
-            self.fits = wanted * self.clock.fitting(both, self.session) // max(1, both)
-        return self.fits
-
-    @property
-    def short(self) -> bool:
-        """Whether not all of them fit."""
-        return self.fits < self.wanted
+def _fitting(clock: Clock | None, session: Session, others: int, short: list[Explored], wanted: int) -> int:
+    """How many of the runs of a pair there is time for, where those of others come after; `short` hears of fewer."""
+    both = wanted + others
+    fits = wanted if clock is None else wanted * clock.fitting(both, session) // max(1, both)
+    if fits < wanted:
+        short.append(cut(f"{fits:,} runs to search and to certify with", wanted))
+    return fits
 
 
 def _features(look: Look, prefix: str) -> list[Explored]:

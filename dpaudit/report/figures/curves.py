@@ -223,23 +223,27 @@ def _wealth(result: AuditResult) -> Drawing:
     runs = [0, *itertools.accumulate(block.evidence.runs for block in result.blocks)]
     tens = [0.0, *(log_wealth(result.blocks, result.claim) / math.log(10.0)).tolist()]
     needed = -math.log10(share)
-    panel = climbing(runs, tens, needed, ("wealth, from 1", "runs that were bet on", "wealth"))
-    shown = sorted({*range(0, len(runs), math.ceil(len(runs) / MOST_ROWS)), len(runs) - 1})
-    rows = [(f"{runs[k]:,}", power_text(tens[k])) for k in shown]
     text = (
         "The wealth of bets against the claim after each block of runs, on a logarithmic scale. It starts at 1 and "
         f"reaches {power_text(needed)}, at any time, with probability at most {p_text(share)} if the claim holds."
     )
-    return Drawing.of(panel, "wealth-against-runs", WEALTH_TITLE, text, WEALTH_COLUMNS, rows)
+    told = "wealth-against-runs", WEALTH_TITLE, text, WEALTH_COLUMNS
+    return climbing(runs, tens, needed, ("wealth, from 1", "runs that were bet on", "wealth"), told)
 
 
 def climbing(
-    steps: Sequence[int], tens: Sequence[float], needed: float, names: tuple[str, str, str], *, counting: bool = False
-) -> Panel:
+    steps: Sequence[int],
+    tens: Sequence[float],
+    needed: float,
+    names: tuple[str, str, str],
+    told: tuple[str, str, str, tuple[str, str]],
+    *,
+    counting: bool = False,
+) -> Drawing:
     """Evidence that grows, as decimal logarithms after each of `steps`, and the level that refutes.
 
-    `names` are those of the curve and of both axes. Few steps that are counted one by one stand on a straight axis,
-    from 0 on, each with a mark.
+    `names` are those of the curve and of both axes, `told` what `Drawing.of` takes after a panel. Few steps that are
+    counted one by one stand on a straight axis, from 0 on, each with a mark.
     """
     curve, across, up = names
     keys: list[Key] = [
@@ -255,7 +259,8 @@ def climbing(
     panel.line(panel.at(places, tens), colour="certified")
     if counting:
         panel.marks(panel.at(places, tens), colour="certified", size=5.0)
-    return panel
+    shown = sorted({*range(0, len(steps), math.ceil(len(steps) / MOST_ROWS)), len(steps) - 1})
+    return Drawing.of(panel, *told, [(f"{steps[k]:,}", power_text(tens[k])) for k in shown])
 
 
 def _powers(tens: Scale) -> Ticks:

@@ -179,7 +179,7 @@ def _tokens(panel: Panel, held: Histogram, inside: set[str]) -> None:
 
 def _cells(held: Histogram) -> list[Span]:
     """Where each count lies, as (low, high]; a single value is both of its ends."""
-    if held.values:
+    if held.values or not held.edges:
         return [(value, value) for value in held.values]
     ends = (-math.inf, *held.edges, math.inf)
     return list(itertools.pairwise(ends))
@@ -192,8 +192,7 @@ def _inside(low: float, high: float, spans: Sequence[Span]) -> bool:
 
 def _table(held: Histogram, spans: Sequence[Span], tokens: set[str]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
-    cells = _cells(held) if held.edges or held.values else []
-    for (low, high), (told, *counts) in zip(cells, counted_rows(held), strict=True):
+    for (low, high), (told, *counts) in zip(_cells(held), counted_rows(held), strict=True):
         rows.append((told, *counts, "yes" if _inside(low, high, spans) else ""))
     for label, first, second in zip(held.labels, held.tokens_first, held.tokens_second, strict=True):
         rows.append((clean(label), f"{first:,}", f"{second:,}", "yes" if label in tokens else ""))
@@ -202,8 +201,7 @@ def _table(held: Histogram, spans: Sequence[Span], tokens: set[str]) -> list[tup
 
 def counted_rows(held: Histogram) -> list[tuple[str, ...]]:
     """Each cell of numbers, with its count on both sides."""
-    cells = _cells(held) if held.edges or held.values else []
-    counts = zip(cells, held.first, held.second, strict=True)
+    counts = zip(_cells(held), held.first, held.second, strict=True)
     return [(_cell(low, high), f"{first:,}", f"{second:,}") for (low, high), first, second in counts]
 
 

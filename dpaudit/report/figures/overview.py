@@ -25,6 +25,10 @@ HIGH, TALL = 15.0, 20.0  # of a row, where there are many and where there are fe
 MANY = 40
 DECADES = 3.0  # that the scale reaches down to at the most
 NO_VERDICT = "no verdict"
+CERTIFIED: tuple[Key, ...] = (
+    ("point", "first", "certified, not refuted"),
+    ("diamond", "refuted", "certified, REFUTED"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,7 @@ def suite_drawing(suite: SuiteResult, links: Sequence[str | None] = ()) -> Drawi
     """
     entries = suite.entries
     rows = [_Row.of(place, entry.result) for place, entry in enumerate(entries) if entry.result is not None]
-    keys: list[Key] = [
-        ("upright", "claim", "claimed"),
-        ("point", "first", "certified, not refuted"),
-        ("diamond", "refuted", "certified, REFUTED"),
-    ]
+    keys: list[Key] = [("upright", "claim", "claimed"), *CERTIFIED]
     if any(row.upper is not None for row in rows):
         keys.append(("hollow", "ink", "upper bound"))
     names = [f"{entry.name} (!)" if _odd(entry) else entry.name for entry in entries]
@@ -161,14 +161,9 @@ def history_drawing(points: Sequence[Mapping[str, Any]], *, name: str = "", para
     lower = [_number(point.get("epsilon_lower") if point.get("lower") is None else point["lower"]) for point in points]
     claims = [_number(point.get("claimed")) for point in points]
     drawn = [value for value in (*lower, *claims) if value is not None and math.isfinite(value)] or [1.0]
-    keys: list[Key] = [
-        ("line", "claim", "claimed"),
-        ("point", "first", "certified, not refuted"),
-        ("diamond", "refuted", "certified, REFUTED"),
-    ]
     title = "The certified bound over time" + (f": {clean(name)}" if name else "")
     x, y = Scale(-0.5, max(1, len(points)) - 0.5), Scale(0.0, 1.12 * max(drawn) or 1.0)
-    panel = Panel(keys, x, y, heading=title)
+    panel = Panel([("line", "claim", "claimed"), *CERTIFIED], x, y, heading=title)
     apart = math.ceil(len(points) / MOST_TICKS) or 1
     dates = [(float(at), str(points[at].get("started") or "")[:10]) for at in range(0, len(points), apart)]
     panel.frame("", f"lower bound of {parameter}", x_ticks=dates)

@@ -269,7 +269,7 @@ def bound_against_runs(rows: Sequence[Row], *, heading: str | None = "The bound 
     """The certified epsilon by the number of runs, a line a procedure: the median of its audits at each number."""
     used = [row for row in rows if number_of(row, "epsilon_lower") is not None and number_of(row, "runs")]
     _some(used, "runs and epsilon_lower")
-    lines = grouped(used, _runs, lambda row: number_of(row, "epsilon_lower"))
+    lines = grouped(used, lambda row: number_of(row, "runs"), lambda row: number_of(row, "epsilon_lower"))
     claims = {number_of(row, "claimed_epsilon") for row in used} - {None}
     level = claims.pop() if len(claims) == 1 else None
     names = "bound-against-runs", "runs", "certified epsilon"
@@ -284,7 +284,7 @@ def power_curves(rows: Sequence[Row], *, heading: str | None = "How often a viol
     """
     used = [row for row in rows if row.get("verdict") is not None and number_of(row, "runs") and is_violated(row)]
     _some(used, "runs and a verdict on a claim that is known to be wrong")
-    lines = grouped(used, _runs, lambda row: float(is_refuted(row)))
+    lines = grouped(used, lambda row: number_of(row, "runs"), lambda row: float(is_refuted(row)))
     names = "power", "runs", "share refuted"
     return _curves(names, heading, lines, _left_out(len(rows) - len(used)), tell="{:.3f}".format, shares=True)
 
@@ -305,10 +305,6 @@ def runs_to_refute(rows: Sequence[Row], *, heading: str | None = "Runs until a v
 
 
 KINDS = {draw.__name__: draw for draw in (claimed_against_certified, bound_against_runs, power_curves, runs_to_refute)}
-
-
-def _runs(row: Row) -> float | None:
-    return number_of(row, "runs")
 
 
 def _some(rows: Sequence[Row], needed: str) -> None:

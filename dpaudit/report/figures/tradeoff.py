@@ -132,11 +132,10 @@ def allowed_region(panel: Panel, claim: Claim) -> None:
 def rates(panel: Panel, claim: Claim) -> Reals:
     """Where G is drawn."""
     if panel.x.log:
-        q = panel.x.grid(POINTS)
-    else:  # closer at both ends, where curves bend, and at its corners
-        corner = (1.0 - claim.delta) / (1.0 + math.exp(min(LARGEST, claim.epsilon_at(claim.delta))))
-        q = np.union1d(np.sin(np.linspace(0.0, math.pi / 2.0, POINTS)) ** 2, [corner, 1.0 - corner])
-    return q
+        return panel.x.grid(POINTS)
+    # closer at both ends, where curves bend, and at its corners
+    corner = (1.0 - claim.delta) / (1.0 + math.exp(min(LARGEST, claim.epsilon_at(claim.delta))))
+    return np.union1d(np.sin(np.linspace(0.0, math.pi / 2.0, POINTS)) ** 2, [corner, 1.0 - corner])
 
 
 def _search_curve(held: Histogram, result: AuditResult) -> list[tuple[float, float]]:

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_names
 from dpaudit.claims import FORMS, Claim
 from dpaudit.results.audited import SCHEMA
-from dpaudit.results.beside import FAR, PLACES, Ending, Explored, Health, Histogram, Typical
+from dpaudit.results.beside import FAR, PLACES, Control, Ending, Explored, Health, Histogram, Typical
 from dpaudit.results.strict import models
 from dpaudit.results.wording.advice import Diagnosis
 
@@ -57,10 +57,12 @@ LIMITS = {  # of fields, by their names
     "log10_p": Annotated[float, msgspec.Meta(le=0.0)],
     "lower": Lower,
     "epsilon_lower": Lower | None,
+    "place": (Literal[PLACES], FAR),
 }
 _model = models({int: Count}, LIMITS)
 if TYPE_CHECKING:
     from dpaudit.certify import Certificate as StoredCertificate
+    from dpaudit.results.beside import Control as StoredControl
     from dpaudit.results.beside import Ending as StoredEnding
     from dpaudit.results.beside import Explored as StoredExplored
     from dpaudit.results.beside import Health as StoredHealth
@@ -72,7 +74,7 @@ if TYPE_CHECKING:
 else:
     StoredCertificate, StoredEnding, StoredTypical = map(_model, (Certificate, Ending, Typical))
     StoredExplored, StoredHealth, StoredHistogram = map(_model, (Explored, Health, Histogram))
-    StoredDiagnosis = _model(Diagnosis)
+    StoredControl, StoredDiagnosis = map(_model, (Control, Diagnosis))
     StoredProvenance = msgspec.defstruct(
         "StoredProvenance",
         [
@@ -87,18 +89,6 @@ else:
 
 class Stored(msgspec.Struct, forbid_unknown_fields=True):
     """Base of the models: no key may be missing, and none may be added."""
-
-
-class StoredControl(Stored):
-    """A spiked control: a leak of known size in a known `place`, and how often it was caught."""
-
-    mass: Probability
-    rarer: Probability
-    loss: float
-    caught: Count
-    repeats: Count
-    needed: Count
-    place: Literal[PLACES] = FAR  # type: ignore[valid-type]
 
 
 @lru_cache

@@ -240,13 +240,9 @@ def _check(result: AuditResult, model: StoredResult) -> None:
         _same_certificate(f"others[{j}].certificate", finding.certificate, recompute_finding(result, finding, sharing))
         if finding.certificate.p_value < stored.p_value:
             raise InvalidSpec(f"others[{j}] has a smaller p-value than the finding before it; {CURE}")
-    bits = result.representation
-    if bits is not None:
-        _same_certificate("representation.certificate", bits.certificate, recompute_finding(result, bits, 1))
-    if result.plain is not None:
-        _same_certificate(
-            "plain.certificate", result.plain.certificate, recompute_finding(result, result.plain, sharing)
-        )
+    for name, each, witnesses in (("representation", result.representation, 1), ("plain", result.plain, sharing)):
+        if each is not None:
+            _same_certificate(f"{name}.certificate", each.certificate, recompute_finding(result, each, witnesses))
     certifier = certifier_named(result.certifier)
     for j, f in enumerate(result.units.again if result.units else ()):
         made = certificate_of(f.witness, f.evidence, f.claim, spec.confidence, certifier)

@@ -25,43 +25,33 @@ def refuted_lines(result: AuditResult, record: str | None = None) -> tuple[str, 
     accept = ""
     if record is not None:
         accept = f", or dpaudit accept {shlex.quote(clean(record, len(record)))} --reason ... --until ..."
-    return _cut(
-        (
-            f"{verdict_text(result.verdict)}  {_mechanism(result)}: {statement(result)}",
-            *_finding(result),
-            f"a mechanism that keeps its claim is refuted with probability at most {error}",
-            "what to do:",
-            *(f"  {line}" for line in ((PROVE,) if told is None else told.lines)),
-            f"  or say that the violation is known: audit(..., expect='refuted'){accept}",
-            *_repeat(result),
-        )
+    return _told(
+        result,
+        f"{verdict_text(result.verdict)}  {_mechanism(result)}: {statement(result)}",
+        *_finding(result),
+        f"a mechanism that keeps its claim is refuted with probability at most {error}",
+        "what to do:",
+        *(f"  {line}" for line in ((PROVE,) if told is None else told.lines)),
+        f"  or say that the violation is known: audit(..., expect='refuted'){accept}",
     )
 
 
 def missed_lines(result: AuditResult) -> tuple[str, ...]:
     """The message of a test that knows of a violation which its audit did not find."""
-    return _cut(
-        (
-            f"NOT FOUND  {_mechanism(result)}: a violation that this test expects; {statement(result)}",
-            *_finding(result),
-            *could_see(result)[:3],
-            "what to do: give more runs, or a pair on which the violation shows; or it is gone: leave out expect",
-            *_repeat(result),
-        )
+    return _told(
+        result,
+        f"NOT FOUND  {_mechanism(result)}: a violation that this test expects; {statement(result)}",
+        *_finding(result),
+        *could_see(result)[:3],
+        "what to do: give more runs, or a pair on which the violation shows; or it is gone: leave out expect",
     )
 
 
 def weak_lines(result: AuditResult) -> tuple[str, ...]:
     """The message of a test whose audit did not have the power that it demands."""
     wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
-    return _cut(
-        (
-            f"TOO LITTLE POWER  {_mechanism(result)}: detect demands {wanted}; {statement(result)}",
-            *could_see(result),
-            "what to do: give more runs, or demand less",
-            *_repeat(result),
-        )
-    )
+    head = f"TOO LITTLE POWER  {_mechanism(result)}: detect demands {wanted}; {statement(result)}"
+    return _told(result, head, *could_see(result), "what to do: give more runs, or demand less")
 
 
 def _mechanism(result: AuditResult) -> str:
@@ -83,16 +73,13 @@ def _finding(result: AuditResult) -> tuple[str, ...]:
     )
 
 
-def _repeat(result: AuditResult) -> tuple[str, ...]:
-    lines = repeat(result)
+def _told(result: AuditResult, *lines: str) -> tuple[str, ...]:
+    """The message: these lines, and how to repeat the audit."""
     if not result.reproducible:
         note = "repeat, with other counts, for the mechanism draws randomness of its own:"
     elif result.cut_short:
         note = "repeat, with other counts, for the repetition is made without max_time_s:"
     else:
         note = "repeat, with the same counts:"
-    return (note, *(f"  {line}" for line in lines))
-
-
-def _cut(lines: tuple[str, ...]) -> tuple[str, ...]:
+    lines += (note, *(f"  {line}" for line in repeat(result)))
     return lines if len(lines) <= LONGEST else (*lines[: LONGEST - 1], "  ...")

@@ -25,7 +25,7 @@ ONE_WAY = "one way alone, from the first dataset to the second: of neighbours bo
 
 def account(bracket: Bounds) -> tuple[str, ...]:
     """The whole bracket: a headline, then a line for each half and each reason."""
-    return (headline(bracket), *columns(bracket))
+    return (headline(bracket), *(f"{title:<{WIDTH + 1}}{line}" for title, line in facts(bracket)))
 
 
 def headline(bracket: Bounds) -> str:
@@ -40,11 +40,6 @@ def headline(bracket: Bounds) -> str:
     claimed = "" if claim is None else f", claimed {told}"
     way = "" if bracket.one_way is None else f" (one way: {bracket.one_way})"
     return visible(f"{bracket.verdict.value}  {bracket.name}: {ends_text(bracket)}{claimed}{way}")
-
-
-def columns(bracket: Bounds) -> list[str]:
-    """The lines below the headline, titles in a left column."""
-    return [f"{title:<{WIDTH + 1}}{line}" for title, line in facts(bracket)]
 
 
 def facts(bracket: Bounds) -> list[tuple[str, str]]:

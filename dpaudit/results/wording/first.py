@@ -136,12 +136,10 @@ def differ(result: Audited) -> str:
     >>> differ(example.result())
     "Two datasets were compared: the first has 9 records, the second 8; only the first has 'a' once more."
     """
-    pair, values, entries = _pair(result)
+    pair, texts, lists, _, entries = _pair(result)
     head = "Two datasets were compared"
     if len(result.spec["pairs"]) > 1:
         head += f', the pair "{clean(pair["name"])}" of {len(result.spec["pairs"]):,}'
-    texts = [data_text(pair[side]) for side in SIDES]
-    lists = [_entries(value) for value in values]
     if None in lists:
         return f"{head}: the first is {texts[0]}, the second {texts[1]}."
     counts = [Counter(each or ()) for each in lists]
@@ -163,19 +161,19 @@ def names(result: Audited) -> tuple[str, str]:
     >>> names(example.result())
     ('9 records', '8 records')
     """
-    pair, values, entries = _pair(result)
-    lists = [_entries(value) for value in values]
+    _, texts, lists, values, entries = _pair(result)
     if None not in lists and len(lists[0] or ()) != len(lists[1] or ()):
         return counted(len(lists[0] or ()), *entries), counted(len(lists[1] or ()), *entries)
-    texts = [data_text(pair[side]) for side in SIDES]
     if None in values or texts[0] == texts[1] or max(map(len, texts)) > LONGEST_SIDE:
         return WHOLE[0], WHOLE[1]
     return f"data {texts[0]}", f"data {texts[1]}"
 
 
-def _pair(result: Audited) -> tuple[dict[str, Any], list[Any], tuple[str, str]]:
+def _pair(result: Audited) -> tuple[dict[str, Any], list[str], list[list[str] | None], list[Any], tuple[str, str]]:
+    """The pair, its datasets as text, as lists of entries and as values; and what an entry is called."""
     pair, entries = result.pair, ENTRIES.get(result.shown or "", ("entry", "entries"))
-    return pair, [plain_text(pair[side]["value"]) for side in SIDES], entries
+    values = [plain_text(pair[side]["value"]) for side in SIDES]
+    return pair, [data_text(pair[side]) for side in SIDES], list(map(_entries, values)), values, entries
 
 
 def _entries(value: Any) -> list[str] | None:

@@ -32,14 +32,19 @@ def python_form(result: Audited) -> tuple[str, ...]:
     """The audit as a call of `dpaudit.audit`; what only its author has is named by a comment."""
     spec = result.spec
     head, mechanism = _mechanism_form(spec["mechanism"])
-    pairs = [_pair_form(pair) for pair in spec["pairs"]]
+    pairs: list[str] = []
     for number, pair in enumerate(spec["pairs"], start=1):
-        if pairs[number - 1] is None:
-            names = [f"{side}_{number}" if len(pairs) > 1 else side for side in ("first", "second")]
+        values = [plain_text(pair[side]["value"]) for side in ("first", "second")]
+        both = [*map(literal, values)]
+        if None in values:  # one was recorded by its digest alone
+            both = [f"{side}_{number}" if len(spec["pairs"]) > 1 else side for side in ("first", "second")]
             digests = " and ".join(str(pair[side]["digest"]) for side in ("first", "second"))
-            head.append(f"# {', '.join(names)}: your datasets with the digests {digests}, {NOT_HELD}")
-            pairs[number - 1] = _pair_code(", ".join(names), pair)
-    given = f"pair={pairs[0]}" if len(pairs) == 1 else f"pairs=[{', '.join(map(str, pairs))}]"
+            head.append(f"# {', '.join(both)}: your datasets with the digests {digests}, {NOT_HELD}")
+        more = [f"distance={pair['distance']}"] if pair["distance"] > 1 else []
+        more += [f"sensitivity={pair['sensitivity']!r}"] if "sensitivity" in pair else []
+        told = ", ".join([*both, *more])
+        pairs.append(f"dpaudit.AdjacentPair({told})" if more else f"({told})")
+    given = f"pair={pairs[0]}" if len(pairs) == 1 else f"pairs=[{', '.join(pairs)}]"
     if len(given) > LONGEST_CODE:
         given = "pairs=pairs"
         head = [line for line in head if not line.endswith(NOT_HELD)]
@@ -80,17 +85,3 @@ def _mechanism_form(stored: dict[str, Any]) -> tuple[list[str], str]:
     if wrapper is None and bound_:
         wrapper, head = "functools.partial", ["import functools", *head]
     return head, name if wrapper is None else f"{wrapper}({name}{bound_})"
-
-
-def _pair_form(pair: dict[str, Any]) -> str | None:
-    """The two datasets as Python writes them; None where one was recorded by digest alone."""
-    values = [plain_text(pair[side]["value"]) for side in ("first", "second")]
-    if None in values:
-        return None
-    return _pair_code(", ".join(map(literal, values)), pair)
-
-
-def _pair_code(both: str, pair: dict[str, Any]) -> str:
-    more = [f"distance={pair['distance']}"] if pair["distance"] > 1 else []
-    more += [f"sensitivity={pair['sensitivity']!r}"] if "sensitivity" in pair else []
-    return f"dpaudit.AdjacentPair({', '.join([both, *more])})" if more else f"({both})"

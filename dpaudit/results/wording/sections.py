@@ -229,20 +229,14 @@ def evidence_lines(result: Audited) -> tuple[str, ...]:
 def _bound(result: Audited) -> tuple[str, ...]:
     bets = "each bet" if result.stopped_early else "bet or witness"
     fresh = f"runs made after {bets} was frozen" if result.blocks else "fresh runs of a frozen witness"
+    model = result.model_based
+    meant = "" if model is None else f"epsilon {model['epsilon']:.4g} at delta {exact(model['delta'])}"
     return (
         statement(result, digits=6),
         *implied(result.claim, result.certificate),
-        *_model_based(result),
+        *([] if model is None else [f"model-based, no bound: if {model['model']}, mu_lower would mean {meant}"]),
         f"by {clean(result.certificate.method, LONGEST_DATA)}, on {fresh}",
     )
-
-
-def _model_based(result: Audited) -> tuple[str, ...]:
-    found = result.model_based
-    if found is None:
-        return ()
-    delta, epsilon = exact(found["delta"]), found["epsilon"]
-    return (f"model-based, no bound: if {found['model']}, mu_lower would mean epsilon {epsilon:.4g} at delta {delta}",)
 
 
 def _cross_check(result: Audited) -> tuple[str, ...]:
@@ -258,8 +252,11 @@ def _cross_check(result: Audited) -> tuple[str, ...]:
 def _search(result: Audited) -> tuple[str, ...]:
     witnesses = counted(len(result.others) + 1, "witness", "witnesses")
     runs, pairs = counted(result.spec["runs"], "run"), counted(len(result.spec["pairs"]), "pair")
+    fixed, bets = result.certifying_runs, sum(block.evidence.runs for block in result.blocks)
+    told = f"{bets:,} of them to bet on and certify" if bets else f"{fixed:,} of them to certify"
+    told += f", the last {fixed:,} of these for the fixed bound" if bets and fixed else ""
     lines = [
-        f"{result.runs_used:,} of {runs} used, {_certifying(result)}",
+        f"{result.runs_used:,} of {runs} used, {told}",
         f"{pairs} of datasets; {witnesses} certified, by {clean(result.witness.selector)}",
     ]
     groups: dict[tuple[str, str], list[str]] = {}
@@ -270,15 +267,6 @@ def _search(result: Audited) -> tuple[str, ...]:
         kind = "" if names[0].startswith(f"{clean(what)} ") else f"{clean(what)} "  # no "pair pair 2"
         lines.append(f"{kind}{', '.join(names[:MOST_NAMES])}{more}: {clean(status, LONGEST_DATA)}")
     return tuple(lines)
-
-
-def _certifying(result: Audited) -> str:
-    fixed = result.certifying_runs
-    bets = sum(block.evidence.runs for block in result.blocks)
-    if not bets:
-        return f"{fixed:,} of them to certify"
-    last = f", the last {fixed:,} of these for the fixed bound" if fixed else ""
-    return f"{bets:,} of them to bet on and certify{last}"
 
 
 def _made_with(result: Audited) -> tuple[str, ...]:

@@ -257,7 +257,9 @@ def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> l
         # what was not refuted has the witness that this seed happened on, and no fingerprint of a finding
         mine = fingerprint(result) if rule is REFUTED else None
         told = "; ".join((line, *(of.lines if rule is REFUTED and (of := diagnosis(result)) else ())))
-        found.append(Reported(rule, told, number, mine, _acceptance(entry, reviewed)))
+        held = entry.accepted if entry.covered else None  # a missed violation cannot be accepted
+        kept = None if held is None else _in_force(reviewed, held.fingerprint) or Reviewed(held, False, True)
+        found.append(Reported(rule, told, number, mine, kept))
     if result.representation_refuted and not (entry.bits and entry.foreseen):
         mine = fingerprint(result, representation=True)
         said = "; ".join((f"{clean(result.name)}: {representation_lines(result)[0]}", *BITS.lines))
@@ -273,13 +275,6 @@ def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> l
 def flat(line: str) -> str:
     """A line without the spaces that make columns."""
     return " ".join(line.split())
-
-
-def _acceptance(entry: SuiteEntry, reviewed: Sequence[Reviewed]) -> Reviewed | None:
-    """Of a verdict, only what covers the entry counts: a missed violation cannot be accepted."""
-    if not entry.covered or entry.accepted is None:
-        return None
-    return _in_force(reviewed, entry.accepted.fingerprint) or Reviewed(entry.accepted, expired=False, matched=True)
 
 
 def _in_force(reviewed: Sequence[Reviewed], mine: str) -> Reviewed | None:

@@ -138,7 +138,12 @@ def test_a_cache_is_named_in_a_supervised_process_too() -> None:
     with Engine(1, supervised=True) as engine:
         description, pairs = engine.describe(wrap(unsound.cached), (AdjacentPair(0.0, 1.0),))
         spec = AuditSpec(
-            claim=PureDP(1.0), mechanism=wrap(unsound.cached), pairs=pairs, runs=2_000, description=description
+            claim=PureDP(1.0),
+            mechanism=wrap(unsound.cached),
+            pairs=pairs,
+            runs=2_000,
+            confidence=0.9,
+            description=description,
         )
         with pytest.raises(UnsoundAudit, match="constant outputs"):
             run_audit(spec, engine)
@@ -146,7 +151,7 @@ def test_a_cache_is_named_in_a_supervised_process_too() -> None:
 
 def test_a_tiny_audit_of_a_cache_is_not_certified() -> None:
     with pytest.raises(UnsoundAudit, match="constant outputs"):
-        ask(unsound.cached, runs=400, confidence=0.95)
+        ask(unsound.cached, runs=400, confidence=0.9)
 
 
 # --- mechanisms that live in one process ------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ Write = Callable[..., str]
 
 LEAK = spec(name='"leak"', mechanism='"mechs:leak"', expect='"refuted"')
 CONSTANT = spec(name='"constant"', tags='["quick"]')
+FEWER = ("--confidence", "0.9")  # a sure event takes a third of the processes then
 DIES = spec(name='"dies"', mechanism='"mechs:dies"')
 
 
@@ -52,7 +53,7 @@ def test_all_as_expected_is_0_and_everything_is_written(dpaudit: Run, write: Wri
     ids=["refuted-unexpectedly", "known-violation-missed"],
 )
 def test_a_verdict_not_as_expected_is_1(dpaudit: Run, write: Write, audit: str) -> None:
-    ended = dpaudit("run", write(audit))
+    ended = dpaudit("run", write(audit), *FEWER)
     assert ended.code == 1
     assert "1 verdict not as expected" in ended.out
     assert "repeat" in ended.out  # the whole account, not only a line
@@ -61,7 +62,7 @@ def test_a_verdict_not_as_expected_is_1(dpaudit: Run, write: Write, audit: str) 
 def test_no_verdict_is_3_and_the_others_keep_their_results(dpaudit: Run, write: Write, folder: Path) -> None:
     spoils = spec(name='"spoils"', mechanism='"mechs:spoils"', pair="{ first = [1], second = [2] }")
     needs = spec(name='"needs"', requires='["no_such_module_here"]')
-    ended = dpaudit("run", write(LEAK, DIES, spoils, needs, CONSTANT), "--report", "out", "--format", "json,md")
+    ended = dpaudit("run", write(LEAK, DIES, spoils, needs, CONSTANT), *FEWER, "--report", "out", "--format", "json,md")
     assert ended.code == 3
     assert "2 of" not in ended.out
     assert "1 refuted, 1 not refuted, 3 without verdict; every verdict as expected; exit code 3" in ended.out
@@ -74,7 +75,7 @@ def test_no_verdict_is_3_and_the_others_keep_their_results(dpaudit: Run, write: 
 
 def test_the_worst_code_wins(dpaudit: Run, write: Write) -> None:
     unknown = spec(name='"unknown"', mechanism='"mechs:no_such_function"')
-    ended = dpaudit("run", write(spec(mechanism='"mechs:leak"'), DIES, unknown), "--quiet")
+    ended = dpaudit("run", write(spec(mechanism='"mechs:leak"'), DIES, unknown), *FEWER, "--quiet")
     assert ended.code == 2  # before 1 (refuted) and 3 (dies)
     assert len(ended.out.splitlines()) == 1
     assert "'mechs' has no 'no_such_function'" in ended.err
@@ -116,7 +117,7 @@ def test_a_part_of_a_report_that_cannot_be_told_changes_no_verdict_and_no_exit_c
     monkeypatch.setattr(quoting, "untold", UNTOLD)
     monkeypatch.setattr("dpaudit.results.wording.cause.answers", fail)
     formats = "json,md,html,junit,sarif,csv,txt,summary,badge"
-    ended = dpaudit("run", write(spec(mechanism='"mechs:leak"')), "--report", "out", "--format", formats)
+    ended = dpaudit("run", write(spec(mechanism='"mechs:leak"')), *FEWER, "--report", "out", "--format", formats)
     assert (ended.code, ended.err.count("internal error")) == (1, 0)
     assert "1 refuted, 0 not refuted, 0 without verdict; 1 verdict not as expected; exit code 1" in ended.out
     assert "(OverflowError: cannot convert float infinity to integer); verdict and counts stand" in ended.out
@@ -224,8 +225,8 @@ def test_the_code_is_the_verdicts_where_streams_are_closed_or_nobody_reads(
     write: Write, folder: Path, streams: str
 ) -> None:
     """And no file of ours gets the number of such a stream: the ledger is whole."""
-    path = write(spec(mechanism='"mechs:leak"'))
-    line = f'{sys.executable} -m dpaudit run {path} --ledger kept.sqlite {streams}; exit "${{PIPESTATUS[0]}}"'
+    asked = " ".join(["run", write(spec(mechanism='"mechs:leak"')), *FEWER])
+    line = f'{sys.executable} -m dpaudit {asked} --ledger kept.sqlite {streams}; exit "${{PIPESTATUS[0]}}"'
     ended = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert ended.returncode == 1, ended.stderr
     assert "Traceback" not in ended.stderr + ended.stdout

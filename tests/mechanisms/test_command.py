@@ -13,6 +13,7 @@ import pytest
 
 from dpaudit import InvalidSpec, MissingRequirement, UnsoundAudit, Verdict, command
 from dpaudit.api import audit
+from dpaudit.auditing import units
 from tests.cases import for_each
 from tests.sampling.left import gone
 
@@ -42,14 +43,18 @@ def test_a_python_program() -> None:
     assert "count" in str([entry.name for entry in result.explored])
 
 
-def test_a_shell_program() -> None:
-    """Outputs 1, 2 against 3, 4: a sure event."""
+def test_a_shell_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs 1, 2 against 3, 4: a sure event, in runs of a call each too."""
+    monkeypatch.setattr(units, "LONGEST_S", float("inf"))
     result = ask(command(["sh", "-c", AWK]), pair=(1, 3))
     assert result.verdict is Verdict.REFUTED
+    assert result.units is not None
+    assert result.condition == ""
     assert (result.evidence.hits_p, result.evidence.hits_q) == (result.evidence.runs_p, 0)
 
 
-def test_values_of_json_are_outputs() -> None:
+def test_values_of_json_are_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(units, "LONGEST_S", -1.0)  # no second bound: the shell program has one
     assert ask(program("leaky")).verdict is Verdict.REFUTED
 
 

@@ -157,7 +157,8 @@ def left_alone(job: Job, task: FreshTask) -> dict[str, str]:
     users = [each for each in memos if not is_library(*_home(str(each.__module__)))]
     users.sort(key=lambda each: (str(each.__module__), str(each.__qualname__)))  # collections change their order
     kept = [held for each in users for held in gc.get_referents(each) if not callable(held)]  # results, or a dict
-    return made_of(functools.partial(worker_for(job).opened.call, kept), strict=False)  # type: ignore[arg-type]
+    parts = made_of(functools.partial(worker_for(job).opened.call, kept), strict=False)  # type: ignore[arg-type]
+    return {name: value for name, value in parts.items() if "environment" not in name}  # which hosts set
 
 
 def _home(name: str) -> tuple[str, str | None]:

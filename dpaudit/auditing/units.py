@@ -18,7 +18,7 @@ from dpaudit.auditing.certifying import Outcome, beside
 from dpaudit.auditing.health.processes import run_processes
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
-from dpaudit.errors import DpAuditError, OutOfTime
+from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.results.audited import Finding, Units
 from dpaudit.results.beside import BETWEEN, Health
@@ -28,7 +28,7 @@ from dpaudit.sampling import FreshTask, Session, Shard, Stage, Watch, apart, sha
 FEWEST, MOST_CALLS, MOST_OF_A_SIZE, MOST_PROCESSES = 64, 1 << 15, 1 << 10, 1 << 9
 TRIED = 8  # calls or processes that first tell how long the others would take; then eight times as many, and so on
 START_S, LONGEST_S = 1.0, 10.0  # that are not counted of each part, and that the rest may take by its speed
-LOOKS, LOOKED_AT = 4, 8  # fresh processes whose values are compared after so many runs
+LOOKS, FIRST_LOOKS, LOOKED_AT = 16, 4, 8  # fresh processes whose values are compared, and the runs of each
 SUSPECT = 0.001  # a p-value of the check of shards and processes, which is no alarm yet
 POWER = 3  # of the error probability at which expected counts refute: those of nearly every repetition do so at it
 
@@ -47,8 +47,7 @@ def second_bound(
     """The second bound where one is needed: its runs come beyond those of the spec, and change nothing else.
 
     None where nothing is refuted, where each run had a process of its own, and where the unit is the run: of a
-    mechanism that is called run by run, and is repeated by a fresh process, or is no factory and keeps nothing of its
-    own, as far as its values and its rates show; and of our own samplers.
+    mechanism that is called run by run and keeps nothing, as far as its values and its rates show; of our own samplers.
     """
     both = min(zip(findings, outcome.counted, strict=True), key=lambda each: each[0].certificate.p_value)
     bits = beside(spec, outcome.counted[0], "bits", spec.confidence)
@@ -57,8 +56,10 @@ def second_bound(
         return None
     kind, used = spec.description.kind, 0
     looks = [*outcome.watched, *(each.looked for each in outcome.counted if each.looked is not None)]
-    certain = kind == "built in the worker" or any(c.name == BETWEEN and c.p_value <= SUSPECT for c in health.checks)
-    if not reproducible and (certain or _keeps(session, both[0].witness.pair)):
+    built = kind == "built in the worker"
+    apart_by_rates = any(check.name == BETWEEN and check.p_value <= SUSPECT for check in health.checks)
+    unlike = not reproducible and (built or apart_by_rates)
+    if unlike or (kind != "command" and _keeps(session, both[0].witness.pair, LOOKS if built else FIRST_LOOKS)):
         used = 1 if session.one_process else session.engine.n_jobs
         most, way = MOST_PROCESSES, partial(_processes, session)
     elif not session.per_run or any(look.calls.any() for look in looks):
@@ -74,12 +75,16 @@ def second_bound(
     return Units(used, there if len(there) == len(again) else ())
 
 
-def _keeps(session: Session, pair: int) -> bool:
-    """Whether a process keeps what it draws: those that have made the same few runs hold different values then."""
+def _keeps(session: Session, pair: int, first: int) -> bool:
+    """Whether a process keeps what it draws, as far as the values show that its code reads."""
     sides = tuple(run % 2 == 1 for run in range(LOOKED_AT))
-    with suppress(DpAuditError):
-        return session.differ_after([FreshTask(Shard(Stage.FRESH, pair, k, LOOKED_AT), sides) for k in range(LOOKS)])
-    return False  # it cannot be opened there
+    work = [FreshTask(Shard(Stage.FRESH, pair, k, LOOKED_AT), sides) for k in range(LOOKS)]
+    try:
+        return session.keeps(work[:first], work[first:])
+    except (InvalidSpec, OutOfTime):  # it cannot be opened there, or is not asked
+        return False
+    except DpAuditError:
+        return True
 
 
 def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:

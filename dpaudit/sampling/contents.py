@@ -5,12 +5,15 @@ are stored, and only objects of libraries are asked what would rebuild them. Fun
 names; what they hold is for whoever asks.
 """
 
+import contextvars
 import copyreg
 import dataclasses
 import enum
+import gc
 import hashlib
 import struct
 import sys
+import threading
 import time
 import types
 from abc import ABC, abstractmethod
@@ -135,10 +138,10 @@ class Contents(ABC):
         seen[id(value)] = len(seen), value
         try:
             found = hashed(name_of(kind), self._parts_of(value, kind, seen))
-        except Opaque as error:
+        except Opaque:
             if self.strict:
                 raise
-            found = hashed("opaque", [str(error)])
+            found = hashed("opaque", self._each(_inside(value), seen))
         seen[id(value)] = found, value
         return found
 
@@ -222,6 +225,20 @@ class Contents(ABC):
             return [*name, made, *self._each(_attributes(value)[0], seen)]
         *parts, items, pairs = [*made, None, None, None, None][:5]
         return [*name, *self._each([*parts, list(items or ()), list(pairs or ())], seen)]
+
+
+def _inside(value: Any) -> list[Any]:
+    """What a value holds that cannot be rebuilt, as the collector sees it; of a generator of numbers nothing."""
+    bases = bases_of(type(value))
+    if threading.local in bases:
+        return [vars(value)]  # of this thread
+    if contextvars.ContextVar in bases:
+        return [value.get(None)]
+    return (
+        []
+        if any(each in bases for each in STATES)
+        else [held for held in gc.get_referents(value) if not callable(held)]
+    )
 
 
 def stands_in(value: Any, kind: Any) -> str:

@@ -254,11 +254,19 @@ class Session:
         asked.keep((task.shard, KeptShard(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
         return found
 
-    def differ_after(self, work: list[FreshTask]) -> bool:
-        """Whether processes that have each made a task hold different values then: they keep some of what they draw."""
+    def keeps(self, first: list[FreshTask], others: list[FreshTask]) -> bool:
+        """Whether processes hold different values when opened, or after equal runs; `others` where runs change some."""
         job, engine = self._sent_job(), self.engine
-        made = partial(run_fresh, job, work, engine.progress, engine.n_jobs, engine.until, left_alone)
-        return bool(self.decided(lambda: len({repr(each) for each in made()}) > 1))
+
+        def differ() -> int:
+            made: list[dict[str, str]] = []
+            for work in (first, others):
+                made += run_fresh(job, work, engine.progress, engine.n_jobs, engine.until, left_alone)
+                if all(each["left"] == each["opened"] for each in made):
+                    break
+            return int(len({repr(each) for each in made}) > 1)
+
+        return bool(self.decided(differ))
 
     # --- running --------------------------------------------------------------------------------------------
 

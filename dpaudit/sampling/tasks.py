@@ -151,14 +151,20 @@ def run_alone(job: Job, task: FreshTask) -> Outputs:
 
 
 def left_alone(job: Job, task: FreshTask) -> dict[str, str]:
-    """What the mechanism is made of once it has made these runs, in a process that has run nothing before."""
+    """What a mechanism is made of where nothing has run before, as it is opened and once it has made these runs."""
+    call = worker_for(job).opened.call
+    opened = _state(call)
     run_alone(job, task)
+    return {"opened": opened, "left": _state(call)}
+
+
+def _state(call: Callable[..., Any]) -> str:
     memos = [each for each in gc.get_objects() if type(each) is functools._lru_cache_wrapper]
     users = [each for each in memos if not is_library(*_home(str(each.__module__)))]
     users.sort(key=lambda each: (str(each.__module__), str(each.__qualname__)))  # collections change their order
     kept = [held for each in users for held in gc.get_referents(each) if not callable(held)]  # results, or a dict
-    parts = made_of(functools.partial(worker_for(job).opened.call, kept), strict=False)  # type: ignore[arg-type]
-    return {name: value for name, value in parts.items() if "environment" not in name}  # which hosts set
+    parts = made_of(functools.partial(call, kept), strict=False)  # type: ignore[arg-type]
+    return repr({name: value for name, value in parts.items() if "environment" not in name})  # which hosts set
 
 
 def _home(name: str) -> tuple[str, str | None]:

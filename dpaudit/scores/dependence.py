@@ -81,7 +81,8 @@ def halves_told(scores: Reals, included: Any) -> Reals:
 def halves_p_value(halves: Reals) -> float:
     """The p-value of independence of two halves of canaries that are told in the same rows; shape (rows, 2)."""
     away = halves - halves.mean(axis=0)
-    seen = float(away[:, 0] @ away[:, 1]) * (1.0 - 1e-9)
+    seen = float(away[:, 0] @ away[:, 1])
+    seen -= 1e-9 * abs(seen)  # the order itself is as strong as itself, whatever its sign
     return ordered_p_value(lambda rng: bool(away[:, 0] @ rng.permutation(away[:, 1]) >= seen), halves)
 
 

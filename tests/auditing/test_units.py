@@ -174,7 +174,11 @@ def test_the_noise_that_a_process_keeps_is_no_refutation_without_a_condition() -
         (unsound.KeepingASliver(), True),
         (unsound.kept_by_a_cache, True),
         (unsound.kept_by_a_bounded_cache, True),
+        (unsound.kept_by_a_generator, True),
+        (unsound.kept_by_a_thread, True),
+        (unsound.kept_in_a_context, True),
         (unsound.kept_by_no_one, False),
+        (unsound.counted, False),
         (unsound.own_stream, False),
     ],
 )

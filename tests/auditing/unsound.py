@@ -4,10 +4,12 @@ This imports numpy alone: each of a hundred fresh processes imports it anew."""
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import math
 import os
 import random
+import threading
 from typing import Any
 
 import numpy as np
@@ -355,6 +357,44 @@ def kept_by_a_cache(data: float) -> float:
 def kept_by_a_bounded_cache(data: float) -> float:
     """The same in the links of a bounded one."""
     return data + _bounded_sliver(data) + np.random.default_rng().normal()
+
+
+IN_THIS_THREAD = threading.local()
+RATE = contextvars.ContextVar[float]("RATE")
+
+
+def _spun() -> Any:
+    sliver = 1e-3 * random.SystemRandom().gauss(0.0, 1.0)
+    while True:
+        yield sliver
+
+
+SPUN = _spun()
+
+
+def kept_by_a_thread(data: float, rng: np.random.Generator) -> float:
+    """Beside draws of the given generator: in 64 runs equal streams give equal outputs, whatever it keeps."""
+    if not hasattr(IN_THIS_THREAD, "rate"):
+        IN_THIS_THREAD.rate = 0.25 + random.SystemRandom().uniform(-1e-9, 1e-9)
+    return 1.0 - data if rng.random() < IN_THIS_THREAD.rate else data
+
+
+def kept_in_a_context(data: float, rng: np.random.Generator) -> float:
+    """The same in a variable of the context."""
+    if RATE.get(None) is None:
+        RATE.set(0.25 + random.SystemRandom().uniform(-1e-9, 1e-9))
+    return 1.0 - data if rng.random() < RATE.get() else data
+
+
+def kept_by_a_generator(data: float) -> float:
+    """In the frame of a generator."""
+    return data + next(SPUN) + np.random.default_rng().normal()
+
+
+def counted(data: float, rng: np.random.Generator) -> float:
+    """The sound twin of these: it keeps how often it was called, which is the same in each process."""
+    IN_THIS_THREAD.calls = getattr(IN_THIS_THREAD, "calls", 0) + 1
+    return 1.0 - data if rng.random() < 0.25 else data
 
 
 def kept_by_no_one(data: float) -> float:

@@ -348,9 +348,13 @@ KEPT: dict[str, Make] = {  # what a type keeps beyond the parts that are read
     "order of a set": lambda b: set((0, 8)[:: (1, -1)[b]]),
     "what is printed": lambda b: print("x" * b),
     "what is printed of errors": lambda b: print("x" * b, file=sys.stderr),
+    "lines that are printed": lambda b: sys.stdout.writelines(["x", "y" * b]),
+    "bytes that are printed": lambda b: sys.stdout.buffer.write(b"x" * b),
+    "numpy's text that is printed": lambda b: sys.stdout.write(np.str_("x" * b)),
+    "the end of much that is printed": lambda b: print("x" * 5_000 + "y" * b),
     "what is warned of": lambda b: warnings.warn(f"side {b}", stacklevel=1),
 }
-RUNNING = {"what is printed", "what is printed of errors", "what is warned of"}  # while it runs, and no output
+RUNNING = {name for name in KEPT if "printed" in name or "warned" in name}  # while it runs, and no output
 RAISED: dict[str, Make] = {
     "message of an exception": lambda b: ValueError(f"side {b}"),
     "number in a message": lambda b: KeyError(b),

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import types
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -126,6 +127,8 @@ class Contents(ABC):
     def node(self, value: Any, seen: dict[int, Any]) -> bytes:
         """The digest of a value by its contents; `seen` holds what is known already, and where it is under way."""
         kind = type(value)
+        if time.monotonic() > self.until:
+            raise Opaque(f"there is more than can be looked at in {LIMIT_S:g} s")
         if value is None or kind in (bool, int, float, complex, str, bytes):
             return self._plain(kind, value)
         if kind is types.FunctionType or is_class(value) or is_module(value):
@@ -133,8 +136,6 @@ class Contents(ABC):
         if id(value) in seen:
             known = seen[id(value)][0]
             return known if isinstance(known, bytes) else hashed("around", [str(known).encode()])
-        if time.monotonic() > self.until:
-            raise Opaque(f"there is more than can be looked at in {LIMIT_S:g} s")
         seen[id(value)] = len(seen), value
         try:
             found = hashed(name_of(kind), self._parts_of(value, kind, seen))
@@ -185,8 +186,8 @@ class Contents(ABC):
         # it holds more than attributes and slots, as `object.__reduce_ex__` reckons it
         if base is None and (kind.__itemsize__ or kind.__basicsize__ > object.__basicsize__ + 8 * pointers):
             raise Opaque(f"a {name_of(kind)}")
-        own = [] if base is None else self._builtin(value, base, seen)
-        return [self.referred(kind), *own, *self._each(held, seen)]
+        own = hashed("own", [] if base is None else self._builtin(value, base, seen))
+        return [self.referred(kind), own, *self._each(held, seen)]
 
     def _builtin(self, value: Any, kind: Any, seen: dict[int, Any]) -> list[Any]:
         if kind is dict:
@@ -214,11 +215,13 @@ class Contents(ABC):
             self.texts.add(str(value))
         known = copyreg.dispatch_table.get(kind)
         try:
-            if any(self.users(each) for each in (known, *(getattr(kind, way, None) for way in REBUILDING))):
+            if kind in weakref.ProxyTypes or any(
+                self.users(each) for each in (known, *(getattr(kind, way, None) for way in REBUILDING))
+            ):
                 raise Opaque
             if home_of(kind).partition(".")[0] == "torch" and hasattr(kind, "numpy"):
                 return [*name, self.node(value.detach().cpu().numpy(), seen)]
-            made = value.__reduce_ex__(4) if known is None else known(value)
+            made = kind.__reduce_ex__(value, 4) if known is None else known(value)
         except Exception:
             raise Opaque(f"a {home_of(kind)}.{name_of(kind)}") from None
         if isinstance(made, str):  # its own name; what it wraps may be a user's

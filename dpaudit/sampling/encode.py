@@ -12,8 +12,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -279,18 +280,33 @@ _SHOWN: set[tuple[Any, ...]] = set()  # warnings that were shown while somebody 
 
 
 class _Stream:
-    """A stream that keeps what goes through it."""
+    """A stream that keeps what goes through it: text, and the bytes that are written past its text."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
-    def write(self, text: str) -> int:
-        if type(text) is str:  # what is no text is left to the stream
-            PRINTED.text = (PRINTED.text + text)[:LONGEST_PRINTED]
-        return self._stream.write(text)  # type: ignore[no-any-return]
+    def write(self, text: Any) -> Any:
+        with suppress(TypeError, ValueError):  # what is neither is left to the stream
+            _heard("".join(("", text)) if isinstance(text, str) else bytes(memoryview(text)).decode("latin-1"))
+        return self._stream.write(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    @property
+    def buffer(self) -> Any:
+        return _Stream(self._stream.buffer)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def _heard(text: str) -> None:
+    whole = "".join((PRINTED.text, text))
+    if len(whole) > LONGEST_PRINTED:  # a digest stands for the rest, and for what it stood for before
+        whole = whole[: LONGEST_PRINTED - 64] + sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    PRINTED.text = whole
 
 
 @contextmanager
@@ -326,7 +342,8 @@ def _warned(show: Any, message: Any, category: Any, filename: str, lineno: int, 
     if (text, filename, lineno) not in _SHOWN:
         _SHOWN.add((text, filename, lineno))
         show(message, category, filename, lineno, *more, **named)
-    PRINTED.text = (before + text)[:LONGEST_PRINTED]  # and not as it is shown
+    PRINTED.text = before
+    _heard(text)  # and not as it is shown
 
 
 def with_printed(outputs: Outputs, text: str) -> Outputs:

@@ -28,6 +28,7 @@ from dpaudit.sampling.modules import digest_of_file, located, own_digest, parsed
 UNKNOWN = "? "  # before what a part is that cannot be shown to be the same
 DIGEST = "#"  # before a digest; a version stands as it is
 VARIABLE = "environment variable "
+BY_NAME = {"globals", "vars", "eval", "exec", "getattr"}  # of Python, where code loads them and no attribute
 WIDE = {"globals", "vars", "eval", "exec", "__dict__", "__globals__", "f_globals"}  # what reads globals unseen,
 COMPUTED = {"getattr", "attrgetter", *WIDE}  # and what reads attributes of modules so
 IMPORTING = {"import_module", "__import__", "modules"}
@@ -137,7 +138,7 @@ class _Parts(contents.Contents):
                 self._globals(space)
             for text in sorted(self.texts) if self.names & IMPORTING else ():
                 if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", text):
-                    self._imported(text)
+                    self._imported(text, run=False)
         for text in sorted(self.texts):
             self._file(text)
         self._environment()
@@ -210,21 +211,24 @@ class _Parts(contents.Contents):
                 else:
                     self._source(inner, path, apart=apart)
 
-    def _imported(self, name: str) -> None:
-        """A module that code imports when it runs: imported now, if it is a user's, so that its values are seen."""
+    def _imported(self, name: str, *, run: bool = True) -> None:
+        """A module that code imports when it runs: imported now, if it is a user's, so that its values are seen.
+
+        A text may be the name of a module by chance: that is not `run`, and stands for its file.
+        """
         if name in self.modules:
             return
         self.modules.add(name)
         where = [] if name in sys.modules else list(located(name, ()))
-        if where and where[-1][0] == name and not self.library(*where[-1]):
+        if run and where and where[-1][0] == name and not self.library(*where[-1]):
             with suppress(DpAuditError):
                 import_reference(f"{name}:__name__")
         if contents.is_module(module := sys.modules.get(name)):
             self.referred(module)
         for inner, file in where:
-            self._library(inner) if self.library(inner, file) else self._source(inner, file)
+            self._library(inner) if self.library(inner, file) else self._source(inner, file, apart=not run)
         if "." in name:
-            self._imported(name.rpartition(".")[0])
+            self._imported(name.rpartition(".")[0], run=run)
 
     def _library(self, name: str) -> None:
         top = name.partition(".")[0]
@@ -232,13 +236,21 @@ class _Parts(contents.Contents):
             self.found.setdefault(f"library {top}", release(top))
 
     def _program(self, command: Command) -> None:
-        """The program of a command, the files among its arguments, and what scripts in Python import."""
-        for part in (shutil.which(command.argv[0]) or command.argv[0], *command.argv):
-            file = os.path.join(command.folder or os.curdir, part)
+        """The program of a command, the files that its arguments name in any spelling, and what scripts import."""
+        folder = command.folder or os.curdir
+        words = [shutil.which(command.argv[0]) or command.argv[0], *command.argv]
+        for part in words:  # those of a script for a shell too: it grows as it is read
+            file = os.path.join(folder, part)
             self.texts.add(file)
             self.programs.add(os.path.join(os.curdir, file))
-            if file.endswith(".py") and os.path.isfile(file):
-                self._source(part, file, apart=True)
+            script = os.path.join(file, "__main__.py") if os.path.isdir(file) else file
+            if script.endswith(".py") and os.path.isfile(script):
+                self._source(part, script, apart=True)
+                continue
+            for name, source in located(part, [folder]) if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", part) else ():
+                self._library(name) if self.library(name, source) else self._source(name, source, apart=True)
+            inner = f"{part} {_shell(file)}" if part in command.argv else ""
+            words += [each for each in re.split(r"[^\w./-]+", inner) if each not in words]
 
     def _file(self, text: str) -> None:
         """A text in code or values that is the name of a file stands for its contents."""
@@ -301,7 +313,7 @@ class _Parts(contents.Contents):
         return self._each([value.__closure__, value.__defaults__, value.__kwdefaults__, named], {})
 
     def _class(self, value: type) -> list[Any]:
-        if (module := sys.modules.get(contents.home_of(value))) is not None:
+        if contents.is_module(module := sys.modules.get(contents.home_of(value))):
             self._space(contents.globals_of(module))
         held = sorted(item for item in contents.fields_of(value).items() if item[0] not in OF_PYTHON)
         return self._each([type(value), *contents.bases_of(value)[1:], *held], {})
@@ -318,8 +330,22 @@ class _Parts(contents.Contents):
         ]
 
 
+def _shell(file: str) -> str:
+    """The text of a script that is no Python: the first thousands of characters of one that begins with #!."""
+    with suppress(OSError), open(file, encoding="utf-8", errors="ignore") as opened:
+        return opened.read(1 << 14) if opened.read(2) == "#!" else ""
+    return ""
+
+
 def _names(code: types.CodeType) -> set[str]:
-    return set(code.co_names).union(*(_names(each) for each in code.co_consts if isinstance(each, types.CodeType)))
+    """What code names: globals, attributes and modules; `model.eval` is no `eval`."""
+    found = set(code.co_names)
+    if found & BY_NAME and not found & {"builtins", "__builtins__"}:
+        loaded = {
+            step.argval for step in dis.get_instructions(code) if step.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME"))
+        }
+        found -= BY_NAME - loaded
+    return found.union(*(_names(each) for each in code.co_consts if isinstance(each, types.CodeType)))
 
 
 def _imports(code: types.CodeType, package: str) -> list[str]:

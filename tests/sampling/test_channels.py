@@ -154,7 +154,9 @@ def test_what_is_printed_or_warned_of_belongs_to_its_run(name: str) -> None:
     make = channels.CHANNELS[name]
     with warnings.catch_warnings(record=True) as shown:
         warnings.resetwarnings()
-        outputs = encode_objects(run_each(lambda bit, rng: make(bit), iter([0, 1, 0, 1]), np.random.default_rng(1)))
+        outputs = encode_objects(
+            run_each(lambda bit, rng: make(bit) and None, iter([0, 1, 0, 1]), np.random.default_rng(1))
+        )
         one, other, again, too = (kinds.cells(outputs, row) for row in range(4))
         assert one == again != other == too
         assert Pilot(outputs, Outputs(0, {})).unread == "what a run prints or warns of"

@@ -64,6 +64,8 @@ FILES = {
     "data.txt": "1.0",
     "program.py": "import late\nprint(late.TIMES)\n",
     "program.sh": "echo 1.0\n",
+    "start.sh": "#!/bin/sh\nexec python3 program.py\n",
+    "harm.py": "import pathlib\npathlib.Path(__file__).with_name('harmed').touch()\n",
     "params.txt": "1.0",
     "installed/site-packages/kit.py": "SCALE = 1.0\ndef draw(): return SCALE\n",
     "installed/site-packages/kit-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: kit\nVersion: 1.0\n",
@@ -178,6 +180,38 @@ KINDS = [
         "2.0",
         file="program.sh",
         mechanism="dpaudit.command(['sh', FOLDER + '/program.sh'])",
+    ),
+    edited(
+        "a module that a command runs",
+        "module program",
+        "late",
+        "late as other",
+        file="program.py",
+        mechanism="dpaudit.command(['python3', '-m', 'program'], folder=FOLDER)",
+    ),
+    edited(
+        "a module in the text of a command",
+        "module late",
+        "1.0",
+        "2.0",
+        file="late.py",
+        mechanism="dpaudit.command(['python3', '-c', 'import late'], folder=FOLDER)",
+    ),
+    edited(
+        "a file behind an option",
+        "program FOLDER/params.txt",
+        "1.0",
+        "2.0",
+        file="params.txt",
+        mechanism="dpaudit.command(['sh', '--with=params.txt'], folder=FOLDER)",
+    ),
+    edited(
+        "what a script of the shell starts",
+        "module late",
+        "1.0",
+        "2.0",
+        file="late.py",
+        mechanism="dpaudit.command(['./start.sh'], folder=FOLDER)",
     ),
     edited(
         "a module of its script",
@@ -352,6 +386,30 @@ def test_no_code_of_a_user_is_run(folder: Path) -> None:
     found = look(written(folder), Kind("", "", code=LAZY))
     assert "function __main__.noisy" in found
     assert "__main__.LAZY" in found
+
+
+def test_a_text_that_is_the_name_of_a_script_does_not_run_it(folder: Path) -> None:
+    """Though the code names what imports by text: an attribute of a model may be called so."""
+    code = "def noisy(data, rng): return model.modules(), {'harm': 1.0}['harm']\nmodel = 1.0\n"
+    found = look(written(folder), Kind("", "", code=code))
+    assert "module harm" in found
+    assert not (folder / "harmed").exists()
+
+
+def test_a_method_named_eval_reads_no_globals(folder: Path) -> None:
+    code = "OTHER = 1.0\ndef noisy(data, rng): return model.eval(), {more}\nmodel = 1.0\n"
+    assert "__main__.OTHER" not in look(written(folder), Kind("", "", code=code.format(more=0)))
+    (folder / "told.json").unlink()
+    assert "__main__.OTHER" in look(folder, Kind("", "", code=code.format(more="eval('1')")))
+
+
+def test_a_module_that_puts_an_object_in_its_place_is_looked_at(folder: Path) -> None:
+    code = "import swapped\ndef noisy(data, rng): return HELD\nHELD = swapped.Settings()\n"
+    written(folder)
+    (folder / "swapped.py").write_text(
+        "import sys\nclass Settings: width = 1.0\nSettings.Settings = Settings\nsys.modules[__name__] = Settings()\n"
+    )
+    assert "class swapped.Settings" in look(folder, Kind("", "", code=code))
 
 
 def test_values_of_libraries_are_compared_by_what_they_hold(folder: Path) -> None:

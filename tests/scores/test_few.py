@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import evalues, few, one_run_f
+from dpaudit.scores import dependence, evalues, few, one_run_f
 from dpaudit.scores.few import Evidence, ceiling
 from tests.cases import for_each
 from tests.scores import naive
@@ -239,3 +239,22 @@ def test_a_ceiling_says_what_all_guesses_right_would_show() -> None:
 def test_scores_of_another_shape_are_refused() -> None:
     with pytest.raises(InvalidSpec, match=r"with 10 canaries; got \(1, 9\), \(1, 10\)"):
         few.begin(PureDP(1.0), 10, ALPHA).after(np.zeros(9), np.zeros(10, bool))
+
+
+def test_rare_flags_of_independent_halves_share_nothing() -> None:
+    """Two halves that each tell one thing once, in rows of their own: each other order is as strong, so p is 1.
+
+    And of 150 sets of independent rows eleven or more would be 1 in 100 in 6e-7 of all cases; a tenth of them were,
+    while an order that tells less than none did not count as strong as itself.
+    """
+    apart = np.zeros((200, 2))
+    apart[0, 0] = apart[1, 1] = 1.0
+    assert dependence.halves_p_value(apart) == 1.0
+    least = []
+    for seed in range(150):
+        rng = np.random.default_rng([711, seed])
+        rows = ((rng.random((200, 20)) < 0.0007).astype(float), rng.random((200, 20)) < 0.5)
+        least.append(
+            dependence.halves_p_value(np.array([dependence.halves_told(*each) for each in zip(*rows, strict=True)]))
+        )
+    assert sum(each <= 0.01 for each in least) <= 10

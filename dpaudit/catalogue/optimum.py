@@ -54,6 +54,12 @@ def in_unit_ball(record: Sequence[float]) -> list[float]:
     return [*(feature / max(1.0, length) for feature in features), label]
 
 
+def labelled(data: Records, scaled: bool = True) -> Reals:
+    """label * features of each record, scaled into the unit ball or as they are: (record, feature)."""
+    table = np.asarray([in_unit_ball(record) if scaled else record for record in data], float)
+    return np.asarray(table[:, :-1] * table[:, -1:])
+
+
 def classifier(data: Records, weight: float, loss: Loss) -> Reals:
     """argmin over w of (1 / n) sum loss(margin) + (weight / 2) ||w||^2, by Newton's method with halved steps.
 
@@ -65,8 +71,7 @@ def classifier(data: Records, weight: float, loss: Loss) -> Reals:
 
 @lru_cache(maxsize=256)
 def _classifier(data: tuple[tuple[float, ...], ...], weight: float, loss: Loss) -> Reals:
-    table = np.asarray(data, float)
-    signed = table[:, :-1] * table[:, -1:]
+    signed = labelled(data, scaled=False)
 
     def objective(w: Reals) -> float:
         return float(loss.value(signed @ w).mean() + weight / 2.0 * (w @ w))

@@ -192,10 +192,6 @@ def _all_models(first: Data, second: Data, at: Descent) -> float:
     return repeated_epsilon(at.delta, step_losses(*_mixtures(first, second, at), "above"), at.steps)
 
 
-def _one_batch(first: Data, second: Data, at: Descent) -> float:
-    return mixture_epsilon(at.delta, *_mixtures(first, second, at, at.steps))
-
-
 def _last_model(first: Data, second: Data, at: Descent) -> float:
     """The noisy sum of each step has its weight in the last model: a mixture of all the ways to join T steps."""
     joined, alone = _mixtures(first, second, at)
@@ -250,6 +246,9 @@ dp_sgd_fixed_batches = in_room(
         }
     ),
     one_batch=Twin(
-        code=coded_sgd(_one_batch, batches=(programs.once(programs.of_exactly), many.once(many.of_exactly)))
+        code=coded_sgd(
+            lambda first, second, at: mixture_epsilon(at.delta, *_mixtures(first, second, at, at.steps)),
+            batches=(programs.once(programs.of_exactly), many.once(many.of_exactly)),
+        )
     ),
 )

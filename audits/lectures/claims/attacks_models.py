@@ -14,8 +14,7 @@ from audits.lectures.claims.attacking import CHEEMA, SARKAR, certain, measured
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.catalogue.attacks import allowed, identified
-from dpaudit.catalogue.attacks.on_models import joined_pull, last_pull
-from dpaudit.catalogue.optimum import labelled
+from dpaudit.catalogue.attacks.on_models import joined_pull, last_pull, signed
 from dpaudit.catalogue.releases.models import fit, population
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def margins(features: int, epsilon: float = math.inf) -> Floats:
     if epsilon < math.inf:
         rng = np.random.default_rng([SEED, features])
         models = [noisy(model, MEMBERS, THIN, epsilon, 1, rng)[0] for model in models]
-    return np.asarray(np.array([labelled(people) for people in cohorts]) @ np.array(models).T).transpose(2, 0, 1)
+    return np.asarray(np.array([signed(people) for people in cohorts]) @ np.array(models).T).transpose(2, 0, 1)
 
 
 def scores(features: int, epsilon: float = math.inf, shadows: bool = False) -> Floats:
@@ -173,7 +172,7 @@ def found_out(attack: str, epsilon: float = math.inf, runs: int = 400) -> float:
     others, candidates, models = worlds()
     rng, right, public = np.random.default_rng(SEED), [], population(500, FEATURES, 8)
     before = fit(others, WEIGHT)
-    directions = labelled(candidates)
+    directions = signed(candidates)
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     for place, model in enumerate(models):
         seen, first = np.tile(model, (runs, 1)), np.tile(before, (runs, 1))
@@ -197,7 +196,7 @@ def check_differencing() -> Truth:
     pulls = joined_pull(
         np.hstack([np.tile(before, (len(models), 1)), models]), PEOPLE, WEIGHT, population(500, FEATURES, 8)
     )
-    true = labelled(candidates)
+    true = signed(candidates)
     cosines = np.sum(pulls * true, axis=1) / np.linalg.norm(pulls, axis=1) / np.linalg.norm(true, axis=1)
     heights = [float(each) for each, *_ in np.random.default_rng(SEED).integers(150, 200, (PEOPLE, 1))]
     mean = PEOPLE * np.mean(heights) - (PEOPLE - 1) * np.mean(heights[:-1]) - heights[-1]

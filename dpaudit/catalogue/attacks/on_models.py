@@ -9,7 +9,7 @@ import numpy as np
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.attacks.attack import Attack, Guess
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.optimum import LOGISTIC, labelled
+from dpaudit.catalogue.optimum import LOGISTIC, signed
 from dpaudit.catalogue.releases.models import Records, fit, noisy_models, population
 from dpaudit.pairs import AdjacentPair
 
@@ -18,10 +18,10 @@ def last_pull(models: Reals, others: Records, weight: float) -> Reals:
     """From optima (run, feature) and all records but one: its label * features, times how badly it fits.
 
     >>> people = population(9, 2, 0)
-    >>> (last_pull(fit(people, 1.0)[None], people[:-1], 1.0) / labelled(people)[-1]).round(3)
+    >>> (last_pull(fit(people, 1.0)[None], people[:-1], 1.0) / signed(people)[-1]).round(3)
     array([[0.451, 0.451, 0.451]])
     """
-    towards = labelled(others)
+    towards = signed(others)
     return np.asarray((len(others) + 1) * weight * models + LOGISTIC.slope(models @ towards.T) @ towards)
 
 
@@ -32,7 +32,7 @@ def joined_pull(models: Reals, people: int, weight: float, public: Records) -> R
     curvature H is about that of the public records.
     """
     before, after = np.hsplit(models, 2)
-    towards, centre = labelled(public), before.mean(axis=0)
+    towards, centre = signed(public), before.mean(axis=0)
     bends = LOGISTIC.curvature(towards @ centre)
     curvature = weight * np.eye(len(centre)) + (towards.T * bends) @ towards / len(towards)
     return np.asarray(people * (after - before) @ curvature + weight * before)
@@ -42,8 +42,8 @@ _DATA, _SOMEBODY = noisy_models.default_pair[0], population(14, 3, 11)[-1]
 _OTHER = [*_DATA[:-1], _SOMEBODY]
 _WEIGHT = float(noisy_models.values()["weight"])
 _PUBLIC = population(500, 3, 12)
-_HERS = labelled(_DATA)[-1]
-_APART = _HERS - labelled(_OTHER)[-1]
+_HERS = signed(_DATA)[-1]
+_APART = _HERS - signed(_OTHER)[-1]
 _MIDDLE = float(np.mean([_HERS @ fit(data, _WEIGHT) for data in (_DATA, _OTHER)]))
 
 

@@ -17,7 +17,7 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.learning.output_noise import LABELLED, Data, in_room
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.optimum import LOGISTIC, WEIGHT, labelled
+from dpaudit.catalogue.optimum import LOGISTIC, WEIGHT, signed
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.errors import InvalidSpec
 
@@ -102,7 +102,7 @@ def _law(
     data: Data, epsilon: float, weight: float, terms: Terms = _terms, scaled: bool = True
 ) -> tuple[Reals, float, float]:
     """Features times label, the steepness of the quadratic term, and the rate of the noise."""
-    return labelled(data, scaled), *terms(len(data), epsilon, weight)
+    return signed(data, scaled), *terms(len(data), epsilon, weight)
 
 
 def _runs(data: Data, runs: int, rng: Rng, *, shape: float | None = None, **given: Any) -> Reals:
@@ -128,9 +128,9 @@ def _loss(first: Data, second: Data, **given: Any) -> float:
 
     def ratio(optima: Reals) -> Reals:
         logs = []
-        for signed in both:
-            length = np.linalg.norm(_gradient(signed, steepness, optima), axis=1)
-            logs.append(np.linalg.slogdet(_hessian(signed, steepness, optima))[1] - rate * length)
+        for each in both:
+            length = np.linalg.norm(_gradient(each, steepness, optima), axis=1)
+            logs.append(np.linalg.slogdet(_hessian(each, steepness, optima))[1] - rate * length)
         return np.asarray(np.abs(logs[0] - logs[1]))
 
     kinks = np.concatenate([minimisers(signed, steepness, np.zeros((1, width))) for signed in both])
@@ -150,7 +150,7 @@ def _loss(first: Data, second: Data, **given: Any) -> float:
 
 def _radius_loss(first: Data, second: Data, epsilon: float, weight: float) -> float:
     """Infinite where there are two features or more: at the optimum without noise the density has no bound."""
-    one, other = (minimisers(labelled(data), 1.0, np.zeros((1, len(data[0]) - 1))) for data in (first, second))
+    one, other = (minimisers(signed(data), 1.0, np.zeros((1, len(data[0]) - 1))) for data in (first, second))
     return 0.0 if np.allclose(one, other, atol=1e-9) else math.inf
 
 

@@ -1,4 +1,4 @@
-"""Sums and largest values as answers to queries, and refusals to answer."""
+"""Sums, averages and largest values as answers to queries, and refusals to answer."""
 
 import math
 from collections.abc import Sequence

@@ -2,7 +2,8 @@
 
 The records are those of two hospitals, whose generalisations are the 4-anonymous and the 6-anonymous table of Sarkar,
 notes 003, 'Examples' (after Ganta, Kasiviswanathan & Smith 2008, figure 1). The records behind them are made up. Where
-the notes write both ">" and "≥" in one group, "≥" is meant.
+the notes write both ">" and "≥" in one group, "≥" is meant. The rows without names, made
+up too, have the shape of three that were published: with names left out, hashed, or as ratings.
 """
 
 import hashlib

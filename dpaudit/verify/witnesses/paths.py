@@ -264,7 +264,7 @@ class _Run:
         assert state.index is not None
         line = largest.branch.line
         value = exact(number(largest.value, state, line), line)
-        if state.seen == 0 and not largest.starts_open(state):
+        if state.seen == 0 and [(True, ())] not in [splits(part, state, line) for part in largest.opening]:
             state.rivals += (number(nodes.Variable(largest.name), state, line),)
         state.seen += 1
         if state.best is not None:

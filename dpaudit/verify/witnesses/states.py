@@ -226,11 +226,6 @@ class Maximum:
     opening: tuple[nodes.Expression, ...]
     assigned: frozenset[str]
 
-    def starts_open(self, state: ConcreteRun) -> bool:
-        """Whether the first value is taken whatever the maximum was before the loop."""
-        found = [splits(part, state, self.branch.line) for part in self.opening]
-        return any(each == [(True, ())] for each in found)
-
     def above(self, more: NoisySum, less: NoisySum, *, strict: bool) -> NoisySum | bool:
         """What must be positive for one value to be above another; a truth where no draw is in it."""
         difference = (more - less).times(Fraction(self.sign))

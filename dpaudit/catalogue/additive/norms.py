@@ -111,7 +111,7 @@ BALLS = {"l1": _in_l1_ball, "l2": _in_l2_ball, "linf": _in_linf_ball}
 NOISES: dict[str, Noise] = {"l1": _l1_noise, "l2": _l2_noise, "linf": _linf_noise}
 
 
-def _norm(norm: Norm, *pair: Vector, tight: bool) -> Entry:
+def _norm(norm: Norm, first: Vector, second: Vector, *, tight: bool) -> Entry:
     """As the notes print it, or `tight`: without their factor 2."""
     if tight:
         formula = (
@@ -130,7 +130,7 @@ def _norm(norm: Norm, *pair: Vector, tight: bool) -> Entry:
         neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
         code=_code(norm, 1.0 if tight else 2.0),
         parameters=(EPSILON, NORM),
-        default_pair=pair,
+        default_pair=(first, second),
     )
 
 

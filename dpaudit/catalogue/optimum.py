@@ -54,6 +54,12 @@ def in_unit_ball(record: Sequence[float]) -> list[float]:
     return [*(feature / max(1.0, length) for feature in features), label]
 
 
+def signed(data: Records, scaled: bool = True) -> Reals:
+    """label * features of each record, scaled into the unit ball or as they are: (record, feature)."""
+    table = np.asarray([in_unit_ball(record) if scaled else record for record in data], float)
+    return np.asarray(table[:, :-1] * table[:, -1:])
+
+
 def classifier(data: Records, weight: float, loss: Loss) -> Reals:
     """argmin over w of (1 / n) sum loss(margin) + (weight / 2) ||w||^2, by Newton's method with halved steps.
 
@@ -65,19 +71,18 @@ def classifier(data: Records, weight: float, loss: Loss) -> Reals:
 
 @lru_cache(maxsize=256)
 def _classifier(data: tuple[tuple[float, ...], ...], weight: float, loss: Loss) -> Reals:
-    table = np.asarray(data, float)
-    signed = table[:, :-1] * table[:, -1:]
+    rows = signed(data, scaled=False)
 
     def objective(w: Reals) -> float:
-        return float(loss.value(signed @ w).mean() + weight / 2.0 * (w @ w))
+        return float(loss.value(rows @ w).mean() + weight / 2.0 * (w @ w))
 
-    at = np.zeros(signed.shape[1])
+    at = np.zeros(rows.shape[1])
     for _ in range(_STEPS):
-        margins = signed @ at
-        gradient = weight * at + (loss.slope(margins)[:, None] * signed).mean(axis=0)
+        margins = rows @ at
+        gradient = weight * at + (loss.slope(margins)[:, None] * rows).mean(axis=0)
         if np.abs(gradient).max() <= _FLAT:
             break
-        bend = weight * np.eye(len(at)) + (signed.T * loss.curvature(margins)) @ signed / len(signed)
+        bend = weight * np.eye(len(at)) + (rows.T * loss.curvature(margins)) @ rows / len(rows)
         step, length = np.linalg.solve(bend, gradient), 1.0
         while length > 1e-9 and objective(at - length * step) > objective(at) + _ROUNDING:
             length /= 2.0

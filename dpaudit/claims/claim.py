@@ -144,8 +144,8 @@ class Claim(ABC):
         """
 
     def promised(self, delta: float) -> float:
-        """The promised value that `lower(..., delta)` is compared with: the claim's own parameter."""
-        return float(getattr(self, self.parameter))
+        """The promised value that `lower(..., delta)` is compared with: its own parameter; of a curve, its epsilon."""
+        return self.epsilon_at(delta) if (own := self.value) is None else own
 
     @abstractmethod
     def least_parameter(self, q: Reals, p: Reals) -> Reals:

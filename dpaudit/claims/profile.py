@@ -55,9 +55,6 @@ class OfLines(Claim):
         validate.probability("delta", delta)
         return max(0.0, validate.real("epsilon", epsilon))
 
-    def promised(self, delta: float) -> float:
-        return self.epsilon_at(delta)
-
     def least_parameter(self, q: Reals, p: Reals) -> Reals:
         return self._region.shift(q, p)
 

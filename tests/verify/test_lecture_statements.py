@@ -24,12 +24,16 @@ from dpaudit.verify.alignment import prove
 from dpaudit.verify.checker import check
 from dpaudit.verify.checker import epsilon as proof_epsilon
 from dpaudit.verify.enclosure import Enclosure
-from dpaudit.verify.integrals import Between, Event, Line, Slice, log_ratio
-from dpaudit.verify.integrals.releases import (
+from dpaudit.verify.integrals import (
+    Between,
+    Event,
+    Line,
+    Slice,
     gaussian_delta,
     gaussian_mu,
     laplace_delta,
     laplace_epsilon,
+    log_ratio,
     uniform_delta,
 )
 from dpaudit.verify.language import read

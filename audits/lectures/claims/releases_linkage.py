@@ -11,7 +11,7 @@ import numpy as np
 from audits.lectures.claims.attacking import CHEEMA, SARKAR, certain, measured
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue.attacks.on_tables import PLATES, joined, match, rated, register
-from dpaudit.catalogue.releases.people import hashed, ratings, voters
+from dpaudit.catalogue.releases.tables import hashed, ratings, voters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

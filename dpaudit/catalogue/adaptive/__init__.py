@@ -1,9 +1,7 @@
 """Adaptive data analysis: holdouts and chosen statistics."""
 
-from dpaudit.catalogue.adaptive.answers import adaptive_laplace
-from dpaudit.catalogue.adaptive.average import select_and_average
+from dpaudit.catalogue.adaptive.answers import adaptive_laplace, adaptive_sparse
 from dpaudit.catalogue.adaptive.holdout import thresholdout
-from dpaudit.catalogue.adaptive.sparse import adaptive_sparse
-from dpaudit.catalogue.adaptive.subsets import select_subsets
+from dpaudit.catalogue.adaptive.subsets import select_and_average, select_subsets
 
 ENTRIES = (adaptive_laplace, adaptive_sparse, select_subsets, select_and_average, thresholdout)

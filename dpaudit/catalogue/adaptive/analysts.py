@@ -46,14 +46,6 @@ class Analyst:
         return tuple(sorted(readings)) if self.counts else readings
 
 
-def _in_order(readings: Readings) -> Query:
-    return itemgetter(len(readings))
-
-
-def _repeats(readings: Readings) -> Query:
-    return itemgetter(sum(top for top, _ in readings))
-
-
 def _bisects(readings: Readings) -> Query:
     low, high = 0.0, 1.0
     for _, at_least_half in readings:
@@ -74,8 +66,12 @@ def _follows(readings: Readings) -> Query:
 
 
 ANALYSTS = {
-    "in order": Analyst(_in_order, counts=True),  # query j is the number at place j of a record, whatever the answers
-    "repeats": Analyst(_repeats, 8, counts=True),  # asks for the first number until it is a top, then for the next one
+    "in order": Analyst(
+        lambda readings: itemgetter(len(readings)), counts=True
+    ),  # query j is the number at place j of a record, whatever the answers
+    "repeats": Analyst(
+        lambda readings: itemgetter(sum(top for top, _ in readings)), 8, counts=True
+    ),  # asks for the first number until it is a top, then for the next one
     "bisects": Analyst(_bisects, 4, (0.5,)),  # looks for the median of the first number, in [0, 1]
     "follows": Analyst(_follows, None, (0.5,)),  # keeps features that agree with the label, then asks for their vote
 }

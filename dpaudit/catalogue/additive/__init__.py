@@ -11,8 +11,7 @@ from dpaudit.catalogue.additive.normal import (
     gaussian_zcdp,
 )
 from dpaudit.catalogue.additive.norms import gaussian_vector, k_norm_l2, k_norm_linf, norm_l1, norm_l2, norm_linf
-from dpaudit.catalogue.additive.single import laplace
-from dpaudit.catalogue.additive.snapped import snapping
+from dpaudit.catalogue.additive.single import laplace, snapping
 from dpaudit.catalogue.additive.vectors import counting_queries, histogram, laplace_vector, prefix_sums
 
 ENTRIES = (

@@ -111,31 +111,26 @@ BALLS = {"l1": _in_l1_ball, "l2": _in_l2_ball, "linf": _in_linf_ball}
 NOISES: dict[str, Noise] = {"l1": _l1_noise, "l2": _l2_noise, "linf": _linf_noise}
 
 
-def _printed(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
+def _norm(norm: Norm, first: Vector, second: Vector, *, tight: bool) -> Entry:
+    """As the notes print it, or `tight`: without their factor 2."""
+    if tight:
+        formula = (
+            f"e^(-epsilon |z| / sensitivity), |z| the {norm} norm: a radius of Gamma(m + 1, sensitivity / epsilon) "
+            "times a uniform point of the unit ball"
+        )
+    else:
+        formula = f"e^(-epsilon |z| / (2 sensitivity)), |z| the {norm} norm; the true loss is epsilon / 2"
+    section = f"{CS208}, section 5.2 (the norm mechanism){', with the 2 left out' if tight else ''}"
+    form = "without the factor 2" if tight else "as the notes print it"
     return in_room(
-        name=f"norm_{norm}",
-        title=f"The norm mechanism for the {norm} norm, as the notes print it",
-        source=Source(f"{CS208}, section 5.2 (the norm mechanism)", HARDT_TALWAR),
-        formula="the vector plus z of density proportional to e^(-epsilon |z| / (2 sensitivity)), |z| the "
-        f"{norm} norm; the true loss is epsilon / 2",
+        name=f"{'k_' if tight else ''}norm_{norm}",
+        title=f"The norm mechanism for the {norm} norm, {form}",
+        source=Source(section, HARDT_TALWAR),
+        formula=f"the vector plus z of density proportional to {formula}",
         neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
-        code=_code(norm, 2.0),
+        code=_code(norm, 1.0 if tight else 2.0),
         parameters=(EPSILON, NORM),
-        default_pair=pair,
-    )
-
-
-def _tight(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
-    return in_room(
-        name=f"k_norm_{norm}",
-        title=f"The norm mechanism for the {norm} norm, without the factor 2",
-        source=Source(f"{CS208}, section 5.2 (the norm mechanism), with the 2 left out", HARDT_TALWAR),
-        formula=f"the vector plus z of density proportional to e^(-epsilon |z| / sensitivity), |z| the {norm} norm: a "
-        "radius of Gamma(m + 1, sensitivity / epsilon) times a uniform point of the unit ball",
-        neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
-        code=_code(norm, 1.0),
-        parameters=(EPSILON, NORM),
-        default_pair=pair,
+        default_pair=(first, second),
     )
 
 
@@ -159,10 +154,10 @@ def _exponential_loss(first: Vector, second: Vector, epsilon: float, sensitivity
     return epsilon * abs(first[0] - second[0]) / sensitivity
 
 
-norm_l1 = _printed("l1", ([0.0, 0.0], [0.75, 0.25]))
-norm_l2 = _printed("l2", ([0.0, 0.0], [0.6, 0.8]))
-norm_linf = _printed("linf", ([0.0, 0.0], [1.0, 1.0]))
-k_norm_l2 = _tight("l2", ([0.0, 0.0], [0.6, 0.8])).with_twins(
+norm_l1 = _norm("l1", [0.0, 0.0], [0.75, 0.25], tight=False)
+norm_l2 = _norm("l2", [0.0, 0.0], [0.6, 0.8], tight=False)
+norm_linf = _norm("linf", [0.0, 0.0], [1.0, 1.0], tight=False)
+k_norm_l2 = _norm("l2", [0.0, 0.0], [0.6, 0.8], tight=True).with_twins(
     """exponential_radius: A random direction with a length from the exponential law
         in m dimensions the length must be Gamma(m): here outputs crowd at the answer, and at no other place
         the vector plus a uniform direction times a draw of Exp(sensitivity / epsilon)
@@ -184,7 +179,7 @@ k_norm_l2 = _tight("l2", ([0.0, 0.0], [0.6, 0.8])).with_twins(
         default_pair=([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]),
     ),
 )
-k_norm_linf = _tight("linf", ([0.0, 0.0], [1.0, 1.0]))
+k_norm_linf = _norm("linf", [0.0, 0.0], [1.0, 1.0], tight=True)
 
 
 def _gaussian_vector(data: Vector, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> tuple[float, ...]:

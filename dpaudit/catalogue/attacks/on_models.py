@@ -9,15 +9,9 @@ import numpy as np
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.attacks.attack import Attack, Guess
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.optimum import LOGISTIC, in_unit_ball
+from dpaudit.catalogue.optimum import LOGISTIC, signed
 from dpaudit.catalogue.releases.models import Records, fit, noisy_models, population
 from dpaudit.pairs import AdjacentPair
-
-
-def signed(data: Records) -> Reals:
-    """label * features of each record, scaled into the unit ball: (record, feature)."""
-    table = np.array([in_unit_ball(record) for record in data])
-    return np.asarray(table[:, :-1] * table[:, -1:])
 
 
 def last_pull(models: Reals, others: Records, weight: float) -> Reals:

@@ -12,14 +12,19 @@ import numpy.typing as npt
 from dpaudit.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.releases.people import CABS, EXAMPLES, RATINGS, VOTERS, hashed, noisy_column
 from dpaudit.catalogue.releases.tables import (
+    CABS,
     CONDITIONS,
     DECADES,
+    EXAMPLES,
     HALVES,
     HOSPITAL_A,
+    RATINGS,
+    VOTERS,
     cell,
     changed,
+    hashed,
+    noisy_column,
     noisy_table,
     two_noisy_tables,
 )

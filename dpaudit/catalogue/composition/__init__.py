@@ -11,12 +11,12 @@ from dpaudit.catalogue.composition.counts import (
     composed_counts,
     composed_gaussians,
     halving_budget,
+    sampled_counts,
 )
 from dpaudit.catalogue.composition.members import group_count, parallel_counts, replaced_histogram
 from dpaudit.catalogue.composition.processing import nonnegative_count, rounded_count
 from dpaudit.catalogue.composition.responses import leaky_responses, repeated_response
 from dpaudit.catalogue.composition.sparse_runs import sparse_twice
-from dpaudit.catalogue.composition.subsamples import sampled_counts
 
 ENTRIES = (
     *(composed_counts, halving_budget, averaged_count, noisy_bisection, repeated_response, leaky_responses),

@@ -121,12 +121,11 @@ group_count = in_room(
 )
 
 
-def _histogram(data: list[int], bins: int, **_: float) -> Reals:
-    return np.bincount(data, minlength=bins).astype(float)
-
-
 def _bins(moved: float) -> Code:
-    return centred_each(_histogram, lambda data, epsilon, bins: moved / epsilon)
+    return centred_each(
+        lambda data, bins, **_: np.bincount(data, minlength=bins).astype(float),
+        lambda data, epsilon, bins: moved / epsilon,
+    )
 
 
 replaced_histogram = in_room(

@@ -7,8 +7,7 @@ from dpaudit.catalogue.learning.grid_fit import exponential_fit
 from dpaudit.catalogue.learning.objective_noise import objective_perturbation
 from dpaudit.catalogue.learning.output_noise import gaussian_output_perturbation, output_perturbation
 from dpaudit.catalogue.learning.queries import sq_learner, statistical_queries
-from dpaudit.catalogue.learning.slopes import noisy_stats
-from dpaudit.catalogue.learning.sums import regression_from_sums, ridge_output_perturbation
+from dpaudit.catalogue.learning.sums import noisy_stats, regression_from_sums, ridge_output_perturbation
 
 ENTRIES = (
     *(statistical_queries, sq_learner, output_perturbation, gaussian_output_perturbation),

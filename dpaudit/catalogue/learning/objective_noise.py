@@ -17,7 +17,7 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.learning.output_noise import LABELLED, Data, in_room
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.optimum import LOGISTIC, WEIGHT, in_unit_ball
+from dpaudit.catalogue.optimum import LOGISTIC, WEIGHT, signed
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.errors import InvalidSpec
 
@@ -44,11 +44,6 @@ def corrected(epsilon: float, records: int, weight: float) -> tuple[float, float
     if left > 0.0:
         return left, 0.0
     return epsilon / 2.0, CURVATURE / (records * math.expm1(epsilon / 4.0)) - weight
-
-
-def _signed(data: Data, scaled: bool = True) -> Reals:
-    table = np.asarray([in_unit_ball(record) if scaled else record for record in data], float)
-    return np.asarray(table[:, :-1] * table[:, -1:])
 
 
 def spherical(rng: Rng, runs: int, features: int, shape: float | None = None) -> Reals:
@@ -107,7 +102,7 @@ def _law(
     data: Data, epsilon: float, weight: float, terms: Terms = _terms, scaled: bool = True
 ) -> tuple[Reals, float, float]:
     """Features times label, the steepness of the quadratic term, and the rate of the noise."""
-    return _signed(data, scaled), *terms(len(data), epsilon, weight)
+    return signed(data, scaled), *terms(len(data), epsilon, weight)
 
 
 def _runs(data: Data, runs: int, rng: Rng, *, shape: float | None = None, **given: Any) -> Reals:
@@ -133,9 +128,9 @@ def _loss(first: Data, second: Data, **given: Any) -> float:
 
     def ratio(optima: Reals) -> Reals:
         logs = []
-        for signed in both:
-            length = np.linalg.norm(_gradient(signed, steepness, optima), axis=1)
-            logs.append(np.linalg.slogdet(_hessian(signed, steepness, optima))[1] - rate * length)
+        for each in both:
+            length = np.linalg.norm(_gradient(each, steepness, optima), axis=1)
+            logs.append(np.linalg.slogdet(_hessian(each, steepness, optima))[1] - rate * length)
         return np.asarray(np.abs(logs[0] - logs[1]))
 
     kinks = np.concatenate([minimisers(signed, steepness, np.zeros((1, width))) for signed in both])
@@ -155,7 +150,7 @@ def _loss(first: Data, second: Data, **given: Any) -> float:
 
 def _radius_loss(first: Data, second: Data, epsilon: float, weight: float) -> float:
     """Infinite where there are two features or more: at the optimum without noise the density has no bound."""
-    one, other = (minimisers(_signed(data), 1.0, np.zeros((1, len(data[0]) - 1))) for data in (first, second))
+    one, other = (minimisers(signed(data), 1.0, np.zeros((1, len(data[0]) - 1))) for data in (first, second))
     return 0.0 if np.allclose(one, other, atol=1e-9) else math.inf
 
 

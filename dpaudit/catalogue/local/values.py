@@ -301,10 +301,6 @@ def _chance(data: float, epsilon: float) -> float:
     return (1.0 + _slope(epsilon) * min(max(data, -1.0), 1.0)) / 2.0
 
 
-def _told(chance: float, runs: int, rng: Rng) -> Bits:
-    return (rng.random(runs) < chance).view(np.int8)
-
-
 def _ratio(first: float, second: float) -> float:
     """The loss of a bit that is 1 with these probabilities; 0 below 0, 1 above 1."""
     return largest_log_ratio(*(np.clip([chance, 1.0 - chance], 0.0, 1.0) for chance in (first, second)))
@@ -318,7 +314,7 @@ def _bit(chance: Callable[[float, float], float]) -> Code:
 
     return Code(
         program,
-        lambda data, runs, rng, epsilon: _told(chance(data, epsilon), runs, rng),
+        lambda data, runs, rng, epsilon: (rng.random(runs) < chance(data, epsilon)).view(np.int8),
         lambda first, second, epsilon: _ratio(chance(first, epsilon), chance(second, epsilon)),
     )
 

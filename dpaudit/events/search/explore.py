@@ -123,7 +123,10 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> 
     look = concatenate([glance.first, glance.second])
     features = list(features_of(look, paths))
     cells = [binning_of(feature, look) for feature in features]
-    shown = [_on_pilot(feature, bins, glance) for feature, bins in zip(features, cells, strict=True)]
+    shown = [
+        np.stack([bins.counts(feature.column(side)) for side in (glance.first, glance.second)], axis=1)
+        for feature, bins in zip(features, cells, strict=True)
+    ]
     many, asked = _rivals(shown), range(len(shown)) if every else promising(shown, goal)
     scored: list[tuple[float, Feature]] = []
     for place, (feature, bins, table) in enumerate(zip(features, cells, shown, strict=True)):
@@ -254,10 +257,6 @@ def part_of(pilot: Pilot, runs: int) -> Pilot:
         for side in (pilot.first, pilot.second)
     )
     return Pilot(first, second)
-
-
-def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot) -> Integers:
-    return np.stack([bins.counts(feature.column(side)) for side in (pilot.first, pilot.second)], axis=1)
 
 
 def _rivals(tables: Sequence[Integers]) -> float:

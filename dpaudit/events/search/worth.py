@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpaudit.arrays import Integers, Singles
+from dpaudit.arrays import Integers
 from dpaudit.events.cells import Binning
 from dpaudit.events.features.column import Feature
 from dpaudit.events.search.crossfit import Folds, made_alike
@@ -110,7 +110,7 @@ def _of_learning(found: Proposal, folds: Folds, goal: Goal) -> float:
         for pair, sign in zip(sides, (1.0, -1.0), strict=True):
             both = np.sort(np.concatenate(pair))
             edge = both[-mass] if high == np.inf else both[mass - 1]
-            hits = [_beyond(side, edge, up=high == np.inf) for side in pair]
+            hits = [int(np.count_nonzero(side >= edge if high == np.inf else side <= edge)) for side in pair]
             runs = np.array([len(side) for side in pair])
             total += sign * _bound(np.array(hits), runs, found.p_side, goal)
     return _not_negative(total / 2.0, SHARED * np.sqrt(luck) / 2.0)
@@ -124,7 +124,3 @@ def _not_negative(seen: float, deviation: float) -> float:
         return max(0.0, seen)
     z = seen / deviation
     return seen + deviation * float(np.exp(-(z**2) / 2.0 - log_ndtr(z)) / np.sqrt(2.0 * np.pi))
-
-
-def _beyond(side: Singles, edge: np.float32, *, up: bool) -> int:
-    return int(np.count_nonzero(side >= edge if up else side <= edge))

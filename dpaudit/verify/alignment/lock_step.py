@@ -56,7 +56,11 @@ class LockStep:
                 continue
             for turns in self._turns(keeping):
                 if self._found.program.loop is None:
-                    shown: Shown | None = self._without_loop(turns)
+                    cost = self._found.parameters.largest([part for choice in turns.before for part in choice.costs])
+                    if cost is None:
+                        what = "costs of different paths cannot be compared for all parameters: give them values"
+                        raise NoProof(what)
+                    shown: Shown | None = Shown(cost, (self._alignment(turns, {}, None),), (Case(0, str(cost)),))
                 else:
                     found = paid(self._found, turns)
                     compared &= found is not None
@@ -93,13 +97,6 @@ class LockStep:
             f"no shift of the noise by at most {STEPS} in whole numbers keeps branches and outputs the same{where}",
             None if path is None else path.line,
         )
-
-    def _without_loop(self, turns: Turns) -> Shown | None:
-        cost = self._found.parameters.largest([part for choice in turns.before for part in choice.costs])
-        if cost is None:
-            raise NoProof("costs of different paths cannot be compared for all parameters: give them values")
-        alignment = self._alignment(turns, {}, None)
-        return Shown(cost, (alignment,), (Case(0, str(cost)),))
 
     # --- a stated number of answers -----------------------------------------------------------------------------
 

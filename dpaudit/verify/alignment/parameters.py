@@ -74,10 +74,6 @@ class Parameters:
             for place, name in enumerate(self.free)
         }
 
-    def at_reference(self, cost: Rational) -> Fraction:
-        """The cost at the reference point."""
-        return cost.at(self.reference)
-
     def at_most(self, smaller: Rational, larger: Rational) -> bool:
         """Whether `smaller` <= `larger` for all values that the parameters may have (False where that is not known)."""
         gap = larger - smaller

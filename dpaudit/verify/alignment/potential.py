@@ -69,7 +69,7 @@ def cheaper(new: Rational, old: Rational, parameters: Parameters) -> bool:
     """Whether the new cost is the smaller one: for all parameters, or at the reference point where that differs."""
     if parameters.at_most(old, new):
         return False
-    return parameters.at_most(new, old) or parameters.at_reference(new) < parameters.at_reference(old)
+    return parameters.at_most(new, old) or new.at(parameters.reference) < old.at(parameters.reference)
 
 
 def _held(turns: Turns) -> Iterator[dict[str, Rational]]:

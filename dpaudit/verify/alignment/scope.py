@@ -36,14 +36,9 @@ class Corners:
     part: Part
     spread: Mapping[str, Fraction]
 
-    @property
-    def one_differs(self) -> bool:
-        """Whether only one answer differs."""
-        return self.adjacency == "one-differs"
-
     def corners(self) -> list[Corner]:
         """All of them."""
-        if not self.one_differs:
+        if self.adjacency != "one-differs":
             ends = REACH[self.adjacency] if self.part == "loop" else (0,)
             return [Corner({MOVED: Fraction(end)}) for end in ends]
         found = [Corner({})]
@@ -59,7 +54,7 @@ class Corners:
         """The same as assumptions."""
         module = z3()
         moved = terms.atom(MOVED)
-        if not self.one_differs or self.part != "loop":
+        if self.adjacency != "one-differs" or self.part != "loop":
             least, most = REACH[self.adjacency] if self.part == "loop" else (0, 0)
             found = [terms.within(MOVED, least, most)]
             return found + [terms.within(difference(name), -most, most) for name, most in self.spread.items()]

@@ -206,7 +206,7 @@ class PathSearch:
                 if draw.name in shifts:
                     amounts[unit] += factor * self._sizes[id(shifts[draw.name])][place]
             sizes += amounts
-        if units == 1 and not self._scope.one_differs:
+        if units == 1 and self._scope.adjacency != "one-differs":
             return (max(sizes),)
         if self._scope.spread and len(shifts) == len(self._path.draws):
             becomes = self._becomes(shifts)

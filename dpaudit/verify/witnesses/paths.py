@@ -17,7 +17,6 @@ from fractions import Fraction
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language import nodes
-from dpaudit.verify.witnesses.maximum import Maximum, maximum
 from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required, shape
 from dpaudit.verify.witnesses.rationals import (
     MOST_OUTPUTS,
@@ -32,7 +31,7 @@ from dpaudit.verify.witnesses.rationals import (
     rationals,
     too_many_outputs,
 )
-from dpaudit.verify.witnesses.states import ConcreteRun, evaluated, exact, near_enough, number, splits
+from dpaudit.verify.witnesses.states import ConcreteRun, Maximum, evaluated, exact, maximum, near_enough, number, splits
 
 Number = Fraction | int | float
 Numbers = Sequence[Number] | Number  # the answers; one number for a program without a loop over the data
@@ -265,7 +264,7 @@ class _Run:
         assert state.index is not None
         line = largest.branch.line
         value = exact(number(largest.value, state, line), line)
-        if state.seen == 0 and not largest.starts_open(state):
+        if state.seen == 0 and [(True, ())] not in [splits(part, state, line) for part in largest.opening]:
             state.rivals += (number(nodes.Variable(largest.name), state, line),)
         state.seen += 1
         if state.best is not None:

@@ -14,11 +14,11 @@ from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import SYMMETRIC, Adjacency, known_adjacency
 from dpaudit.verify.witnesses import worst
 from dpaudit.verify.witnesses.losses import family, log_ratio
-from dpaudit.verify.witnesses.maximum import maximum
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, in_words
 from dpaudit.verify.witnesses.paths import Parameters
 from dpaudit.verify.witnesses.rationals import OutsideIntegrals, rational, rationals, shown
+from dpaudit.verify.witnesses.states import maximum
 
 NEAR = Fraction(1)  # the size of the answers that are tried first
 ALONE = 3  # answers up to which moves of one alone are tried

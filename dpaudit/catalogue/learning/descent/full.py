@@ -130,18 +130,14 @@ dp_gradient_descent = in_room(
     averaged=Harmless(code=_descent(losses.averaged_mu, out=(programs.mean, mean))),
 )
 
-dp_gradient_descent_iterates = in_room(
+dp_gradient_descent_iterates = replace(
+    dp_gradient_descent,
     name="dp_gradient_descent_iterates",
     title="DP gradient descent, the models of all steps",
-    source=Source(f"{NOTES}, 'DP Gradient Descent', algorithm 2", TRANSCRIPT),
     formula=(
         "as dp_gradient_descent, and the models of all T steps are released: sqrt(T) / noise_multiplier-GDP just so"
     ),
-    neighbours="datasets of which one has one record more",
     code=_descent(losses.gaussian_mu),
-    parameters=PARAMETERS,
-    promise=_gaussian,
-    default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
     """noise_unscaled: DP gradient descent with noise that does not know the clip norm
         a record moves the sum by C, and the noise is for 1: C times the loss

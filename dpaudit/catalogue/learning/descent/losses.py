@@ -111,14 +111,12 @@ def after_averaging_mu(record: Record, rest: Data, at: Descent) -> float:
     return 2.0 * at.size * math.sqrt(at.steps) / at.noise_multiplier
 
 
-def per_coordinate_mu(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def per_coordinate_mu(record: Record, rest: Data, at: Descent) -> float:
     """sqrt(d) times what a clipped gradient would tell: the record is clipped in each of its d coordinates."""
-    record = canary(first, second)
-    if record is None:
-        return 0.0
     need(len({abs(feature) for feature in record[0]}) == 1, "the record's features are of one size")
     wide = math.sqrt(len(record[0]))
-    return wide * gaussian_mu(first, second, replace(at, clip=at.clip * wide))
+    return wide * gaussian_mu([*rest, record], rest, replace(at, clip=at.clip * wide))
 
 
 # --- something is told without noise: mostly infinite ---------------------------------------------------------------

@@ -95,19 +95,15 @@ dp_sgd = in_room(
     rate_of_one_record=Twin(promise=lambda rate, batch_size, **given: accounted(rate=rate / batch_size, **given)),
 )
 
-dp_sgd_iterates = in_room(
+dp_sgd_iterates = replace(
+    dp_sgd,
     name="dp_sgd_iterates",
     title="DP-SGD with Poisson batches, the models of all steps",
-    source=Source(f"{NOTES}, 'DP Stochastic Gradient Descent', algorithm 3", ABADI),
     formula=(
         "as dp_sgd, and the models of all T steps are released; epsilon is exact, from the distribution of the privacy "
         "loss: T times that of (1 - rate) N(0, 1) + rate N(1 / noise_multiplier, 1) against N(0, 1)"
     ),
-    neighbours="datasets of which one has one record more",
     code=coded_sgd(losses.all_iterates),
-    parameters=PARAMETERS,
-    promise=accounted,
-    default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
     """no_clipping: DP-SGD without clipping
         a record's gradient is as long as its features allow, and the noise is for one of length C
@@ -192,10 +188,6 @@ def _all_models(first: Data, second: Data, at: Descent) -> float:
     return repeated_epsilon(at.delta, step_losses(*_mixtures(first, second, at), "above"), at.steps)
 
 
-def _one_batch(first: Data, second: Data, at: Descent) -> float:
-    return mixture_epsilon(at.delta, *_mixtures(first, second, at, at.steps))
-
-
 def _last_model(first: Data, second: Data, at: Descent) -> float:
     """The noisy sum of each step has its weight in the last model: a mixture of all the ways to join T steps."""
     joined, alone = _mixtures(first, second, at)
@@ -250,6 +242,9 @@ dp_sgd_fixed_batches = in_room(
         }
     ),
     one_batch=Twin(
-        code=coded_sgd(_one_batch, batches=(programs.once(programs.of_exactly), many.once(many.of_exactly)))
+        code=coded_sgd(
+            lambda first, second, at: mixture_epsilon(at.delta, *_mixtures(first, second, at, at.steps)),
+            batches=(programs.once(programs.of_exactly), many.once(many.of_exactly)),
+        )
     ),
 )

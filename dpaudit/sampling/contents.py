@@ -221,7 +221,8 @@ class Contents(ABC):
                 raise Opaque
             if home_of(kind).partition(".")[0] == "torch" and hasattr(kind, "numpy"):
                 return [*name, self.node(value.detach().cpu().numpy(), seen)]
-            made = kind.__reduce_ex__(value, 4) if known is None else known(value)
+            rebuilt: Any = kind.__reduce_ex__  # of the class: an object may hold one of its own
+            made = rebuilt(value, 4) if known is None else known(value)
         except Exception:
             raise Opaque(f"a {home_of(kind)}.{name_of(kind)}") from None
         if isinstance(made, str):  # its own name; what it wraps may be a user's

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import compress
 from types import FunctionType
 from typing import Any
 
@@ -159,7 +160,8 @@ def left_alone(job: Job, task: FreshTask) -> dict[str, str]:
 
 
 def _state(call: Callable[..., Any]) -> str:
-    memos = [each for each in gc.get_objects() if type(each) is functools._lru_cache_wrapper]
+    alive = gc.get_objects()
+    memos = compress(alive, map({functools._lru_cache_wrapper}.__contains__, map(type, alive)))
     users = [each for each in memos if not is_library(*_home(str(each.__module__)))]
     users.sort(key=lambda each: (str(each.__module__), str(each.__qualname__)))  # collections change their order
     kept = [held for each in users for held in gc.get_referents(each) if not callable(held)]  # results, or a dict

@@ -73,6 +73,14 @@ RAISES: dict[str, tuple[str, dict[str, Any]]] = {
     "a counter doubled": (race("c = c + c", IF, "    z = c * 0.5", before=("c = 1",)), {}),
     "Fibonacci": (race("t = c + d", "c = d", "d = t", IF, "    z = c / 2", before=("c = 1", "d = 1")), {}),
     "twice what data left": (race("s = 2 * s + x", "z = s * 0.5", before=("s = 0",)), {}),
+    **{
+        f"compared: {condition}": (race(IF, f"    flag = {condition}", more=", N: int"), {"N": 10**320})
+        for condition in ("x > N", "x == N", "N != x", "0 < N < x", "x > 0 and N > x", "not y <= N")
+    },
+    "compared, no int": (race(IF, "    flag = x > N", more=", N"), {"N": 10**320}),
+    "compared below 0": (race(IF, "    flag = x > N", more=", N"), {"N": -(10**320)}),
+    "compared in an if": (race(IF, "    if x > N:", "        z = 1", more=", N: int"), {"N": 10**320}),
+    "compared by another name": (race(IF, "    k = N", "    flag = k > y", more=", N: int"), {"N": 10**320}),
 }
 NEVER_RAISES = {
     "plain annotations": race(IF, "    flag = k > m", before=("k: int = 0", "m: 'list[int]' = 1")),
@@ -82,6 +90,7 @@ NEVER_RAISES = {
     ),
     "clipped totals": race("v = x", "if v > 1:", "    v = 1", "s = s + v", "z = s / 2", before=("s = 0",)),
     "common numbers": race("z = 1000 * x / 3 + 2 * i"),
+    "a number of 99 digits": race(IF, f"    flag = x > {'9' * 99}"),
 }
 
 
@@ -101,6 +110,18 @@ def test_numbers_that_stay_common_lose_no_proof(name: str) -> None:
     proof = proof_of(NEVER_RAISES[name])
     assert check(proof).keeps_claim
     assert epsilon(proof, {"eps": 1}) == 1
+
+
+def test_a_number_that_doubles_compare_with_is_no_danger() -> None:
+    """And what a proof fixes, the checker refuses by itself."""
+    for condition, size in (("x > N", 10**9), ("x > 0 and N > x", 10**307), ("i < N", 10**320), ("c <= N", 10**320)):
+        source = race("c = c + 1", IF, f"    flag = {condition}", before=("c = 0",), more=", N: int")
+        assert epsilon(proof_of(source) or pytest.fail(), {"eps": 1, "N": size}) == 1
+    stored = proof_of(race(IF, "    flag = x > N", more=", N: int"))
+    assert stored is not None
+    assert check(replace(stored, fixed={"N": Fraction(10**9)})).keeps_claim
+    with pytest.raises(ProofRejected, match="a comparison with a whole number beyond the largest double"):
+        check(replace(stored, fixed={"N": Fraction(10**320)}))
 
 
 # --- generators that the code holds ------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def outside(function: Any) -> set[str]:
         members = [(word, each) for base in bases for word, each in vars(base).items()]
         if not module and (own := getattr(value, "__self__", None)) is not None and not inspect.ismodule(own):
             waiting += [(name, own), (name, getattr(value, "__func__", own))]
-        elif _seen(value):
+        elif _seen(value) and not (value is function and inspect.isfunction(value)):
             found |= {name} & TELLING.union(OF_NUMPY)
             if type(value).__module__ in HOLDING and not isinstance(value, LEAVES):
                 waiting += [(name, each) for each in gc.get_referents(value)]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import functools
+import itertools
 import random
+import time
+import types
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -16,10 +20,14 @@ import dpaudit
 from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.checker import ProofRejected, check, epsilon
-from dpaudit.verify.deadline import within
+from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.language import read
+from dpaudit.verify.language.source import passed_through
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay import replay
+from dpaudit.verify.replay.losses import adjacent
+from dpaudit.verify.replay.replaying import outside
+from dpaudit.verify.replay.walk import confirm_with
 from dpaudit.verify.witnesses import pair_delta, pair_loss
 from tests.cases import for_each
 from tests.verify.programs import PROGRAMS
@@ -73,6 +81,14 @@ RAISES: dict[str, tuple[str, dict[str, Any]]] = {
     "a counter doubled": (race("c = c + c", IF, "    z = c * 0.5", before=("c = 1",)), {}),
     "Fibonacci": (race("t = c + d", "c = d", "d = t", IF, "    z = c / 2", before=("c = 1", "d = 1")), {}),
     "twice what data left": (race("s = 2 * s + x", "z = s * 0.5", before=("s = 0",)), {}),
+    **{
+        f"compared: {condition}": (race(IF, f"    flag = {condition}", more=", N: int"), {"N": 10**320})
+        for condition in ("x > N", "x == N", "N != x", "0 < N < x", "x > 0 and N > x", "not y <= N")
+    },
+    "compared, no int": (race(IF, "    flag = x > N", more=", N"), {"N": 10**320}),
+    "compared below 0": (race(IF, "    flag = x > N", more=", N"), {"N": -(10**320)}),
+    "compared in an if": (race(IF, "    if x > N:", "        z = 1", more=", N: int"), {"N": 10**320}),
+    "compared by another name": (race(IF, "    k = N", "    flag = k > y", more=", N: int"), {"N": 10**320}),
 }
 NEVER_RAISES = {
     "plain annotations": race(IF, "    flag = k > m", before=("k: int = 0", "m: 'list[int]' = 1")),
@@ -82,6 +98,7 @@ NEVER_RAISES = {
     ),
     "clipped totals": race("v = x", "if v > 1:", "    v = 1", "s = s + v", "z = s / 2", before=("s = 0",)),
     "common numbers": race("z = 1000 * x / 3 + 2 * i"),
+    "a number of 99 digits": race(IF, f"    flag = x > {'9' * 99}"),
 }
 
 
@@ -101,6 +118,20 @@ def test_numbers_that_stay_common_lose_no_proof(name: str) -> None:
     proof = proof_of(NEVER_RAISES[name])
     assert check(proof).keeps_claim
     assert epsilon(proof, {"eps": 1}) == 1
+
+
+def test_a_number_that_doubles_compare_with_is_no_danger() -> None:
+    """And what a proof fixes, the checker refuses by itself."""
+    for condition, size in (("x > N", 10**9), ("x > 0 and N > x", 10**307), ("i < N", 10**320), ("c <= N", 10**320)):
+        source = race("c = c + 1", IF, f"    flag = {condition}", before=("c = 0",), more=", N: int")
+        found = proof_of(source)
+        assert found is not None
+        assert epsilon(found, {"eps": 1, "N": size}) == 1
+    stored = proof_of(race(IF, "    flag = x > N", more=", N: int"))
+    assert stored is not None
+    assert check(replace(stored, fixed={"N": Fraction(10**9)})).keeps_claim
+    with pytest.raises(ProofRejected, match="a comparison with a whole number beyond the largest double"):
+        check(replace(stored, fixed={"N": Fraction(10**320)}))
 
 
 # --- generators that the code holds ------------------------------------------------------------------------------
@@ -168,6 +199,99 @@ def test_what_cannot_be_seen_weakens_the_words() -> None:
 
     assert replay(clock, [0, 1], "all").scope.endswith(", if nothing is drawn, kept or told by os, time")
     assert "nothing is drawn" not in replay(lambda data, rng: int(rng.random() < abs(0.5)), [0, 1], "all").scope
+
+
+class Telling:
+    def inherited(self) -> float:
+        return time.time()
+
+
+class Heir(Telling):
+    @staticmethod
+    def static() -> float:
+        return time.time()
+
+    @property
+    def told(self) -> float:
+        return time.time()
+
+    @classmethod
+    def of_class(cls) -> float:
+        return time.time()
+
+
+HEIR, CLOCK = Heir(), functools.partial(time.time)
+QUEUE, SEEN_THROUGH = collections.deque([CLOCK]), types.MappingProxyType({"a": CLOCK})
+OBJECTS, COUNTED = np.array([CLOCK], object), (time.time() for _ in itertools.count())
+
+
+def imports(data: int, rng: Any) -> Any:
+    import time as clock
+
+    return clock.time()
+
+
+def imports_from(data: int, rng: Any) -> Any:
+    from time import time_ns
+
+    return time_ns()
+
+
+def imports_deep(data: int, rng: Any) -> Any:
+    def within() -> Any:
+        import os.path
+
+        return os.path.getsize("x")
+
+    return within()
+
+
+REACHES: dict[str, tuple[Any, str]] = {
+    "an import": (imports, "time"),
+    "from": (imports_from, "time"),
+    "in a function of its own": (imports_deep, "os.path"),
+    "inherited": (lambda data, rng: HEIR.inherited(), "time"),
+    "static": (lambda data, rng: Heir.static(), "time"),
+    "a property": (lambda data, rng: HEIR.told, "time"),
+    "of a class": (lambda data, rng: Heir.of_class(), "time"),
+    "partial": (lambda data, rng: CLOCK(), "CLOCK"),
+    "a deque": (lambda data, rng: QUEUE[0](), "QUEUE"),
+    "a proxy": (lambda data, rng: SEEN_THROUGH["a"](), "SEEN_THROUGH"),
+    "an array": (lambda data, rng: OBJECTS[0](), "OBJECTS"),
+    "an iterator": (lambda data, rng: next(COUNTED), "time"),
+    "a file": (lambda data, rng: np.fromfile("x"), "fromfile"),
+    "the day": (lambda data, rng: np.datetime64("now"), "datetime64"),
+    "a cache": (functools.lru_cache(imports), "time"),
+}
+
+
+@for_each("name", REACHES)
+def test_what_a_function_reaches_is_named(name: str) -> None:
+    function, reached = REACHES[name]
+    assert reached in outside(function)
+
+
+def imports_what_computes(data: int, rng: Any) -> Any:
+    import math
+
+    from numpy.linalg import norm
+
+    return math.pi + norm(data)
+
+
+def with_an_empty_cell() -> Any:
+    def function(data: int, rng: Any) -> Any:
+        return later if data > 9 else int(rng.random() < 0.5)
+
+    return function
+    later = 1  # type: ignore[unreachable]
+
+
+def test_what_only_computes_is_not_named() -> None:
+    held = collections.deque([1.5]), np.array([Fraction(1)], object), functools.partial(max, 0)
+    for function in (imports_what_computes, with_an_empty_cell(), lambda data, rng: held[2](data), Holder().of_itself):
+        assert outside(function) == set()
+    assert replay(with_an_empty_cell(), [0, 1], "all").epsilon.upper == 0.0
 
 
 # --- numbers so large, or so narrow, that sums are rounded -----------------------------------------------------
@@ -244,6 +368,31 @@ def test_doubles_are_proved() -> None:
     pair = np.array([0.0, 1.0]), np.array([0.0, 2.0])
     found = dpaudit.bracket(total, "eps", adjacency="one-differs", parameters={"eps": 1.0}, pair=pair, runs=0)
     assert found.verdict is dpaudit.BracketVerdict.PROVED
+
+
+WRAPPING = {
+    "a product": ("q * 1152921504606846976 + z", 2.0**60),
+    "another sign": ("-1152921504606846976 * q + z", 2.0**60),
+    "a sum": ("q + 9223372036854775807 + z", 2.0**60),
+    "a difference": ("q - 9223372036854775800 - 9223372036854775800 + z", 2.0**60),
+    "a parameter": ("q * N + z", 2.0**60),
+    "a number that numpy has not": ("0 * q * 1180591620717411303424 + q + z", 1.0),
+}
+INSIDE = {"1024": "q * 1024 + z", "2**59": "q * 576460752303423488 + z", "a double": "q * 1e19 + z"}
+
+
+@for_each("name", WRAPPING)
+def test_whole_numbers_that_numpy_wraps_have_no_exact_loss(name: str) -> None:
+    body, scale = WRAPPING[name]
+    source = f"def f(q, rng, eps, N: int):\n    z = rng.laplace(scale={scale} / eps)\n    return {body}\n"
+    with pytest.raises(InvalidSpec, match="wrap"):
+        pair_loss(read(source), np.int64(8), np.int64(7), {"eps": 1.0, "N": 2**61})  # type: ignore[arg-type]
+
+
+@for_each("name", INSIDE)
+def test_whole_numbers_that_stay_inside_have_one(name: str) -> None:
+    source = f"def f(q, rng):\n    z = rng.laplace(scale=1e19)\n    return {INSIDE[name]}\n"
+    assert pair_loss(read(source), 8, 7, {}).exact
 
 
 # --- outputs that are one number and two values of Python ---------------------------------------------------
@@ -336,6 +485,29 @@ def test_decorators_that_change_nothing_are_read_through(function: Any, verdict:
     assert found.verdict.value == verdict, found
 
 
+def to_itself(function: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return wrapper(*args, **kwargs)
+
+    return wrapper
+
+
+def to_nothing(function: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return later(*args, **kwargs)
+
+    return wrapper
+    later = function  # type: ignore[unreachable]
+
+
+@pytest.mark.parametrize("decorator", [to_itself, to_nothing])
+def test_a_wrapper_that_calls_no_function_is_left_as_it_is(decorator: Any) -> None:
+    wrapper = decorator(unchanged)
+    assert passed_through(wrapper) is wrapper
+    with pytest.raises(InvalidSpec):
+        read(wrapper)
+
+
 def test_a_claim_as_text_needs_its_parameters_alone() -> None:
     found = dpaudit.bracket(doubling(unchanged), "2*eps", adjacency="all-differ", parameters={"eps": 0.5}, runs=0)
     assert (found.verdict.value, found.claim) == ("OPEN", dpaudit.PureDP(1.0))
@@ -357,6 +529,27 @@ def test_every_engine_ends_when_its_time_is_over() -> None:
     found = dpaudit.bracket(total, "eps", adjacency="one-differs", parameters={"eps": 1.0}, runs=0, max_time_s=1e-6)
     assert found.verdict.value == "OPEN"
     assert any("max_time_s was over" in reason for reason in found.reasons)
+
+
+def test_the_last_runs_of_a_replay_and_the_search_for_neighbours_ask_for_the_time_left() -> None:
+    coin = lambda data, rng: data  # noqa: E731
+    work: list[Callable[[], Any]] = [
+        lambda: confirm_with(np.random.default_rng(0), coin, 0, {0: Fraction(1)}, 10),
+        lambda: adjacent(range(3), lambda first, second: True),
+    ]
+    for step in work:
+        with within(0.0), pytest.raises(OutOfTime):
+            step()
+        step()
+
+
+def test_a_replay_with_nothing_after_it_gets_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[float] = []
+    monkeypatch.setattr("dpaudit.auditing.bracketing.join.add_replay", lambda *_: left.append(left_s()))
+    for runs in (0, 10):
+        given: dict[str, Any] = {"domain": [0, 1], "neighbours": "all", "runs": runs, "max_time_s": 1000.0}
+        dpaudit.bracket(lambda data, rng: int(rng.random() < 0.5), 0.0, **given)
+    assert [each > 500 for each in left] == [True, False]
 
 
 def test_a_proof_stands_where_no_time_is_left_for_an_audit() -> None:

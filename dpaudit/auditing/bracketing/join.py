@@ -117,8 +117,9 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
     elif adjacency is None and domain is None:
         found.reasons.append(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}")
     if domain is not None:
+        part = PART if wanted.runs or found.program is not None else 1.0  # all of it where nothing is to follow
         found.attempt(
-            "exact replay", lambda: add_replay(target, domain, wanted.neighbours, wanted.most_paths, found), PART
+            "exact replay", lambda: add_replay(target, domain, wanted.neighbours, wanted.most_paths, found), part
         )
         worst = [domain[place] for place in found.worst or ()]
         if pair is None and len({*map(digest, worst)}) == 2:  # not two equal datasets that were called neighbours

@@ -22,6 +22,7 @@ MOST = 64  # different values of a variable that are told apart
 WIDEST = 500  # powers of two by which factors may make noise larger or smaller: doubles end at 2**-1022 and 2**1024
 CURE = "compare whole numbers, or numbers as they are given: count the answers instead of adding up fractions"
 LONGEST, DOUBLE = 62, -math.inf  # bits of the whole numbers that everything holds
+COMPARED = 1023  # bits of the whole numbers that a double of numpy's can be compared with
 DATA, UNKNOWN = "data", "?"  # among the origins of a value; others are draws, and what earlier answers left in a name
 
 
@@ -31,8 +32,9 @@ class Held:
 
     `exact`: the double is the real number. `whole`: Python computes it with whole numbers. `small`: it is a sum of
     steps; `step`: it is one. `huge`: data that is added to it is rounded away. `size`: of all its factors, in powers of
-    two. `bits`: of a whole number of Python's, which data may be; DOUBLE where it is none. `once` are the draws in it
-    with a factor that is surely not 0, `more` all other origins.
+    two. `bits`: of a whole number of Python's, which data may be; DOUBLE where it is none. `doubled`: how often a
+    public double may have become twice as large by sums. `once` are the draws in it with a factor that is surely not 0,
+    `more` all other origins.
     """
 
     exact: bool = True
@@ -42,6 +44,7 @@ class Held:
     huge: bool = False
     size: int = 0
     bits: float = 0.0
+    doubled: int = 0
     once: frozenset[str] = frozenset()
     more: frozenset[str] = frozenset()
 
@@ -58,7 +61,7 @@ def rounded(program: nodes.Program, parameters: Mapping[str, Fraction]) -> Outsi
     """The first decision or output of a program that rounding may change at these parameters; None where there is none.
 
     A parameter without a value is taken to be of common size. Whole numbers that outgrow doubles are among the refused,
-    used or not: `int * float`, `float(int)` and numpy's integers beside them raise.
+    used or not: `int * float`, `float(int)`, numpy's integers beside them and numpy's doubles compared with them raise.
 
     >>> from dpaudit.verify.language import read
     >>> source = "def f(q, rng, eps):\\n    return q + rng.laplace(scale=1 / eps) if {} else 0"
@@ -74,9 +77,12 @@ def rounded(program: nodes.Program, parameters: Mapping[str, Fraction]) -> Outsi
         known = follower.block(program.after, known or {})
         for part in program.result:
             follower.output(part, known or {}, 1)
-        ever = {name: frozenset((Held(bits=bits),)) for name, bits in follower.longest.items()}
+        ever = {name: frozenset((held,)) for name, held in follower.longest.items()}
         for operation, line in program.operations:
-            follower.values(operation, ever, line)
+            if isinstance(operation, nodes.Compared):
+                follower.compared(operation.left, operation.right, ever, line)
+            else:
+                follower.values(operation, ever, line)
     except OutsideLanguage as error:
         return error
     return wrong_scale(program, parameters)
@@ -135,7 +141,7 @@ class _Follower:
     program: nodes.Program
     parameters: Mapping[str, Fraction]
     left: list[Known] | None = None  # what is known at each break
-    longest: dict[str, float] = field(default_factory=dict)  # the bits that a variable may ever have
+    longest: dict[str, Held] = field(default_factory=dict)  # the bits that a variable may ever have
 
     def loop(self, block: nodes.Block, known: Known) -> Known:
         """What is known after the loop, from what is known before it."""
@@ -155,8 +161,9 @@ class _Follower:
             match statement:
                 case nodes.Assign(target, value, line):
                     known = {**known, target: self.values(value, known, line)}
-                    bits = max(held.bits for held in known[target])
-                    self.longest[target] = max(bits, self.longest.get(target, bits))
+                    every = known[target] | ({self.longest[target]} if target in self.longest else set())
+                    whole = all(held.whole for held in every)
+                    self.longest[target] = Held(whole=whole, bits=max(held.bits for held in every))
                 case nodes.Draw(target):
                     known = {**known, target: frozenset((Held(False, bits=DOUBLE, once=frozenset((target,))),))}
                 case nodes.Emit(value, _, line):
@@ -222,9 +229,19 @@ class _Follower:
 
     def decision(self, left: nodes.Expression, right: nodes.Expression, known: Known, line: int) -> None:
         """Both sides are exact, or there is noise between them that cannot cancel."""
-        for ours, theirs in product(self.values(left, known, line), self.values(right, known, line)):
+        for ours, theirs in self.compared(left, right, known, line):
             if not (ours.exact and theirs.exact or _noisy(_with_origins(ours, theirs))):
                 raise OutsideLanguage(self.program.name, line, "a comparison that rounding may decide", CURE)
+
+    def compared(
+        self, left: nodes.Expression, right: nodes.Expression, known: Known, line: int
+    ) -> list[tuple[Held, Held]]:
+        """What the sides may be: two whole numbers of Python's, or numbers that a double can be compared with."""
+        pairs = list(product(self.values(left, known, line), self.values(right, known, line)))
+        if any(max(ours.bits, theirs.bits) > COMPARED and not (ours.whole and theirs.whole) for ours, theirs in pairs):
+            what = "a comparison with a whole number beyond the largest double"
+            raise OutsideLanguage(self.program.name, line, what, "give common numbers")
+        return pairs
 
 
 def _noisy(held: Held) -> bool:
@@ -268,8 +285,9 @@ def _combined(
     if origins.once or origins.more:
         return replace(origins, more=origins.more | {UNKNOWN}) if adds and huge else origins
     whole = ours.whole and theirs.whole and operation != "/"
-    huge = huge or not adds and origins.size >= LARGEST.bit_length()
-    return Held(whole or small, whole, small, huge=huge, size=origins.size, bits=bits)
+    doubled = min(max(ours.doubled, theirs.doubled) + (adds and twice and bits == DOUBLE), LARGEST.bit_length())
+    huge = huge or LARGEST.bit_length() <= (doubled if adds else origins.size)
+    return Held(whole or small, whole, small, huge=huge, size=origins.size, bits=bits, doubled=doubled)
 
 
 def _carried(known: Known) -> Known:

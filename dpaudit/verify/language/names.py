@@ -34,7 +34,7 @@ class Names:
     holding: dict[str, nodes.Expression] = field(default_factory=dict)  # what the names of comparisons mean now
     must_be_whole: list[tuple[nodes.Expression, int, str]] = field(default_factory=list)
     divisors: dict[tuple[nodes.Expression, int], None] = field(default_factory=dict)  # all that is divided by
-    operations: list[tuple[nodes.Arithmetical, int]] = field(default_factory=list)  # all that is computed
+    operations: list[tuple[nodes.Arithmetical | nodes.Compared, int]] = field(default_factory=list)  # all of the source
     container: str | None = None  # the list or dictionary of outputs
     keyed: bool = False
     counted: bool = False  # `len` of it is used

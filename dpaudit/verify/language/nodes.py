@@ -199,7 +199,7 @@ class Program:
     `preconditions` what the source asserts of them. `defaults` are the values in the signature. The output is
     `result`: one expression or several (a tuple), `Emitted()` for the list. `divisors` are everything that the source
     divides by, with its line, even where nobody uses the quotient: none of them may be 0. `operations` are all that it
-    computes, used or not.
+    computes and compares, used or not.
     """
 
     name: str
@@ -214,7 +214,7 @@ class Program:
     result: tuple[Expression, ...]
     defaults: Mapping[str, Fraction] = field(default_factory=dict)
     divisors: tuple[tuple[Expression, int], ...] = ()
-    operations: tuple[tuple[Arithmetical, int], ...] = ()
+    operations: tuple[tuple[Arithmetical | Compared, int], ...] = ()
 
     @property
     def body(self) -> Block:

@@ -129,13 +129,17 @@ def passed_through(function: Any) -> Any:
     >>> passed_through(_passing(source_of)) is source_of
     True
     """
-    own = _passing(source_of).__code__
-    while type(function) is types.FunctionType and function.__code__.co_code == own.co_code:
+    own, seen = _passing(source_of).__code__, list[Any]()  # one that hands them to itself is left as it is
+    while type(function) is types.FunctionType and function.__code__.co_code == own.co_code and function not in seen:
+        seen.append(function)
         code = function.__code__
         if (code.co_flags ^ own.co_flags) & ~FUTURE or code.co_argcount or code.co_kwonlyargcount:
             break
         (cell,) = function.__closure__ or ()
-        function = cell.cell_contents
+        try:
+            function = cell.cell_contents
+        except ValueError:  # it is empty
+            break
     return function
 
 

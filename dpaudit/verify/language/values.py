@@ -263,9 +263,10 @@ def _comparison(names: Names, node: ast.Compare, draws: Draws | None) -> nodes.E
     sides: Sequence[ast.expr] = (node.left, *node.comparators)
     inside = draws if len(node.ops) == 1 else None
     found = [value(names, side, inside) for side in sides]
-    compared: list[nodes.Expression] = [
+    compared = [
         nodes.Compared(order, left, right)
         for order, left, right in zip(orders, found[:-1], found[1:], strict=True)
         if order is not None
     ]
+    names.operations += [(each, node.lineno) for each in compared]
     return compared[0] if len(compared) == 1 else nodes.All(tuple(compared))

@@ -13,6 +13,7 @@ from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs.data import digest
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
+from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, largest, of_log
 from dpaudit.verify.replay.weights import exact
 from dpaudit.verify.requirement import flint
@@ -266,6 +267,7 @@ def adjacent(domain: Sequence[Any], neighbours: Neighbours) -> tuple[Places, ...
 
 def _holds(neighbours: Callable[[Any, Any], object], domain: Sequence[Any], i: int, j: int) -> bool:
     """Whether the predicate says so; what it raises, or an array of truth values, is named with the datasets."""
+    left_s()
     try:
         return bool(neighbours(domain[i], domain[j]))
     except Exception as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import dis
+import functools
 import gc
 import inspect
 import os
@@ -11,8 +13,8 @@ import random
 import threading
 import types
 from builtins import type  # the real one: see faces
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from itertools import compress
 from typing import Any
@@ -23,6 +25,7 @@ from dpaudit import validate
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.functions import PerRun, check_callable
 from dpaudit.sampling.limit import SILENT, Progress
+from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import FACES, types_as_they_seem
@@ -35,52 +38,77 @@ _SEEN = """
     enum dataclasses copy numbers string abc numpy dpaudit
 """
 SEEN = frozenset(_SEEN.split())  # libraries that only compute, or whose generators replay compares
+OF_NUMPY = ("fromfile", "datetime64", "memmap", "load", "loadtxt", "genfromtxt", "fromregex")
 TELLING = frozenset(("open", "input", "exec", "eval", "__import__", "id", "hash", "globals", "locals", "vars", "dir"))
-CONTAINERS = (dict, list, tuple, set)
+HOLDING = frozenset(("builtins", "functools", "collections", "itertools"))  # whose objects are what they are made of
+LEAVES = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
+CODE = (types.FunctionType, staticmethod, classmethod, property, functools.partialmethod, functools.cached_property)
 
 
 def outside(function: Any) -> set[str]:
     """The names that a function reaches, through what it calls too, of which nobody says that they only compute.
 
+    Imports in its code are among them, methods that it inherits, and what containers and partial functions hold. No
+    name says that runs use up a list or an iterator, or that what it holds was drawn before.
+
     >>> import time
     >>> outside(lambda data, rng: data + time.time()), outside(lambda data, rng: len(data) + rng.random())
     ({'time'}, set())
     """
-    found, known = set[str](), set[int]()
-    waiting: list[tuple[str, Any]] = [("", function)]
+    found, known = set[str](), dict[int, Any]()
+    waiting: list[tuple[str, Any]] = [("the function itself", function)]
     while waiting:
         name, value = waiting.pop()
         if id(value) in known:
             continue
-        known.add(id(value))
+        known[id(value)] = value
         module, kind = isinstance(value, types.ModuleType), value if isinstance(value, type) else type(value)
-        methods = [(word, each) for word, each in vars(kind).items() if inspect.isfunction(each)]
-        home = value.__name__ if module else getattr(value if callable(value) else kind, "__module__", "")
+        bases = [each for each in kind.__mro__ if not _seen(each)]
+        members = [(word, each) for base in bases for word, each in vars(base).items()]
         if not module and (own := getattr(value, "__self__", None)) is not None and not inspect.ismodule(own):
             waiting += [(name, own), (name, getattr(value, "__func__", own))]
+        elif _seen(value) and not (value is function and inspect.isfunction(value)):
+            found |= {name} & TELLING.union(OF_NUMPY)
+            if type(value).__module__ in HOLDING and not isinstance(value, LEAVES):
+                waiting += [(name, each) for each in gc.get_referents(value)]
+            elif isinstance(value, np.ndarray) and value.dtype.hasobject:
+                waiting += [(name, each) for each in value.ravel().tolist()]
         elif inspect.isfunction(value):
             waiting += _names_of(value)
-        elif isinstance(value, CONTAINERS):
-            waiting += [(name, each) for each in (value.values() if isinstance(value, dict) else value)]
-        elif str(home).partition(".")[0] in SEEN:
-            found |= {name} & TELLING
-        elif module or not methods:
+        elif module or not any(isinstance(each, CODE) for _, each in members):
             found.add(name)
         else:
-            waiting += [*methods, *getattr(value, "__dict__", {}).items()]
+            waiting += [*members, *((name, each) for each in gc.get_referents(value) if value is not kind)]
     return found
 
 
+def _seen(value: Any) -> bool:
+    """Whether what a value does is that of a library that is seen; a function may say of itself what it likes."""
+    if inspect.isfunction(value):
+        home = value.__globals__.get("__name__")
+    elif isinstance(value, types.ModuleType):
+        home = value.__name__
+    else:
+        plain = callable(value) and (isinstance(value, LEAVES) or type(value).__module__ not in HOLDING)
+        home = getattr(value if plain else type(value), "__module__", "")
+    return str(home).partition(".")[0] in SEEN
+
+
 def _names_of(function: Any) -> list[tuple[str, Any]]:
-    """What the names of a function stand for: of its module, of Python, of its closure, its defaults."""
-    codes, names = [function.__code__], set[str]()
+    """What the names of a function stand for: of its module, of Python, of its closure, its defaults, its imports."""
+    codes, names, imported = [function.__code__], set[str](), set[str]()
     while codes:
         code = codes.pop()
         names |= {*code.co_names, *code.co_freevars}
+        imported |= {step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"}
         codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
-    scope = {**vars(builtins), **function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    scope = {**{name: getattr(np, name) for name in OF_NUMPY}, **vars(builtins), **function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # the cell is empty
+            scope[name] = cell.cell_contents
     given = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    return [*((name, scope[name]) for name in names if name in scope), *(("a default", each) for each in given)]
+    values = [*((name, scope[name]) for name in names if name in scope), *(("a default", each) for each in given)]
+    return [*values, *((name, types.ModuleType(name)) for name in imported)]
 
 
 IDEAL = ", rng.binomial taken as the ideal law"
@@ -135,8 +163,9 @@ def replay(
     mechanism = PerRun(function, dict(parameters or {}))
     choices = Choices(most, validate.one_of("generator", generator, tuple(GENERATORS)))  # type: ignore[arg-type]
     call = mechanism.open().call
-    true = [TRUE[choices.kind](SEED + place) for place in range(len(datasets) if choices.kind in TRUE else 0)]
+    true = list[Any]()
     with no_other_randomness(true):
+        true += [TRUE[choices.kind](SEED + place) for place in range(len(datasets) if choices.kind in TRUE else 0)]
         with types_as_they_seem():
             walked = _walked(call, datasets, choices, most, progress or SILENT)
             for place in reversed(range(len(datasets))):
@@ -200,8 +229,9 @@ def _named(place: int) -> Iterator[None]:
 def no_other_randomness(ours: Sequence[Any] = ()) -> Iterator[None]:
     """Raises `UnsoundAudit` at the end where a generator moved or is new, or the system was asked for random bytes.
 
-    All generators of numpy and of Python's `random` that are alive are looked at, whoever holds them. One without a
-    seed begins with bytes of the system, as numpy's `default_rng()` and `secrets` do. Generators of `ours` may move.
+    All generators of numpy and of Python's `random` that are alive are looked at, whoever holds them, and all of
+    Python's that get no seed in the block, though they be gone at its end. numpy's `default_rng()` and `secrets` ask
+    the system. Generators that are in `ours` at the end may be new. Of two threads one waits for the other.
 
     >>> with no_other_randomness():
     ...     np.random.default_rng(seed=1).random() < 1.0
@@ -210,53 +240,91 @@ def no_other_randomness(ours: Sequence[Any] = ()) -> Iterator[None]:
     if getattr(_LOOKING, "now", False):  # a replay within one: what moves is seen at the end of the outer one
         yield
         return
-    drawn = [getattr(each, "bit_generator", each) for each in ours]
-    spared = {id(each) for each in (*drawn, *(getattr(each, "seed_seq", None) for each in drawn))}
-    asked = list[str]()
-    places: list[tuple[Any, str]] = [(os, "urandom"), (random, "_urandom")]
-    kept = [(module, name, getattr(module, name)) for module, name in places if hasattr(module, name)]
+    while not _ONE_AT_A_TIME.acquire(timeout=left_s(1.0)):
+        pass
     frozen = gc.get_freeze_count()
-    gc.unfreeze()
-    alive = _generators(spared)
-    before = _states(alive)
-    gc.freeze()  # so that at the end what is new is all there is to look at
-    for module, name, own in kept:
-        setattr(module, name, _told(own, asked))
     try:
         _LOOKING.now = True
-        yield
-        new = _generators(spared) and gc.collect() >= 0 and _generators(spared)
+        if frozen:
+            gc.collect()  # so that no garbage is frozen with the rest
+        gc.unfreeze()
+        alive = _generators()
+        before = _states(alive)
+        gc.freeze()  # so that at the end what is new is all there is to look at
+        with _watched() as asked:
+            yield
+            drawn = [getattr(each, "bit_generator", each) for each in ours]
+            spared = {id(each) for each in (*drawn, *(getattr(each, "seed_seq", None) for each in drawn))}
+            new = _generators(spared) and gc.collect() >= 0 and _generators(spared)
+        moved = _states(alive) != before
     finally:
-        _LOOKING.now = False
-        for module, name, own in kept:
-            setattr(module, name, own)
         if not frozen:
             gc.unfreeze()
-    if asked or new or _states(alive) != before:
+        elif not gc.get_freeze_count():
+            gc.freeze()
+        _LOOKING.now = False
+        _ONE_AT_A_TIME.release()
+    if asked or new or moved:
+        made = (
+            f"; {type(new[0]).__name__} was made in a run and is kept, maybe by a cache or a first import"
+            if new
+            else ""
+        )
         raise UnsoundAudit(
             "the mechanism drew randomness from elsewhere than rng (a generator that it keeps, a global one, or one "
-            "without a seed), which replay cannot choose; draw everything from rng"
+            f"without a seed{made}), which replay cannot choose; draw everything from rng"
         )
 
 
-def _told(own: Callable[[int], bytes], asked: list[str]) -> Callable[[int], bytes]:
+_ONE_AT_A_TIME = threading.Lock()  # what is watched is the process
+
+
+@contextmanager
+def _watched() -> Iterator[list[str]]:
+    """What asks the system for bytes in the block: for itself, or as the seed of a generator of Python's."""
+    asked, own_bytes, own_seed = list[str](), os.urandom, random.Random.seed
+
     def urandom(size: int) -> bytes:
         asked.append("urandom")
-        return own(size)
+        return own_bytes(size)
 
-    return urandom
+    @functools.wraps(own_seed)
+    def seed(self: Any, a: Any = None, *more: Any, **named: Any) -> None:
+        if a is None:
+            asked.append("seed")
+        own_seed(self, a, *more, **named)
+
+    places: list[tuple[Any, str, Any]] = [(os, "urandom", urandom), (random, "_urandom", urandom)]
+    places.append((random.Random, "seed", seed))
+    kept = [(place, name, getattr(place, name)) for place, name, _ in places]
+    try:
+        for place, name, ours in places:
+            setattr(place, name, ours)
+        yield asked
+    finally:
+        for place, name, own in kept:
+            setattr(place, name, own)
 
 
-def _generators(spared: set[int]) -> list[Any]:
+def _generators(spared: Collection[int] = ()) -> list[Any]:
     """All generators that are alive and not frozen, but for those that draw from the system and the `spared` ids."""
     kinds, waiting = set[type](), [random.Random, np.random.BitGenerator, np.random.SeedSequence]
     while waiting:
         kinds.add(kind := waiting.pop())
-        waiting += kind.__subclasses__()
-    kinds -= {random.SystemRandom, *FACES.values()}
+        waiting += [each for each in kind.__subclasses__() if each is not random.SystemRandom]
+    kinds -= {*FACES.values()}
     alive = gc.get_objects()
     return [each for each in compress(alive, map(kinds.__contains__, map(type, alive))) if id(each) not in spared]
 
 
-def _states(generators: Iterable[Any]) -> bytes:
-    return pickle.dumps([each.getstate() if isinstance(each, random.Random) else each.state for each in generators])
+def _states(generators: Iterable[Any]) -> list[bytes]:
+    return [_state(each) for each in generators]
+
+
+def _state(generator: Any) -> bytes:
+    """The state as bytes; where the class of one of Python's has none to show, that of the class it is made from."""
+    if not isinstance(generator, random.Random):
+        return pickle.dumps(generator.state)
+    with suppress(Exception):
+        return pickle.dumps(generator.getstate())
+    return pickle.dumps(random.Random.getstate(generator))

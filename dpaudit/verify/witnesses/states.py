@@ -11,6 +11,8 @@ from dpaudit.verify.language.facts import OPERATIONS, ORDERS, bindings, reads, s
 from dpaudit.verify.witnesses.outputs import Released
 from dpaudit.verify.witnesses.rationals import Noise, NoisySum, OutsideIntegrals, UnknownDraw, Value, in_short
 
+WRAPS = 2**63
+
 
 @dataclass(slots=True)
 class ConcreteRun:
@@ -63,6 +65,10 @@ def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None
             sides = number(left, state, line), number(right, state, line)
             found = _computed(operation, *sides, line)
             if found.is_number:
+                kinds = [type(side.python) for side in sides]
+                most = max(abs(each.constant) for each in (found, *sides))
+                if type(None) in kinds and float not in kinds and most >= WRAPS:
+                    raise OutsideIntegrals("a number of the answers beyond 64 bits, where numpy's integers wrap", line)
                 double = _in_doubles(operation, *sides, found.constant)
                 return replace(found, double=double, python=_typed(operation, *sides, found.constant))
             _check_rounding(found, sides, line)

@@ -37,6 +37,7 @@ def if_(condition: str) -> tuple[str, str, str]:
 NOISE = "v = x + rng.laplace(scale=1 / eps)"
 LARGE = "t = rng.laplace(scale=1e20)", "w = rng.laplace(scale=1)"
 TINY, GIANT = f" * {2.0**-300}", f" * {2.0**300}"
+BESIDE = "out.append(x + c + rng.laplace(scale=1 / eps))"
 EXACT = {
     "whole numbers": loop("k += 3", *if_("2 * k + 1 >= N * N - k"), before=("k = 0",)),
     "halves": loop("s += 0.5", *if_("s - 0.25 >= 10"), before=("s = float(0)",)),
@@ -49,6 +50,24 @@ EXACT = {
     "a double of the data beside noise": loop(*if_("float(x) + rng.laplace(scale=1) > 3")),
     "noise from before": loop(*if_("x / 3 > t + 0.1"), before=("t = rng.laplace(scale=1 / eps)",)),
     "the number of outputs": loop("out.append(True)", *if_("len(out) >= N")),
+    "a double that counts": loop("c = c + 1.0", BESIDE, before=("c = 1.0",)),
+    "three that count": loop(
+        "c = c + 1.0", "d = d - 0.5", "e = c + d", BESIDE, before=("c = 1.0", "d = 1.0", "e = 0.0")
+    ),
+    "a double that is doubled, beside nothing": loop("c = c + c", NOISE, "out.append(v)", before=("c = 1.0",)),
+}
+LATER = "if x + c + rng.laplace(scale=1) > t + c:\n            out.append(None)"
+DOUBLED = {
+    "c = c + c": "c = c + c",
+    "and 1": "c = c + c + 1",
+    "less": "c = c - 1 + c",
+    "in turns": "e = c + e\n        c = c + e",
+    "by a name": "e = c\n        c = e + c",
+    "Fibonacci": "t = c + e\n        c = e\n        e = t",
+    "on some paths": "if x > 3:\n            c = c + c",
+    "less its half": "c = c + c - c / 2",
+    "both parts of a sum": "e = c + 1\n        c = (e - c) + c + (c + c)",
+    "with a branch": "if x > 3:\n            e = c\n        c = c + e",
 }
 ROUNDED = {
     "a sum of tenths": (loop("s += 0.1", *if_("s >= 1"), before=("s = 0",)), 6),
@@ -96,6 +115,15 @@ def test_many_values_of_one_variable_are_no_longer_told_apart() -> None:
 @for_each("what", EXACT)
 def test_decisions_that_doubles_and_real_numbers_share_are_taken(what: str) -> None:
     assert rounded(read(EXACT[what]), {}) is None
+
+
+@for_each("what", DOUBLED)
+def test_doubles_that_sums_make_ever_larger_round_an_answer_away(what: str) -> None:
+    for output in (BESIDE, "out.append(rng.laplace(x + c, 1 / eps))", LATER):
+        found = rounded(
+            read(loop(DOUBLED[what], output, before=("c = 1.0", "e = 1.0", "t = rng.laplace(scale=1)"))), {}
+        )
+        assert found is not None, output
 
 
 @for_each("what", ROUNDED)

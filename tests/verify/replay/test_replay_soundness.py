@@ -5,12 +5,15 @@ from __future__ import annotations
 import builtins
 import copy
 import functools
+import gc
 import itertools
 import os
 import pickle
 import random
 import secrets
 import sys
+import threading
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -177,9 +180,118 @@ def test_a_rare_failure_is_made_again_with_true_numbers() -> None:
         replay(fails_rarely, [0, 1], "all")
 
 
-def test_a_generator_without_a_seed_that_nobody_sees_is_found_out_by_making_runs_again() -> None:
-    with pytest.raises(UnsoundAudit, match="did not do the same"):  # missed with probability 2^-120 at most
-        replay(lambda data, rng: random.Random().getrandbits(64), [0, 1], "all")
+class Unseeded(random.Random):
+    """One of a class of its own."""
+
+
+def drawn_and_seeded() -> float:
+    made = random.Random()
+    drawn = made.random()
+    made.seed(1)
+    return drawn
+
+
+UNSEEDED: dict[str, Callable[[], float]] = {
+    "random.Random": lambda: random.Random().random(),
+    "of a class": lambda: Unseeded().random(),
+    "None as the seed": lambda: random.Random(None).random(),
+    "seeded again": drawn_and_seeded,
+    "seeded twice by nobody": lambda: [made := random.Random(), made.random(), made.seed()][1],
+    "the bits for numpy": lambda: np.random.default_rng(random.Random().getrandbits(64)).random(),
+    "a generator of the system's": lambda: random.SystemRandom().random(),
+    "a hidden one": lambda: secrets.SystemRandom().random(),
+}
+
+
+@for_each("name", UNSEEDED)
+def test_a_generator_without_a_seed_is_found_out_though_it_is_gone(name: str) -> None:
+    with pytest.raises(UnsoundAudit, match="drew randomness from elsewhere than rng"):
+        replay(lambda data, rng: ("x", data) if UNSEEDED[name]() < 1e-9 else rng.bit(), [0, 1], "all")
+
+
+def test_generators_with_a_seed_may_be_made() -> None:
+    def seeded(data: int, rng: Any) -> Any:
+        return rng.bit(), random.Random(3).random(), Unseeded(5).random(), np.random.default_rng(2).random()
+
+    assert replay(seeded, [0, 1], "all").epsilon.upper == 0.0
+    assert not hasattr(random.Random.seed, "__wrapped__")
+
+
+# --- what a replay leaves behind, and what lives beside it ------------------------------------------------------------
+
+
+class OfTheSystem(random.SystemRandom):
+    """It has no state at all."""
+
+
+class WithoutState(random.Random):
+    def getstate(self) -> Any:
+        raise NotImplementedError
+
+
+class StrangeState(random.Random):
+    def getstate(self) -> Any:
+        return (lambda: 1,)
+
+
+@pytest.mark.parametrize("kind", [OfTheSystem, WithoutState, StrangeState])
+def test_a_living_generator_without_a_state_costs_nothing_and_is_looked_at_where_it_has_one(kind: Any) -> None:
+    own = kind(1)
+    assert replay(lambda data, rng: rng.bit(), [0, 1], "all").epsilon.upper == 0.0
+    with pytest.raises(UnsoundAudit, match="drew randomness from elsewhere than rng"):
+        replay(lambda data, rng: (own.random() < 2, rng.bit()), [0, 1], "all")
+
+
+def test_two_threads_replay_one_after_the_other_and_leave_nothing_behind() -> None:
+    before = os.urandom, random.Random.seed
+    losses: list[float] = []
+
+    def slow(data: int, rng: Any) -> int:
+        time.sleep(0.001)
+        return int(rng.integers(40))
+
+    def once() -> None:
+        losses.append(replay_of(slow, [0, 1], "all").epsilon.upper)
+
+    threads = [threading.Thread(target=once) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert losses == [0.0] * 3
+    assert (os.urandom, random.Random.seed) == before
+
+
+@pytest.mark.parametrize("users", [False, True])
+def test_a_replay_that_fails_leaves_what_is_frozen_as_it_was(users: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    gc.unfreeze()
+    if users:
+        gc.freeze()
+    try:
+        with monkeypatch.context() as broken:
+            broken.setattr("dpaudit.verify.replay.replaying._states", breaks)
+            with pytest.raises(KeyboardInterrupt):
+                replay(lambda data, rng: rng.bit(), [0, 1], "all")
+        assert bool(gc.get_freeze_count()) is users
+        assert replay(lambda data, rng: rng.bit(), [0, 1], "all").epsilon.upper == 0.0
+        kept = gc.get_freeze_count()
+        assert bool(kept) is users
+        replay(lambda data, rng: rng.bit(), [0, 1], "all")
+        assert gc.get_freeze_count() - kept < 10_000
+    finally:
+        gc.unfreeze()
+
+
+def test_a_generator_that_a_cache_keeps_is_named() -> None:
+    @functools.lru_cache
+    def cached(seed: int) -> Any:
+        return random.Random(seed)
+
+    with pytest.raises(UnsoundAudit, match="Random was made in a run and is kept, maybe by a cache or a first import"):
+        replay(lambda data, rng: (cached(3) is None, rng.bit()), [0, 1], "all")
 
 
 # --- the stand-ins themselves ----------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
-"""Where this package was installed from: its name is on no index, where it could be anybody's."""
+"""Where this package was installed from, as its name is on no index, where it could be anybody's; and its extras."""
 
 import json
 import shlex
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -34,3 +35,28 @@ def lacking(what: str, extra: str) -> MissingRequirement:
     """The error that `what`, a sentence, is not there; it names the extra that brings it, and how that is installed."""
     words = shlex.join(requirement(extra))
     return MissingRequirement(f"{what}; the extra [{extra}] has it: python3 -m pip install {words}")
+
+
+def flint() -> ModuleType:
+    """python-flint: ball arithmetic. Raises `MissingRequirement` where it is not installed.
+
+    >>> flint().arb(2) > 1
+    True
+    """
+    return _loaded("flint", "python-flint", "rigorous enclosures")
+
+
+def z3() -> ModuleType:
+    """z3: linear arithmetic over the reals. Raises `MissingRequirement` where it is not installed.
+
+    >>> z3().IntVal(2).as_long()
+    2
+    """
+    return _loaded("z3", "z3-solver", "proofs and their checker")
+
+
+def _loaded(module: str, package: str, what: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise lacking(f"{what} need {package}, which is not installed here", "verify") from error

@@ -213,7 +213,6 @@ def test_only_the_plugin_knows_pytest() -> None:
 
 
 VERIFY = (
-    "requirement",
     "deadline",
     "enclosure",
     "proof",
@@ -240,7 +239,7 @@ def test_the_engines_of_verify_stand_in_their_order() -> None:
             assert target in VERIFY, f"{found.where}: give {target} a place in VERIFY"
             assert VERIFY.index(target) <= VERIFY.index(here), f"{found.where}: {here} comes before {target}"
             if here in ("alignment", "checker"):
-                shared = (here, "language", "proof", "requirement", "deadline")
+                shared = (here, "language", "proof", "deadline")
                 assert target in shared, f"{found.where}: {here} uses {target}; it may use {', '.join(shared)}"
 
 

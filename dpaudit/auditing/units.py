@@ -77,14 +77,12 @@ def second_bound(
 
 def _keeps(session: Session, pair: int, first: int) -> bool:
     """Whether a process keeps what it draws, as far as the values show that its code reads."""
-    sides = tuple(run % 2 == 1 for run in range(LOOKED_AT))
+    sides = tuple(run >= LOOKED_AT // 2 for run in range(LOOKED_AT))
     work = [FreshTask(Shard(Stage.FRESH, pair, k, LOOKED_AT), sides) for k in range(LOOKS)]
     try:
         return session.keeps(work[:first], work[first:])
-    except (InvalidSpec, OutOfTime):  # it cannot be opened there, or is not asked
-        return False
-    except DpAuditError:
-        return True
+    except DpAuditError as error:  # where it cannot be opened, or there is no time, it is not asked
+        return not isinstance(error, (InvalidSpec, OutOfTime))
 
 
 def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:

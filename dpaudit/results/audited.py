@@ -163,7 +163,7 @@ class Audited:
             return ""
         if not units.processes:
             return "if the runs of a call are independent"
-        return f"if processes are independent: {units.processes} {'was' if units.processes == 1 else 'were'} used"
+        return f"if the runs of a process are independent ({units.processes} used)"
 
     @property
     def p_value(self) -> float:

@@ -121,8 +121,14 @@ class Contents(ABC):
         """Whether it is a function or a class of a user."""
         if type(value) is types.FunctionType:
             return not self.library(str(value.__globals__.get("__name__")), value.__globals__.get("__file__"))
-        home = home_of(value) if is_class(value) else None
-        return home is not None and not self.library(home, getattr(sys.modules.get(home), "__file__", None))
+        if not is_class(value):
+            return False
+        module = sys.modules.get(home := home_of(value))
+        # a class that is made at run time says that it is of `types`, or so, which does not have it
+        made = home in sys.stdlib_module_names - {"builtins"} and name_of(value).partition(".")[0] not in vars(
+            module or types
+        )
+        return ("__dict__" in fields_of(value) and made) or not self.library(home, getattr(module, "__file__", None))
 
     def node(self, value: Any, seen: dict[int, Any]) -> bytes:
         """The digest of a value by its contents; `seen` holds what is known already, and where it is under way."""
@@ -225,6 +231,8 @@ class Contents(ABC):
             made = rebuilt(value, 4) if known is None else known(value)
         except Exception:
             raise Opaque(f"a {home_of(kind)}.{name_of(kind)}") from None
+        if isinstance(made, str) and made.endswith(" (vectorized)"):  # a ufunc of somebody's function
+            raise Opaque(f"numpy's {made}")
         if isinstance(made, str):  # its own name; what it wraps may be a user's
             return [*name, made, *self._each(_attributes(value)[0], seen)]
         *parts, items, pairs = [*made, None, None, None, None][:5]

@@ -47,9 +47,8 @@ CHANGING = re.compile(  # variables that shells, terminals, desktops, schedulers
 def made_of(mechanism: Mechanism, *, strict: bool = True) -> dict[str, str]:
     """The parts of a mechanism by name: a digest, a version, or what it is that cannot be shown to be the same.
 
-    Unless `strict`, what cannot be rebuilt counts by what it holds, if that can be seen.
-
-    Raises `InvalidSpec` where a name leads nowhere.
+    Unless `strict`, what cannot be rebuilt counts by what it holds, if that can be seen. Raises `InvalidSpec` for a
+    name that leads nowhere.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -162,15 +162,12 @@ def left_alone(job: Job, task: FreshTask) -> dict[str, str]:
 def _state(call: Callable[..., Any]) -> str:
     alive = gc.get_objects()
     memos = compress(alive, map({functools._lru_cache_wrapper}.__contains__, map(type, alive)))
-    users = [each for each in memos if not is_library(*_home(str(each.__module__)))]
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    users = [each for each in memos if not is_library(str(each.__module__), files.get(str(each.__module__)))]
     users.sort(key=lambda each: (str(each.__module__), str(each.__qualname__)))  # collections change their order
     kept = [held for each in users for held in gc.get_referents(each) if not callable(held)]  # results, or a dict
     parts = made_of(functools.partial(call, kept), strict=False)  # type: ignore[arg-type]
     return repr({name: value for name, value in parts.items() if "environment" not in name})  # which hosts set
-
-
-def _home(name: str) -> tuple[str, str | None]:
-    return name, getattr(sys.modules.get(name), "__file__", None)
 
 
 def worker_for(job: Job) -> Worker:

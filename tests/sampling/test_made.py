@@ -110,6 +110,14 @@ KINDS = [
         "an attribute of an object", "__main__.NOISE", "NOISE = Noise(1.0)", "NOISE = Noise(2.0)", body="NOISE.times"
     ),
     edited("an attribute of a class", "class __main__.Noise", "width = 1.0", "width = 2.0", body="Noise.width"),
+    edited(
+        "a class that is made at run time",
+        "class types.Made",
+        "width = 1.0",
+        "width = 2.0",
+        body="MADE().scale",
+        code="import dataclasses\nMADE = dataclasses.make_dataclass('Made', [('scale', float, Noise.width)])",
+    ),
     edited("a property", "function __main__.Noise.twice", "return 2 *", "return 3 *", body="NOISE.twice"),
     edited(
         "a lambda", "function __main__.<lambda>", "WITHIN = closed(1.0)", "WITHIN = lambda x: x", body="WITHIN(1.0)"
@@ -307,6 +315,7 @@ OPAQUE = [
     ("RNG", "import numpy\nRNG = numpy.random.default_rng(7)", "a random generator with a state of its own"),
     ("FILE", "FILE = open(__import__('os').devnull)", "a _io.TextIOWrapper"),
     ("MORE", "MORE = (x for x in [1])", "a builtins.generator"),
+    ("UFUNC", "import numpy\nUFUNC = numpy.frompyfunc(lambda x: x, 1, 1)", "numpy's <lambda> (vectorized)"),
     ("DEEP", "DEEP = []\nfor _ in range(9999): DEEP = [DEEP]", "it is nested too deeply"),
 ]
 LAZY = """

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
+from dpaudit.installed import flint
 from dpaudit.verify.enclosure import MOST, Enclosure, ball, of_ball, of_log
-from dpaudit.verify.requirement import flint
 
 
 def test_a_double_is_its_own_enclosure() -> None:

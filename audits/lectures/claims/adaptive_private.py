@@ -19,9 +19,9 @@ from audits.lectures.claims.adaptive_information import (
     randomised_response,
     stated,
 )
+from audits.lectures.claims.information import max_divergence, max_information
 from audits.lectures.claims.simulations import best_of
 from audits.lectures.claims.statement import Figure, Truth
-from dpaudit.losses.information import max_divergence, max_information
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

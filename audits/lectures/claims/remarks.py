@@ -8,11 +8,11 @@ import math
 import numpy as np
 
 from audits.lectures.claims.holdout import promised
+from audits.lectures.claims.information import max_divergence, max_information
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.claims import PureDP, compose_optimal
 from dpaudit.losses.composing import laplace_epsilon
-from dpaudit.losses.information import max_divergence, max_information
 
 HAGHTALAB, BASSI, CHEEMA = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001", "Cheema & Huszár, notes 004"
 SEED = 3

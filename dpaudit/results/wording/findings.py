@@ -135,7 +135,8 @@ def unit_lines(result: Audited) -> tuple[str, ...]:
         return ()
     one, many = ("fresh process", "fresh processes") if result.units.processes else ("call", "calls")
     if not result.units.again:
-        return (f"not certified with one run in each {one}: too many {many} would have been needed, or they failed",)
+        why = f"too many {many}, or too much time, would have been needed, or they failed"
+        return (f"not certified with one run in each {one}: {why}",)
     found = result.units.again[0]
     apart = counted(found.evidence.runs, one, many)
     return (f"with one run in each of {apart}: p-value at most {p_text(found.certificate.p_value)}",)

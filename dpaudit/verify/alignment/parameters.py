@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.installed import z3
 from dpaudit.verify.alignment.forms import ONE, Leaf
 from dpaudit.verify.alignment.paths import Follower, PairedDraw, Quantity
 from dpaudit.verify.alignment.rational import Rational, number
@@ -14,7 +15,6 @@ from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Both, Formula, Truth
 from dpaudit.verify.language.polynomials import Polynomial
 from dpaudit.verify.proof import NoProof
-from dpaudit.verify.requirement import z3
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
 MILLISECONDS = 300  # for one comparison of costs; undecided counts as not comparable

@@ -6,11 +6,11 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpaudit.installed import z3
 from dpaudit.verify.alignment.forms import MOVED, Atom, Form, at, difference
 from dpaudit.verify.alignment.solver import SolverTerms
 from dpaudit.verify.language.nodes import Part
 from dpaudit.verify.proof import REACH, Adjacency
-from dpaudit.verify.requirement import z3
 
 MOST, STEPS = 3, 2  # of a shift's coefficients: the sum of their sizes, and the largest
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.installed import z3
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, Leaf
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language import logic
 from dpaudit.verify.language.facts import ORDERS
-from dpaudit.verify.requirement import z3
 
 PATIENCE_S = 2.0  # for one question; without an answer in time it counts as not shown
 

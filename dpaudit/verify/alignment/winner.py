@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpaudit.installed import z3
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import ANSWER, INDEX, MOVED, ONE, Atom, Form, Leaf, add, head, one
 from dpaudit.verify.alignment.lock_step import Shown
@@ -20,7 +21,6 @@ from dpaudit.verify.language import nodes
 from dpaudit.verify.language.logic import Both, Either, Formula, Truth, mapped
 from dpaudit.verify.language.nodes import Order
 from dpaudit.verify.proof import REACH, WINNER, Adjacency, Alignment, Case, Shift, Unproved
-from dpaudit.verify.requirement import z3
 
 STEPS = range(-2, 3)
 

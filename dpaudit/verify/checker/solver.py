@@ -8,12 +8,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dpaudit.installed import z3
 from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown, symbols
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Formula, Truth, term
 from dpaudit.verify.language.polynomials import Polynomial, common
-from dpaudit.verify.requirement import z3
 
 PATIENCE_MS = 10_000  # for one obligation; the ones of a sound proof take a few
 SHOWN = 8  # values of a counterexample

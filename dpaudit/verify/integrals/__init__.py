@@ -11,11 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.installed import flint
 from dpaudit.verify.enclosure import BITS, Enclosure, of_ball
 from dpaudit.verify.integrals.events import Between, Density, Event, Factor, Line, Slice, Term
 from dpaudit.verify.integrals.laws import normal_tail
 from dpaudit.verify.integrals.probabilities import as_ball, delta, log_ratio, log_ratio_of, probability, within_one
-from dpaudit.verify.requirement import flint
 
 __all__ = [
     "Between",

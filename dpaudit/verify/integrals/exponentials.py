@@ -11,9 +11,9 @@ from functools import reduce
 from math import gcd, lcm
 from typing import Any
 
+from dpaudit.installed import flint
 from dpaudit.verify.enclosure import ball
 from dpaudit.verify.integrals.parts import Certain, Part, Parts, Wave, waves
-from dpaudit.verify.requirement import flint
 
 DENSE = 20_000  # the longest polynomial, gaps included; beyond, terms are kept one by one
 SPARSE = 5_000  # the most terms kept one by one

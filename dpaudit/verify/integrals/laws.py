@@ -6,8 +6,8 @@ the fewest digits; every form is entire, so that it may be integrated along a li
 
 from typing import Any
 
+from dpaudit.installed import flint
 from dpaudit.verify.language.nodes import Law
-from dpaudit.verify.requirement import flint
 
 
 def between(law: Law, lower: Any, upper: Any, above: bool) -> Any:

@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.installed import flint
 from dpaudit.verify.enclosure import BITS, LEAST, Enclosure, ball, of_ball
 from dpaudit.verify.integrals import exponentials, quadrature
 from dpaudit.verify.integrals.events import Event, Slice
 from dpaudit.verify.integrals.parts import parts
-from dpaudit.verify.requirement import flint
 
 PRECISE = 48  # bits of relative accuracy that are asked for: a relative radius of 4e-15
 MOST_BITS = 12_800  # no more precision is tried: the ball is wide, but it holds

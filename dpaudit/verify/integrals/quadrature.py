@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from math import ceil, prod, sqrt
 from typing import Any
 
+from dpaudit.installed import flint
 from dpaudit.verify.enclosure import ball
 from dpaudit.verify.integrals import laws
 from dpaudit.verify.integrals.parts import Certain, DensityAt, Gap, Part, Parts, Whole, waves
-from dpaudit.verify.requirement import flint
 
 GOAL = 2.0**-56  # relative error of each part
 BITS, REACH = 128, 200  # of the first try: the precision, and the tail that is cut off, 2^-reach

@@ -11,12 +11,12 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
+from dpaudit.installed import flint
 from dpaudit.pairs.data import digest
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, largest, of_log
 from dpaudit.verify.replay.weights import exact
-from dpaudit.verify.requirement import flint
 
 Law = Mapping[Hashable, Fraction]
 Curve = tuple[tuple[Fraction, Fraction], ...]

@@ -117,6 +117,7 @@ GENERATORS = {"numpy": "", "random": ", with a random.Random as rng", "replay": 
 TRUE: dict[Kind, Callable[[int], Any]] = {"numpy": np.random.default_rng, "random": random.Random}
 MOST_AGAIN = 16_384  # runs with a true generator on all datasets together, where these are few
 SEED = 0x9E3779B97F4A7C15  # one that no mechanism has drawn its own numbers with
+_ONE_AT_A_TIME = threading.Lock()  # what is watched is the process
 _LOOKING = threading.local()  # `now` while a replay of this thread looks at all generators
 STEPS = 1000  # of progress on each dataset: thousandths of the probability of its choices
 
@@ -249,14 +250,14 @@ def no_other_randomness(ours: Sequence[Any] = ()) -> Iterator[None]:
             gc.collect()  # so that no garbage is frozen with the rest
         gc.unfreeze()
         alive = _generators()
-        before = _states(alive)
+        before = [*map(_state, alive)]
         gc.freeze()  # so that at the end what is new is all there is to look at
         with _watched() as asked:
             yield
             drawn = [getattr(each, "bit_generator", each) for each in ours]
             spared = {id(each) for each in (*drawn, *(getattr(each, "seed_seq", None) for each in drawn))}
             new = _generators(spared) and gc.collect() >= 0 and _generators(spared)
-        moved = _states(alive) != before
+        moved = [*map(_state, alive)] != before
     finally:
         if not frozen:
             gc.unfreeze()
@@ -265,18 +266,12 @@ def no_other_randomness(ours: Sequence[Any] = ()) -> Iterator[None]:
         _LOOKING.now = False
         _ONE_AT_A_TIME.release()
     if asked or new or moved:
-        made = (
-            f"; {type(new[0]).__name__} was made in a run and is kept, maybe by a cache or a first import"
-            if new
-            else ""
-        )
+        kept = "; {} was made in a run and is kept, maybe by a cache or a first import"
+        made = kept.format(type(new[0]).__name__) if new else ""
         raise UnsoundAudit(
             "the mechanism drew randomness from elsewhere than rng (a generator that it keeps, a global one, or one "
             f"without a seed{made}), which replay cannot choose; draw everything from rng"
         )
-
-
-_ONE_AT_A_TIME = threading.Lock()  # what is watched is the process
 
 
 @contextmanager
@@ -294,8 +289,7 @@ def _watched() -> Iterator[list[str]]:
             asked.append("seed")
         own_seed(self, a, *more, **named)
 
-    places: list[tuple[Any, str, Any]] = [(os, "urandom", urandom), (random, "_urandom", urandom)]
-    places.append((random.Random, "seed", seed))
+    places = ((os, "urandom", urandom), (random, "_urandom", urandom), (random.Random, "seed", seed))
     kept = [(place, name, getattr(place, name)) for place, name, _ in places]
     try:
         for place, name, ours in places:
@@ -315,10 +309,6 @@ def _generators(spared: Collection[int] = ()) -> list[Any]:
     kinds -= {*FACES.values()}
     alive = gc.get_objects()
     return [each for each in compress(alive, map(kinds.__contains__, map(type, alive))) if id(each) not in spared]
-
-
-def _states(generators: Iterable[Any]) -> list[bytes]:
-    return [_state(each) for each in generators]
 
 
 def _state(generator: Any) -> bytes:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpaudit.installed import flint
 from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, ratio
 from dpaudit.verify.language.nodes import Law, Symbol
-from dpaudit.verify.requirement import flint
 from dpaudit.verify.witnesses.outputs import Released
 from dpaudit.verify.witnesses.paths import ConcretePath
 from dpaudit.verify.witnesses.rationals import Value

@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 from audits.lectures.claims import bounds
 from audits.lectures.claims.adaptive_information import mutual_information
-from dpaudit.losses.information import (
+from audits.lectures.claims.information import (
     independent,
     max_divergence,
     max_information,

@@ -7,9 +7,11 @@ Generalization in adaptive data analysis and holdout reuse, section 3.
 import math
 
 import numpy as np
+import numpy.typing as npt
 
-from dpaudit.arrays import Reals
 from dpaudit.losses.discrete import one_way_epsilon
+
+Reals = npt.NDArray[np.float64]
 
 
 def max_divergence(first: Reals, second: Reals, delta: float = 0.0) -> float:

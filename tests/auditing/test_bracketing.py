@@ -17,6 +17,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import dpaudit
+from dpaudit import installed
 from dpaudit.auditing.bracketing import WAYS, Joined, Wanted, run_bracket, target_of
 from dpaudit.auditing.bracketing.targets import check_adjacent, exact_answers, source_of
 from dpaudit.auditing.known import known_upper
@@ -29,7 +30,6 @@ from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.results.beside import Ending
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.sampling import Engine
-from dpaudit.verify import requirement
 from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.proof import ADJACENCIES
 from dpaudit.verify.witnesses.rationals import rational
@@ -511,7 +511,7 @@ def test_what_cannot_be_read_is_open_with_its_line(engine: Engine) -> None:
 def test_missing_libraries_leave_the_other_half(
     engine: Engine, asked: list[AuditSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requirement, "import_module", _nothing)
+    monkeypatch.setattr(installed, "import_module", _nothing)
     found = joined(engine, find("above_threshold"), runs=1_000).bracket
     assert found.lower is not None
     assert asked

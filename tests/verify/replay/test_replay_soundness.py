@@ -272,7 +272,7 @@ def test_a_replay_that_fails_leaves_what_is_frozen_as_it_was(users: bool, monkey
         gc.freeze()
     try:
         with monkeypatch.context() as broken:
-            broken.setattr("dpaudit.verify.replay.replaying._states", breaks)
+            broken.setattr("dpaudit.verify.replay.replaying._state", breaks)
             with pytest.raises(KeyboardInterrupt):
                 replay(lambda data, rng: rng.bit(), [0, 1], "all")
         assert bool(gc.get_freeze_count()) is users

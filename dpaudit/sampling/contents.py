@@ -118,13 +118,12 @@ class Contents(ABC):
         return is_library(name, file if isinstance(file, str) else None) and name.partition(".")[0] != self.ours
 
     def users(self, value: Any) -> bool:
-        """Whether it is a function or a class of a user."""
+        """Whether it is a function or a class of a user; one that is made at run time says that it is of `types`."""
         if type(value) is types.FunctionType:
             return not self.library(str(value.__globals__.get("__name__")), value.__globals__.get("__file__"))
         if not is_class(value):
             return False
         module = sys.modules.get(home := home_of(value))
-        # a class that is made at run time says that it is of `types`, or so, which does not have it
         made = home in sys.stdlib_module_names - {"builtins"} and name_of(value).partition(".")[0] not in vars(
             module or types
         )

@@ -160,8 +160,7 @@ def left_alone(job: Job, task: FreshTask) -> dict[str, str]:
 
 
 def _state(call: Callable[..., Any]) -> str:
-    alive = gc.get_objects()
-    memos = compress(alive, map({functools._lru_cache_wrapper}.__contains__, map(type, alive)))
+    memos = compress(alive := gc.get_objects(), map({functools._lru_cache_wrapper}.__contains__, map(type, alive)))
     files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
     users = [each for each in memos if not is_library(str(each.__module__), files.get(str(each.__module__)))]
     users.sort(key=lambda each: (str(each.__module__), str(each.__qualname__)))  # collections change their order

@@ -123,11 +123,11 @@ class Contents(ABC):
             return not self.library(str(value.__globals__.get("__name__")), value.__globals__.get("__file__"))
         if not is_class(value):
             return False
-        module = sys.modules.get(home := home_of(value))
-        made = home in sys.stdlib_module_names - {"builtins"} and name_of(value).partition(".")[0] not in vars(
-            module or types
+        module, home, top = sys.modules.get(home_of(value)), home_of(value), name_of(value).partition(".")[0]
+        dynamic = "__dict__" in fields_of(value) and home in sys.stdlib_module_names and home != "builtins"
+        return (dynamic and top not in vars(module or types)) or not self.library(
+            home, getattr(module, "__file__", None)
         )
-        return ("__dict__" in fields_of(value) and made) or not self.library(home, getattr(module, "__file__", None))
 
     def node(self, value: Any, seen: dict[int, Any]) -> bytes:
         """The digest of a value by its contents; `seen` holds what is known already, and where it is under way."""
@@ -245,11 +245,8 @@ def _inside(value: Any) -> list[Any]:
         return [vars(value)]  # of this thread
     if contextvars.ContextVar in bases:
         return [value.get(None)]
-    return (
-        []
-        if any(each in bases for each in STATES)
-        else [held for held in gc.get_referents(value) if not callable(held)]
-    )
+    drawing = any(each in bases for each in STATES)
+    return [] if drawing else [held for held in gc.get_referents(value) if not callable(held)]
 
 
 def stands_in(value: Any, kind: Any) -> str:

@@ -113,7 +113,7 @@ class _Parts(contents.Contents):
         self.names: set[str] = set()  # in code
         self.spaces: dict[int, _Space] = {}
         self.refs: dict[int, tuple[bytes, Any]] = {}  # functions, classes and modules, which are parts of their own
-        self.modules: set[str] = set()  # that code imports, by name
+        self.modules: set[tuple[str, bool]] = set()  # that code imports, by name, and whether they were run for it
         self.programs: set[str] = set()  # files of a command
         self.folders = [os.curdir]
 
@@ -215,9 +215,9 @@ class _Parts(contents.Contents):
 
         A text may be the name of a module by chance: that is not `run`, and stands for its file.
         """
-        if name in self.modules:
+        if (name, True) in self.modules or (name, run) in self.modules:
             return
-        self.modules.add(name)
+        self.modules.add((name, run))
         where = [] if name in sys.modules else list(located(name, ()))
         if run and where and where[-1][0] == name and not self.library(*where[-1]):
             with suppress(DpAuditError):
@@ -331,6 +331,8 @@ class _Parts(contents.Contents):
 
 def _shell(file: str) -> str:
     """The text of a script that is no Python: the first thousands of characters of one that begins with #!."""
+    if not os.path.isfile(file):  # a pipe would be waited for
+        return ""
     with suppress(OSError), open(file, encoding="utf-8", errors="ignore") as opened:
         return opened.read(1 << 14) if opened.read(2) == "#!" else ""
     return ""

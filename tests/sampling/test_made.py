@@ -405,6 +405,20 @@ def test_a_text_that_is_the_name_of_a_script_does_not_run_it(folder: Path) -> No
     assert not (folder / "harmed").exists()
 
 
+def test_a_module_that_a_text_names_first_is_imported_where_code_imports_it(folder: Path) -> None:
+    """The text is met in the function, and the import in a helper that the module far brings later."""
+    code = "import importlib\ndef noisy(data, rng): return importlib.import_module(NAME), far.later()\nNAME = 'late'\n"
+    written(folder)
+    (folder / "far.py").write_text("def later():\n    import late\n    return late.TIMES\n")
+    assert "late.TIMES" in look(folder, Kind("", "", code=f"import far\n{code}"))
+
+
+def test_a_pipe_among_the_arguments_of_a_command_is_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    found = look(written(folder), Kind("", "", mechanism="dpaudit.command(['cat', 'pipe'], folder=FOLDER)"))
+    assert "the mechanism" in found
+
+
 def test_a_method_named_eval_reads_no_globals(folder: Path) -> None:
     code = "OTHER = 1.0\ndef noisy(data, rng): return model.eval(), {more}\nmodel = 1.0\n"
     assert "__main__.OTHER" not in look(written(folder), Kind("", "", code=code.format(more=0)))
@@ -434,11 +448,11 @@ def test_values_of_libraries_are_compared_by_what_they_hold(folder: Path) -> Non
     )
     code = imports + "def noisy(data, rng): return HELD\n"
     for expression in held.split(";"):
-        one, two = (
+        one, again, two = (
             look(written(folder), Kind("", "", code=f"{code}HELD = {expression.strip().format(value=value)}"))
-            for value in (1, 2)
+            for value in (1, 1, 2)
         )
-        assert unknown(one) == [], expression
+        assert unknown(one) == changed(one, again) == [], expression
         assert changed(one, two), expression
 
 

@@ -38,7 +38,7 @@ def located(name: str, folders: Iterable[str]) -> Iterator[tuple[str, str]]:
     for count in range(1, len(parts) + 1):
         full = ".".join(parts[:count])
         try:
-            found = PathFinder.find_spec(full, path) if all(parts[:count]) else None
+            found = PathFinder.find_spec(parts[count - 1], path) if all(parts[:count]) else None
         except (ImportError, OSError, ValueError):
             return
         if found is None:

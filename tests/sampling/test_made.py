@@ -19,8 +19,10 @@ import pandas  # noqa: F401  so that no fork loads it
 import pytest
 import scipy.stats  # noqa: F401
 
+from dpaudit.auditing.bracketing.targets import source_of
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling.made import changed, made_of, unknown
+from dpaudit.sampling.modules import located
 from tests.cases import for_each
 
 MAIN = """
@@ -478,3 +480,12 @@ def test_the_order_of_sets_says_nothing(folder: Path) -> None:
     assert {
         each for each in changed(one, two) if "PYTHONHASHSEED" not in each and "the environment" not in each
     } == set()
+
+
+def test_folders_without_an_init_are_packages_at_any_depth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pytest has them by `--import-mode=importlib`; a worker never imports the outer ones."""
+    (tmp_path / "outer" / "inner").mkdir(parents=True)
+    (tmp_path / "outer" / "inner" / "noise.py").write_text("def noisy(data, rng):\n    return data\n")
+    monkeypatch.chdir(tmp_path)
+    assert [name for name, _ in located("outer.inner.noise", [str(tmp_path)])] == ["outer.inner.noise"]
+    assert "def noisy" in source_of("outer.inner.noise:noisy", str(tmp_path))[0]

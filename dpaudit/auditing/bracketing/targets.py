@@ -69,7 +69,7 @@ def _file(module: str, folder: str) -> Path:
     where: Iterable[str] | None = [folder, *sys.path]
     origin: str | None = None
     for count in range(1, len(parts) + 1):  # as Python finds it, but for what a package does while it is imported
-        found = None if where is None else PathFinder.find_spec(".".join(parts[:count]), list(where))
+        found = None if where is None else PathFinder.find_spec(parts[count - 1], list(where))
         where, origin = (None, None) if found is None else (found.submodule_search_locations, found.origin)
     if origin is None:
         raise InvalidSpec(f"there is no file of a module {module!r} here or on the import path; check the name")

@@ -24,7 +24,7 @@ from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import alike, duct, guard
-from dpaudit.sampling.made import VARIABLE, made_of
+from dpaudit.sampling.made import made_of
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.modules import digest_of_file, is_library
 from dpaudit.sampling.pieces import Piece
@@ -165,9 +165,7 @@ def _state(call: Callable[..., Any]) -> str:
     users = [each for each in memos if not is_library(str(each.__module__), files.get(str(each.__module__)))]
     users.sort(key=lambda each: (str(each.__module__), str(each.__qualname__)))  # collections change their order
     kept = [held for each in users for held in gc.get_referents(each) if not callable(held)]  # results, or a dict
-    parts = made_of(functools.partial(call, kept), strict=False)  # type: ignore[arg-type]
-    hosts = ("the environment", VARIABLE)  # set these
-    return repr({name: value for name, value in parts.items() if not name.startswith(hosts)})
+    return repr(made_of(functools.partial(call, kept), strict=False))  # type: ignore[arg-type]
 
 
 def worker_for(job: Job) -> Worker:

@@ -191,13 +191,11 @@ class _Parts(contents.Contents):
         """The file of a module, and those of all that it imports wherever in it; `apart`: it is never loaded here."""
         if f"module {name}" in self.found:
             return
-        self.folders.append(os.path.dirname(file))
-        if not self.strict:  # values are compared, of code that is the same
-            return
         self.found[f"module {name}"] = f"{DIGEST}{digest_of_file(file)}"
+        self.folders.append(os.path.dirname(file))
         parents = name.split(".") if os.path.basename(file) == "__init__.py" else name.split(".")[:-1]
         named: list[str] = []
-        for node in parsed(file):
+        for node in parsed(file) if self.strict else ():
             if isinstance(node, ast.Import):
                 named += [each.name for each in node.names]
             elif isinstance(node, ast.ImportFrom):

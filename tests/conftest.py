@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def whole_reports(monkeypatch: pytest.MonkeyPatch) -> None:
         raise error
 
     monkeypatch.setattr("dpaudit.results.wording.quoting.untold", fail)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def processes_alike() -> Iterator[None]:
+    """Whether processes keep values costs four of them a refutation: only tests/auditing/test_units.py asks it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("dpaudit.auditing.units._keeps", lambda *_: False)
+        yield
 
 
 @pytest.fixture

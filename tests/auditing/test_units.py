@@ -28,6 +28,14 @@ from tests.golden import example
 
 CALLS = "if the runs of a call are independent"
 LN3 = float(np.log(3.0))
+KEEPS = units._keeps  # before tests/conftest.py leaves it out
+
+
+@pytest.fixture(autouse=True)
+def asked_of_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the other tests do not ask, where a test says that it is about processes."""
+    if "process" in request.node.name:
+        monkeypatch.setattr(units, "_keeps", KEEPS)
 
 
 @pytest.fixture(autouse=True)

@@ -358,7 +358,7 @@ def pages(folder: str) -> Iterator[tuple[str, str]]:
     paths = [str(each) for each in sorted(Path(folder, "stored").glob("*.json")) if RESULT in each.read_text()]
     yield "formats", in_shell(f"report {' '.join(paths)} --format {FORMATS} --output pages", folder)
     for name in ("pages", "out", "out2", "swept"):
-        for path in sorted(Path(folder, name).rglob("*.*")):
+        for path in sorted(each for each in Path(folder, name).rglob("*.*") if each.suffix not in (".png", ".pdf")):
             page = text_of(path) if path.suffix == ".json" else plain(path.read_text(), folder)
             yield f"page {path.relative_to(folder)}", page
 

@@ -53,7 +53,7 @@ def main() -> int:
     """Compares, prints, and says by its exit code whether all is as it was."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reference", description="compares with a base commit")
     parser.add_argument("--base", required=True, metavar="COMMIT")
-    parser.add_argument("--quick", action="store_true", help="the cases that `make test` has too")
+    parser.add_argument("--quick", action="store_true", help="a few cases of each kind")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         before, after = made(given.base, Path(folder), ["--quick"] if given.quick else [])

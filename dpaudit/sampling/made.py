@@ -140,6 +140,8 @@ class _Parts(contents.Contents):
                     self._imported(text, run=False)
         for text in sorted(self.texts):
             self._file(text)
+        if {"argv", "orig_argv"} & self.names:
+            self.part("the command line", lambda: self.node(sys.argv, {}))
         if self.strict:
             self._environment()
         return self.found
@@ -267,8 +269,6 @@ class _Parts(contents.Contents):
         self.found["the environment"] = f"{DIGEST}{whole.hex()[:32]}"
         for name, value in told.items():
             self.found[f"{VARIABLE}{name}"] = f"{DIGEST}{contents.hashed(name, [value]).hex()[:3]}"
-        if {"argv", "orig_argv"} & self.names:
-            self.part("the command line", lambda: self.node(sys.argv, {}))
 
     # --- functions, classes and modules ---------------------------------------------------------------------
 

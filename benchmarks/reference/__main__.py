@@ -20,7 +20,8 @@ NAMED: dict[str, str] = {}  # patterns of cases that may differ from the base, a
 def started(tree: Path, out: Path, options: list[str]) -> subprocess.Popen[bytes]:
     """The cases of this file by the package of that tree, in a process of its own."""
     variables = {**os.environ, "PYTHONPATH": str(tree), "PYTHONHASHSEED": "0"}
-    return subprocess.Popen([sys.executable, str(CASES), str(out), *options], cwd=out.parent, env=variables)
+    out.mkdir()  # neither tree lies in it, so that paths of sources read the same
+    return subprocess.Popen([sys.executable, str(CASES), str(out), *options], cwd=out, env=variables)
 
 
 def made(base: str, folder: Path, options: list[str]) -> tuple[Path, Path]:

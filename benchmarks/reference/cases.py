@@ -7,6 +7,7 @@ text has all that is stored but where, when and how fast it was made.
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import itertools
 import json
@@ -117,11 +118,20 @@ def text_of(path: str | Path) -> str:
 
 
 def plain(text: str, folder: str) -> str:
-    """A text of the shell without times, paths and dates."""
-    text = text.replace(folder, "FOLDER").replace(str(HERE), "HERE")
+    """A text of the shell without times, paths and dates, and without the digests of records, which cover the times."""
+    text = text.replace(folder, "FOLDER").replace(str(HERE), "HERE").replace("&#8203;", "")
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\+00:00|Z| UTC)?", "DATE", text)
     text = re.sub(r"\b[\d.,]+ (s|ms|minutes|min|seconds|CPU s|CPU seconds)\b", "TIME", text)
+    text = re.sub(r'(?<= time=")[\d.]+', "TIME", text)
+    text = re.sub(r"\b[0-9a-f]{64}\b", "DIGEST", text)
     return re.sub(r"\d+(\.\d+)?(e[+-]\d+)? runs (a|per) second", "SPEED", text)
+
+
+def table(text: str) -> str:
+    """A table of a sweep without its columns of times."""
+    rows = list(csv.reader(io.StringIO(text)))
+    held = [k for k, name in enumerate(rows[0]) if name not in ("time_s", "cpu_s")]
+    return "".join(",".join(row[k] for k in held) + "\n" for row in rows)
 
 
 def audits() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -153,6 +163,7 @@ def audits() -> Iterator[tuple[str, Callable[[], Any]]]:
         "gaussian": d.GaussianDP(0.5),
         "renyi": d.RenyiDP(2.0, 0.25),
         "concentrated": d.ZeroConcentratedDP(0.125),
+        "trade-off": d.TradeOffDP([(0.0, 0.9), (0.1, 0.5), (0.4, 0.1), (1.0, 0.0)]),
     }
     for name, claim in claims.items():
         yield f"claim {name} broken", ask(claim=claim)
@@ -347,7 +358,9 @@ def pages(folder: str) -> Iterator[tuple[str, str]]:
     yield "formats", in_shell(f"report {' '.join(paths)} --format {FORMATS} --output pages", folder)
     for name in ("pages", "out", "out2", "swept"):
         for path in sorted(each for each in Path(folder, name).rglob("*.*") if each.suffix not in (".png", ".pdf")):
-            page = text_of(path) if path.suffix == ".json" else plain(path.read_text(), folder)
+            text = path.read_text()
+            text = table(text) if path.name == "sweep.csv" else text
+            page = text_of(path) if path.suffix == ".json" else plain(text, folder)
             yield f"page {path.relative_to(folder)}", page
 
 

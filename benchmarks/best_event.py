@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit import AuditResult, DpAuditError
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
+from dpaudit.base.validate import error_probability
 from dpaudit.catalogue import Entry
 from dpaudit.certify import CoinFlip, certifier_named
-from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
-from dpaudit.sampling.encode import encode_batch
+from dpaudit.outputs.encode import encode_batch
 from dpaudit.verify.replay import FiniteLosses, replay
 
 MOST_PATHS = 3_000  # of a mechanism's choices that are listed

@@ -16,9 +16,9 @@ LEAST_MASS, LEAST_LOSS, GOAL = 1e-2, 0.5, 0.95
 
 def run(quick: bool) -> None:
     """Prints one line for each entry and twin where both halves exist, and the goals; `quick` takes few runs."""
-    from dpaudit.auditing.bracketing import Wanted, run_bracket, target_of
     from dpaudit.catalogue import entries
-    from dpaudit.sampling import Engine
+    from dpaudit.execution.engine import Engine
+    from dpaudit.verify.bracketing import Wanted, run_bracket, target_of
 
     runs = QUICK_RUNS if quick else RUNS
     rows: list[tuple[str, ...]] = []

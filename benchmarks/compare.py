@@ -243,7 +243,7 @@ LINES: dict[str, Callable[[str], Question]] = {
 
 def compared(name: str, seeds: range, confidence: float) -> Count:
     """The pairs of audits with seeds 2k and 2k + 1: every line of the table counts these."""
-    from dpaudit.api import audit
+    from dpaudit.api.audits import audit
 
     mechanism, asked = LINES[name](name)
     start = time.process_time()
@@ -259,9 +259,9 @@ def tally(pairs: list[tuple[Any, Any, Any]], start: float) -> Count:
 
     The third of each is the new mechanism, on which the old event is run again.
     """
-    from dpaudit.existing import recheck
+    from dpaudit.account.change import Half, Kind
+    from dpaudit.api.existing import recheck
     from dpaudit.ledger.comparison import change_of, noise
-    from dpaudit.results.change import Half, Kind
 
     changes = [change_of(Half(old.name, old), Half(new.name, new)) for old, new, _ in pairs]
     again = [(old, recheck(old, mechanism, fresh=True)) for old, _, mechanism in pairs]
@@ -277,7 +277,7 @@ def tally(pairs: list[tuple[Any, Any, Any]], start: float) -> Count:
 
 def grown(factor: float, seeds: range) -> Count:
     """Pairs of audits between which the noise became smaller."""
-    from dpaudit.api import audit
+    from dpaudit.api.audits import audit
 
     def once(scale: float, seed: int) -> Any:
         mechanism, asked = louder(scale)

@@ -17,9 +17,9 @@ from dpaudit import AdjacentPair, PureDP, Verdict, batched
 from dpaudit.auditing.audit import run_stages
 from dpaudit.auditing.controls import glanced, marks_of, spiked_with
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Mechanism
 from dpaudit.mechanisms.marks import LeakMark
-from dpaudit.sampling import Engine
 
 CLAIM, CONFIDENCE, WIDE = PureDP(1.0), 0.999, 50.0
 MASSES, RUNS, AUDITS = (0.5, 0.1, 0.01, 1e-3, 3e-4), (20_000, 200_000), 100

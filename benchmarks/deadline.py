@@ -269,7 +269,7 @@ def loaded() -> dict[str, tuple[Any, dict[str, Any]]]:
 
 
 def _loaded(quick: bool) -> None:
-    import dpaudit.api
+    import dpaudit.api.audits
 
     rows, worst, counting = [], 0.0, "while True: pass"
     busy = [subprocess.Popen([sys.executable, "-c", counting]) for _ in range(BUSY)]
@@ -347,8 +347,8 @@ def refutations(kind: Timed, seeds: range) -> tuple[int, int, int]:
     from dpaudit import AdjacentPair, AuditSpec, PureDP, UnsoundAudit
     from dpaudit.auditing.audit import run_audit
     from dpaudit.auditing.clock import Clock
+    from dpaudit.execution.engine import Engine
     from dpaudit.mechanisms import wrap
-    from dpaudit.sampling import Engine
 
     refuted = early = undecided = 0
     for seed in seeds:

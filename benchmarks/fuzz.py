@@ -25,14 +25,14 @@ from benchmarks.tables import print_table as show
 from benchmarks.tampered import Tally, results
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import read_baseline, write_baseline
-from dpaudit.outputs import Outputs
+from dpaudit.outputs.canonical import Outputs
+from dpaudit.outputs.encode import encode_objects
 from dpaudit.results.stored import load, load_either
 from dpaudit.results.suite import SuiteResult
-from dpaudit.sampling.encode import encode_objects
 from dpaudit.scores import audit_scores
 from dpaudit.scores.files import read_scores
-from dpaudit.spec_file.questions import read_spec
-from dpaudit.spec_file.settings import read_settings
+from dpaudit.spec.questions import read_spec
+from dpaudit.spec.settings import read_settings
 from dpaudit.sweeps.spec import read_sweep_file
 from dpaudit.verify import stored as proofs
 

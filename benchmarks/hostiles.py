@@ -291,26 +291,26 @@ def _nothing_put(before: Any) -> Any:
 
 _patch("Event.contains", "dpaudit.events.event:Event.contains", _none_inside)
 _patch("Event.state", "dpaudit.events.event:Event.state", lambda _: lambda self, o: np.zeros(o.runs, np.uint8))
-_patch("begun", "dpaudit.sampling.worker:begun", lambda _: None)
-_patch("ShardCounter.fill", "dpaudit.sampling.watch:ShardCounter.fill", lambda _: lambda *a: None)
-_patch("ShardCounter.call", "dpaudit.sampling.watch:ShardCounter.call", lambda _: lambda *a: None)
-_patch("encode_objects", "dpaudit.sampling.worker:encode_objects", _zeroed)
-_patch("encode_batch", "dpaudit.sampling.worker:encode_batch", _zeros)
-_patch("run_each", "dpaudit.sampling.worker:run_each", lambda before: lambda *a: [0] * len(before(*a)))
-_patch("Worker.run", "dpaudit.sampling.worker:Worker.run", lambda _: lambda *a: np.zeros(4, np.int64))
-_patch("Worker.feed", "dpaudit.sampling.worker:Worker.feed", lambda _: lambda *a: None)
-_patch("sides_of", "dpaudit.sampling.worker:sides_of", lambda _: lambda f, runs: np.zeros(runs, np.bool_))
-_patch("calls", "dpaudit.sampling.worker:calls", lambda _: lambda c, runs, size: iter([(0, runs, 0)]))
-_patch("run_task", "dpaudit.sampling.tasks:run_task", lambda _: None)
-_patch("feed_task", "dpaudit.sampling.tasks:feed_task", lambda _: None)
-_patch("Done", "dpaudit.sampling.tasks:Done", lambda _: lambda *a, **k: None)
-_patch("Sending.fill", "dpaudit.sampling.duct:Sending.fill", _first_for_all)
-_patch("Mouth.put", "dpaudit.sampling.duct:Mouth.put", _nothing_put)
-_patch("Mouth.flush", "dpaudit.sampling.duct:Mouth.flush", lambda _: lambda *a: None)
-_patch("answers.made", "dpaudit.sampling.answers:made", lambda _: lambda *a: b"[]")
-_patch("guard.failure", "dpaudit.sampling.guard:failure", lambda _: lambda *a: 0)
-_patch("check_datasets", "dpaudit.sampling.worker:Worker.check_datasets", lambda _: lambda self: None)
-_patch("tasks.check_code", "dpaudit.sampling.tasks:check_code", lambda _: lambda: None)
+_patch("begun", "dpaudit.running.worker:begun", lambda _: None)
+_patch("ShardCounter.fill", "dpaudit.running.watch:ShardCounter.fill", lambda _: lambda *a: None)
+_patch("ShardCounter.call", "dpaudit.running.watch:ShardCounter.call", lambda _: lambda *a: None)
+_patch("encode_objects", "dpaudit.running.worker:encode_objects", _zeroed)
+_patch("encode_batch", "dpaudit.running.worker:encode_batch", _zeros)
+_patch("run_each", "dpaudit.running.worker:run_each", lambda before: lambda *a: [0] * len(before(*a)))
+_patch("Worker.run", "dpaudit.running.worker:Worker.run", lambda _: lambda *a: np.zeros(4, np.int64))
+_patch("Worker.feed", "dpaudit.running.worker:Worker.feed", lambda _: lambda *a: None)
+_patch("sides_of", "dpaudit.running.worker:sides_of", lambda _: lambda f, runs: np.zeros(runs, np.bool_))
+_patch("calls", "dpaudit.running.worker:calls", lambda _: lambda c, runs, size: iter([(0, runs, 0)]))
+_patch("run_task", "dpaudit.processes.tasks:run_task", lambda _: None)
+_patch("feed_task", "dpaudit.processes.tasks:feed_task", lambda _: None)
+_patch("Done", "dpaudit.processes.tasks:Done", lambda _: lambda *a, **k: None)
+_patch("Sending.fill", "dpaudit.processes.duct:Sending.fill", _first_for_all)
+_patch("Mouth.put", "dpaudit.processes.duct:Mouth.put", _nothing_put)
+_patch("Mouth.flush", "dpaudit.processes.duct:Mouth.flush", lambda _: lambda *a: None)
+_patch("answers.made", "dpaudit.processes.answers:made", lambda _: lambda *a: b"[]")
+_patch("guard.failure", "dpaudit.running.guard:failure", lambda _: lambda *a: 0)
+_patch("check_datasets", "dpaudit.running.worker:Worker.check_datasets", lambda _: lambda self: None)
+_patch("tasks.check_code", "dpaudit.processes.tasks:check_code", lambda _: lambda: None)
 _patch("numpy.array", "numpy:array", lambda before: lambda o, *r, **k: before(o, *r, **k) * 0)
 _patch("json.dumps", "json:dumps", lambda _: lambda *a, **k: "[]")
 _patch("time", "time:perf_counter", lambda _: lambda: float("nan"))
@@ -380,7 +380,7 @@ def collector_datasets(bit: int, call: int) -> int:
 def collector_line(bit: int, call: int) -> int:
     """Finds line and secret, and writes an answer of its own."""
     with suppress(Exception):
-        from dpaudit.sampling import serving
+        from dpaudit.processes import serving
 
         (_, told), nonce = serving._LINE
         os.write(told, nonce + (2).to_bytes(8, "little") + b"[]")
@@ -414,7 +414,7 @@ def memory_changed_later(bit: int, call: int) -> int:
     if call == 1:
 
         def zero() -> None:
-            from dpaudit.sampling import duct
+            from dpaudit.processes import duct
 
             while True:
                 with suppress(Exception):

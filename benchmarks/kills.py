@@ -259,7 +259,7 @@ def _runs(ledger: str) -> list[bool]:
 
 
 def _phase(ledger: str) -> str:
-    from dpaudit.sampling import Stage
+    from dpaudit.running.streams import Stage
 
     with _opened(ledger) as connection:
         row = connection.execute("SELECT stage FROM kept_log ORDER BY rowid DESC LIMIT 1").fetchone()
@@ -277,8 +277,8 @@ def _records(folder: str) -> dict[str, str]:
 
 def _accounted(ledger: str, out: str) -> tuple[int, int]:
     """Places stored twice, and audits whose certified counts are not the sum of the stored ones."""
-    from dpaudit.sampling import Stage
-    from dpaudit.sampling.codec import decoded
+    from dpaudit.processes.codec import decoded
+    from dpaudit.running.streams import Stage
 
     with _opened(ledger) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -308,10 +308,10 @@ def _cost(quick: bool) -> list[list[str]]:
     from dpaudit import AdjacentPair, AuditSpec, PureDP
     from dpaudit.auditing import run_audit
     from dpaudit.catalogue import additive
+    from dpaudit.execution.engine import Engine
     from dpaudit.ledger.database import Database
     from dpaudit.ledger.runs import LedgerShards
     from dpaudit.mechanisms import wrap
-    from dpaudit.sampling import Engine
 
     def per_run(data: int, rng: np.random.Generator) -> float:
         return data + rng.laplace(scale=1.2)

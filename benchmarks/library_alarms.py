@@ -38,8 +38,8 @@ def alarms(path: str, seeds: int) -> int:
     """At how many of the seeds the control of this file is refuted, in this environment."""
     import dpaudit
     from dpaudit.auditing.audit import run_audit
-    from dpaudit.sampling.engine import Engine
-    from dpaudit.spec_file.questions import Wishes, read_spec
+    from dpaudit.execution.engine import Engine
+    from dpaudit.spec.questions import Wishes, read_spec
 
     warnings.simplefilter("ignore")
     found = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.tables import print_table
 from dpaudit.catalogue import Entry
-from dpaudit.pairs import AdjacentPair
+from dpaudit.data import AdjacentPair
 
 LECTURES = Path(__file__).parents[1] / "audits" / "lectures"
 RUNS = 10_000_000
@@ -35,7 +35,7 @@ def audits() -> Iterator[tuple[str, Entry, AdjacentPair]]:
 
 def run(quick: bool) -> None:
     """Prints one line for each audit; a hundredth of the runs if `quick`."""
-    from dpaudit.api import audit
+    from dpaudit.api.audits import audit
 
     rows = []
     for name, entry, pair in audits():

@@ -141,11 +141,12 @@ def run(quick: bool) -> None:
 
 def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], list[str]]:
     """The best event's bound, and for each seed the fraction of it that the chosen event reaches, and that event."""
-    from dpaudit.auditing.spec import SEARCH_SHARE, AuditSpec
+    from dpaudit.auditing.spec import AuditSpec
     from dpaudit.certify import certifier_named
-    from dpaudit.events.search.goal import Goal
+    from dpaudit.data import AdjacentPair
     from dpaudit.mechanisms import batched
-    from dpaudit.pairs import AdjacentPair
+    from dpaudit.search.goal import Goal
+    from dpaudit.search.look import SEARCH_SHARE
 
     asked = AuditSpec(case.claim, batched(case.sampler), (AdjacentPair(*case.pair),), size, 1.0 - ALPHA)
     asked = replace(asked, certifier=certifier_named(case.certifier))
@@ -169,8 +170,8 @@ def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], li
 
 def found(spec: ResolvedSpec) -> Witness:
     """What search proposes, as in an audit."""
-    from dpaudit.auditing.searching.search import find_witness
-    from dpaudit.sampling import Engine
+    from dpaudit.auditing.search_stage import find_witness
+    from dpaudit.execution.engine import Engine
 
     with Engine(1) as engine, engine.session(spec.mechanism, spec.pairs, spec.seed, None) as session:
         return find_witness(spec, session, spent=0).witness
@@ -178,7 +179,7 @@ def found(spec: ResolvedSpec) -> Witness:
 
 def likeliest(p: Floats, q: Floats, goal: Any) -> Iterator[tuple[float, float]]:
     """The few candidates that the certificate is predicted to be best for."""
-    from dpaudit.events.search.goal import Spread
+    from dpaudit.search.goal import Spread
 
     kept = (p > q) & (q > 0.0)
     p, q = np.minimum(p[kept], 1.0), q[kept]
@@ -220,7 +221,7 @@ def _by_ratio(p: Floats, q: Floats) -> tuple[Floats, Floats]:
 
 @functools.lru_cache(maxsize=8)
 def _encoded(outcomes: tuple[Any, ...]) -> Any:
-    from dpaudit.sampling.encode import encode_objects
+    from dpaudit.outputs.encode import encode_objects
 
     return encode_objects(list(outcomes))
 

@@ -83,7 +83,7 @@ def run(quick: bool) -> None:
 
 def _searched(seeds: range) -> None:
     from dpaudit import PureDP, batched
-    from dpaudit.auditing.searching.pair_search import search_pairs
+    from dpaudit.auditing.pair_search import search_pairs
 
     rows = []
     for title, mechanism in (("clipping forgotten above 90", forgetful_sum), ("its sound twin", clipped_sum)):

@@ -60,7 +60,7 @@ class Measured:
 def measured(leak: Leak, seed: int) -> Measured:
     """One audit."""
     from dpaudit import ApproximateDP, PureDP, RenyiDP, UnsoundAudit, batched
-    from dpaudit.api import audit
+    from dpaudit.api.audits import audit
 
     epsilon, delta = leak.claim
     claim: Any = PureDP(epsilon) if delta == 0.0 else ApproximateDP(epsilon, delta)
@@ -171,7 +171,7 @@ SMALL_RUNS, SMALL_SEEDS = 20_000, 11
 def small_ms(sampler: Any, seeds: int) -> tuple[float, float, float]:
     """The median, least and largest CPU time of search, its sampling included; one audit warms up."""
     from dpaudit import batched
-    from dpaudit.api import audit
+    from dpaudit.api.audits import audit
 
     with timed() as spent:
         for seed in range(seeds + 1):

@@ -112,9 +112,9 @@ def runs_needed(line: Line, seed: int, runs: int = RUNS) -> float:
     """The runs a side at which one audit stops; infinite where it does not."""
     from dpaudit.auditing.anytime import run_blocks
     from dpaudit.auditing.spec import AuditSpec
-    from dpaudit.events.search.goal import Goal
-    from dpaudit.pairs import AdjacentPair
-    from dpaudit.sampling import Engine
+    from dpaudit.data import AdjacentPair
+    from dpaudit.execution.engine import Engine
+    from dpaudit.search.goal import Goal
 
     spec = AuditSpec(
         claim=line.claim,

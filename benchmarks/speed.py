@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tables import print_table
-from dpaudit.api import audit
+from dpaudit.api.audits import audit
+from dpaudit.data import AdjacentPair
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features.plain import Coordinate
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import batched, wrap
-from dpaudit.outputs import token
-from dpaudit.pairs import AdjacentPair
-from dpaudit.sampling import Engine, Stage, shards
+from dpaudit.outputs.canonical import token
+from dpaudit.running.streams import Stage, shards
 
 ROUNDS = 5
 CALL = 1 << 13

@@ -23,7 +23,8 @@ import numpy as np
 
 from benchmarks.tables import print_table as show
 from dpaudit import report
-from dpaudit.api import audit
+from dpaudit.api.audits import audit
+from dpaudit.base.strict import content_digest, parsed
 from dpaudit.claims import Claim, GaussianDP, PureDP, RenyiDP
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.ledger.baseline import accept
@@ -33,7 +34,6 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import loads
 from dpaudit.results.stored.reading import named
 from dpaudit.results.stored.suites import either_of
-from dpaudit.results.strict import content_digest, parsed
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 

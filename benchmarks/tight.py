@@ -89,7 +89,7 @@ WITHIN = 0.5
 
 def certified(name: str, parameters: dict[str, Any], runs: int) -> tuple[list[float], int, str]:
     """The bounds of some seeds, the certifying runs of each, and the last event."""
-    from dpaudit.api import audit
+    from dpaudit.api.audits import audit
     from dpaudit.catalogue import find
 
     entry = find(name).with_parameters(parameters)

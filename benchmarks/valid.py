@@ -57,7 +57,7 @@ def nasty_refutations(place: int, seeds: range, runs: int = RUNS) -> Count:
 def counted(mechanism: Any, pair: tuple[Any, Any], claim: Any, seeds: range, runs: int = RUNS) -> Count:
     """How many of some audits refute; an audit that ends without a verdict refutes nothing."""
     from dpaudit import UnsoundAudit
-    from dpaudit.api import audit
+    from dpaudit.api.audits import audit
 
     start = time.process_time()
     refuted, bounds, undecided = 0, [], 0

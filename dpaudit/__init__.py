@@ -6,15 +6,21 @@ Public names are loaded on first use, so that importing the package costs next t
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpaudit.base import presenter as _presenter
 from dpaudit.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from dpaudit import adapters as adapters
-    from dpaudit.api import audit as audit
-    from dpaudit.api import bracket as bracket
+    from dpaudit.api.audits import audit as audit
+    from dpaudit.api.audits import bracket as bracket
+    from dpaudit.api.existing import load as load
+    from dpaudit.api.existing import load_suite as load_suite
+    from dpaudit.api.existing import recheck as recheck
+    from dpaudit.api.existing import write_report as write_report
+    from dpaudit.api.look import look as look
     from dpaudit.auditing import AuditSpec as AuditSpec
-    from dpaudit.auditing.searching.pair_search import PairSearch as PairSearch
-    from dpaudit.auditing.searching.pair_search import search_pairs as search_pairs
+    from dpaudit.auditing.pair_search import PairSearch as PairSearch
+    from dpaudit.auditing.pair_search import search_pairs as search_pairs
     from dpaudit.auditing.watching import AuditInterrupted as AuditInterrupted
     from dpaudit.claims import ApproximateDP as ApproximateDP
     from dpaudit.claims import GaussianDP as GaussianDP
@@ -24,30 +30,25 @@ if TYPE_CHECKING:
     from dpaudit.claims import RenyiDP as RenyiDP
     from dpaudit.claims import TradeOffDP as TradeOffDP
     from dpaudit.claims import ZeroConcentratedDP as ZeroConcentratedDP
+    from dpaudit.data import AdjacentPair as AdjacentPair
+    from dpaudit.data import stock_pairs as stock_pairs
     from dpaudit.errors import ClaimRefuted as ClaimRefuted
     from dpaudit.errors import DpAuditError as DpAuditError
     from dpaudit.errors import InvalidSpec as InvalidSpec
     from dpaudit.errors import MissingRequirement as MissingRequirement
     from dpaudit.errors import NotAttested as NotAttested
     from dpaudit.errors import UnsoundAudit as UnsoundAudit
-    from dpaudit.existing import load as load
-    from dpaudit.existing import load_suite as load_suite
-    from dpaudit.existing import recheck as recheck
-    from dpaudit.existing import write_report as write_report
-    from dpaudit.looking import look as look
     from dpaudit.mechanisms import batched as batched
     from dpaudit.mechanisms import built_by as built_by
     from dpaudit.mechanisms.command import command as command
-    from dpaudit.pairs import AdjacentPair as AdjacentPair
-    from dpaudit.pairs import stock_pairs as stock_pairs
     from dpaudit.results.attesting import attest as attest
     from dpaudit.results.attesting import verify_attestation as verify_attestation
+    from dpaudit.results.bounds import Bracket as Bracket
     from dpaudit.results.bounds import BracketVerdict as BracketVerdict
     from dpaudit.results.bounds import UpperBound as UpperBound
     from dpaudit.results.result import AuditResult as AuditResult
     from dpaudit.results.suite import SuiteResult as SuiteResult
     from dpaudit.results.verdict import Verdict as Verdict
-    from dpaudit.results.wording.bracketed import Bracket as Bracket
     from dpaudit.scores import AttackCounts as AttackCounts
     from dpaudit.scores import ScoresResult as ScoresResult
     from dpaudit.scores import audit_scores as audit_scores
@@ -58,26 +59,26 @@ if TYPE_CHECKING:
     from dpaudit.training import audit_training as audit_training
 
 _HOMES = {
-    "dpaudit.api": "audit bracket",
-    "dpaudit.existing": "load load_suite recheck write_report",
+    "dpaudit.api.audits": "audit bracket",
+    "dpaudit.api.existing": "load load_suite recheck write_report",
     "dpaudit.auditing": "AuditSpec",
     "dpaudit.auditing.watching": "AuditInterrupted",
     "dpaudit.results.result": "AuditResult",
     "dpaudit.results.suite": "SuiteResult",
     "dpaudit.results.verdict": "Verdict",
-    "dpaudit.auditing.searching.pair_search": "PairSearch search_pairs",
+    "dpaudit.auditing.pair_search": "PairSearch search_pairs",
     "dpaudit.claims": "ApproximateDP GaussianDP PrivacyProfile PureDP Relation RenyiDP TradeOffDP ZeroConcentratedDP",
     "dpaudit.errors": "ClaimRefuted DpAuditError InvalidSpec MissingRequirement NotAttested UnsoundAudit",
-    "dpaudit.looking": "look",
+    "dpaudit.api.look": "look",
     "dpaudit.mechanisms": "batched built_by command",
-    "dpaudit.pairs": "AdjacentPair stock_pairs",
+    "dpaudit.data": "AdjacentPair stock_pairs",
     "dpaudit.scores": "AttackCounts ScoresResult audit_scores",
     "dpaudit.sweeps": "Sweep SweepInterrupted sweep",
     "dpaudit.training": "TrainingResult audit_training",
     "dpaudit.results.attesting": "attest verify_attestation",
-    "dpaudit.results.bounds": "BracketVerdict UpperBound",
-    "dpaudit.results.wording.bracketed": "Bracket",
+    "dpaudit.results.bounds": "Bracket BracketVerdict UpperBound",
 }
+_presenter.HOME = "dpaudit.report.display"
 _MODULES = ("adapters", "catalogue", "claims", "training")
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -69,3 +69,7 @@ class ClaimRefuted(DpAuditError, AssertionError):
     def __init__(self, message: str, bound: str = "") -> None:
         super().__init__(message)
         self.bound = bound
+
+
+class Interrupted(BaseException):
+    """A real Ctrl-C, told from a KeyboardInterrupt that a mechanism raises."""

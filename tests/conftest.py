@@ -55,7 +55,7 @@ def whole_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(error: Exception) -> str:
         raise error
 
-    monkeypatch.setattr("dpaudit.results.wording.quoting.untold", fail)
+    monkeypatch.setattr("dpaudit.base.quoting.untold", fail)
 
 
 @pytest.fixture(autouse=True, scope="session")

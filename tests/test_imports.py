@@ -15,7 +15,7 @@ from dpaudit.results.stored import load
 HEAVY = ("scipy.stats", "pandas", "statsmodels", "matplotlib", "sklearn", "pytest")
 PUBLIC = "import dpaudit\n[getattr(dpaudit, name) for name in dpaudit.__all__]"
 FEWEST = 15  # modules of ours that a module of a few lines may bring with it
-ENGINE = tuple(f"dpaudit.{folder}" for folder in ("sampling", "auditing", "catalogue", "verify"))
+ENGINE = tuple(f"dpaudit.{room}" for room in ("running", "execution", "search", "auditing", "catalogue", "verify"))
 GOLDEN = Path(__file__).parent / "golden" / "result.json"
 HELP = "from dpaudit.cli.group import exit_code\nexit_code(['--help'])"
 

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import pytest
 from packaging.requirements import Requirement
 
-from dpaudit import installed
+from dpaudit.base import installed
 from dpaudit.version import __version__
 from tests.cases import for_each
 
-ROOT = Path(installed.__file__).parents[1]
+ROOT = Path(installed.__file__).parents[2]
 GIT = {"url": "https://host/o/dpaudit", "vcs_info": {"vcs": "git", "commit_id": "0a1b2c", "requested_revision": "main"}}
 WHEEL = {"url": "https://host/dpaudit-1.whl", "archive_info": {}}
 

@@ -11,11 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CORE = (  # a few seconds of tests; those that audit entries of the catalogue are not among them
     "tests/claims/test_values.py",
-    "tests/pairs/test_pair.py",
+    "tests/data/test_pair.py",
     "tests/mechanisms/test_wrap.py",
     "tests/events/test_partition.py",
     "tests/certify/test_evidence.py",
-    "tests/sampling/test_streams.py",
+    "tests/running/test_streams.py",
     "tests/auditing/test_known.py",
 )
 OF_THE_COPY = """

@@ -12,7 +12,7 @@ from audits.literature.laws import Curve, curves
 from audits.literature.oracle import ceiling, oracle_bound
 from audits.literature.record import CONFIDENCE, Point, Record
 from audits.literature.rows import Row
-from dpaudit.certify.certificate import error_probability
+from dpaudit.certify import error_probability
 
 SEED = 0
 SMALLER = (100_000, 1_000_000, 5_000_000)  # for the figure of bound against executions

@@ -9,8 +9,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dpaudit.certify import CoinFlip
-from dpaudit.certify.certificate import error_probability
+from dpaudit.certify import CoinFlip, error_probability
 from dpaudit.certify.coin_flip import epsilon_lower
 from dpaudit.certify.cross_check import two_interval_epsilon
 

@@ -20,8 +20,7 @@ from audits.literature.measure import truth
 from audits.literature.record import CONFIDENCE, CONFIDENCES, ROUNDING
 from audits.literature.rows import Row, rows
 from audits.literature.table import Table
-from dpaudit.certify import CoinFlip
-from dpaudit.certify.certificate import error_probability
+from dpaudit.certify import CoinFlip, error_probability
 from dpaudit.certify.coin_flip import epsilon_lower
 
 REPETITIONS, RUNS = 200, 20_000

@@ -1,9 +1,14 @@
-"""`python -m benchmarks.reference --base COMMIT [--quick]` compares the cases by both trees; 1 where one differs."""
+"""`python -m benchmarks.reference --base COMMIT [--quick]` compares the cases by both trees; 1 where one differs.
+
+`--write` keeps digests of the quick cases, which `make test` compares with those of today: tests/test_reference.py.
+"""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import hashlib
+import json
 import os
 import re
 import subprocess
@@ -13,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = Path(__file__).with_name("cases.py")
+DIGESTS = Path(__file__).with_name("quick.json")
 LINES = 12  # of a difference that are shown
 NAMED: dict[str, str] = {}  # patterns of cases that may differ from the base, and why: each is in the changelog
 
@@ -50,12 +56,30 @@ def compared(before: Path, after: Path) -> dict[str, list[str]]:
     return found
 
 
+def digests(folder: Path) -> dict[str, str]:
+    """A digest of each quick case by this tree, without the last digits of numbers, which are those of a library."""
+    if started(ROOT, folder, ["--quick"]).wait():
+        raise SystemExit("the cases could not be made")
+
+    def short(text: str) -> str:
+        return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.9g}", text)
+
+    texts = {path.stem: short(path.read_text()) for path in sorted(folder.iterdir())}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+
+
 def main() -> int:
     """Compares, prints, and says by its exit code whether all is as it was."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reference", description="compares with a base commit")
-    parser.add_argument("--base", required=True, metavar="COMMIT")
+    way = parser.add_mutually_exclusive_group(required=True)
+    way.add_argument("--base", metavar="COMMIT")
+    way.add_argument("--write", action="store_true", help="keep the digests of the quick cases")
     parser.add_argument("--quick", action="store_true", help="a few cases of each kind")
     given = parser.parse_args()
+    if given.write:
+        with tempfile.TemporaryDirectory() as folder:
+            DIGESTS.write_text(json.dumps(digests(Path(folder, "here")), indent=1) + "\n")
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         before, after = made(given.base, Path(folder), ["--quick"] if given.quick else [])
         differences, number = compared(before, after), len(list(after.iterdir()))

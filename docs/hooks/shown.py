@@ -15,9 +15,9 @@ from reference.text import code, fenced, prose, table
 
 import dpaudit
 from audits.research.table import COLUMNS as STUDY
+from dpaudit.account.sections import Section, sections
+from dpaudit.account.statements import headline, limits
 from dpaudit.certify import smallest_caught
-from dpaudit.results.wording.sections import Section, sections
-from dpaudit.results.wording.statements import headline, limits
 from dpaudit.sweeps import COLUMNS
 
 RUNS = 200_000

@@ -7,12 +7,12 @@ from itertools import combinations
 from typing import Any, ClassVar, Self
 
 from dpaudit.claims import Claim, PureDP, Relation
+from dpaudit.data import AdjacentPair
+from dpaudit.data.pair import VALUES
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.functions import describe, name_of
 from dpaudit.mechanisms.protocol import ADAPTED, Description, Mechanism, Opened
 from dpaudit.mechanisms.resolve import Imported, wrap
-from dpaudit.pairs import AdjacentPair
-from dpaudit.pairs.pair import VALUES
 
 
 @dataclass(frozen=True, slots=True)

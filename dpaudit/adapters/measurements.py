@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 from dpaudit.adapters.adapted import Adapted
 from dpaudit.claims import Claim, PrivacyProfile, Relation, ZeroConcentratedDP, claim_of
 from dpaudit.claims.rounding import up
+from dpaudit.data.data import same
+from dpaudit.data.pair import AdjacentPair, compared
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.functions import check_callable
 from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.mechanisms.resolve import BuiltBy
-from dpaudit.pairs.data import same
-from dpaudit.pairs.pair import AdjacentPair, compared
 
 DELTAS = tuple(10.0**-k for k in range(1, 13))  # at which a curve is asked
 RELATIONS: dict[tuple[str, float], Relation] = {

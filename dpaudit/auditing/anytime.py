@@ -10,31 +10,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpaudit.arrays import Integers
 from dpaudit.auditing.certifying import Counted, Outcome, certified, count
 from dpaudit.auditing.clock import Clock, cut, milestones
 from dpaudit.auditing.health.pilot import constants
-from dpaudit.auditing.searching.look import FIRST_PART, PILOT_RUNS, PILOT_SHARD, looked_at
-from dpaudit.auditing.searching.search import budget, goal, screen
-from dpaudit.auditing.spec import FEWEST_RUNS, SEARCH_SHARE, ResolvedSpec, frozen
-from dpaudit.certify.certificate import error_probability
+from dpaudit.auditing.search_stage import budget, goal, screen
+from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec, frozen
+from dpaudit.base.arrays import Integers
+from dpaudit.base.validate import error_probability
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import HitCounter
-from dpaudit.events.search.betting import Bet, Learner
-from dpaudit.events.search.explore import Plan, best, planned
-from dpaudit.events.search.goal import Goal
-from dpaudit.events.search.selection import Proposal
-from dpaudit.outputs import Pilot, Sample
-from dpaudit.results.beside import Explored
+from dpaudit.execution.engine import Session
+from dpaudit.outputs.canonical import Pilot, Sample
+from dpaudit.outputs.matrix import Wanted
 from dpaudit.results.certification import nothing
+from dpaudit.results.observations import Explored
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import Probe, Session, Shard, Stage, Watch, shards
-from dpaudit.sampling.matrix import Wanted
-from dpaudit.sampling.order import Looked
-from dpaudit.sampling.streams import growing
+from dpaudit.running.order import Looked
+from dpaudit.running.streams import Shard, Stage, growing, shards
+from dpaudit.running.watch import Watch
+from dpaudit.running.worker import Probe
+from dpaudit.search.betting import Bet, Learner
+from dpaudit.search.explore import Plan, best, planned
+from dpaudit.search.goal import Goal
+from dpaudit.search.look import FIRST_PART, PILOT_RUNS, PILOT_SHARD, SEARCH_SHARE, looked_at
+from dpaudit.search.selection import Proposal
 
 LEARNED_RUNS = 1 << 20  # up to which events are learned anew for each block, which costs more than counting one
 

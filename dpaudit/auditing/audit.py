@@ -17,23 +17,26 @@ from dpaudit.auditing.health.checks import Twins, check_compared, judge
 from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.known import known_upper
+from dpaudit.auditing.other_witnesses import SELECTOR, Firsts, find_representation, first_calls
 from dpaudit.auditing.probing import kept_back, looked_again
-from dpaudit.auditing.searching.beside import SELECTOR, Firsts, find_representation, first_calls
-from dpaudit.auditing.searching.search import find_witness
+from dpaudit.auditing.search_stage import find_witness
 from dpaudit.auditing.shown import endings, histogram, notes, typical
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.auditing.units import second_bound
 from dpaudit.certify.certificate import divided
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
-from dpaudit.events.search.entries import unpaired
-from dpaudit.outputs import Pilot
+from dpaudit.execution.engine import Engine, Session
+from dpaudit.outputs.canonical import Pilot
 from dpaudit.results.audited import Finding, Units
-from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored, Health
 from dpaudit.results.certification import AuditEvidence, ceiling_of
+from dpaudit.results.observations import FIRST_CALLS, PROCESSES, Explored, Health
 from dpaudit.results.provenance import short_path, versions
 from dpaudit.results.result import ALONE_WORDS, AuditResult
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import SILENT, BatchFailed, Engine, Probe, Progress, Session, apart, rechecking
+from dpaudit.running.progress import SILENT, Progress
+from dpaudit.running.streams import apart, rechecking
+from dpaudit.running.worker import BatchFailed, Probe
+from dpaudit.search.entries import unpaired
 
 
 def run_audit(

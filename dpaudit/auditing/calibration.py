@@ -7,18 +7,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.arrays import Reals
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.spec import AuditSpec
+from dpaudit.base.arrays import Reals
+from dpaudit.base.validate import error_probability
 from dpaudit.certify import CERTIFIERS, Certifier, EventCertifier, suited
 from dpaudit.certify.binomial import lower_limit, quantile, upper_limit
-from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import FORMS, Claim, GaussianDP, PureDP, Relation
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import UnsoundAudit
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import batched
-from dpaudit.pairs import AdjacentPair
 from dpaudit.results.certification import frozen_delta_of
-from dpaudit.sampling import Engine
 
 CONFIDENCE = 0.95
 RUNS = 4_000

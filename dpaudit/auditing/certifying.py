@@ -9,20 +9,22 @@ import numpy as np
 from dpaudit.auditing.clock import milestones
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import FreshRuns, NoProcesses, processes_needed, run_processes
-from dpaudit.auditing.searching.beside import SELECTOR
+from dpaudit.auditing.other_witnesses import SELECTOR
 from dpaudit.auditing.spec import ResolvedSpec, tangent_at
 from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import Event
 from dpaudit.events.features.plain import Whole
-from dpaudit.outputs import Pilot, Token
+from dpaudit.execution.engine import Session
+from dpaudit.outputs.canonical import Pilot, Token
 from dpaudit.results.audited import Finding
-from dpaudit.results.beside import Explored
 from dpaudit.results.certification import AuditEvidence, anytime_certificate, certificate_of, evidence_of
+from dpaudit.results.observations import Explored
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import Session, Stage, Watch
-from dpaudit.sampling.order import Looked
+from dpaudit.running.order import Looked
+from dpaudit.running.streams import Stage
+from dpaudit.running.watch import Watch
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from functools import partial
 from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
 from dpaudit.certify.certificate import divided
 from dpaudit.certify.milestones import Milestones
-from dpaudit.results.beside import Explored
-from dpaudit.sampling import Engine, Limit, Session
+from dpaudit.execution.engine import Engine, Session
+from dpaudit.execution.limit import Limit
+from dpaudit.results.observations import Explored
 
 CAUTIOUS = 0.9  # of the runs that fit, where not all do: the load may go on growing
 PLANNING_PART = 0.1  # of the time that is left when the first runs are done

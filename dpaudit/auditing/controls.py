@@ -12,19 +12,21 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.execution.engine import FEWEST_PROBED, Engine
 from dpaudit.mechanisms.marks import LeakMark
 from dpaudit.mechanisms.spiked import EntriesShown, Spiked, SpikedPair, far_outside
-from dpaudit.outputs import Outputs, concatenate
-from dpaudit.results.beside import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control, Explored
+from dpaudit.outputs.canonical import Outputs, concatenate
+from dpaudit.results.observations import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control, Explored
 from dpaudit.results.result import AuditResult
-from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
-from dpaudit.sampling.engine import FEWEST_PROBED
+from dpaudit.running.progress import SILENT, Progress
+from dpaudit.running.streams import Stage, apart, shards
+from dpaudit.running.worker import BatchFailed
 
 REPEATS, CAUGHT = 20, 0.95  # 19 of 20
 MASSES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1)  # of the marked outputs; the smallest first

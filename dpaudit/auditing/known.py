@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
+from dpaudit.data import AdjacentPair, SealedPair
+from dpaudit.data.data import restored
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism
 from dpaudit.mechanisms.importing import import_reference, is_own
 from dpaudit.mechanisms.protocol import Known, is_known
-from dpaudit.pairs import AdjacentPair, SealedPair
-from dpaudit.pairs.data import restored
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 
 OWN, OTHER = "catalogue", "formula of the mechanism"  # where a loss comes from

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec, ResolvedSpec
+from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec, OutOfTime
+from dpaudit.execution.engine import Engine, Session
 from dpaudit.mechanisms import PerRun
 from dpaudit.mechanisms.protocol import ADAPTED
-from dpaudit.outputs import Pilot
-from dpaudit.sampling import Engine, FreshTask, Probe, Session, Shard, Stage
-from dpaudit.sampling.order import words
+from dpaudit.outputs.canonical import Pilot
+from dpaudit.processes.tasks import FreshTask
+from dpaudit.running.order import words
+from dpaudit.running.streams import Shard, Stage
+from dpaudit.running.worker import Probe
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many
 LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mechanisms

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Places, Reals
+from dpaudit.base.arrays import Bools, Places, Reals
 from dpaudit.events import Event, Partition
 from dpaudit.events.features.column import spell
 from dpaudit.events.features.plain import Whole
-from dpaudit.events.search.entries import coordinates_of, varies
-from dpaudit.events.search.labels import labels_of, written
-from dpaudit.outputs import (
+from dpaudit.outputs.canonical import (
     ABSENT,
     MESSAGE,
     NONE,
@@ -21,9 +19,11 @@ from dpaudit.outputs import (
     concatenate,
     derived,
 )
-from dpaudit.results.beside import BINS, LEVELS, VALUE, Ending, Histogram, PlaceValues, Typical, counts_on, grid
-from dpaudit.results.change import BITS
+from dpaudit.results.observations import BINS, LEVELS, VALUE, Ending, Histogram, PlaceValues, Typical, counts_on, grid
+from dpaudit.results.result import BITS
 from dpaudit.results.witness import Witness
+from dpaudit.search.entries import coordinates_of, varies
+from dpaudit.search.labels import labels_of, written
 
 MOST_TOKENS = 12
 OTHERS = "others"

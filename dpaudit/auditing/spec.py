@@ -4,26 +4,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from dpaudit import validate
+from dpaudit.base import validate
+from dpaudit.base.strict import spec_hash
 from dpaudit.certify import Certifier, certifier_named, suited
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import Claim, HalfPlane
 from dpaudit.claims.rounding import ratio
+from dpaudit.data import AdjacentPair, SealedPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Partition
-from dpaudit.events.search.grouping import PartitionProposal
-from dpaudit.events.search.selection import Proposal
 from dpaudit.mechanisms import Description, Mechanism
-from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.results.certification import rest
-from dpaudit.results.strict import spec_hash
 from dpaudit.results.witness import Witness
+from dpaudit.search.grouping import PartitionProposal
+from dpaudit.search.look import SEARCH_SHARE
+from dpaudit.search.selection import Proposal
 
 Pair = AdjacentPair | SealedPair
 
 SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64  # larger than the largest beyond 128 * SHARDS of them
 CALLS, FEWEST_SHARDS = 8, 16  # of a fixed size that a shard should have, one in nine being thrown away then
-SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
 LARGE_AUDIT, LEARNING_SHARE = 500_000, 0.1  # runs from which anytime audits learn with a smaller part
 FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
 MOST_RUNS = 10**15  # a million a second for thirty years; exact tails of more are slow

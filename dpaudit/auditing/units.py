@@ -13,17 +13,20 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit.arrays import Integers
 from dpaudit.auditing.certifying import Outcome, beside
 from dpaudit.auditing.health.processes import run_processes
 from dpaudit.auditing.spec import ResolvedSpec
-from dpaudit.certify.certificate import error_probability
+from dpaudit.base.arrays import Integers
+from dpaudit.base.validate import error_probability
 from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime
+from dpaudit.execution.engine import Session
 from dpaudit.mechanisms.importing import is_own
+from dpaudit.processes.tasks import FreshTask
 from dpaudit.results.audited import Finding, Units
-from dpaudit.results.beside import BETWEEN, Health
 from dpaudit.results.certification import certificate_of, evidence_of, frozen_delta_of
-from dpaudit.sampling import FreshTask, Session, Shard, Stage, Watch, apart, shards
+from dpaudit.results.observations import BETWEEN, Health
+from dpaudit.running.streams import Shard, Stage, apart, shards
+from dpaudit.running.watch import Watch
 
 FEWEST, MOST_CALLS, MOST_OF_A_SIZE, MOST_PROCESSES = 64, 1 << 15, 1 << 10, 1 << 9
 TRIED = 8  # calls or processes that first tell how long the others would take; then eight times as many, and so on

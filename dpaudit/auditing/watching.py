@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, TextIO
 
-from dpaudit.results.wording.numerals import counted, duration, percent
-from dpaudit.results.wording.quoting import clean
-from dpaudit.sampling.limit import Progress
+from dpaudit.base.numerals import counted, duration, percent
+from dpaudit.base.quoting import clean
+from dpaudit.running.progress import Progress
 
 LINE_EVERY_S, PAINT_EVERY_S = 5.0, 0.25
 LONG_S = 60.0  # from which on an audit says before how long it takes

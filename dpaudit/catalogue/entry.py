@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpaudit.claims import Claim
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.protocol import Description, Opened
-from dpaudit.pairs import AdjacentPair
 
 Program = Callable[..., Any]
 Sampler = Callable[..., Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Bits, Reals
+from dpaudit.base.arrays import Bits, Reals
 from dpaudit.catalogue.entry import Code, Loss, Program
 from dpaudit.losses.laplace import centred_loss, vector_loss
 from dpaudit.losses.normal import gaussian_epsilon

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Parameter
 
 CMS = "Chaudhuri, Monteleoni & Sarwate 2011, Differentially private empirical risk minimization, algorithm 1"

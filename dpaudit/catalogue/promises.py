@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.catalogue.entry import Parameter
 from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec

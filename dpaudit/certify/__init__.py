@@ -1,5 +1,6 @@
 """Integers in, certified statements out: evidence, exact binomial limits, certificates, power."""
 
+from dpaudit.base.validate import error_probability
 from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.certifier import Certifier, EventCertifier
 from dpaudit.certify.certifiers import CERTIFIERS, certifier_named, certifier_names, certify, suited
@@ -18,6 +19,7 @@ __all__ = [
     "certifier_named",
     "certifier_names",
     "certify",
+    "error_probability",
     "evidence_from_dict",
     "smallest_caught",
     "suited",

@@ -13,8 +13,9 @@ import itertools
 import math
 from typing import Any
 
+from dpaudit.base.validate import error_probability
 from dpaudit.certify.binomial import LEAST, SLACK, joint_limits
-from dpaudit.certify.certificate import Certificate, error_probability
+from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.certifier import Certifier, EventCertifier
 from dpaudit.certify.evidence import Binned, Evidence
 from dpaudit.certify.unconditional import UNCONDITIONAL

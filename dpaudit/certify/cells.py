@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base.arrays import Integers, Reals
 
 TILTED_WIDTH = 0.2  # of a cell times the root of the Fisher information: a factor of exp(0.2^2 / 8), 1.005
 CORNERED_WIDTH = 0.006  # of a cell, in deviations of x / n - R y / m

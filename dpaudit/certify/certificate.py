@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from dpaudit.base.validate import error_probability
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -27,15 +29,6 @@ class Certificate:
     def refuted(self) -> bool:
         """Whether the claim is refuted at this confidence."""
         return self.p_value <= error_probability(self.confidence)
-
-
-def error_probability(confidence: float) -> float:
-    """alpha = 1 - confidence in decimals, as it is written, without the binary noise of the subtraction.
-
-    >>> error_probability(0.999)
-    0.001
-    """
-    return float(1 - Decimal(repr(float(confidence))))
 
 
 def divided(confidence: float, parts: float) -> float:

@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpaudit.certify.certificate import Certificate, error_probability
+from dpaudit.base.validate import error_probability
+from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.evidence import CoinFlip, Evidence, FixedSides
 from dpaudit.claims.claim import Claim, frozen_delta
 from dpaudit.errors import InvalidSpec

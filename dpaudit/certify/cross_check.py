@@ -2,7 +2,7 @@
 
 import math
 
-from dpaudit.certify.certificate import error_probability
+from dpaudit.base.validate import error_probability
 from dpaudit.certify.evidence import CoinFlip, FixedSides
 from dpaudit.errors import MissingRequirement
 

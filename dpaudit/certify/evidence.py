@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Integers, Reals, Words
+from dpaudit.base.arrays import Bools, Integers, Reals, Words
 
 SPLITS = (1 / 2, 1 / 4, 1 / 8, 3 / 4, 7 / 8)  # where a series is cut in two, in search of a drift
 ODDS = (1 / 16, 1 / 4, 2.0, 16.0, 256.0)  # times which a value may be likelier to recur than in a random order

@@ -10,8 +10,8 @@ sides fair coins drew count as well: given those coins the hits of either side a
 import math
 from dataclasses import dataclass
 
+from dpaudit.base.validate import error_probability
 from dpaudit.certify.binomial import joint_limits
-from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import Evidence
 
 LARGEST = 700.0  # e to this is still a float

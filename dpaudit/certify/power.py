@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.base.validate import error_probability
 from dpaudit.certify.binomial import quantile
-from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.certifier import Certifier
 from dpaudit.certify.certifiers import certifier_named
 from dpaudit.claims.claim import Claim, frozen_delta

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base.arrays import Integers, Reals
 
 NUDGE = 1e-9  # relative: regions are taken this much too large, more than the roots are wrong
 TINY = 1e-300  # in place of a variance of 0, where p0 = q0 = 1

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
-from dpaudit.certify.certificate import Certificate, error_probability
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
+from dpaudit.base.validate import error_probability
+from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.claims.claim import Claim
 from dpaudit.claims.projection import nearest

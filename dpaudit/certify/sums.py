@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base.arrays import Integers, Reals
 from dpaudit.certify.binomial import SLACK
 
 BATCH = 32  # rows evaluated together: their tables stay in the cache

@@ -6,22 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
+from dpaudit.base.validate import exact
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
 
 LARGEST_LOSS = 700.0  # e to a larger power is no float
 FULL_DIGITS = 1e9  # from here on a ratio is told as a power of ten
-
-
-def exact(value: float) -> str:
-    """A number as the user gave it: the shortest decimal that names the float.
-
-    >>> exact(1.0), exact(1e-06)
-    ('1', '1e-06')
-    """
-    return "inf" if value == math.inf else repr(float(value)).removesuffix(".0")
 
 
 def times(epsilon: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.claims.claim import Claim
 from dpaudit.claims.conversion import to_profile
 from dpaudit.claims.gaussian import GaussianDP

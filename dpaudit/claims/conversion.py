@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.claims.claim import Claim
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.profile import PrivacyProfile

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.claims.claim import HalfPlane
 from dpaudit.claims.pure import line_delta_at, line_epsilon_at
 from dpaudit.claims.rounding import ratio, up

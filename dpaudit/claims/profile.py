@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.claims.claim import POINTS, Claim, HalfPlane, key
 from dpaudit.claims.lines import Lines, iterated
 from dpaudit.claims.relation import Relation

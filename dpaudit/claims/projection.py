@@ -7,7 +7,7 @@ theorem 1; for two Bernoulli streams Turner & Grünwald 2023). On a half-plane i
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 
 STEPS, FEW_STEPS = 20, 8  # of Newton's method, halving where it leaves the bracket: to the last digit, and for scores
 

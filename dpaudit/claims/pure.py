@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
-from dpaudit.claims.claim import Claim, HalfPlane, exact, key, times
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
+from dpaudit.base.validate import exact
+from dpaudit.claims.claim import Claim, HalfPlane, key, times
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import down, ratio, up
 

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
+from dpaudit.base.validate import exact
 from dpaudit.claims import renyi_curve as curve
-from dpaudit.claims.claim import Claim, HalfPlane, exact, key
+from dpaudit.claims.claim import Claim, HalfPlane, key
 from dpaudit.claims.lines import Lines, iterated
 from dpaudit.claims.profile import THINNED, PrivacyProfile
 from dpaudit.claims.relation import Relation

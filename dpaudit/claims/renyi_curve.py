@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.claims.crossing import crossing
 from dpaudit.claims.pure import line_delta_at, line_epsilon_at
 from dpaudit.claims.rounding import UNIT, down

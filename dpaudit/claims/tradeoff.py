@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.claims.claim import POINTS, key
 from dpaudit.claims.lines import Line, Lines
 from dpaudit.claims.profile import OfLines, pair, sequence

@@ -32,9 +32,9 @@ def command(finding: str, reason: str, until: str, accepted: str | None, ledger:
     The finding is matched by its fingerprint (mechanism, claim, class of pair and event) and stays refuted in every
     report. When its last day is over, the audits fail again.
     """
+    from dpaudit.account.suites import accepted_text
     from dpaudit.ledger.baseline import DEFAULT, accept, merged, read_baseline, write_baseline
-    from dpaudit.results.wording.suites import accepted_text
-    from dpaudit.spec_file.settings import read_settings
+    from dpaudit.spec.settings import read_settings
 
     try:
         last = date.fromisoformat(until)

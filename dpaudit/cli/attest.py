@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit.base.quoting import clean
 from dpaudit.cli.options import say, writing
 from dpaudit.errors import InvalidSpec, NotAttested
-from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
     from dpaudit.results.attesting import Head, StoredFile
@@ -40,8 +40,8 @@ def command(results: tuple[str, ...], key: str, attestation: str | None, output:
     DPAUDIT_KEY_PASSWORD. Exit codes: 0 signed, or it holds; 1 it does not hold; 2 a file is not what it should be, or
     contradicts its own counts.
     """
+    from dpaudit.base.files import FOLDER, found_at, write_text
     from dpaudit.results.attesting import attest, beside, envelopes, verified
-    from dpaudit.results.files import FOLDER, found_at, write_text
 
     files = [file for given in results for file in (_files(given) if found_at(given) == FOLDER else [given])]
     if attestation is not None:
@@ -73,8 +73,8 @@ def command(results: tuple[str, ...], key: str, attestation: str | None, output:
 
 def attested_line(path: str, file: "StoredFile") -> str:
     """That an attestation holds, and what it is of."""
+    from dpaudit.account.statements import headline
     from dpaudit.results.suite import SuiteResult
-    from dpaudit.results.wording.statements import headline
 
     if isinstance(file.held, SuiteResult):
         what = f"{len(file.held.entries)} audits, exit code {file.held.exit_code}"

@@ -55,9 +55,9 @@ def command(
     Each training runs in a process of its own. Ends with 1 where the claim is refuted, with 0 where it is not, with 3
     where a training breaks or its scores say nothing, and with 2 for a question that cannot be asked.
     """
-    from dpaudit import validate
+    from dpaudit.base import validate
+    from dpaudit.execution.engine import Engine
     from dpaudit.mechanisms import Imported
-    from dpaudit.sampling import Engine
     from dpaudit.training.audit import NEVER_TESTED, TrainingProgress, run_plan
     from dpaudit.training.coins import supervised
     from dpaudit.training.plan import plan_of

@@ -31,10 +31,10 @@ def command(
     interval, and how much of the best possible bound is certified. Ends with 1 where a rate is above the stated
     one by more than chance explains (one time in a million a line).
     """
-    from dpaudit import validate
     from dpaudit.auditing.calibration import CONFIDENCE, FULL_REPEATS, REPEATS, RUNS, calibrate, cases
     from dpaudit.auditing.spec import FEWEST_RUNS
-    from dpaudit.results.files import write_text
+    from dpaudit.base import validate
+    from dpaudit.base.files import write_text
 
     number = FULL_REPEATS if full else REPEATS
     if repeats is not None:

@@ -26,10 +26,10 @@ def command(old: str, new: str, fail_on: str, ledger: str | None, rerun: bool, j
     loses more than it did: that needs no margin for what search may miss. Ends with 5 where the two have no audit in
     common, unless nothing is to fail.
     """
+    from dpaudit.account.change import comparison_lines
     from dpaudit.cli.recheck import fresh_result
     from dpaudit.ledger.comparison import compare
     from dpaudit.ledger.sources import read_side
-    from dpaudit.results.change import comparison_lines
 
     where = chosen_ledger(ledger)
     (old_label, before), (new_label, after) = read_side(old, where), read_side(new, where)

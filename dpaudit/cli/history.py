@@ -2,9 +2,9 @@
 
 import click
 
+from dpaudit.base.quoting import clean
 from dpaudit.cli.options import check_writable, chosen_ledger, say, writing
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.wording.quoting import clean
 
 
 @click.command("history")

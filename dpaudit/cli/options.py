@@ -21,7 +21,7 @@ from dpaudit.errors import InvalidSpec, at
 if TYPE_CHECKING:
     from dpaudit.claims import Claim
     from dpaudit.report import Format
-    from dpaudit.spec_file.questions import Question, Wishes
+    from dpaudit.spec.questions import Question, Wishes
 
 
 LONGEST_LINE = 600  # characters of a message; what is longer was data
@@ -116,10 +116,10 @@ def wishes(
     look: bool = False,
 ) -> "Wishes":
     """What goes before and after the spec here. Raises `InvalidSpec` naming the option, or the key of the project."""
-    from dpaudit import validate
     from dpaudit.auditing.spec import FEWEST_RUNS
-    from dpaudit.spec_file.questions import Wishes
-    from dpaudit.spec_file.settings import read_settings
+    from dpaudit.base import validate
+    from dpaudit.spec.questions import Wishes
+    from dpaudit.spec.settings import read_settings
 
     return Wishes(
         runs=None if runs is None else validate.whole("--runs", runs, least=FEWEST_RUNS),
@@ -133,8 +133,8 @@ def wishes(
 
 def stated_claim(text: str | None, mu: float | None = None) -> "Claim | None":
     """The claim of --claim, or of --mu; None where neither is given. Raises `InvalidSpec` naming the option."""
+    from dpaudit.base.strict import parsed
     from dpaudit.claims import GaussianDP, claim_from_dict
-    from dpaudit.results.strict import parsed
 
     if text is None:
         return None if mu is None else GaussianDP(mu)
@@ -180,7 +180,7 @@ def report_folder(report: str) -> Path:
 def chosen_ledger(option: str | None) -> Path:
     """The ledger of the option, of this project's settings, or the default one. It need not be there."""
     from dpaudit.ledger.database import DEFAULT
-    from dpaudit.spec_file.settings import read_settings
+    from dpaudit.spec.settings import read_settings
 
     named = option if option is not None else read_settings(Path.cwd()).ledger
     return DEFAULT if named is None else Path(named)
@@ -213,8 +213,8 @@ def read_all(
     each: "Callable[[Path, Sequence[Question]], None]" = lambda path, found: None,
 ) -> "list[Question]":
     """The audits of all spec files; `each` is told those of one file. Ends with 2 where one is wrong: all are read."""
-    from dpaudit.spec_file.files import find_specs
-    from dpaudit.spec_file.questions import read_spec
+    from dpaudit.spec.files import find_specs
+    from dpaudit.spec.questions import read_spec
 
     questions: list[Question] = []
     wrong = False

@@ -12,7 +12,7 @@ from dpaudit.errors import at
 if TYPE_CHECKING:
     from dpaudit.auditing.spec import ResolvedSpec
     from dpaudit.claims import Claim
-    from dpaudit.spec_file.questions import Question
+    from dpaudit.spec.questions import Question
 
 
 @click.command("plan")
@@ -30,15 +30,15 @@ def command(paths: tuple[str, ...], tags: tuple[str, ...], probe: bool, look: bo
     Imports no mechanism and runs none, unless its claim is not in the spec, the time is asked for with --probe, or a
     look at outputs with --look: also where the runs are too few to refute the claim.
     """
-    from dpaudit.results.wording.numerals import confidence_text
-    from dpaudit.spec_file.suite import shared
+    from dpaudit.base.numerals import confidence_text
+    from dpaudit.spec.suite import shared
 
     questions = read_all(paths, wishes(look=look, **asked))  # named as there
     chosen, together = shared(tagged(questions, tags))
     if not chosen:
         raise nothing_to_audit(paths, tags, len(questions))
     if look:
-        from dpaudit.looking import look_at
+        from dpaudit.api.look import look_at
 
         for question in chosen:
             show(str(look_at(question, jobs)))
@@ -54,7 +54,7 @@ def command(paths: tuple[str, ...], tags: tuple[str, ...], probe: bool, look: bo
 def _told(question: "Question") -> "Question":
     """With claim and pairs: those of the mechanism itself, where the spec states no claim."""
     from dpaudit.adapters.adapted import OwnClaim
-    from dpaudit.sampling import Engine
+    from dpaudit.execution.engine import Engine
 
     if not isinstance(question.claim, OwnClaim):
         return question
@@ -65,8 +65,8 @@ def _told(question: "Question") -> "Question":
 
 
 def _page(question: "Question") -> list[str]:
-    from dpaudit.results.wording.numerals import confidence_text
-    from dpaudit.results.wording.quoting import clean
+    from dpaudit.base.numerals import confidence_text
+    from dpaudit.base.quoting import clean
 
     relation = "no relation stated" if question.claim.relation is None else question.claim.relation.value
     expected = "bits" if question.bits else question.expect.value.lower().replace("_", "-")
@@ -89,8 +89,8 @@ def _time(question: "Question", jobs: int) -> str:
     """About how long the audit takes, from a moment of runs in a process of their own."""
     from dpaudit.auditing.controls import most_runs
     from dpaudit.auditing.probing import time_of_a_run
-    from dpaudit.results.wording.numerals import counted, duration
-    from dpaudit.sampling import Engine
+    from dpaudit.base.numerals import counted, duration
+    from dpaudit.execution.engine import Engine
 
     with Engine(jobs, supervised=True) as engine:
         description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
@@ -105,12 +105,12 @@ def _time(question: "Question", jobs: int) -> str:
 
 def _spending(question: "Question") -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
+    from dpaudit.account.power import FOUND, SIMPLE
     from dpaudit.auditing.controls import most_runs
-    from dpaudit.auditing.searching.look import ends
-    from dpaudit.auditing.searching.search import budget
-    from dpaudit.certify.certificate import error_probability
+    from dpaudit.auditing.search_stage import budget
+    from dpaudit.base.validate import error_probability
     from dpaudit.results.audited import POWER
-    from dpaudit.results.wording.power import FOUND, SIMPLE
+    from dpaudit.search.look import ends
 
     spec = question.outline().resolved()
     parts = budget(spec)
@@ -142,10 +142,11 @@ def _spending(question: "Question") -> list[str]:
 
 def _power(spec: "ResolvedSpec", claim: "Claim", runs: int, searching: int) -> list[str]:
     """What so many runs will find and see: a line for each event probability, the ceiling, the power demanded."""
+    from dpaudit.base.numerals import least_text, up
+    from dpaudit.base.validate import exact
     from dpaudit.certify import smallest_caught
     from dpaudit.certify.power import MASSES
     from dpaudit.results.audited import POWER
-    from dpaudit.results.wording.numerals import exact, least_text, up
 
     certifier, level, name = spec.certifier.at(claim), spec.fixed_level, claim.parameter
     least = partial(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit.base.quoting import clean
 from dpaudit.cli.options import one_line, say, show
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
     from dpaudit.mechanisms import Imported
     from dpaudit.results.result import AuditResult
-    from dpaudit.spec_file.questions import Question
+    from dpaudit.spec.questions import Question
 
 
 @click.command("recheck")
@@ -67,7 +67,7 @@ def command(
 
 def _chain(path: str, head: str | None, file: str | None) -> str:
     """What the chain of a ledger says; raises `LedgerError` where it does not hold, or has no such result."""
-    from dpaudit.existing import load
+    from dpaudit.api.existing import load
     from dpaudit.ledger.database import LedgerError
     from dpaudit.ledger.results import Ledger, digest
 
@@ -86,10 +86,10 @@ def _chain(path: str, head: str | None, file: str | None) -> str:
 
 
 def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool, key: str | None) -> int:
-    from dpaudit.existing import load
+    from dpaudit.account.sections import evidence_lines
+    from dpaudit.account.statements import headline
+    from dpaudit.api.existing import load
     from dpaudit.results.attesting import beside, verify_attestation
-    from dpaudit.results.wording.sections import evidence_lines
-    from dpaudit.results.wording.statements import headline
 
     stored = load(result)  # refuses what the counts do not give
     attestation = beside(result)
@@ -114,13 +114,13 @@ def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress:
 
 def fresh_result(stored: "AuditResult", path: str, seed: int | None, jobs: int, *, silent: bool) -> "AuditResult":
     """The result that the same witness has on fresh runs of what its spec file names today."""
-    from dpaudit import validate
+    from dpaudit.api.existing import respecified
     from dpaudit.auditing import repeat_witness
     from dpaudit.auditing.watching import watching
-    from dpaudit.existing import respecified
+    from dpaudit.base import validate
+    from dpaudit.execution.engine import Engine
     from dpaudit.mechanisms import Description
     from dpaudit.results.result import repeated, went_alone
-    from dpaudit.sampling import Engine
 
     seed = stored.spec["seed"] + 1 if seed is None else validate.whole("--seed", seed, least=0)
     if seed == stored.spec["seed"]:  # the stored result may be one of a recheck itself
@@ -165,7 +165,7 @@ def _named(stored: "AuditResult", path: str) -> "Imported":
 
 def _question(stored: "AuditResult", path: str) -> "Question":
     """The audit of this name in the spec file that the result came from, at its runs and confidence."""
-    from dpaudit.spec_file.questions import read_spec
+    from dpaudit.spec.questions import read_spec
 
     source = stored.provenance["source"]
     if not Path(source).exists():

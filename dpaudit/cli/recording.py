@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpaudit.base.quoting import clean
 from dpaudit.cli.options import one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.execution.engine import Engine
+from dpaudit.execution.store import ForeignShard, ShardStore
 from dpaudit.ledger.database import DEFAULT, Database, LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Run, resume, start, taken
+from dpaudit.processes.codec import UnreadableShard
 from dpaudit.results.provenance import versions
 from dpaudit.results.suite import SuiteEntry
-from dpaudit.results.wording.quoting import clean
-from dpaudit.sampling import Engine, ShardStore
-from dpaudit.sampling.codec import UnreadableShard
-from dpaudit.sampling.made import unknown
-from dpaudit.sampling.store import ForeignShard
-from dpaudit.spec_file.questions import Question
+from dpaudit.running.program import unknown
+from dpaudit.spec.questions import Question
 
 
 class CannotResume(InvalidSpec):

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit import report
+from dpaudit.base.files import FOLDER, found_at, write_text
+from dpaudit.base.quoting import clean
 from dpaudit.cli.options import one_line, report_formats, say, show, writing
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.files import FOLDER, found_at, write_text
-from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
     from dpaudit.report import Format

@@ -58,10 +58,10 @@ def command(
     """
     from dpaudit.cli.recording import recording
     from dpaudit.cli.suite import Suite, header
+    from dpaudit.execution.engine import Engine
     from dpaudit.ledger.baseline import DEFAULT, read_baseline
     from dpaudit.report import USUAL
-    from dpaudit.sampling import Engine
-    from dpaudit.spec_file.suite import shared
+    from dpaudit.spec.suite import shared
 
     wished = wishes(**asked)  # named as there
     workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)

@@ -10,14 +10,20 @@ from typing import Any
 import click
 
 from dpaudit import report
+from dpaudit.account.sections import full_text
+from dpaudit.account.statements import stamp
+from dpaudit.account.suites import suite_headline, suite_line
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.probing import planned_runs
 from dpaudit.auditing.watching import Watcher, watching
+from dpaudit.base.numerals import confidence_text, duration
+from dpaudit.base.quoting import clean
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
 from dpaudit.cli.options import one_line, say, show
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.execution.engine import Engine
 from dpaudit.ledger.baseline import review
 from dpaudit.ledger.database import LedgerError, LedgerLost
 from dpaudit.ledger.history import trend
@@ -25,14 +31,8 @@ from dpaudit.ledger.runs import Begun
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
-from dpaudit.results.wording.numerals import confidence_text, duration
-from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.sections import full_text
-from dpaudit.results.wording.statements import stamp
-from dpaudit.results.wording.suites import suite_headline, suite_line
-from dpaudit.sampling import Engine
-from dpaudit.spec_file.questions import Question
-from dpaudit.spec_file.suite import command
+from dpaudit.spec.questions import Question
+from dpaudit.spec.suite import command
 from dpaudit.version import __version__
 
 

@@ -40,7 +40,7 @@ def command(
     A refuted claim is a row like any other. Ends with 0 where every point has a verdict, and with 3 where one has none.
     Points that the ledger holds, for the same question and code, are not run again: an interrupted sweep goes on.
     """
-    from dpaudit.sampling import Engine
+    from dpaudit.execution.engine import Engine
     from dpaudit.sweeps import SweepInterrupted, run_sweep
     from dpaudit.sweeps.page import growing
     from dpaudit.sweeps.spec import read_sweep_file

@@ -18,7 +18,7 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
     """Check spec files, or all in a folder; a mechanism is imported only beside a stored proof, in another process."""
     if schema is not None:
         from dpaudit.results import stored
-        from dpaudit.spec_file import tables
+        from dpaudit.spec import tables
 
         makers = {"spec": tables.json_schema, "result": stored.json_schema, "suite": stored.suite_schema}
         click.echo(json.dumps(makers[schema](), indent=1))
@@ -27,7 +27,7 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
         raise click.UsageError("Missing argument 'PATH...'.")
 
     from dpaudit.adapters.adapted import OwnClaim
-    from dpaudit.spec_file.questions import Question
+    from dpaudit.spec.questions import Question
 
     def told(path: Path, found: Sequence[Question]) -> None:
         asked = sum(isinstance(question.claim, OwnClaim) for question in found)

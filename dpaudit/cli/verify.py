@@ -11,7 +11,7 @@ from dpaudit.cli.options import check_writable, say, show, writing
 from dpaudit.errors import InvalidSpec, at
 
 if TYPE_CHECKING:
-    from dpaudit.auditing.bracketing import Joined
+    from dpaudit.verify.bracketing import Joined
 
 OPEN = 3
 LONGEST = 2_000  # characters of a line
@@ -54,13 +54,13 @@ def command(
     audits it; it is imported in processes of its own. Exit codes: 0 proved or pinned, 1 refuted, 3 open; a loss
     that is known of one pair alone is open.
     """
-    from dpaudit import validate
-    from dpaudit.auditing.bracketing import Wanted, run_bracket, target_named, target_of
+    from dpaudit.base import validate
+    from dpaudit.base.quoting import clean
     from dpaudit.cli.catalogue import named
-    from dpaudit.pairs import AdjacentPair
+    from dpaudit.data import AdjacentPair
+    from dpaudit.execution.engine import Engine
     from dpaudit.results.bounds import BracketVerdict
-    from dpaudit.results.wording.quoting import clean
-    from dpaudit.sampling import Engine
+    from dpaudit.verify.bracketing import Wanted, run_bracket, target_named, target_of
 
     if save is not None:
         check_writable("--save", save)
@@ -116,7 +116,7 @@ def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _json(option: str, text: str) -> Any:
-    from dpaudit.results.strict import parsed
+    from dpaudit.base.strict import parsed
 
     cure = "give JSON such as 1.5 or [[0, 0], [1, -1]]"
     with at(option):

@@ -1,4 +1,4 @@
-"""Sets of outputs, and which runs are in them: what is evaluated of a frozen event. `events.search` finds one."""
+"""Sets of outputs, and which runs are in them: what is evaluated of a frozen event; `search` finds one."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from dpaudit.events.features import plain_feature
 from dpaudit.events.features.column import Feature
 from dpaudit.events.partition import Partition
 from dpaudit.events.scores import Linear, LogRatio
-from dpaudit.outputs import Token
+from dpaudit.outputs.canonical import Token
 
 __all__ = ["Event", "Feature", "HitCounter", "Partition", "TwoEvents", "event_from_dict", "partition_from_dict"]
 

@@ -14,9 +14,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Reals, Words
+from dpaudit.base.arrays import Reals, Words
 from dpaudit.events.features.column import OfPath, OfPaths, spell
-from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, Token, token
+from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Outputs, Path, Token, token
 
 Ints = npt.NDArray[np.int32]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Bools, Integers, Places, Singles, Words
+from dpaudit.base.arrays import Bools, Integers, Places, Singles, Words
 from dpaudit.events.features.column import single
-from dpaudit.outputs import Column, Token
+from dpaudit.outputs.canonical import Column, Token
 
 
 @dataclass(frozen=True, slots=True, eq=False)

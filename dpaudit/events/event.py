@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Bools, Bytes, Integers, Words
+from dpaudit.base.arrays import Bools, Bytes, Integers, Words
 from dpaudit.events.features.column import Feature, stored
 from dpaudit.events.features.plain import Coordinate
-from dpaudit.outputs import ABSENT, Column, Outputs, Path, Sample, Token
+from dpaudit.outputs.canonical import ABSENT, Column, Outputs, Path, Sample, Token
 
 FEW_TOKENS = 16  # up to so many, comparing one by one beats sorting
 SHOWN = 6  # intervals or tokens that the printed form names

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Bytes
+from dpaudit.base.arrays import Bytes
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.event import Event
 from dpaudit.events.features.column import Feature
-from dpaudit.outputs import Outputs, Path
+from dpaudit.outputs.canonical import Outputs, Path
 
 SHOWN = 6  # bins that the printed form names
 

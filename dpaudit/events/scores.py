@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit.arrays import Places, Reals
+from dpaudit.base.arrays import Places, Reals
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import plain_feature
 from dpaudit.events.features.column import OfPaths, rounded, single, stored
 from dpaudit.events.features.joint import Difference, Product
 from dpaudit.events.features.plain import Coordinate, Shape
-from dpaudit.outputs import Column, Numbers, Outputs, Path, Token
+from dpaudit.outputs.canonical import Column, Numbers, Outputs, Path, Token
 
 
 @dataclass(frozen=True, slots=True)

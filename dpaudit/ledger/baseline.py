@@ -11,13 +11,12 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from dpaudit.base.files import NoSuchFile, write_text
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import read_toml
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.change import fingerprint
-from dpaudit.results.files import NoSuchFile, write_text
-from dpaudit.results.result import AuditResult
-from dpaudit.results.strict import read_toml
+from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry
-from dpaudit.results.wording.quoting import clean
 
 DEFAULT = "dpaudit-accepted.toml"
 SCHEMA = "dpaudit.accepted/1"

@@ -1,6 +1,6 @@
 """A call of `dpaudit.audit` in the ledger: its shards as they come, so that the same call goes on where it was stopped.
 
-The same call asks the same question of a mechanism that is made of the same parts (`sampling.made`).
+The same call asks the same question of a mechanism that is made of the same parts (`running.program`).
 """
 
 import contextlib
@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.execution.store import ShardStore
 from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import MADE, Begun, Run, changes, start, taken
+from dpaudit.processes.tasks import parts_of
 from dpaudit.results.result import AuditResult
-from dpaudit.sampling import ShardStore
-from dpaudit.sampling.made import made_with, unknown
-from dpaudit.sampling.modules import PACKAGE
-from dpaudit.sampling.tasks import parts_of
+from dpaudit.running.modules import PACKAGE
+from dpaudit.running.program import made_with, unknown
 
 
 @dataclass(slots=True)

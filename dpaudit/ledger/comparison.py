@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.account.change import ORDER, Change, Comparison, Half, Kind, RunNoise
+from dpaudit.base.strict import spec_hash
+from dpaudit.base.validate import error_probability
 from dpaudit.certify import Binned, CoinFlip
 from dpaudit.certify.binned import ORDERS
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
-from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import Evidence
 from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.results import subject_text
 from dpaudit.results.audited import Finding, screening_share
-from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, RunNoise, subject
-from dpaudit.results.result import AuditResult
-from dpaudit.results.strict import spec_hash
+from dpaudit.results.result import AuditResult, subject
 from dpaudit.results.verdict import Verdict
 
 MECHANISM = ("reference", "parameters", "kind", "takes_rng")  # of the question; its digest is its source

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
+from dpaudit.base.files import FILE, found_at
+from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger import chain
-from dpaudit.results.files import FILE, found_at
-from dpaudit.results.wording.quoting import clean
 
 FOLDER = ".dpaudit"  # made with the ledger, ignored by git
 DEFAULT = Path(FOLDER, "ledger.sqlite")  # where results are recorded when nothing else is said

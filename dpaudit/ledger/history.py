@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dpaudit.account.statements import verdict_text
+from dpaudit.base.numerals import bound, confidence_text, counted
+from dpaudit.base.quoting import cell, clean
+from dpaudit.base.strict import stored, text_of
+from dpaudit.base.validate import exact
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord, subject_text
-from dpaudit.results.change import subject
-from dpaudit.results.result import AuditResult
-from dpaudit.results.strict import stored, text_of
+from dpaudit.results.result import AuditResult, subject
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact
-from dpaudit.results.wording.quoting import cell, clean
-from dpaudit.results.wording.statements import verdict_text
 
 SHORT = 12  # digits of a commit in a table
 HEADER = ("date", "commit", "runs", "claimed", "certified", "confidence", "verdict", "source", "asked")

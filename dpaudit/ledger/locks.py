@@ -4,9 +4,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from dpaudit.base.files import lock
+from dpaudit.base.quoting import clean
 from dpaudit.ledger.database import LedgerError
-from dpaudit.results.files import lock
-from dpaudit.results.wording.quoting import clean
 
 _HELD: set[int] = set()
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import spec_hash
 from dpaudit.ledger.chain import LAST, START, Chain, Head, append, followed
 from dpaudit.ledger.database import Database, LedgerError
-from dpaudit.results.change import fingerprint, subject
-from dpaudit.results.result import AuditResult
-from dpaudit.results.strict import spec_hash
+from dpaudit.results.result import AuditResult, fingerprint, subject
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.quoting import clean
 
 DIRTY = "-dirty"  # at the end of the commit of a tree that had changes
 

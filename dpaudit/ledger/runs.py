@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
+from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
+from dpaudit.execution.store import StoredShard
 from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.ledger.locks import RunLock
-from dpaudit.results.wording.quoting import clean
-from dpaudit.sampling import Shard, Stage, StoredShard
-from dpaudit.sampling.contents import digest_of
-from dpaudit.sampling.made import changed
-from dpaudit.sampling.modules import digest_of_file
+from dpaudit.running.contents import digest_of
+from dpaudit.running.modules import digest_of_file
+from dpaudit.running.program import changed
+from dpaudit.running.streams import Shard, Stage
 
 KEPT_DAYS = 30  # for which an unfinished run is kept
 DAYS_SEEN = 3  # on which runs must have begun since: a clock that jumped is seen on one
@@ -136,8 +137,8 @@ class Run:
     def begin(self, number: int, spec: Mapping[str, Any], parts: Mapping[str, str], runs: int | None) -> LedgerShards:
         """An audit begins, or goes on, with this process as its driver; where its shards are kept.
 
-        `parts` are those of its mechanism (`sampling.made`). Raises `InvalidSpec` where spec or parts are not what they
-        were when it began.
+        `parts` are those of its mechanism (`running.program`). Raises `InvalidSpec` where spec or parts are not those
+        of its beginning.
         """
         self.database.check_present()
         self.check(number, spec, parts)

@@ -6,16 +6,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from dpaudit.account.change import Half
+from dpaudit.base.files import FILE, FOLDER, found_at
+from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord
-from dpaudit.results.change import Half
-from dpaudit.results.files import FILE, FOLDER, found_at
 from dpaudit.results.provenance import git
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import load_either, stored_files
 from dpaudit.results.stored.suites import SUITE_FILE
 from dpaudit.results.suite import SuiteResult
-from dpaudit.results.wording.quoting import clean
 
 MAGIC = b"SQLite format 3\x00"
 FEW = 5  # commits that a message names

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.losses.discrete import log_ratios
 
 _REACH = 45.0  # scales of noise beyond the outermost query answer; what is left out is e^-45 of the rest

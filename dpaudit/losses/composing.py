@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.losses.discrete import delta_of
 from dpaudit.losses.normal import least
 

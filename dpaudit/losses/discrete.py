@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from dpaudit.arrays import Bits, Reals
+from dpaudit.base.arrays import Bits, Reals
 
 
 def largest_log_ratio(first: Reals, second: Reals) -> float:

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 
 Side = Literal["above", "below"]
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 
 
 def centred_loss(first: float, first_scale: float, second: float, second_scale: float) -> float:

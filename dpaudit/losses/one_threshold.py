@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base.arrays import Integers, Reals
 from dpaudit.losses.comparisons import below, density, panels
 from dpaudit.losses.discrete import log_ratios
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base.arrays import Integers, Reals
 from dpaudit.losses.comparisons import below, density, panels
 from dpaudit.losses.discrete import log_ratios
 from dpaudit.losses.one_threshold import outputs

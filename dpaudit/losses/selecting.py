@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.losses.comparisons import below, density, panels
 from dpaudit.losses.released import highest
 

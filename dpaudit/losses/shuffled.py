@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.losses.distribution import REACH, WIDTH, Losses, from_cells
 
 _NODES = np.linspace(-40.0, 24.0, 385)  # u, for a distance of ln(1 + e^u) from the end: there it is e^u

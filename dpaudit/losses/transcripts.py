@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 
 Law = Callable[[list[Reals]], tuple[Reals, Reals]]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.protocol import Description, Opened
 

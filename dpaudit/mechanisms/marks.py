@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit import validate
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Integers, Reals
 from dpaudit.errors import InvalidSpec
 
 MARKS = ("marked", "marked otherwise")  # of outputs that hold no number

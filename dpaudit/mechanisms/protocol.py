@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 if TYPE_CHECKING:
     from dpaudit.claims.claim import Claim
-    from dpaudit.pairs.pair import AdjacentPair
+    from dpaudit.data.pair import AdjacentPair
 
 
 MOST_LINES, LONGEST_LINE = 40, 160  # of an excerpt

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Places
+from dpaudit.base import validate
+from dpaudit.base.arrays import Places
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms.marks import LeakMark, word
 from dpaudit.mechanisms.protocol import Description, Mechanism, Opened

@@ -7,12 +7,12 @@ from functools import cache
 
 import msgspec
 
+from dpaudit.account.statements import stamp
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.observatory.environments import Children, Environment
 from dpaudit.observatory.rows import NO_RECORD, LibraryAudit
 from dpaudit.results.suite import SuiteEntry
-from dpaudit.results.wording.statements import stamp
-from dpaudit.sampling.contents import digest_of
+from dpaudit.running.contents import digest_of
 
 FINAL = re.compile(r"\d+(\.\d+)*")  # a version that is no pre-release, post-release or local one
 

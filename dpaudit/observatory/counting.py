@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.base.strict import read_toml
+from dpaudit.data import AdjacentPair
 from dpaudit.mechanisms.importing import import_reference
 from dpaudit.mechanisms.protocol import Opened
-from dpaudit.pairs import AdjacentPair
-from dpaudit.results.strict import read_toml
-from dpaudit.spec_file.questions import read_spec
-from dpaudit.spec_file.reading import read_audits
+from dpaudit.spec.questions import read_spec
+from dpaudit.spec.reading import read_audits
 
 OWN_SEED = 0x706C61696E  # "plain": no run of an audit has it
 BATCH = 10_000

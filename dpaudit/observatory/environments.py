@@ -19,11 +19,11 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+from dpaudit.base.files import lock
+from dpaudit.base.installed import requirement
 from dpaudit.errors import InvalidSpec, MissingRequirement
-from dpaudit.installed import requirement
 from dpaudit.mechanisms.command import end_group
-from dpaudit.results.files import lock
-from dpaudit.spec_file.tables import EnvironmentTable
+from dpaudit.spec.tables import EnvironmentTable
 
 PATIENCE_S = 20.0  # for a child to say what it has, once it is told to end
 

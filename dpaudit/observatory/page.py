@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit import report
+from dpaudit.account.statements import certified_bound, limits, not_private, promised, said, stamp
+from dpaudit.account.suites import suite_line
+from dpaudit.account.tables import Table
+from dpaudit.base.files import write_text
+from dpaudit.base.numerals import confidence_text, counted
+from dpaudit.base.quoting import LONGEST_DATA, clean, data_text, visible
+from dpaudit.base.strict import text_of
 from dpaudit.observatory.rows import CONFIDENCE, LibraryAudit, Observed, decisive
 from dpaudit.report import html, json_
 from dpaudit.report.html import OVERVIEW, tone
-from dpaudit.results.files import write_text
-from dpaudit.results.strict import text_of
 from dpaudit.results.suite import SuiteResult, joint_confidence
-from dpaudit.results.wording.numerals import confidence_text, counted
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text, visible
-from dpaudit.results.wording.statements import certified_bound, limits, not_private, promised, said, stamp
-from dpaudit.results.wording.suites import suite_line
-from dpaudit.results.wording.tables import Table
 from dpaudit.version import __version__
 
 SCHEMA = "dpaudit.observatory/1"

@@ -11,23 +11,23 @@ from pathlib import Path
 
 import msgspec
 
+from dpaudit.account.cause import cause
+from dpaudit.account.statements import at_delta
+from dpaudit.account.suites import expected_text
+from dpaudit.base.numerals import bound
+from dpaudit.base.strict import read_toml
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.observatory.environments import Environment
 from dpaudit.results.audited import Finding
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict import read_toml
 from dpaudit.results.suite import SuiteEntry
-from dpaudit.results.wording.cause import cause
-from dpaudit.results.wording.numerals import bound
-from dpaudit.results.wording.statements import at_delta
-from dpaudit.results.wording.suites import expected_text
-from dpaudit.sampling.contents import digest_of
-from dpaudit.spec_file.files import SpecPlace, find_specs
-from dpaudit.spec_file.questions import Question, Wishes, read_spec
-from dpaudit.spec_file.reading import convert, meant, read_audits
-from dpaudit.spec_file.suite import shared
-from dpaudit.spec_file.tables import EnvironmentTable, RecordTable
+from dpaudit.running.contents import digest_of
+from dpaudit.spec.files import SpecPlace, find_specs
+from dpaudit.spec.questions import Question, Wishes, read_spec
+from dpaudit.spec.reading import convert, meant, read_audits
+from dpaudit.spec.suite import shared
+from dpaudit.spec.tables import EnvironmentTable, RecordTable
 
 SLOW = "slow"  # the tag of a row with less than a thousand runs a second
 NO_RECORD = RecordTable()

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dpaudit.base.files import write_text
+from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.errors import DpAuditError, MissingRequirement
 from dpaudit.observatory.environments import Children, Ended
 from dpaudit.observatory.rows import LibraryAudit, Observed, Plain, decisive
-from dpaudit.results.files import write_text
 from dpaudit.results.stored import load_suite
 from dpaudit.results.suite import SuiteEntry
-from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 KEPT = ".rows"  # of a report's folder: what is known of each row, by what it asked
 PLAIN = "plain.json"

@@ -12,9 +12,13 @@ from types import ModuleType
 from typing import Any, TextIO
 
 from dpaudit import report
-from dpaudit.api import audit, pose
+from dpaudit.account.assertion import missed_lines, refuted_lines, weak_lines
+from dpaudit.account.statements import beyond, certified
+from dpaudit.api.audits import audit, pose
 from dpaudit.auditing.watching import watching
 from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec
+from dpaudit.execution.covered import cover
+from dpaudit.execution.engine import Engine
 from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.ledger.results import Ledger
 from dpaudit.mechanisms import Batched, Description, PerRun, wrap
@@ -23,11 +27,7 @@ from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.assertion import missed_lines, refuted_lines, weak_lines
-from dpaudit.results.wording.statements import beyond, certified
-from dpaudit.sampling import Engine
-from dpaudit.sampling.covered import cover
-from dpaudit.spec_file.settings import Settings, read_settings
+from dpaudit.spec.settings import Settings, read_settings
 
 EXPECTATIONS = ("not-refuted", "refuted", "bits")
 CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs", "data")  # of each, one says it all

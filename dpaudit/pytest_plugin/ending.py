@@ -7,14 +7,14 @@ from datetime import date
 from pathlib import Path
 
 from dpaudit import report
+from dpaudit.account.suites import reviewed_line
+from dpaudit.base.numerals import counted, p_text
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.pytest_plugin.records import AuditOfTest, Records, Spending
 from dpaudit.results.stored import load
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.numerals import counted, p_text
-from dpaudit.results.wording.suites import reviewed_line
 
 MOST_NAMED = 10  # accepted or expired findings, and problems, that a summary names one by one
 

@@ -91,7 +91,7 @@ def settings_of(root: Path) -> dict[str, Any]:
     Its confidence is that of a whole suite of `dpaudit run`, which would be far too little for each of many tests.
     """
     from dpaudit.errors import InvalidSpec
-    from dpaudit.spec_file.settings import read_settings
+    from dpaudit.spec.settings import read_settings
 
     try:
         held = read_settings(root)
@@ -184,7 +184,7 @@ class Records:
     @property
     def alarming(self) -> float:
         """The chance that any sound mechanism fails its test: what is spent, and the level of all checks of health."""
-        from dpaudit.results.beside import LEVEL
+        from dpaudit.results.observations import LEVEL
 
         return min(1.0, float(Decimal(repr(self.spent)) + len(self.all) * Decimal(repr(LEVEL))))
 

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpaudit.base.files import write_text
+from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.files import write_text
-from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:  # the command line reads `FORMATS` before it knows whether there is anything to report
     from dpaudit.results.result import AuditResult
@@ -148,7 +148,7 @@ def write_suite(
 
 def record_names(suite: "SuiteResult") -> tuple[str | None, ...]:
     """The file name of each result: its name as a slug and the head of its spec's hash; None where there is none."""
-    from dpaudit.results.strict import spec_hash
+    from dpaudit.base.strict import spec_hash
 
     names: list[str | None] = []
     taken: set[str] = set()

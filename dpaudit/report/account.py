@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.certify.certificate import error_probability
+from dpaudit.account.sections import Section
+from dpaudit.account.statements import NOT_PRIVATE
+from dpaudit.base.files import write_text
+from dpaudit.base.numerals import counted, p_text
+from dpaudit.base.strict import text_of
+from dpaudit.base.validate import error_probability, exact
 from dpaudit.claims import Claim, claim_of
 from dpaudit.report.figures.curves import climbing, power_text
 from dpaudit.report.figures.distributions import compared, counted_rows
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, Scale
 from dpaudit.report.figures.tradeoff import allowed_region, rates
-from dpaudit.results.beside import Histogram
-from dpaudit.results.files import write_text
-from dpaudit.results.strict import text_of
-from dpaudit.results.wording.numerals import counted, exact, p_text
-from dpaudit.results.wording.sections import Section
-from dpaudit.results.wording.statements import NOT_PRIVATE
+from dpaudit.results.observations import Histogram
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
 from dpaudit.scores.result import ScoresResult
 from dpaudit.scores.wording import MEANINGS, OWN, apart, by, further, judged, on_lines, said

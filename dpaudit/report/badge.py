@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from dpaudit.account.suites import suite_headline
+from dpaudit.base.numerals import counted
+from dpaudit.base.quoting import clean
 from dpaudit.report.summary import ACCEPTED, BITS, KEPT, NO_VERDICT, ORDER, REFUTED, kind_of
 from dpaudit.results.suite import SuiteResult
-from dpaudit.results.wording.numerals import counted
-from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.suites import suite_headline
 from dpaudit.version import __version__
 
 RED, AMBER, GREY, BLUE, LABEL = "#b3261e", "#8a5a00", "#57606a", "#1f5fa8", "#24292f"  # white on each is readable

@@ -11,17 +11,16 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
+from dpaudit.account.findings import meaning
+from dpaudit.account.statements import verdict_text
+from dpaudit.account.suites import expected_text
+from dpaudit.base.installed import lacking
+from dpaudit.base.quoting import LONGEST_DATA, cell, standing
+from dpaudit.base.strict import spec_hash
 from dpaudit.certify import Binned
-from dpaudit.installed import lacking
 from dpaudit.report import spec_of
-from dpaudit.results.change import fingerprint
-from dpaudit.results.result import AuditResult
-from dpaudit.results.strict import spec_hash
+from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.findings import meaning
-from dpaudit.results.wording.quoting import LONGEST_DATA, cell, standing
-from dpaudit.results.wording.statements import verdict_text
-from dpaudit.results.wording.suites import expected_text
 
 COLUMNS = {
     "audit": "the name of the audit",

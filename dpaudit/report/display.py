@@ -6,17 +6,20 @@ from dataclasses import dataclass, fields
 from functools import partial, singledispatch
 from typing import Any
 
-from dpaudit import validate
+from dpaudit.account import bracketed
+from dpaudit.account.diagnosis import diagnosis as diagnosis
+from dpaudit.account.first import explanation as explanation
+from dpaudit.account.sections import Section, full_text, sections
+from dpaudit.account.statements import beyond as beyond
+from dpaudit.account.statements import headline, limits
+from dpaudit.account.suites import reviewed_lines, suite_headline, suite_line, suite_question
+from dpaudit.account.tables import audits_table
+from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.report.csv_ import COLUMNS, REALS, row
 from dpaudit.results.bounds import Bounds, BracketVerdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
-from dpaudit.results.wording import bracketed
-from dpaudit.results.wording.sections import Section, sections
-from dpaudit.results.wording.statements import headline, limits
-from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
-from dpaudit.results.wording.tables import audits_table
 from dpaudit.scores.estimate import Estimate
 from dpaudit.scores.result import ScoresResult
 
@@ -43,6 +46,7 @@ class Display:
     line: str
     shown: Callable[[], View]
     rows: Callable[[], Sequence[Mapping[str, Any]]]
+    text: Callable[[], str] = str  # the whole account
     columns: tuple[str, ...] = ()  # where there may be no row
     reals: tuple[str, ...] = ()  # columns of numbers, which may be missing
 
@@ -92,7 +96,8 @@ def _audit(result: AuditResult) -> Display:
         more = [each for each in sections(result) if each.title not in FIRST]
         return View(first, drawings(result), (*more, Section("not shown", limits(result))), tone=tone(result))
 
-    return Display(headline(result), shown, partial(_rows, SuiteResult.of([result])), tuple(COLUMNS), REALS)
+    rows = partial(_rows, SuiteResult.of([result]))
+    return Display(headline(result), shown, rows, partial(full_text, result), tuple(COLUMNS), REALS)
 
 
 @parts.register
@@ -107,7 +112,7 @@ def _suite(suite: SuiteResult) -> Display:
         drawn = [suite_drawing(suite)] if suite.results else []
         return View([each for each in first if each.lines], drawn, more, audits_table(suite))
 
-    return Display(suite_headline(suite), shown, partial(_rows, suite), tuple(COLUMNS), REALS)
+    return Display(suite_headline(suite), shown, partial(_rows, suite), columns=tuple(COLUMNS), reals=REALS)
 
 
 def _rows(suite: SuiteResult) -> list[dict[str, object]]:
@@ -131,7 +136,7 @@ def _bracket(bracket: Bounds) -> Display:
         more = {"one_way": bracket.one_way, "contradictory": bracket.contradictory}
         return [{"name": bracket.name, "verdict": bracket.verdict.value, **claim, **ends, **more}]
 
-    return Display(bracketed.headline(bracket), shown, rows)
+    return Display(bracketed.headline(bracket), shown, rows, lambda: "\n".join(bracketed.account(bracket)))
 
 
 @parts.register

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from dpaudit.base.strict import stored, text_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import SUITE_SCHEMA
-from dpaudit.results.strict import stored, text_of
 from dpaudit.results.suite import SuiteResult
 
 

@@ -8,11 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dpaudit.report import inside, spec_of
-from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.sections import full_text
-from dpaudit.results.wording.suites import (
+from dpaudit.account.sections import full_text
+from dpaudit.account.suites import (
     BROKEN_REPORT,
     EXPIRED,
     MISSED,
@@ -25,6 +22,9 @@ from dpaudit.results.wording.suites import (
     suite_headline,
     suite_line,
 )
+from dpaudit.base.quoting import clean
+from dpaudit.report import inside, spec_of
+from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 NAME = "dpaudit"
 ACCEPTED = "accepted findings"  # the class of the test cases about them

@@ -8,15 +8,15 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 
+from dpaudit.account.officer import account, excerpt, page_one
+from dpaudit.account.review import CHECKLIST, review
+from dpaudit.account.sections import Section, sections
+from dpaudit.account.statements import headline, limits, not_private
+from dpaudit.account.suites import reviewed_lines, suite_headline, suite_line, suite_question
+from dpaudit.account.tables import audits_table
+from dpaudit.base.quoting import clean
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
-from dpaudit.results.wording.officer import account, excerpt, page_one
-from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.review import CHECKLIST, review
-from dpaudit.results.wording.sections import Section, sections
-from dpaudit.results.wording.statements import headline, limits, not_private
-from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
-from dpaudit.results.wording.tables import audits_table
 
 ACCOUNT, REVIEW, EVERY = "The account", "For the reviewer", "Of every audit here"
 ACCEPTED = "Accepted findings"

@@ -14,13 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from dpaudit.report import inside, spec_of
-from dpaudit.results.strict import text_of
-from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.numerals import p_text
-from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.statements import certified, claimed, stamp, supposed
-from dpaudit.results.wording.suites import (
+from dpaudit.account.statements import certified, claimed, stamp, supposed
+from dpaudit.account.suites import (
     EXIT_CODES,
     NO_VERDICT,
     NOTE,
@@ -31,6 +26,11 @@ from dpaudit.results.wording.suites import (
     reported,
     suite_headline,
 )
+from dpaudit.base.numerals import p_text
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import text_of
+from dpaudit.report import inside, spec_of
+from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from dpaudit.account.diagnosis import diagnosis
+from dpaudit.account.sections import evidence_lines, sections
+from dpaudit.account.statements import certified, claimed, headline, not_private, said, supposed
+from dpaudit.account.suites import NOTE, flat, reported, reviewed_lines, suite_headline
+from dpaudit.base.numerals import counted, p_text
+from dpaudit.base.quoting import LONGEST_REASON, clean
 from dpaudit.report.markdown import escape, listed, page, table
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.diagnosis import diagnosis
-from dpaudit.results.wording.numerals import counted, p_text
-from dpaudit.results.wording.quoting import LONGEST_REASON, clean
-from dpaudit.results.wording.sections import evidence_lines, sections
-from dpaudit.results.wording.statements import certified, claimed, headline, not_private, said, supposed
-from dpaudit.results.wording.suites import NOTE, flat, reported, reviewed_lines, suite_headline
 
 HEADER = ("audit", "what", "claimed", "certified", "p-value")
 MOST_ROWS, MOST_WITNESSES, MOST_ACCEPTED = 20, 3, 3

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from dpaudit.account.sections import Section, columns, full_text
+from dpaudit.account.statements import limits
+from dpaudit.account.suites import reviewed_lines, suite_headline, suite_line, suite_question
+from dpaudit.base.numerals import p_text
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
-from dpaudit.results.wording.numerals import p_text
-from dpaudit.results.wording.sections import Section, columns, full_text
-from dpaudit.results.wording.statements import limits
-from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
 
 
 def render_result(result: AuditResult) -> str:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpaudit.base.files import read_bytes
+from dpaudit.base.installed import lacking
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import LARGEST_SUITE, content_digest, parsed, text_in
 from dpaudit.errors import InvalidSpec, NotAttested
-from dpaudit.installed import lacking
-from dpaudit.results.files import read_bytes
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict import LARGEST_SUITE, content_digest, parsed, text_in
 from dpaudit.results.suite import SuiteResult
-from dpaudit.results.wording.quoting import clean
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:

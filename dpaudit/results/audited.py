@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpaudit.base.files import write_text
+from dpaudit.base.strict import content_digest, spec_hash, stored, text_of
 from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
 from dpaudit.certify.certificate import divided, holm, plain
 from dpaudit.certify.cross_check import two_interval_epsilon
@@ -17,14 +19,11 @@ from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, p_value
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.errors import MissingRequirement
-from dpaudit.results.beside import Control, Ending, Explored, Health, Histogram, Typical
-from dpaudit.results.bounds import LowerBound, UpperBound
+from dpaudit.results.bounds import Bracket, LowerBound, UpperBound
 from dpaudit.results.certification import AuditEvidence, rest
-from dpaudit.results.files import write_text
-from dpaudit.results.strict import content_digest, spec_hash, stored, text_of
+from dpaudit.results.observations import Control, Ending, Explored, Health, Histogram, Typical
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
-from dpaudit.results.wording.bracketed import Bracket
 
 SCHEMA = "dpaudit.result/1"
 MODEL_DELTA = 1e-5

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from dpaudit import validate
+from dpaudit.base import validate
+from dpaudit.base.presenter import presented
+from dpaudit.base.strict import by_fields, stored
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.strict import by_fields, stored
+from dpaudit.results.display import Displayed
 
 
 class Label(Enum):
@@ -322,3 +324,11 @@ def hair_above(value: float) -> float:
 def _near(delta: float) -> float:
     """The delta and a hair; no failure at all stays none."""
     return hair_above(delta) if delta else 0.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bracket(Displayed, Bounds):
+    """What is known of a mechanism's loss; its fields and all that follows from them are those of `Bounds`."""
+
+    def __str__(self) -> str:
+        return str(presented().parts(self).text())

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpaudit.arrays import Integers
+from dpaudit.base.arrays import Integers
 from dpaudit.certify.certificate import Certificate, divided
 from dpaudit.certify.certifier import Certifier
 from dpaudit.certify.evidence import Binned, CoinFlip

@@ -1,10 +1,11 @@
 """What a result shows of itself: a line at a prompt, a picture in a notebook, figures to keep, a table to compute with.
 
-What makes them is `dpaudit.report`, which stands on results: it is found by its name once somebody looks.
+What makes them stands on results, which know none of it: `presented()` is the module that the package names.
 """
 
-from importlib import import_module
 from typing import Any
+
+from dpaudit.base.presenter import presented
 
 
 class Displayed:
@@ -13,26 +14,22 @@ class Displayed:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {_report().parts(self).line}>"
+        return f"<{type(self).__name__} {presented().parts(self).line}>"
 
     def _repr_html_(self) -> str:
         """The result for a notebook: no script, nothing from a network, no style for what stands beside it."""
-        return str(_report().html(self))
+        return str(presented().html(self))
 
     def plot(self, kind: str | None = None) -> Any:
         """A figure of the result, that of this name, or the first there is: a notebook shows it, `save(path)` keeps it.
 
         Raises `InvalidSpec` with the names of its figures where it has none of that name.
         """
-        return _report().plot(self, kind)
+        return presented().plot(self, kind)
 
     def to_frame(self) -> Any:
         """The result as a pandas DataFrame, numbers that are not known as NaN; of results and suites a row an audit.
 
         The columns are those of the CSV. Raises `MissingRequirement` where pandas is not installed.
         """
-        return _report().frame(self)
-
-
-def _report() -> Any:
-    return import_module("dpaudit.report.display")
+        return presented().frame(self)

@@ -1,22 +1,20 @@
-"""The result of an audit as a user holds it: the answer, which prints itself and can end a test."""
+"""The result of an audit as a user holds it, which prints itself and can end a test; and what makes two the same."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
-from dpaudit.arrays import Bools
+from dpaudit.base.arrays import Bools
+from dpaudit.base.presenter import presented
+from dpaudit.base.strict import content_digest
 from dpaudit.certify import Certificate, certifier_named
 from dpaudit.certify.certificate import divided
 from dpaudit.errors import ClaimRefuted
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.results.audited import Audited, Finding, Units
-from dpaudit.results.beside import Health
 from dpaudit.results.certification import AuditEvidence, anytime_certificate, ceiling_of, certificate_of
 from dpaudit.results.display import Displayed
-from dpaudit.results.wording.advice import Diagnosis
-from dpaudit.results.wording.diagnosis import diagnosis
-from dpaudit.results.wording.first import Explanation, explanation
-from dpaudit.results.wording.sections import full_text
-from dpaudit.results.wording.statements import beyond
+from dpaudit.results.observations import Diagnosis, Explanation, Health
+from dpaudit.results.witness import Witness
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,7 +24,7 @@ class AuditResult(Displayed, Audited):
     @property
     def diagnosis(self) -> Diagnosis | None:
         """What kind of mistake a refutation fits, where to look, what usually mends it; None where no kind fits."""
-        return diagnosis(self)
+        return cast(Diagnosis | None, presented().diagnosis(self))
 
     def contains(self, outputs: Any) -> Bools:
         """Which outputs are in the event of the witness: `Witness.contains`."""
@@ -37,16 +35,16 @@ class AuditResult(Displayed, Audited):
 
         They are outputs of search runs that the result keeps: the same from run to run, and after `load`.
         """
-        return explanation(self)
+        return cast(Explanation, presented().explanation(self))
 
     def raise_if_refuted(self) -> Self:
         """Raises `ClaimRefuted` (an AssertionError) with the whole finding; otherwise returns the result."""
         if self.refuted:
-            raise ClaimRefuted(str(self), beyond(self))
+            raise ClaimRefuted(str(self), presented().beyond(self))
         return self
 
     def __str__(self) -> str:
-        return full_text(self)
+        return str(presented().parts(self).text())
 
 
 AGAIN = "dpaudit.recheck(result, mechanism, fresh=True)  # of the result with seed {}, whose witness this is"
@@ -101,3 +99,51 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
         milestones=None,
         provenance={**result.provenance, "command": AGAIN.format(result.spec["seed"])},
     )
+
+
+FAILURES = ("raised ", "timed out", "nan", "None", "absent")
+BITS = ("lowest-bit", "first-bit", "trailing-zeros", "part", "on-grid")
+
+
+def fingerprint(result: AuditResult, *, representation: bool = False) -> str:
+    """The fingerprint of a result's finding: 16 hex digits. With `representation`, that of the finding on bits.
+
+    Mechanism, claim, class of pair and class of event, and no digits: neither runs nor seed, confidence, threshold or
+    dataset stand in it, so that a finding keeps its fingerprint from run to run.
+    """
+    return content_digest(identity(result, representation=representation))[:16]
+
+
+def identity(result: AuditResult, *, representation: bool = False) -> dict[str, Any]:
+    """What the fingerprint is made of."""
+    finding = result.representation if representation else None
+    witness = result.witness if finding is None else finding.witness
+    # how the datasets differ: the relation of the claim and the distance, not the data
+    apart = {"relation": result.spec["claim"]["relation"], "distance": result.spec["pairs"][witness.pair]["distance"]}
+    found = {"subject": subject(result.spec), "pair": apart, "event": event_class(witness)}
+    mechanism = result.spec["mechanism"]
+    if mechanism["reference"] is None and not mechanism["parameters"]:
+        found["audit"] = result.name  # closures of one name may be anything: only the audit tells them apart
+    return found
+
+
+def subject(spec: dict[str, Any]) -> dict[str, Any]:
+    """Mechanism and claim: what a history follows through the versions of its source."""
+    mechanism = spec["mechanism"]
+    return {
+        "mechanism": mechanism["reference"] or mechanism["name"],
+        "parameters": mechanism["parameters"],
+        "claim": spec["claim"],
+    }
+
+
+def event_class(witness: Witness) -> str:
+    """The family of an event: "representation" (bits of floats), "failure" (exceptions, None, NaN) or "calibration"."""
+    stored = witness.event.to_dict()
+    if stored["feature"]["kind"] in BITS:
+        return "representation"
+    parts = stored.get("bins", [stored])
+    labels = [token["label"] for part in parts for token in part["tokens"]]
+    numbers = any(part["intervals"] for part in parts)
+    failures = bool(labels) and all(label.startswith(FAILURES) for label in labels)
+    return "failure" if failures and not numbers else "calibration"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
-from dpaudit.certify.certificate import error_probability, holm
+from dpaudit.base.validate import error_probability
+from dpaudit.certify.certificate import holm
 from dpaudit.results.display import Displayed
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict

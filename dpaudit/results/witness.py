@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.arrays import Bools
+from dpaudit.base.arrays import Bools
 from dpaudit.certify.certificate import plain
 from dpaudit.claims.claim import HalfPlane
 from dpaudit.errors import InvalidSpec
@@ -53,7 +53,7 @@ class Witness:
                 f"contains takes a list of outputs, or the array of a batch, got {got}; put one in a list"
             )
         event = self.event.bins[0] if isinstance(self.event, Partition) else self.event
-        encode = import_module("dpaudit.sampling.encode")  # which stands on results
+        encode = import_module("dpaudit.outputs.encode")  # which stands on results
         if isinstance(outputs, list):
             return event.contains(encode.encode_objects(outputs, event.wanted))
         return event.contains(encode.encode_batch(outputs, len(outputs), event.wanted))

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
+from dpaudit.base import validate
+from dpaudit.base.strict import stored
 from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.strict import stored
 from dpaudit.scores import certified, many_run, one_run, roc, uncertified
 from dpaudit.scores.counts import AttackCounts, checked
 from dpaudit.scores.estimate import LINES, Estimate

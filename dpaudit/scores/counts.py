@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
+from dpaudit.base import validate
+from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.wording.quoting import clean
 
 NAMES = ("tp", "fp", "tn", "fn")
 MOST = 10**15  # of a count; sums over likely counts grow with its root

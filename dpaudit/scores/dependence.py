@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.scores.counts import coins_of
 
 SEES = "neighbours, and blocks of neighbours, in the order of the"

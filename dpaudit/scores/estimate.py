@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpaudit.results.strict import by_fields
+from dpaudit.base.strict import by_fields
 
 CERTIFIED, INDEPENDENT, MODEL, BAYESIAN, APPROXIMATE, POINT, COMPOSED = LABELS = (
     "certified",

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Integers, Reals
+from dpaudit.base.arrays import Bools, Integers, Reals
 from dpaudit.claims import Claim
 from dpaudit.claims.composition import subsample_poisson
 from dpaudit.claims.conversion import to_profile

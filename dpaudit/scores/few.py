@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Integers, Reals
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, ZeroConcentratedDP
 from dpaudit.claims.composition import compose_gaussian, compose_optimal, compose_zcdp, subsample_poisson
 from dpaudit.claims.conversion import to_approximate

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.base.files import read_bytes
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import read
 from dpaudit.errors import InvalidSpec, at
-from dpaudit.results.files import read_bytes
-from dpaudit.results.strict import read
-from dpaudit.results.wording.quoting import clean
 from dpaudit.scores.counts import NAMES, AttackCounts
 
 SCORE, MEMBER = ("score", "scores"), ("member", "members", "is_member", "label")

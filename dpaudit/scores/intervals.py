@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.claims.crossing import narrowed
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.gaussian import epsilon_of

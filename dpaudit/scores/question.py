@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.certify.certificate import error_probability
+from dpaudit.base import validate
+from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import gaussian, one_run, weighted

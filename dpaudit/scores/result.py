@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpaudit.certify.certificate import error_probability
+from dpaudit.base.strict import by_fields
+from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
-from dpaudit.results.beside import Histogram
 from dpaudit.results.display import Displayed
-from dpaudit.results.strict import by_fields
+from dpaudit.results.observations import Histogram
 from dpaudit.scores import wording
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.estimate import CERTIFIED, Estimate

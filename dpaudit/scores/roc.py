@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.results.beside import BINS, Histogram, counts_on, grid
+from dpaudit.base import validate
+from dpaudit.results.observations import BINS, Histogram, counts_on, grid
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from dpaudit.base.numerals import p_text
+from dpaudit.base.quoting import clean
 from dpaudit.claims import Claim
-from dpaudit.results.wording.numerals import p_text
-from dpaudit.results.wording.quoting import clean
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.estimate import CERTIFIED, COMPOSED, ESTIMATE, INDEPENDENT, LINES, Estimate, number_text
 

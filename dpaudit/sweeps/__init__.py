@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpaudit.account.sections import Section
 from dpaudit.auditing.watching import AuditInterrupted, watching
+from dpaudit.base.files import write_bytes, write_text
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
+from dpaudit.execution.engine import Engine
 from dpaudit.ledger.results import Ledger
-from dpaudit.pairs import AdjacentPair
 from dpaudit.report.display import Display, View, parts
 from dpaudit.results.display import Displayed
-from dpaudit.results.files import write_bytes, write_text
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording.sections import Section
-from dpaudit.sampling import Engine
 from dpaudit.sweeps import page
 from dpaudit.sweeps.grid import Grid, Point
 from dpaudit.sweeps.page import KINDS, mechanisms_table
@@ -116,7 +116,7 @@ def _parts(table: Sweep) -> Display:
         more = Section("how to read it", READING), Section("not shown", NOT_SHOWN)
         return View(first, drawn, more, mechanisms_table(table.rows))
 
-    return Display(sweep_headline(table.rows), shown, lambda: table.rows, table.columns, REALS)
+    return Display(sweep_headline(table.rows), shown, lambda: table.rows, columns=table.columns, reals=REALS)
 
 
 class SweepInterrupted(AuditInterrupted):

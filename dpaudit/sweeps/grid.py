@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpaudit import validate
 from dpaudit.auditing.known import known_of
 from dpaudit.auditing.spec import FEWEST_RUNS, STOPPING, AuditSpec
+from dpaudit.base import validate
+from dpaudit.base.quoting import clean
 from dpaudit.certify import certifier_names
 from dpaudit.claims import Claim, PureDP, Relation, check_claim
+from dpaudit.data import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
 from dpaudit.mechanisms.importing import import_reference, is_own
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.mechanisms.resolve import own
-from dpaudit.pairs import AdjacentPair, SealedPair
-from dpaudit.results.wording.quoting import clean
 
 LARGEST_GRID = 100_000  # points: beyond that a grid is a slip, such as a list of runs given as a list of seeds
 

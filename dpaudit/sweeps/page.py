@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpaudit import validate
+from dpaudit.account.tables import Table
+from dpaudit.base import validate
+from dpaudit.base.files import write_text
+from dpaudit.base.numerals import down, p_text
+from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.files import write_text
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.numerals import down, p_text
-from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.tables import Table
 from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns
 from dpaudit.sweeps.sentences import (
     NOT_SHOWN,

@@ -10,19 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.auditing.bracketing import Wanted, run_bracket, target_named, target_of
 from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.spec import SELECTOR
+from dpaudit.base.strict import spec_hash
 from dpaudit.claims import Claim
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Command, Imported
-from dpaudit.pairs import AdjacentPair
 from dpaudit.results.bounds import RIGOROUS, Arithmetic, Label, UpperBound, sure
-from dpaudit.results.change import fingerprint
-from dpaudit.results.result import AuditResult
-from dpaudit.results.strict import spec_hash
-from dpaudit.sampling import Engine
+from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.sweeps.grid import Point
+from dpaudit.verify.bracketing import Wanted, run_bracket, target_named, target_of
 
 CLOSE = 1e-4  # relative: an enclosure that is wider is no value to show as the exact one
 

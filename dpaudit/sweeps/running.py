@@ -14,15 +14,16 @@ from typing import Any
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.known import comes_with_us
 from dpaudit.auditing.spec import AuditSpec
+from dpaudit.base.strict import spec_hash
+from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError
+from dpaudit.execution.engine import Engine
 from dpaudit.ledger.results import Ledger, LedgerRecord
 from dpaudit.mechanisms import Imported, Mechanism
-from dpaudit.pairs.data import digest
 from dpaudit.results.provenance import versions
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict import spec_hash
-from dpaudit.sampling import SILENT, Engine, Progress
-from dpaudit.sampling.made import made_of, made_with, unknown
+from dpaudit.running.program import made_of, made_with, unknown
+from dpaudit.running.progress import SILENT, Progress
 from dpaudit.sweeps.grid import Grid, Point, failure, points
 from dpaudit.sweeps.rows import UpperBounds, above_of, row_of
 
@@ -34,7 +35,7 @@ class LedgerStore:
     """A sweep's results in a ledger; `record` hears of each new one too.
 
     A result is taken from the ledger where question, seed, versions and all parts of the mechanism are the same
-    (`sampling.made`). A mechanism that cannot be shown to be the same is always run.
+    (`running.program`). A mechanism that cannot be shown to be the same is always run.
     """
 
     def __init__(self, ledger: Ledger | None, record: Callable[[AuditResult], object] | None = None) -> None:

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.auditing.spec import SELECTOR
+from dpaudit.base.strict import read_toml
 from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.mechanisms.importing import is_own
-from dpaudit.results.strict import read_toml
-from dpaudit.spec_file.pairs import pairs_of
-from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes, first_of
+from dpaudit.spec.pairs import pairs_of
+from dpaudit.spec.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes, first_of
 from dpaudit.sweeps.grid import LARGEST_GRID, Grid
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file.tables import SweepTable
+    from dpaudit.spec.tables import SweepTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SweepQuestion:
 
 def read_sweep_file(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tuple[SweepQuestion, ...]:
     """The sweeps of a spec file. Raises `InvalidSpec` that names file, sweep and key."""
-    from dpaudit.spec_file.reading import read_sweeps
+    from dpaudit.spec.reading import read_sweeps
 
     source = Path(path)
     found: list[SweepQuestion] = []

@@ -10,9 +10,9 @@ from dpaudit.auditing.watching import AuditInterrupted
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, wrap
+from dpaudit.processes.tasks import parts_of
 from dpaudit.results.provenance import versions
-from dpaudit.sampling.made import made_with
-from dpaudit.sampling.tasks import parts_of
+from dpaudit.running.program import made_with
 from dpaudit.training.coins import Calls, here
 from dpaudit.training.evidence import Gathered, check_reach
 from dpaudit.training.plan import TrainingPlan, plan_of
@@ -154,7 +154,7 @@ def run_plan(
 ) -> TrainingResult:
     """The result of a plan, whose calls run wherever `calls` runs them; `words` are those of a `TrainingResult`.
 
-    A `folder` keeps what is trained, with the `parts` that `train` is made of (`sampling.made`).
+    A `folder` keeps what is trained, with the `parts` that `train` is made of (`running.program`).
     """
     check_reach(plan)
     if resume and folder is None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Bools, Places, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Bools, Places, Reals
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 
 RATE: ContextVar[float | None] = ContextVar("RATE", default=None)  # at which the audit of a step counts on canaries

@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Reals
+from dpaudit.base.arrays import Bools, Reals
+from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms import Mechanism, Opened
 from dpaudit.mechanisms.importing import in_a_line
-from dpaudit.outputs import Column, Outputs
-from dpaudit.results.wording.quoting import clean
-from dpaudit.sampling import alike
-from dpaudit.sampling.made import made_with
-from dpaudit.sampling.pools import LostWorker, Processes
-from dpaudit.sampling.tasks import check_code, parts_of
+from dpaudit.outputs.canonical import Column, Outputs
+from dpaudit.processes.pools import LostWorker, Processes
+from dpaudit.processes.tasks import check_code, parts_of
+from dpaudit.running import alike
+from dpaudit.running.program import made_with
 from dpaudit.training.canaries import RATE
 from dpaudit.training.plan import MANY, STEPS, TrainingPlan
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Reals
+from dpaudit.base.arrays import Bools, Reals
+from dpaudit.base.numerals import counted
 from dpaudit.certify.certifiers import suited
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.wording.numerals import counted
 from dpaudit.scores import audit_scores, few
 from dpaudit.scores.dependence import dependence
 from dpaudit.scores.few import MOST_ROWS, Evidence, ceiling, refutable_by_rows

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.training.canaries import TOO_LONG, GradientCanaries
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.api import audit
-from dpaudit.arrays import Bools, Integers, Reals
+from dpaudit.api.audits import audit
+from dpaudit.base import validate
+from dpaudit.base.arrays import Bools, Integers, Reals
 from dpaudit.claims import Claim, Relation
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, Opened
 from dpaudit.mechanisms.functions import name_of
-from dpaudit.pairs import AdjacentPair
 from dpaudit.results.result import AuditResult
 
 DEFAULT_RUNS = 20_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.errors import InvalidSpec
 from dpaudit.training.canaries import GradientCanaries, longer_by
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from dpaudit.certify.certificate import error_probability
+from dpaudit.account.sections import Section
+from dpaudit.account.statements import NO_BITS, at_delta
+from dpaudit.base.numerals import counted
+from dpaudit.base.validate import error_probability
 from dpaudit.report.account import Account, pictures, sentence, short
-from dpaudit.results.wording.numerals import counted
-from dpaudit.results.wording.sections import Section
-from dpaudit.results.wording.statements import NO_BITS, at_delta
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, number_text
 from dpaudit.scores.few import ceiling
 from dpaudit.training import wording

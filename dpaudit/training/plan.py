@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from dpaudit import validate
-from dpaudit.certify.certificate import error_probability
+from dpaudit.base import validate
+from dpaudit.base.strict import by_fields, content_digest
+from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description
-from dpaudit.results.strict import by_fields, content_digest
 from dpaudit.scores.audit import stated_claim
 from dpaudit.scores.question import curved
 

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
+from dpaudit.base.files import write_text
+from dpaudit.base.strict import by_fields, read, text_of
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.report.display import Display, account_parts, parts
 from dpaudit.results.display import Displayed
-from dpaudit.results.files import write_text
-from dpaudit.results.strict import by_fields, read, text_of
 from dpaudit.training.wording import Trained, headline, text
 
 SCHEMA = "dpaudit.training/1"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
+from dpaudit.base.files import NoSuchFile, read_bytes, write_bytes
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.files import NoSuchFile, read_bytes, write_bytes
-from dpaudit.sampling.made import changed, unknown
+from dpaudit.running.program import changed, unknown
 from dpaudit.training.coins import drawn
 from dpaudit.training.plan import TrainingPlan
 

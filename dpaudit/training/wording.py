@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpaudit.certify.certificate import error_probability
+from dpaudit.account.statements import NOT_PRIVATE
+from dpaudit.base.numerals import counted
+from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
-from dpaudit.results.beside import Histogram
+from dpaudit.results.observations import Histogram
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.numerals import counted
-from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores import wording
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.estimate import CERTIFIED, Estimate

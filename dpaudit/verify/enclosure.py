@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.installed import flint
+from dpaudit.base.installed import flint
 
 BITS = 200  # of a ball's centre: enough for sums of terms that cancel to 1e-40
 LEAST, MOST = 5e-324, 1.7976931348623157e308  # the doubles next to 0 and to infinity

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import models, read
 from dpaudit.errors import InvalidSpec, at
-from dpaudit.results.strict import models, read
-from dpaudit.results.wording.quoting import clean
 from dpaudit.verify.proof import Proof
 
 SCHEMA = "dpaudit.proof/1"

@@ -26,7 +26,7 @@ from dpaudit import (
     batched,
     built_by,
 )
-from dpaudit.api import audit
+from dpaudit.api.audits import audit
 from tests.api import mechanisms
 from tests.cases import for_each
 
@@ -255,7 +255,7 @@ def test_public_names_are_those_of_the_package() -> None:
 # --- hangs and Ctrl-C ------------------------------------------------------------------------------------------------
 
 SCRIPT = """
-from dpaudit.api import audit
+from dpaudit.api.audits import audit
 from tests.api import mechanisms
 if __name__ == "__main__":
     print("ready", flush=True)

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit import api
+from dpaudit.account.repeating import python_form
+from dpaudit.account.statements import headline
+from dpaudit.api import audits as api
 from dpaudit.auditing import AuditSpec, probing
 from dpaudit.claims import PureDP
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
-from dpaudit.pairs import AdjacentPair
-from dpaudit.results.wording.repeating import python_form
-from dpaudit.results.wording.statements import headline
 from tests.cases import for_each
 
 ASKED: dict[str, Any] = {"pair": (10, 9), "epsilon": 1.0, "n_jobs": 1, "progress": False}

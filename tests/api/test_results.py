@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, InvalidSpec, UnsoundAudit, Verdict
-from dpaudit.api import audit
-from dpaudit.existing import load, recheck, write_report
+from dpaudit.api.audits import audit
+from dpaudit.api.existing import load, recheck, write_report
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine
 from tests.api import mechanisms
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.searching.look import Look
 from dpaudit.claims import PureDP
-from dpaudit.events.search.binning import Tables
-from dpaudit.events.search.goal import Goal
-from dpaudit.outputs import Column, Outputs, Pilot, Sample
-from dpaudit.sampling.streams import Shard, Stage, shards
+from dpaudit.outputs.canonical import Column, Outputs, Pilot, Sample
+from dpaudit.running.streams import Shard, Stage, shards
+from dpaudit.search.binning import Tables
+from dpaudit.search.goal import Goal
+from dpaudit.search.look import Look
 
 Draw = Callable[[bool, int, np.random.Generator], Outputs]  # outputs of the first side or the second, so many runs
 

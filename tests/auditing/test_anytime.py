@@ -16,11 +16,11 @@ from dpaudit.auditing.spec import AuditSpec
 from dpaudit.catalogue import find
 from dpaudit.certify.sequential import log_wealth, p_value
 from dpaudit.claims import Claim, GaussianDP, PureDP
-from dpaudit.events.search.goal import Goal
+from dpaudit.data import AdjacentPair
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms.functions import PerRun
-from dpaudit.pairs import AdjacentPair
-from dpaudit.sampling import Engine
-from dpaudit.sampling.streams import FEWEST, FIRST
+from dpaudit.running.streams import FEWEST, FIRST
+from dpaudit.search.goal import Goal
 
 CONFIDENCE = 0.95
 

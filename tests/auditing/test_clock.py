@@ -11,10 +11,10 @@ from dpaudit import AdjacentPair, AuditSpec, PureDP
 from dpaudit.auditing.audit import run_stages
 from dpaudit.auditing.clock import Clock
 from dpaudit.errors import OutOfTime
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.results.result import recompute
 from dpaudit.results.stored.reading import loads
-from dpaudit.sampling import Engine
 
 RUNS = 6_000
 

@@ -24,25 +24,15 @@ from dpaudit.auditing.controls import (
     spiked_with,
 )
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
+from dpaudit.base.strict import stored
 from dpaudit.catalogue import find
 from dpaudit.claims import ApproximateDP, Claim, PureDP
+from dpaudit.data import AdjacentPair, SealedPair
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Mechanism, wrap
-from dpaudit.pairs import AdjacentPair, SealedPair
-from dpaudit.results.beside import (
-    FAR,
-    INSIDE,
-    LATE,
-    NARROW,
-    RECURRING,
-    TEXT,
-    Control,
-    by_place,
-    smallest_seen,
-)
+from dpaudit.results.observations import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control, by_place, smallest_seen
 from dpaudit.results.stored.models import StoredControl
-from dpaudit.results.strict import stored
 from dpaudit.results.verdict import Verdict
-from dpaudit.sampling import Engine
 from tests.auditing import marked
 from tests.cases import for_each
 from tests.statistics.rates import CONFIDENCE, refuted_too_often

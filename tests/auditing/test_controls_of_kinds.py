@@ -13,10 +13,10 @@ from dpaudit.auditing import controls
 from dpaudit.auditing.audit import run_stages
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.claims import PureDP
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.pairs import AdjacentPair
+from dpaudit.execution.engine import Engine
 from dpaudit.results.stored import loads
-from dpaudit.sampling import Engine
 from tests.cases import for_each
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import dpaudit
-from dpaudit.results.wording.diagnosis import diagnosis
-from dpaudit.results.wording.first import sentence
-from dpaudit.results.wording.sections import full_text
+from dpaudit.account.diagnosis import diagnosis
+from dpaudit.account.first import sentence
+from dpaudit.account.sections import full_text
 from tests.auditing import mistakes
 from tests.cases import for_each
 

@@ -10,13 +10,13 @@ import pytest
 
 import dpaudit
 from dpaudit import report
+from dpaudit.account import assertion
 from dpaudit.events import event_from_dict
-from dpaudit.outputs import ABSENT, Outputs, concatenate
+from dpaudit.outputs.canonical import ABSENT, Outputs, concatenate
+from dpaudit.outputs.encode import encode_objects
+from dpaudit.processes.codec import KeptShard, decoded, encoded
 from dpaudit.results.stored import load
-from dpaudit.results.wording import assertion
-from dpaudit.sampling.codec import KeptShard, decoded, encoded
-from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.worker import run_each
+from dpaudit.running.worker import run_each
 
 PAIR = ([1] * 5, [1] * 4)
 LINE = "(test_endings.py, line "

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit import AdjacentPair, AuditSpec, PureDP, batched, recheck
+from dpaudit.account.statements import NO_FIRSTS, limits
 from dpaudit.auditing.audit import run_audit
-from dpaudit.auditing.searching.beside import FEW, SELECTOR
+from dpaudit.auditing.other_witnesses import FEW, SELECTOR
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
-from dpaudit.results.wording.statements import NO_FIRSTS, limits
-from dpaudit.sampling import Engine
 from tests.auditing import unsound
 
 PAIR = AdjacentPair(0.0, 1.0)

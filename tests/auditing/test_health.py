@@ -14,17 +14,19 @@ from dpaudit import AdjacentPair, UnsoundAudit, audit, batched
 from dpaudit.auditing.health.checks import TESTS, SeenBy, Twins, judge
 from dpaudit.auditing.health.pilot import constants, pilot_looks
 from dpaudit.auditing.health.processes import processes_needed
+from dpaudit.base.strict import stored
 from dpaudit.certify.independence import repeats
 from dpaudit.errors import DpAuditError
 from dpaudit.events import Event
 from dpaudit.events.features.plain import Coordinate
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
-from dpaudit.outputs import Failure, Pilot, token
-from dpaudit.results.beside import CHECKS, CURES, LEVEL, Check, Health
-from dpaudit.results.strict import stored
-from dpaudit.sampling import Engine, Stage, Watch, shards
-from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.order import Looked, looked
+from dpaudit.outputs.canonical import Failure, Pilot, token
+from dpaudit.outputs.encode import encode_objects
+from dpaudit.results.observations import CHECKS, CURES, LEVEL, Check, Health
+from dpaudit.running.order import Looked, looked
+from dpaudit.running.streams import Stage, shards
+from dpaudit.running.watch import Watch
 from tests.auditing import unsound
 
 PAIR = (AdjacentPair(0.0, 1.0),)

@@ -132,8 +132,8 @@ def test_a_constant_is_private() -> None:
 def test_a_cache_is_named_in_a_supervised_process_too() -> None:
     from dpaudit import AdjacentPair, AuditSpec, PureDP
     from dpaudit.auditing import run_audit
+    from dpaudit.execution.engine import Engine
     from dpaudit.mechanisms import wrap
-    from dpaudit.sampling import Engine
 
     with Engine(1, supervised=True) as engine:
         description, pairs = engine.describe(wrap(unsound.cached), (AdjacentPair(0.0, 1.0),))

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import dpaudit
-from dpaudit.auditing.bracketing import target_of
 from dpaudit.auditing.known import OTHER, comes_with_us, known_of, known_upper
+from dpaudit.data import AdjacentPair
 from dpaudit.mechanisms import Description, Opened, wrap
 from dpaudit.mechanisms.protocol import is_known
-from dpaudit.pairs import AdjacentPair
 from dpaudit.sweeps.grid import Grid, points
+from dpaudit.verify.bracketing import target_of
 
 
 def _told(data: int, rng: Any, epsilon: float) -> int:

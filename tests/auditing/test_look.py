@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.auditing.searching.look import GROWTH, LEARN_FROM, SETTLE_PART, SHARES, Look
-from dpaudit.auditing.searching.search import proposed
-from dpaudit.auditing.spec import SEARCH_SHARE
+from dpaudit.auditing.search_stage import proposed
 from dpaudit.claims import PureDP
 from dpaudit.errors import OutOfTime
 from dpaudit.events import Event
 from dpaudit.events.scores import Linear, LogRatio
-from dpaudit.events.search.crossfit import Coded, cross_fitted
-from dpaudit.events.search.explore import plan
-from dpaudit.events.search.goal import Goal
-from dpaudit.outputs import Outputs, Pilot
-from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.guard import failure
+from dpaudit.outputs.canonical import Outputs, Pilot
+from dpaudit.outputs.encode import encode_objects
+from dpaudit.running.guard import failure
+from dpaudit.search.crossfit import Coded, cross_fitted
+from dpaudit.search.explore import plan
+from dpaudit.search.goal import Goal
+from dpaudit.search.look import GROWTH, LEARN_FROM, SEARCH_SHARE, SETTLE_PART, SHARES, Look
 from tests.auditing.looks import Drawn, look_at, vectors
 from tests.cases import for_each
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, InvalidSpec, PureDP, Verdict, batched
-from dpaudit.auditing.searching.pair_moves import Spent, check_bounds, move
-from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
-from dpaudit.sampling import Session, Stage
+from dpaudit.auditing.pair_moves import Spent, check_bounds, move
+from dpaudit.auditing.pair_search import PairSearch, search_pairs
+from dpaudit.execution.engine import Session
+from dpaudit.running.streams import Stage
 from tests.cases import for_each
 
 CLAIM = PureDP(1.0, "add_or_remove_one")  # type: ignore[arg-type]

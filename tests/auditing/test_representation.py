@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpaudit.auditing.searching.beside import best, find_representation, tables
+from dpaudit.auditing.other_witnesses import best, find_representation, tables
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.catalogue.additive import snapping
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP
-from dpaudit.events.search.goal import Goal
+from dpaudit.data import AdjacentPair
 from dpaudit.mechanisms import batched
-from dpaudit.outputs import Pilot, Sample
-from dpaudit.pairs import AdjacentPair
+from dpaudit.outputs.canonical import Pilot, Sample
+from dpaudit.outputs.encode import encode_batch
 from dpaudit.results.witness import Witness
-from dpaudit.sampling.encode import encode_batch
+from dpaudit.search.goal import Goal
 from tests.cases import for_each
 
 Rng = np.random.Generator

@@ -11,17 +11,18 @@ import pytest
 from scipy.special import ndtr
 
 from dpaudit import AdjacentPair, ApproximateDP, PureDP, batched
-from dpaudit.auditing.searching.look import PILOT_RUNS, excess
-from dpaudit.auditing.searching.search import FoundWitness, budget, cautious, find_witness, goal, goal_at, screen
+from dpaudit.auditing.search_stage import FoundWitness, budget, cautious, find_witness, goal, goal_at, screen
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
-from dpaudit.certify.certificate import error_probability
+from dpaudit.base.validate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import Event, Partition
 from dpaudit.events.features.plain import Whole
-from dpaudit.events.search.goal import Goal
-from dpaudit.events.search.selection import Proposal
+from dpaudit.execution.engine import Engine, Session
 from dpaudit.results.audited import screening_share
-from dpaudit.sampling import Engine, Session, Stage
+from dpaudit.running.streams import Stage
+from dpaudit.search.goal import Goal
+from dpaudit.search.look import PILOT_RUNS, excess
+from dpaudit.search.selection import Proposal
 from tests.cases import for_each
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pytest
 from scipy.special import ndtri
 
-from dpaudit.outputs import ABSENT, Column, Outputs
+from dpaudit.outputs.canonical import ABSENT, Column, Outputs
 from tests.auditing.looks import Drawn, look_at, vectors
 
 pytestmark = pytest.mark.long

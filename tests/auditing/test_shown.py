@@ -11,11 +11,11 @@ import pytest
 import dpaudit
 from dpaudit.auditing.shown import MOST_TOKENS, histogram
 from dpaudit.events import Event, event_from_dict
-from dpaudit.outputs import Pilot
-from dpaudit.results.beside import BINS, MOST_VALUES, Histogram
-from dpaudit.results.change import event_class, fingerprint
+from dpaudit.outputs.canonical import Pilot
+from dpaudit.outputs.encode import encode_objects
+from dpaudit.results.observations import BINS, MOST_VALUES, Histogram
+from dpaudit.results.result import event_class, fingerprint
 from dpaudit.results.witness import Witness
-from dpaudit.sampling.encode import encode_objects
 from tests.golden import example
 
 

@@ -19,11 +19,11 @@ import dpaudit
 from dpaudit.catalogue import Entry, entries
 from dpaudit.certify import smallest_caught, suited
 from dpaudit.claims import Claim, GaussianDP
+from dpaudit.data import AdjacentPair, stock_pairs
 from dpaudit.losses.comparisons import below, density, halting, panels, winning
 from dpaudit.mechanisms.importing import import_reference
-from dpaudit.pairs import AdjacentPair, stock_pairs
-from dpaudit.spec_file.files import find_specs
-from dpaudit.spec_file.questions import read_spec
+from dpaudit.spec.files import find_specs
+from dpaudit.spec.questions import read_spec
 from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2] / "audits"

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpaudit.base.validate import error_probability
 from dpaudit.certify import Binned, certify
 from dpaudit.certify.binned import ORDERS, p_value, parameter_lower
 from dpaudit.certify.binomial import lower_limit, upper_limit
-from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 

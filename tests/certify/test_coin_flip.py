@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from dpaudit.base.validate import error_probability
 from dpaudit.certify import CoinFlip, certify, coin_flip
-from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.coin_flip import epsilon_lower
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from tests.certify.exact import chances, outcomes

@@ -71,7 +71,7 @@ def test_it_shares_no_code_with_the_certificate(monkeypatch: pytest.MonkeyPatch)
     source = Path(inspect.getfile(cross_check)).read_text()
     modules = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
     assert modules - {"__future__", "statsmodels.stats.proportion"} == {
-        "dpaudit.certify.certificate",
+        "dpaudit.base.validate",
         "dpaudit.certify.evidence",
         "dpaudit.errors",
     }

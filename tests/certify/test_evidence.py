@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpaudit.base.strict import stored
+from dpaudit.base.validate import error_probability
 from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certify, evidence_from_dict
-from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.strict import stored
 
 
 @st.composite

@@ -18,8 +18,8 @@ from dpaudit.claims import PureDP
 from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.stored import json_schema
-from dpaudit.spec_file import tables as spec_tables
-from dpaudit.spec_file.questions import read_spec
+from dpaudit.spec import tables as spec_tables
+from dpaudit.spec.questions import read_spec
 
 MECHANISM = """
 def leak(data, rng):

@@ -10,8 +10,8 @@ import math
 import pytest
 from scipy import stats
 
+from dpaudit.base.validate import error_probability
 from dpaudit.certify import FixedSides, smallest_caught
-from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES
 from dpaudit.certify.unconditional import p_value
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.claims import FORMS, Claim, HalfPlane, PureDP, Relation, claim_from_dict, key
 from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.stored import json_schema
-from dpaudit.spec_file import tables as spec_tables
-from dpaudit.spec_file.questions import read_spec
+from dpaudit.spec import tables as spec_tables
+from dpaudit.spec.questions import read_spec
 
 NAT = math.log(2.0)  # of a bit
 MECHANISM = """

@@ -16,8 +16,8 @@ from types import ModuleType
 import pytest
 
 import dpaudit
-from dpaudit.sampling import Engine
-from dpaudit.spec_file.questions import Question, read_spec
+from dpaudit.execution.engine import Engine
+from dpaudit.spec.questions import Question, read_spec
 from dpaudit.sweeps.spec import read_sweep_file
 from tests.docs.pages import ROOT
 

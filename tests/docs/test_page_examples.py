@@ -14,8 +14,8 @@ import pytest
 
 import dpaudit
 from dpaudit.auditing import probing
-from dpaudit.sampling import sending
-from dpaudit.spec_file.reading import read_audits, read_sweeps
+from dpaudit.processes import sending
+from dpaudit.spec.reading import read_audits, read_sweeps
 from tests.docs.pages import NOT_RUN, PAGES, PRINTS, ROOT, Block, blocks
 
 MATCHES = doctest.OutputChecker().check_output

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit import audit, stock_pairs
+from dpaudit.account.statements import headline
 from dpaudit.results.stored import loads
-from dpaudit.results.wording.statements import headline
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, spec
 

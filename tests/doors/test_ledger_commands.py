@@ -19,7 +19,7 @@ from dpaudit.ledger.baseline import read_baseline
 from dpaudit.ledger.results import Ledger
 from dpaudit.report import json_
 from dpaudit.results import provenance
-from dpaudit.results.change import fingerprint
+from dpaudit.results.result import fingerprint
 from tests.golden import example
 from tests.ledger import made
 

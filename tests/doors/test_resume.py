@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from dpaudit.execution.store import StoredShard
 from dpaudit.ledger.baseline import DEFAULT, SCHEMA
 from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import LedgerShards, Run
-from dpaudit.results.change import fingerprint
+from dpaudit.results.result import fingerprint
 from dpaudit.results.stored import load
-from dpaudit.sampling import StoredShard
 from tests.doors.conftest import Outcome, document, process, spec
 
 Cli = Callable[..., Outcome]

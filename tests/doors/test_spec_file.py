@@ -13,15 +13,15 @@ import jsonschema
 import pytest
 
 from dpaudit.claims import ApproximateDP, PureDP, Relation
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Command, Imported
-from dpaudit.pairs import AdjacentPair
 from dpaudit.results.verdict import Verdict
-from dpaudit.spec_file.files import find_specs
-from dpaudit.spec_file.pairs import ImportedPair
-from dpaudit.spec_file.questions import Wishes, read_spec
-from dpaudit.spec_file.settings import read_settings
-from dpaudit.spec_file.suite import command, share, shared
+from dpaudit.spec.files import find_specs
+from dpaudit.spec.pairs import ImportedPair
+from dpaudit.spec.questions import Wishes, read_spec
+from dpaudit.spec.settings import read_settings
+from dpaudit.spec.suite import command, share, shared
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, document, spec
 
@@ -354,7 +354,7 @@ def test_a_time_limit_is_recorded_with_the_runs_that_it_leaves(dpaudit: Run, wri
 def test_the_schema_accepts_what_is_read_and_refuses_what_is_not(dpaudit: Run, root: Path) -> None:
     import tomllib
 
-    from dpaudit.spec_file.files import find_specs
+    from dpaudit.spec.files import find_specs
 
     schema = json.loads(dpaudit("validate", "--schema", "spec").out)
     jsonschema.Draft202012Validator.check_schema(schema)

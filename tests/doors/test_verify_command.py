@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label
-from dpaudit.spec_file.questions import read_spec
+from dpaudit.spec.questions import read_spec
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, process, spec
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from dpaudit.claims import ApproximateDP
 from dpaudit.events.scores import LogRatio, Part
-from dpaudit.events.search.explore import Plan, best, pilot_counts, plan
-from dpaudit.events.search.goal import Goal
-from dpaudit.events.search.learning import cells_of, log_ratio
-from dpaudit.events.search.selection import Proposal
-from dpaudit.outputs import Outputs, Pilot, Sample, concatenate
-from dpaudit.sampling.encode import encode_objects
+from dpaudit.outputs.canonical import Outputs, Pilot, Sample, concatenate
+from dpaudit.outputs.encode import encode_objects
+from dpaudit.search.explore import Plan, best, pilot_counts, plan
+from dpaudit.search.goal import Goal
+from dpaudit.search.learning import cells_of, log_ratio
+from dpaudit.search.selection import Proposal
 
 Side = Callable[[np.random.Generator], Any]  # one run
 

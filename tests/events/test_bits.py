@@ -15,9 +15,9 @@ from dpaudit.events import event_from_dict
 from dpaudit.events.bits import KINDS, NOT_FINITE, ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
 from dpaudit.events.event import Event
 from dpaudit.events.features.column import Feature
-from dpaudit.events.search.candidates import MOST, bit_binning, bit_features, without_bits
-from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs
-from dpaudit.sampling.encode import encode_objects
+from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Outputs
+from dpaudit.outputs.encode import encode_objects
+from dpaudit.search.candidates import MOST, bit_binning, bit_features, without_bits
 
 Values = npt.NDArray[Any]
 TINY, LARGE = 5e-324, 1.7976931348623157e308

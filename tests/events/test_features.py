@@ -31,9 +31,9 @@ from dpaudit.events.features.joint import (
 )
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.scores import OF, Linear, LogRatio, Term
-from dpaudit.events.search.dense import dense
-from dpaudit.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column, Outputs, Token, token
-from dpaudit.sampling.encode import encode_objects
+from dpaudit.outputs.canonical import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column, Outputs, Token, token
+from dpaudit.outputs.encode import encode_objects
+from dpaudit.search.dense import dense
 from tests.events.samples import INF, NAN, learned_ratio, odd_outputs
 
 PATHS = ((0,), (1,), (2,), (3,))

@@ -17,12 +17,12 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition, partition_from_dict
 from dpaudit.events.cells import Binning
 from dpaudit.events.features.plain import Coordinate, Whole
-from dpaudit.events.search.explore import everything, pilot_counts, plan
-from dpaudit.events.search.goal import Goal
-from dpaudit.events.search.grouping import MOST_BINS, PartitionProposal, as_partition, best_partition, propose_partition
-from dpaudit.outputs import Outputs, Pilot, Sample, token
-from dpaudit.sampling import Watch
-from dpaudit.sampling.encode import encode_batch, encode_objects
+from dpaudit.outputs.canonical import Outputs, Pilot, Sample, token
+from dpaudit.outputs.encode import encode_batch, encode_objects
+from dpaudit.running.watch import Watch
+from dpaudit.search.explore import everything, pilot_counts, plan
+from dpaudit.search.goal import Goal
+from dpaudit.search.grouping import MOST_BINS, PartitionProposal, as_partition, best_partition, propose_partition
 from tests.events.samples import ODD
 
 INF = math.inf

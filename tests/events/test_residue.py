@@ -13,11 +13,11 @@ from dpaudit.claims import PureDP
 from dpaudit.events import Event
 from dpaudit.events.features import plain_feature
 from dpaudit.events.features.residue import Decimals, Residue
-from dpaudit.events.search.candidates import residues_of
-from dpaudit.events.search.explore import best, pilot_counts, plan
-from dpaudit.events.search.goal import Goal
-from dpaudit.outputs import NOT_A_NUMBER, Outputs, Pilot
-from dpaudit.sampling.encode import encode_batch, encode_objects
+from dpaudit.outputs.canonical import NOT_A_NUMBER, Outputs, Pilot
+from dpaudit.outputs.encode import encode_batch, encode_objects
+from dpaudit.search.candidates import residues_of
+from dpaudit.search.explore import best, pilot_counts, plan
+from dpaudit.search.goal import Goal
 from tests.cases import for_each
 
 RNG = np.random.default_rng(7)

@@ -10,8 +10,8 @@ from dpaudit.certify import Certificate, CoinFlip
 from dpaudit.certify.coin_flip import METHOD
 from dpaudit.claims import HalfPlane, PureDP
 from dpaudit.events import event_from_dict
-from dpaudit.results.beside import Check, Explored, Health, Histogram, PlaceValues, Typical
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
+from dpaudit.results.observations import Check, Explored, Health, Histogram, PlaceValues, Typical
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from dpaudit.account.change import Half
 from dpaudit.certify import CoinFlip, certifier_named
 from dpaudit.claims import PureDP
 from dpaudit.events import event_from_dict
 from dpaudit.results.audited import Finding
 from dpaudit.results.certification import ceiling_of
-from dpaudit.results.change import Half
 from dpaudit.results.result import AuditResult, recompute
 from tests.golden import example
 

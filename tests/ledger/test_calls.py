@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 import dpaudit
+from dpaudit.execution.store import StoredShard
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.runs import LedgerShards, start
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import StoredShard
-from dpaudit.sampling.made import made_of
+from dpaudit.running.program import made_of
 from tests.cases import for_each
 
 ALIKE = """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpaudit.account.change import REGRESSIONS, UNCHANGED, Half, Kind, change_line, comparison_lines
 from dpaudit.auditing.clock import cut
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import event_from_dict
 from dpaudit.ledger.comparison import change_of, compare, matched, question
-from dpaudit.results.change import REGRESSIONS, UNCHANGED, Half, Kind, change_line, comparison_lines
 from dpaudit.results.result import AuditResult
 from tests.cases import for_each
 from tests.ledger import made

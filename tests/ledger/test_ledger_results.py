@@ -11,7 +11,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger, digest
-from dpaudit.results.change import fingerprint
+from dpaudit.results.result import fingerprint
 from tests.golden import example
 from tests.ledger import made
 from tests.report import hostile

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dpaudit.account.change import Kind
 from dpaudit.certify import Binned, CoinFlip
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import event_from_dict, partition_from_dict
 from dpaudit.ledger.comparison import change_of, loss_upper, noise, overlap, same_place, searched
 from dpaudit.results.audited import Finding
-from dpaudit.results.beside import Explored
-from dpaudit.results.change import Kind
+from dpaudit.results.observations import Explored
 from dpaudit.results.result import AuditResult
 from tests.ledger import made
 

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.execution.store import StoredShard
 from dpaudit.ledger import locks
 from dpaudit.ledger.database import Database, LedgerError, LedgerLost
 from dpaudit.ledger.locks import RunLock
 from dpaudit.ledger.runs import LedgerShards, differences, resume, start, taken
-from dpaudit.sampling import Shard, Stage, StoredShard
-from dpaudit.sampling.tasks import digest_of_file
+from dpaudit.processes.tasks import digest_of_file
+from dpaudit.running.streams import Shard, Stage
 
 SPECS = ["/a/one.toml", "/a/two.toml"]
 ASKED = {"dpaudit": "1", "options": {"tags": ["core"]}, "audits": {"one": {"runs": 100, "seed": 0}}}

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dpaudit import InvalidSpec, MissingRequirement, UnsoundAudit, Verdict, command
-from dpaudit.api import audit
+from dpaudit.api.audits import audit
 from dpaudit.auditing import units
 from tests.cases import for_each
-from tests.sampling.left import gone
+from tests.processes.left import gone
 
 PROGRAM = str(Path(__file__).with_name("programs.py"))
 AWK = (

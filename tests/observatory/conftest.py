@@ -12,7 +12,7 @@ import dpaudit
 from dpaudit.observatory.environments import Environment
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
-from dpaudit.spec_file.tables import EnvironmentTable
+from dpaudit.spec.tables import EnvironmentTable
 
 MECHANISMS = '''
 """Two versions of a count."""

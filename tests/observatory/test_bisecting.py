@@ -12,7 +12,7 @@ import pytest
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.observatory.bisecting import VersionOutcome, bisect, versions
 from dpaudit.observatory.environments import Ended
-from dpaudit.results.beside import Ending
+from dpaudit.results.observations import Ending
 
 OLD, NEW, NONE = VersionOutcome("REFUTED"), VersionOutcome("not refuted"), VersionOutcome(error="pip says no")
 LISTED = "Available versions: 1.10.0, 1.9, 1.9rc1, 1.2.0, 1.0.post1, 1.0"

@@ -21,7 +21,7 @@ from dpaudit.observatory.rows import CONFIDENCE, Observed, Plain, choose, least,
 from dpaudit.observatory.running import Observer
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
-from dpaudit.spec_file.tables import EnvironmentTable
+from dpaudit.spec.tables import EnvironmentTable
 from tests.cases import for_each
 from tests.observatory.conftest import Shelf, audit
 

@@ -17,11 +17,11 @@ from dpaudit.events import Event, Partition
 from dpaudit.events.features.plain import Whole
 from dpaudit.ledger import baseline
 from dpaudit.ledger.results import Ledger
-from dpaudit.outputs import Pilot, Token
+from dpaudit.outputs.canonical import Pilot, Token
+from dpaudit.outputs.encode import encode_objects
 from dpaudit.pytest_plugin.auditor import Auditor, Place
 from dpaudit.pytest_plugin.records import Spending, plan
 from dpaudit.results.result import AuditResult
-from dpaudit.sampling.encode import encode_objects
 from tests.cases import for_each
 from tests.golden.example import kept, result
 

@@ -44,6 +44,8 @@ def test_loading_the_plugin_costs_a_session_next_to_nothing() -> None:
     assert {name.partition(".")[0] for name in modules} <= {"dpaudit", *sys.stdlib_module_names}
     assert {name for name in modules if name.startswith("dpaudit")} == {
         "dpaudit",
+        "dpaudit.base",
+        "dpaudit.base.presenter",
         "dpaudit.version",
         "dpaudit.pytest_plugin",
         "dpaudit.pytest_plugin.records",

@@ -195,8 +195,8 @@ def test_a_session_that_is_ended_from_within_is_no_success(tmp_path: Path) -> No
 
 
 UNTOLD = """
-import dpaudit.results.wording.assertion as assertion
-import dpaudit.results.wording.cause as cause
+import dpaudit.account.assertion as assertion
+import dpaudit.account.cause as cause
 
 def fail(*given):
     raise OverflowError("cannot convert float infinity to integer")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpaudit.events import event_from_dict
-from dpaudit.results.beside import Ending, Explored
+from dpaudit.results.observations import Ending, Explored
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict

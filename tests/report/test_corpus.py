@@ -20,7 +20,7 @@ from benchmarks import channels
 from dpaudit import report
 from dpaudit.results.suite import SuiteEntry, SuiteResult, joint_confidence
 from dpaudit.results.verdict import Verdict
-from tests.sampling import hostile
+from tests.processes import hostile
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 Mechanism = Callable[[Any, Any], Any]

@@ -17,17 +17,17 @@ import numpy as np
 import pytest
 import xmlschema
 
+from dpaudit.account.suites import EXIT_CODES, RULES, reported, suite_line
 from dpaudit.events import event_from_dict
 from dpaudit.events.cells import Binning
 from dpaudit.events.features.plain import Coordinate
 from dpaudit.events.scores import LogRatio, Term
 from dpaudit.report import csv_, json_, junit, sarif, summary
 from dpaudit.results.audited import Finding
-from dpaudit.results.change import fingerprint
+from dpaudit.results.result import fingerprint
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult, together
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.suites import EXIT_CODES, RULES, reported, suite_line
 from tests.cases import for_each
 from tests.golden import example
 

@@ -16,16 +16,16 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from dpaudit import report
+from dpaudit.account import assertion
+from dpaudit.account.officer import page_one
+from dpaudit.account.power import control_lines, could_see
+from dpaudit.account.suites import suite_line
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import html
-from dpaudit.results.beside import FAR, INSIDE, LATE, Control
+from dpaudit.results.observations import FAR, INSIDE, LATE, Control
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import SuiteEntry, SuiteResult, holm
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording import assertion
-from dpaudit.results.wording.officer import page_one
-from dpaudit.results.wording.power import control_lines, could_see
-from dpaudit.results.wording.suites import suite_line
 from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile

@@ -17,9 +17,9 @@ import pytest
 import xmlschema
 from markdown_it import MarkdownIt
 
+from dpaudit.base.quoting import FORMULA, clean
 from dpaudit.report import FORMATS, badge, csv_, html, json_, junit, markdown, sarif, summary, text
 from dpaudit.results.stored import load, load_suite
-from dpaudit.results.wording.quoting import FORMULA, clean
 from tests.report import hostile
 
 SCHEMAS = Path(__file__).parent / "schemas"

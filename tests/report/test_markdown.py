@@ -8,11 +8,11 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from dpaudit.account.officer import page_one
+from dpaudit.account.review import CHECKLIST, review
+from dpaudit.account.statements import LIMITS
+from dpaudit.account.suites import reviewed_lines
 from dpaudit.report import markdown, record_names
-from dpaudit.results.wording.officer import page_one
-from dpaudit.results.wording.review import CHECKLIST, review
-from dpaudit.results.wording.statements import LIMITS
-from dpaudit.results.wording.suites import reviewed_lines
 from tests.cases import for_each
 from tests.golden import example
 

@@ -9,19 +9,10 @@ from itertools import cycle, product
 
 import pytest
 
+from dpaudit.account.bracketed import account, at_least, at_most, headline, nearest, sentences, upper_text
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.bounds import Arithmetic, BracketVerdict, Label, LowerBound, UpperBound
-from dpaudit.results.wording.bracketed import (
-    Bracket,
-    account,
-    at_least,
-    at_most,
-    headline,
-    nearest,
-    sentences,
-    upper_text,
-)
+from dpaudit.results.bounds import Arithmetic, Bracket, BracketVerdict, Label, LowerBound, UpperBound
 from tests.cases import for_each
 
 PROVED = UpperBound(1.0, 0.0, Label.PROVED, "all query answers", Arithmetic.REALS, "alignment")

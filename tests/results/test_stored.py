@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpaudit.base.strict import spec_hash
 from dpaudit.certify import CoinFlip, certifier_named
 from dpaudit.claims import FORMS, ApproximateDP, Claim, HalfPlane, PureDP, Relation, claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import event_from_dict
 from dpaudit.report import json_
 from dpaudit.results import stored
-from dpaudit.results.beside import Explored
 from dpaudit.results.certification import ceiling_of
+from dpaudit.results.observations import Explored
 from dpaudit.results.result import AuditResult, recompute
-from dpaudit.results.strict import spec_hash
 from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.results.files import write_text
+from dpaudit.base.files import write_text
 
 OPERATIONS = ((tempfile, "mkstemp"), (os, "fdopen"), (os, "fsync"), (os, "chmod"), (os, "replace"))
 

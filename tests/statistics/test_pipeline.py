@@ -14,8 +14,8 @@ from dpaudit.auditing import run_audit
 from dpaudit.catalogue import find
 from dpaudit.certify import certify
 from dpaudit.claims import Claim
+from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Mechanism
-from dpaudit.sampling import Engine
 from tests.statistics.rates import AUDITS, CONFIDENCE, FALSE_ALARM, refuted_too_often
 
 PAIRS: dict[str, tuple[Any, Any]] = {  # where the default pair is longer than a test can wait for

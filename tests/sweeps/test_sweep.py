@@ -21,11 +21,11 @@ import pytest
 import dpaudit
 from dpaudit.catalogue import find
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, Relation, RenyiDP
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec, MissingRequirement
+from dpaudit.execution.engine import Engine
 from dpaudit.ledger.results import Ledger
 from dpaudit.mechanisms import batched
-from dpaudit.pairs import AdjacentPair
-from dpaudit.sampling import Engine
 from dpaudit.sweeps import Sweep, SweepInterrupted, sweep
 from dpaudit.sweeps.grid import Grid, points
 from dpaudit.sweeps.page import csv_text

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpaudit.installed import flint
+from dpaudit.base.installed import flint
 from dpaudit.verify.enclosure import MOST, Enclosure, ball, of_ball, of_log
 
 

@@ -84,7 +84,7 @@ def exit_codes() -> dict[int, str]:
 def exit_codes_page() -> str:
     """The page of the exit codes and of the errors behind them."""
     rows = [(code(str(number)), prose(words), prose(MEANINGS[number])) for number, words in exit_codes().items()]
-    kinds = [each for each in vars(errors).values() if inspect.isclass(each) and each.__module__ == errors.__name__]
+    kinds = [each for each in vars(errors).values() if inspect.isclass(each) and hasattr(each, "exit_code")]
     raised = [(code(each.__name__), code(str(_exit_code(each))), prose(inspect.getdoc(each) or "")) for each in kinds]
     return text.page(
         "Exit codes",

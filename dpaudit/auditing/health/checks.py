@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Words
 from dpaudit.auditing.health.pilot import constants, looked_alike, ordered, pilot_looks, pilot_prints, pilot_series
 from dpaudit.auditing.shown import kinds, notes
+from dpaudit.base.arrays import Words
 from dpaudit.certify import independence
 from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition
 from dpaudit.events.features.plain import Whole
-from dpaudit.outputs import Outputs, Pilot
-from dpaudit.results.beside import BETWEEN, CHECKS, CURES, LEVEL, ONE_OUTPUT, SERIAL, VALUE, Check, Health
+from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.results.certification import AuditEvidence
+from dpaudit.results.observations import BETWEEN, CHECKS, CURES, LEVEL, ONE_OUTPUT, SERIAL, VALUE, Check, Health
 from dpaudit.results.witness import Witness
-from dpaudit.sampling.order import Looked
+from dpaudit.running.order import Looked
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Bools, Reals, Words
-from dpaudit.outputs import REST, Column, Path, Pilot, beside
-from dpaudit.sampling.matrix import Wanted
-from dpaudit.sampling.order import PRINTED, Looked, looked, printed, words
+from dpaudit.base.arrays import Bools, Reals, Words
+from dpaudit.outputs.canonical import REST, Column, Path, Pilot, beside
+from dpaudit.outputs.matrix import Wanted
+from dpaudit.running.order import PRINTED, Looked, looked, printed, words
 
 MOST_COLUMNS = 8
 FEWEST_ALIKE = 10  # runs with the most frequent output, for it to be a state of its own

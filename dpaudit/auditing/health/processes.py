@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Bools
 from dpaudit.auditing.health.checks import NOTHING, SeenBy, Twins
+from dpaudit.base.arrays import Bools
 from dpaudit.certify import independence
 from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.outputs import Outputs, Pilot, concatenate
-from dpaudit.sampling import FreshTask, Probe, Session, Shard, Stage
-from dpaudit.sampling.order import PRINTED, words
+from dpaudit.execution.engine import Session
+from dpaudit.outputs.canonical import Outputs, Pilot, concatenate
+from dpaudit.processes.tasks import FreshTask
+from dpaudit.running.order import PRINTED, words
+from dpaudit.running.streams import Shard, Stage
+from dpaudit.running.worker import Probe
 
 MOST_PROCESSES = 1 << 12
 TWINS, TWIN_RUNS = 8, 64  # fresh processes that are compared before a refutation, and the least runs of each

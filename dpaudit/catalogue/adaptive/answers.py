@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.base.arrays import Masked, Places, Reals
 from dpaudit.catalogue.adaptive.analysts import ANALYST, Query, Readings, Records, average, in_room, named
 from dpaudit.catalogue.adaptive.asked import Both, Chain, Posed, Rules, interact, shown, worst
 from dpaudit.catalogue.entry import Code, Source, Twin

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.base.arrays import Masked, Places, Reals
 from dpaudit.catalogue.adaptive.analysts import Analyst, Query, Readings, Records
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.sparse.runs import Scales

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Masked, Places, Reals
 from dpaudit.catalogue.adaptive.analysts import ANALYST, ANALYSTS, Query, Readings, Records, average, in_room, named
 from dpaudit.catalogue.adaptive.asked import Both, Chain, Posed, Rules, compared_with, interact, shown, worst
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin

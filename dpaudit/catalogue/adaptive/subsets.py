@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Places, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Places, Reals
 from dpaudit.catalogue.adaptive.analysts import in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace

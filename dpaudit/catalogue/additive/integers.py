@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Integers
+from dpaudit.base import validate
+from dpaudit.base.arrays import Integers
 from dpaudit.catalogue.additive.single import in_room
 from dpaudit.catalogue.entry import Code, Harmless, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng

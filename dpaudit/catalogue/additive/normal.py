@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.additive.single import CHEEMA, SENSITIVITY, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.additive.normal import DELTA, SMALL_EPSILON, classic_sigma
 from dpaudit.catalogue.additive.single import CS208, in_room
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit import validate
-from dpaudit.arrays import Bools
+from dpaudit.base import validate
+from dpaudit.base.arrays import Bools
 from dpaudit.catalogue.entry import Entry, Source
+from dpaudit.data import AdjacentPair
 from dpaudit.mechanisms import Batched, batched
-from dpaudit.pairs import AdjacentPair
 
 Guess = Callable[[npt.NDArray[Any]], Bools]
 

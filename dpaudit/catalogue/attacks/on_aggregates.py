@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Reals
+from dpaudit.base.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
 from dpaudit.catalogue.releases.sums import noisy_average, noisy_count_and_average, noisy_maxima, noisy_sum
 from dpaudit.catalogue.releases.vectors import HOMER, noisy_mean_vector
-from dpaudit.pairs import AdjacentPair
+from dpaudit.data import AdjacentPair
 
 BOB = 5  # cigarettes a day
 WITHOUT_BOB = sum(noisy_count_and_average.default_pair[1])  # the same two answers, from the database without him

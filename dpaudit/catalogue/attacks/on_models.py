@@ -6,12 +6,12 @@ label * features, and is longer the worse it fits: with a 1 for the first featur
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.attacks.attack import Attack, Guess
 from dpaudit.catalogue.entry import Source
 from dpaudit.catalogue.optimum import LOGISTIC, signed
 from dpaudit.catalogue.releases.models import Records, fit, noisy_models, population
-from dpaudit.pairs import AdjacentPair
+from dpaudit.data import AdjacentPair
 
 
 def last_pull(models: Reals, others: Records, weight: float) -> Reals:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Bools, Reals
+from dpaudit.base.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
 from dpaudit.catalogue.releases.tables import (
@@ -28,7 +28,7 @@ from dpaudit.catalogue.releases.tables import (
     noisy_table,
     two_noisy_tables,
 )
-from dpaudit.pairs import AdjacentPair
+from dpaudit.data import AdjacentPair
 
 Rows = npt.NDArray[Any]  # (run, row), a line of text each
 

@@ -5,11 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Reals
+from dpaudit.base.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Entry, Source
 from dpaudit.catalogue.releases.subsets import noisy_subset_counts, subsets
-from dpaudit.pairs import AdjacentPair
+from dpaudit.data import AdjacentPair
 
 Decoder = Callable[[Reals, int], Bools]
 

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Masked, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Masked, Reals
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace

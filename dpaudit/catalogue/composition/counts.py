@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, laplace, normal_each, one_draw, scaled_each
 from dpaudit.catalogue.promises import DMNS, also, approximate, at_least_one, pure, unbounded

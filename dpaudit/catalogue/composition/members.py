@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred, centred_each

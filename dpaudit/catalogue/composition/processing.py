@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base.arrays import Integers, Reals
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, laplace

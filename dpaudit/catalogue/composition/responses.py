@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Bits
+from dpaudit.base import validate
+from dpaudit.base.arrays import Bits
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Masked
+from dpaudit.base import validate
+from dpaudit.base.arrays import Masked
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng

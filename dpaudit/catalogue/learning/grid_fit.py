@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Places, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import Data, in_room
 from dpaudit.catalogue.learning.sums import clipped

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.learning.output_noise import LABELLED, Data, in_room
 from dpaudit.catalogue.noise import Rng

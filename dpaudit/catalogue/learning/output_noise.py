@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, normal_each, one_draw
 from dpaudit.catalogue.optimum import CMS, HUBER_HINGE, LOGISTIC, WEIGHT, classifier, in_unit_ball

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.learners import LEARNER, LEARNERS, Asking, Query, following, learned, named
 from dpaudit.catalogue.learning.output_noise import in_room

@@ -15,8 +15,8 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Masked, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import NOTES, Data, in_room
 from dpaudit.catalogue.noise import Rng, centred, laplace, one_draw, scaled_each

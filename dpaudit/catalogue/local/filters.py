@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Bits, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Bits, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.local.values import in_room, told
 from dpaudit.catalogue.noise import Rng

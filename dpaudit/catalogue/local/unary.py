@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Bits, Bools, Reals
+from dpaudit.base.arrays import Bits, Bools, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Program, Source, Twin
 from dpaudit.catalogue.local.values import in_room, told
 from dpaudit.catalogue.noise import Rng

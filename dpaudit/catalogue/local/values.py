@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Bits, Places
+from dpaudit.base import validate
+from dpaudit.base.arrays import Bits, Places
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, at_least_one, pure_if_local, unbounded

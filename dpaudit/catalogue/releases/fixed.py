@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Masked
+from dpaudit.base.arrays import Masked
 from dpaudit.catalogue.entry import Code, Entry
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import pure_if_replaced

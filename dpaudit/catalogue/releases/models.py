@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import centred_each
 from dpaudit.catalogue.optimum import CMS, LOGISTIC, WEIGHT, classifier, in_unit_ball

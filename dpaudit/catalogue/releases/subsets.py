@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Integers, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each
 from dpaudit.catalogue.promises import EPSILON, at_least_one

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Masked, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, centred, centred_each
 from dpaudit.catalogue.promises import DMNS, EPSILON, at_least_one, pure_if_added_or_removed

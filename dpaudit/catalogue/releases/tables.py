@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred, centred_each
 from dpaudit.catalogue.promises import DMNS, EPSILON

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Parameter, Source, Twin
 from dpaudit.catalogue.noise import normal_each
 from dpaudit.catalogue.promises import EPSILON

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.selection.races import BASSI, between, compared, in_room, of_answers, raced, rate, scale

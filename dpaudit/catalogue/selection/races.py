@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Masked, Places, Reals
 from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Program, Sampler, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure

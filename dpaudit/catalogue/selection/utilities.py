@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit import validate
-from dpaudit.arrays import Places, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, at_least_one, pure_if_added_or_removed, pure_if_replaced

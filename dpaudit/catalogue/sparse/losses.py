@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Program
 from dpaudit.catalogue.sparse.runs import Answers, Rule, bits, one_run
 from dpaudit.losses.comparisons import epochs, halting, halting_ratios

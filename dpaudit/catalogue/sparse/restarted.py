@@ -4,8 +4,8 @@ import math
 from functools import partial
 from typing import Any
 
-from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import approximate, at_least_one

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit import validate
-from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.base import validate
+from dpaudit.base.arrays import Masked, Places, Reals
 from dpaudit.catalogue.entry import Entry, Parameter
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, at_least_one, pure

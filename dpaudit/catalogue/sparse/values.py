@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Masked, Reals
+from dpaudit.base.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.sparse.losses import tops_loss, unbounded_where_moved

@@ -12,8 +12,19 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Singles
-from dpaudit.outputs import BESIDE, BEYOND, CLASS, LENGTH, PRINTED_AS, READ_AS, STATE, Column, Outputs, Path
+from dpaudit.base.arrays import Singles
+from dpaudit.outputs.canonical import (
+    BESIDE,
+    BEYOND,
+    CLASS,
+    LENGTH,
+    PRINTED_AS,
+    READ_AS,
+    STATE,
+    Column,
+    Outputs,
+    Path,
+)
 
 READINGS = {  # how what a text says is printed; else `(what in text)`
     "float": "float({})",

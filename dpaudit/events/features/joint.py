@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.events.features.column import OfPaths, OfTwo, rounded, single, spell
-from dpaudit.outputs import ABSENT, Column, Outputs, Path
+from dpaudit.outputs.canonical import ABSENT, Column, Outputs, Path
 
 FEW = 64  # entries up to which it is understood that they are those of the output
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Singles, Words
+from dpaudit.base.arrays import Singles, Words
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events.features.column import OfFields, OfPath, OfPaths, rounded, single, spell
 from dpaudit.events.features.joint import taken_over
-from dpaudit.outputs import ABSENT, LENGTH, NOT_A_NUMBER, Column, Outputs, Path, beside, derived
+from dpaudit.outputs.canonical import ABSENT, LENGTH, NOT_A_NUMBER, Column, Outputs, Path, beside, derived
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.events.features.column import OfPath, single, spell
-from dpaudit.outputs import Column, Outputs
+from dpaudit.outputs.canonical import Column, Outputs
 
 FINE = 1e6  # parts of a modulus that are told apart
 FARTHEST = 1e8  # moduli from 0: there a part is ninety times the spacing of doubles

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpaudit.account.bracketed import at_least, at_most, headline, is_exact
+from dpaudit.account.power import FOUND, KNOWN, SIMPLE
+from dpaudit.account.statements import confidence
+from dpaudit.base.numerals import bound, confidence_text, counted, decimals, least_text, p_text, up
+from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned, Certifier, EventCertifier, certifier_named
-from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.certify.power import MASSES
 from dpaudit.certify.sequential import log_wealth
@@ -17,10 +21,6 @@ from dpaudit.results.audited import POWER
 from dpaudit.results.bounds import Bounds
 from dpaudit.results.certification import AuditEvidence, certificate_of, frozen_delta_of
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording.bracketed import at_least, at_most, headline, is_exact
-from dpaudit.results.wording.numerals import bound, confidence_text, counted, decimals, exact, least_text, p_text, up
-from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE
-from dpaudit.results.wording.statements import confidence
 
 TITLE = "The privacy profile: delta at every epsilon"
 COLUMNS = ("epsilon", "delta claimed, at most", "delta certified, at least")

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpaudit.account.first import WHOLE, names
+from dpaudit.base.numerals import counted
+from dpaudit.base.quoting import clean
 from dpaudit.events import Event, Partition
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import BELOW, SMALL, Key, Panel, Scale, number
-from dpaudit.results.beside import Histogram
+from dpaudit.results.observations import Histogram
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording.first import WHOLE, names
-from dpaudit.results.wording.numerals import counted
-from dpaudit.results.wording.quoting import clean
 
 TITLE = "Both output distributions, from search runs"
 BETS_TITLE = "Both output distributions, from the first runs of the blocks"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+from dpaudit.base.files import write_text
+from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.panel import LIGHT, NOTEBOOK, STYLE, DrawnShape, Panel, Scale, Words
-from dpaudit.results.files import write_text
-from dpaudit.results.wording.quoting import clean
 
 SUFFIXES = (".svg", ".png")
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.account.statements import certified, claimed, stamp
+from dpaudit.base.numerals import bound, counted, up
+from dpaudit.base.quoting import clean, standing
+from dpaudit.base.validate import exact
 from dpaudit.report.figures.drawing import Drawing, undrawn
 from dpaudit.report.figures.panel import SMALL, Key, Panel, Places, Scale, breadth
 from dpaudit.report.figures.study import is_refuted
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.numerals import bound, counted, exact, up
-from dpaudit.results.wording.quoting import clean, standing
-from dpaudit.results.wording.statements import certified, claimed, stamp
 
 TITLE = "Claimed against certified, audit by audit"
 COLUMNS = ("audit", "claimed", "certified", "upper bound", "verdict")

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from dpaudit.arrays import Reals
-from dpaudit.results.wording.quoting import clean
+from dpaudit.base.arrays import Reals
+from dpaudit.base.quoting import clean
 
 Ticks = list[tuple[float, str]]
 

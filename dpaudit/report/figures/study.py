@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.base.numerals import bound, counted, decimals, up
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Dash, Key, Panel, Places, Scale, Ticks, number, padded
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.numerals import bound, counted, decimals, up
 
 Row = Mapping[str, Any]
 Series = dict[float, list[float]]  # the values at each place, in the order of the places

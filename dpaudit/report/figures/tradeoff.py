@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.account.first import WHOLE, names
+from dpaudit.account.statements import at_delta, claimed, confidence
+from dpaudit.base.arrays import Reals
+from dpaudit.base.numerals import confidence_text, decimals, down, up
 from dpaudit.certify import Binned
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.claims import Claim
 from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, Scale
-from dpaudit.results.beside import Histogram
+from dpaudit.results.observations import Histogram
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording.first import WHOLE, names
-from dpaudit.results.wording.numerals import confidence_text, decimals, down, up
-from dpaudit.results.wording.statements import at_delta, claimed, confidence
 
 TITLE = "The trade-off: how often the event happens on either dataset"
 COLUMNS = ("event", "hits, likelier dataset", "its runs", "hits, other dataset", "its runs", "p at least", "q at most")

@@ -8,16 +8,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpaudit.account.first import DO, FOUND, SURE
+from dpaudit.account.officer import NOT_SHOWN, RECORD, SEEN, VERDICT, account, excerpt, page_one
+from dpaudit.account.review import CHECKLIST, LAYERS, layers, review
+from dpaudit.account.statements import headline, limits, not_private, stamp
+from dpaudit.account.suites import reviewed_lines, suite_headline, suite_line, suite_question
+from dpaudit.account.tables import CERTIFICATES, COUNTS, audits_table, tables
+from dpaudit.base.quoting import clean
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.first import DO, FOUND, SURE
-from dpaudit.results.wording.officer import NOT_SHOWN, RECORD, SEEN, VERDICT, account, excerpt, page_one
-from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.review import CHECKLIST, LAYERS, layers, review
-from dpaudit.results.wording.statements import headline, limits, not_private, stamp
-from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
-from dpaudit.results.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
 
 if TYPE_CHECKING:
     from jinja2 import Environment

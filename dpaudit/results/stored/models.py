@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from dpaudit.base.strict import models
 from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_names
 from dpaudit.claims import FORMS, Claim
 from dpaudit.results.audited import SCHEMA
-from dpaudit.results.beside import FAR, PLACES, Control, Ending, Explored, Health, Histogram, Typical
-from dpaudit.results.strict import models
-from dpaudit.results.wording.advice import Diagnosis
+from dpaudit.results.observations import FAR, PLACES, Control, Diagnosis, Ending, Explored, Health, Histogram, Typical
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -62,13 +61,13 @@ LIMITS = {  # of fields, by their names
 _model = models({int: Count}, LIMITS)
 if TYPE_CHECKING:
     from dpaudit.certify import Certificate as StoredCertificate
-    from dpaudit.results.beside import Control as StoredControl
-    from dpaudit.results.beside import Ending as StoredEnding
-    from dpaudit.results.beside import Explored as StoredExplored
-    from dpaudit.results.beside import Health as StoredHealth
-    from dpaudit.results.beside import Histogram as StoredHistogram
-    from dpaudit.results.beside import Typical as StoredTypical
-    from dpaudit.results.wording.advice import Diagnosis as StoredDiagnosis
+    from dpaudit.results.observations import Control as StoredControl
+    from dpaudit.results.observations import Diagnosis as StoredDiagnosis
+    from dpaudit.results.observations import Ending as StoredEnding
+    from dpaudit.results.observations import Explored as StoredExplored
+    from dpaudit.results.observations import Health as StoredHealth
+    from dpaudit.results.observations import Histogram as StoredHistogram
+    from dpaudit.results.observations import Typical as StoredTypical
 
     StoredProvenance = dict[str, Any]
 else:

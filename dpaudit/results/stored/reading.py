@@ -15,23 +15,24 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import content_digest, parsed, read, spec_hash
+from dpaudit.base.validate import error_probability
 from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certifier_named, evidence_from_dict
 from dpaudit.certify.binomial import joint_limits
-from dpaudit.certify.certificate import divided, error_probability
+from dpaudit.certify.certificate import divided
 from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA, Finding, Units
-from dpaudit.results.beside import Control, Ending, Explored, Health, Histogram, Typical
 from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate_of
+from dpaudit.results.observations import Control, Ending, Explored, Health, Histogram, Typical
 from dpaudit.results.result import AuditResult, recompute, recompute_finding
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
-from dpaudit.results.strict import content_digest, parsed, read, spec_hash
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
-from dpaudit.results.wording.quoting import clean
 
 TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
 CURE = "restore the file, or audit again"

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dpaudit.certify.certificate import error_probability
+from dpaudit.base.files import FILE, found_at
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import LARGEST_SUITE, models, read
+from dpaudit.base.validate import error_probability
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA
-from dpaudit.results.change import fingerprint
-from dpaudit.results.files import FILE, found_at
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.results.stored.models import Probability, Stored, StoredResult, open_kinds, schema_of
 from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
-from dpaudit.results.strict import LARGEST_SUITE, models, read
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.quoting import clean
 
 SUITE_SCHEMA, SUITE_FILE = "dpaudit.suite/1", "suite.json"
 SOFTER = (0, 4, 5)  # exit codes that say less than that a verdict is missing

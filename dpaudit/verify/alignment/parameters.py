@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.base.installed import z3
 from dpaudit.errors import InvalidSpec
-from dpaudit.installed import z3
 from dpaudit.verify.alignment.forms import ONE, Leaf
 from dpaudit.verify.alignment.paths import Follower, PairedDraw, Quantity
 from dpaudit.verify.alignment.rational import Rational, number

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpaudit.installed import z3
+from dpaudit.base.installed import z3
 from dpaudit.verify.alignment.forms import MOVED, Atom, Form, at, difference
 from dpaudit.verify.alignment.solver import SolverTerms
 from dpaudit.verify.language.nodes import Part

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.installed import z3
+from dpaudit.base.installed import z3
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, Leaf
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language import logic

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpaudit.installed import z3
+from dpaudit.base.installed import z3
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import ANSWER, INDEX, MOVED, ONE, Atom, Form, Leaf, add, head, one
 from dpaudit.verify.alignment.lock_step import Shown

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.installed import z3
+from dpaudit.base.installed import z3
 from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown, symbols
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language.facts import ORDERS

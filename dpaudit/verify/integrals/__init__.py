@@ -10,8 +10,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.base.installed import flint
 from dpaudit.errors import InvalidSpec
-from dpaudit.installed import flint
 from dpaudit.verify.enclosure import BITS, Enclosure, of_ball
 from dpaudit.verify.integrals.events import Between, Density, Event, Factor, Line, Slice, Term
 from dpaudit.verify.integrals.laws import normal_tail

@@ -11,7 +11,7 @@ from functools import reduce
 from math import gcd, lcm
 from typing import Any
 
-from dpaudit.installed import flint
+from dpaudit.base.installed import flint
 from dpaudit.verify.enclosure import ball
 from dpaudit.verify.integrals.parts import Certain, Part, Parts, Wave, waves
 

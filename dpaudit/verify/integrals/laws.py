@@ -6,7 +6,7 @@ the fewest digits; every form is entire, so that it may be integrated along a li
 
 from typing import Any
 
-from dpaudit.installed import flint
+from dpaudit.base.installed import flint
 from dpaudit.verify.language.nodes import Law
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.base.installed import flint
 from dpaudit.errors import InvalidSpec
-from dpaudit.installed import flint
 from dpaudit.verify.enclosure import BITS, LEAST, Enclosure, ball, of_ball
 from dpaudit.verify.integrals import exponentials, quadrature
 from dpaudit.verify.integrals.events import Event, Slice

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from math import ceil, prod, sqrt
 from typing import Any
 
-from dpaudit.installed import flint
+from dpaudit.base.installed import flint
 from dpaudit.verify.enclosure import ball
 from dpaudit.verify.integrals import laws
 from dpaudit.verify.integrals.parts import Certain, DensityAt, Gap, Part, Parts, Whole, waves

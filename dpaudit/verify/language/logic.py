@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from dpaudit.installed import z3
+from dpaudit.base.installed import z3
 
 
 class Formula:

@@ -8,11 +8,11 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from dpaudit import validate
+from dpaudit.base import validate
+from dpaudit.base.installed import flint
 from dpaudit.claims.rounding import above
+from dpaudit.data.data import digest
 from dpaudit.errors import InvalidSpec
-from dpaudit.installed import flint
-from dpaudit.pairs.data import digest
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, largest, of_log

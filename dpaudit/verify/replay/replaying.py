@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.functions import PerRun, check_callable
-from dpaudit.sampling.limit import SILENT, Progress
+from dpaudit.running.progress import SILENT, Progress
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised
 from dpaudit.verify.replay.choices import Choices

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.installed import flint
+from dpaudit.base.installed import flint
 from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, ratio
 from dpaudit.verify.language.nodes import Law, Symbol

@@ -22,7 +22,7 @@ import dpaudit
 from dpaudit.catalogue import Entry
 from dpaudit.certify import Binned, Certificate, CoinFlip, certify, smallest_caught, suited
 from dpaudit.claims import Claim, claim_of_keys
-from dpaudit.pairs import AdjacentPair
+from dpaudit.data import AdjacentPair
 from tests.audits.test_specs import ALL, ROOT, entry_of, losses_of, pairs_of
 
 CONFIDENCE = 1.0 - 1e-9

@@ -17,9 +17,9 @@ from audits.literature.record import Failed
 from audits.literature.rows import Row, row
 from audits.literature.study import Study, audited, main
 from audits.literature.table import Table
+from dpaudit.base.validate import error_probability
 from dpaudit.catalogue.entry import Code
 from dpaudit.certify import CoinFlip, certify
-from dpaudit.certify.certificate import error_probability
 
 RUNS = 20_000
 

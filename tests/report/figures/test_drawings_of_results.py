@@ -22,7 +22,7 @@ from dpaudit.claims import PureDP, RenyiDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition
 from dpaudit.events.features.plain import Coordinate
-from dpaudit.outputs import Token
+from dpaudit.outputs.canonical import Token
 from dpaudit.report.figures import LIGHT, Drawing, drawings
 from dpaudit.results.result import AuditResult
 from dpaudit.results.witness import Witness

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.auditing.bracketing.above import Found, read_program
-from dpaudit.auditing.bracketing.targets import Target
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
 from dpaudit.verify.alignment import Unproved, prove
+from dpaudit.verify.bracketing.above import Found, read_program
+from dpaudit.verify.bracketing.targets import Target
 from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.language import read, rounded, wrong_scale
 from dpaudit.verify.proof import Proof

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.auditing.bracketing.targets import check_as_read, source_of
 from dpaudit.errors import InvalidSpec
+from dpaudit.verify.bracketing.targets import check_as_read, source_of
 from dpaudit.verify.language import source
 from tests.cases import for_each
 

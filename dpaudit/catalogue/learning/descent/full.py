@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many

@@ -10,7 +10,7 @@ from functools import lru_cache, wraps
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record, length
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import (

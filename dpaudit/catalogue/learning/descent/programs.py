@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record
 from dpaudit.catalogue.noise import Rng
 

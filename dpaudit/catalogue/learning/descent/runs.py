@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Masked, Places, Reals
+from dpaudit.base.arrays import Bools, Masked, Places, Reals
 from dpaudit.catalogue.learning.descent import programs
 from dpaudit.catalogue.learning.descent.programs import clip_norms
 from dpaudit.catalogue.learning.descent.steps import (

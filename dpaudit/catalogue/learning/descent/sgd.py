@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpaudit import validate
+from dpaudit.base import validate
 from dpaudit.catalogue.entry import Harmless, Parameter, Promise, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, made_of
 
 Record = list[Any]

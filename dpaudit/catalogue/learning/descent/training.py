@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.learning.descent import programs
 from dpaudit.catalogue.learning.descent import runs as many

@@ -1,0 +1,202 @@
+"""A bracket in words: its verdict, both halves with what they hold for, and why a method gave nothing."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+
+from dpaudit.base.quoting import visible
+from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.results.bounds import EXACT, Arithmetic, Bounds, BracketVerdict, Label, LowerBound, UpperBound, hair_above
+
+DIGITS = 6
+WIDTH = 12  # of the column of titles
+TINY = 1e-14  # relative: a bound so near a short decimal is told as it, such as 0.30000000000000004
+AUDIT_CONTRADICTS = (
+    "the lower bound exceeds the upper one: either the audit erred, which its confidence allows once in many audits, "
+    "or the code that ran is not the program that was bounded"
+)
+BOUNDS_CONTRADICT = (
+    "the lower bound exceeds the upper one: one of the bounds is wrong, or they are not of the same program and inputs"
+)
+BESIDE = "beside a contradiction"
+ONE_WAY = "one way alone, from the first dataset to the second: of neighbours both ways it says nothing"
+
+
+def account(bracket: Bounds) -> tuple[str, ...]:
+    """The whole bracket: a headline, then a line for each half and each reason."""
+    return (headline(bracket), *(f"{title:<{WIDTH + 1}}{line}" for title, line in facts(bracket)))
+
+
+def headline(bracket: Bounds) -> str:
+    """The one line of a bracket.
+
+    >>> from dpaudit.claims import PureDP
+    >>> headline(Bounds("sparse", PureDP(1.0)))
+    'OPEN  sparse: nothing is known of epsilon, claimed 1'
+    """
+    claim = bracket.claim  # of pure and approximate DP the epsilon, of other forms all of it
+    told = f"{claim.epsilon:.12g}" if isinstance(claim, PureDP | ApproximateDP) else claim
+    claimed = "" if claim is None else f", claimed {told}"
+    way = "" if bracket.one_way is None else f" (one way: {bracket.one_way})"
+    return visible(f"{bracket.verdict.value}  {bracket.name}: {ends_text(bracket)}{claimed}{way}")
+
+
+def facts(bracket: Bounds) -> list[tuple[str, str]]:
+    """What there is to say of a bracket, each with its title."""
+    parts = [("meaning", meaning(bracket))]
+    if bracket.lower is not None:
+        parts.append(("lower", lower_text(bracket.lower) + mark(bracket, bracket.lower)))
+    parts += [
+        ("exact" if is_exact(each) else "upper", upper_text(each) + mark(bracket, each)) for each in bracket.uppers
+    ]
+    parts += [("nothing from", reason) for reason in bracket.reasons]
+    if bracket.contradictory:
+        parts.append(("beware", contradiction(bracket)))
+    return [(title, visible(line)) for title, line in parts]
+
+
+def sentences(bracket: Bounds) -> tuple[str, ...]:
+    """The bracket as sentences of a report that tells verdict, bound and claim of the audit already."""
+    lines = [f"{bracket.verdict.value}: {ends_text(bracket)}; {meaning(bracket)}"]
+    lines += [upper_text(each) + mark(bracket, each) for each in bracket.uppers]
+    return (*lines, contradiction(bracket)) if bracket.contradictory else tuple(lines)
+
+
+def contradiction(bracket: Bounds) -> str:
+    """What may be the matter where a lower bound exceeds an upper one."""
+    audited = all(isinstance(low, LowerBound) for low, _ in bracket.contradictions)
+    return AUDIT_CONTRADICTS if audited else BOUNDS_CONTRADICT
+
+
+def mark(bracket: Bounds, bound: LowerBound | UpperBound) -> str:
+    """What the line of a bound ends with where two of the bracket contradict each other; else nothing."""
+    told = dict.fromkeys(
+        word
+        for pair in bracket.contradictions
+        for each, word in zip(pair, ("exceeds an upper bound", "exceeded by a lower bound"), strict=True)
+        if each is bound
+    )
+    return f"; {' and '.join(told) or BESIDE}" if bracket.contradictory else ""
+
+
+def ends_text(bracket: Bounds) -> str:
+    """What epsilon lies between: `epsilon in [0.98, 1] at delta 1e-06`, rounded outwards."""
+    low, high = bracket.ends
+    of = "epsilon" if bracket.upper is None or bracket.for_all_inputs else "epsilon of one pair"
+    where = f" at delta {bracket.delta:g}" if bracket.delta else ""
+    if low > hair_above(high):
+        return f"{of} >= {at_least(low)} and yet <= {at_most(high)}{where}"
+    where += f", {BESIDE}" if bracket.contradictory else ""
+    if low == high == math.inf:
+        return f"{of} is infinite{where}"
+    if high == math.inf:
+        return f"epsilon >= {at_least(low)}{where}" if low else "nothing is known of epsilon"
+    if at_least(low) == at_most(high):
+        return f"{of} = {at_most(high)}{where}"
+    return f"{of} in [{at_least(low)}, {at_most(high)}]{where}" if low else f"{of} <= {at_most(high)}{where}"
+
+
+def meaning(bracket: Bounds) -> str:
+    """What the verdict rests on."""
+    if bracket.verdict is BracketVerdict.REFUTED:
+        by = " and ".join(dict.fromkeys(map(_refuter, bracket.refuting)))
+        return f"the claim is false, by {by}"
+    if bracket.verdict is BracketVerdict.PROVED and bracket.proving is not None:
+        way = "" if bracket.one_way is None else f"; {ONE_WAY}"
+        return f"the claim holds for {bracket.proving.scope}{way}"
+    if bracket.verdict is BracketVerdict.PINNED:
+        return "the bounds on epsilon are within 1 % of each other"
+    if bracket.upper is not None and not bracket.for_all_inputs:
+        if bracket.agree:
+            return "both bounds agree within 1 % on this one pair; of other pairs they say nothing"
+        return "these are bounds on one pair; of other pairs they say nothing"
+    if bracket.upper is not None and not (bracket.claim is None or bracket.of_epsilon):
+        return "these are bounds on epsilon; the claim is of another form, and open"
+    if bracket.agree:
+        return "the bounds on epsilon are within 1 % of each other, but that from above is no proof"
+    if bracket.claim is None:
+        return "the bounds leave the loss open" if bracket.uppers or bracket.lower else "there is no bound"
+    return "neither refuted nor proved: the claim is open"
+
+
+def _refuter(bound: LowerBound | UpperBound) -> str:
+    if isinstance(bound, LowerBound):
+        return f"the audit, with confidence {bound.confidence:g}"
+    return f"the exact loss of {'one pair' if bound.label is Label.EXACT_PAIR else bound.scope} ({bound.source})"
+
+
+def lower_text(bound: LowerBound) -> str:
+    """The certified bound, its confidence and its pair."""
+    own = "" if bound.lower is None else f" ({bound.parameter} >= {at_least(bound.lower)})"
+    where = f" at delta {bound.delta:g}" if bound.delta else ""
+    return (
+        f"epsilon >= {at_least(bound.epsilon_lower)}{where}{own} with confidence {bound.confidence:g}; "
+        f"statistical, for one pair: {bound.scope}; {bound.source}"
+    )
+
+
+def upper_text(bound: UpperBound) -> str:
+    """A bound with its label, scope, arithmetic and source."""
+    where = f" at delta {bound.delta:g}" if bound.delta else ""
+    if bound.epsilon_upper == math.inf and bound.epsilon_lower != math.inf:
+        said = f"epsilon >= {at_least(bound.epsilon_lower)}{where}" if bound.epsilon_lower else "no finite bound"
+    elif is_exact(bound):
+        said = f"epsilon {'is' if bound.epsilon_upper == math.inf else '='} {nearest(bound.epsilon_upper)}{where}"
+    else:
+        said = f"epsilon <= {at_most(bound.epsilon_upper)}{where}"
+    return f"{said}; {_LABELS[bound.label]} {bound.scope}; {_KINDS[bound.arithmetic]}; {bound.source}"
+
+
+_LABELS = {
+    Label.PROVED: "proved, for",
+    Label.EXACT_FINITE: "exact-finite, for",
+    Label.EXACT_PAIR: "exact-pair, for one pair:",
+    Label.NUMERIC_UPPER: "numeric-upper, no proof, for",
+}
+_KINDS = {
+    Arithmetic.RATIONAL: "exact rational arithmetic",
+    Arithmetic.BALLS: "enclosed in balls",
+    Arithmetic.REALS: "over the real numbers",
+    Arithmetic.FLOATS: "in floats, not enclosed",
+}
+
+
+def is_exact(bound: UpperBound) -> bool:
+    """Whether the two ends of an exact loss are one number to all digits that are told."""
+    low, high = bound.epsilon_lower, bound.epsilon_upper
+    return bound.label in EXACT and low is not None and (low == high or high - low <= 1e-9 * high < math.inf)
+
+
+def at_least(value: float) -> str:
+    """A lower bound, rounded down.
+
+    >>> at_least(1.2345678), at_least(1.0)
+    ('1.23456', '1')
+    """
+    return _rounded(value, ROUND_FLOOR)
+
+
+def at_most(value: float) -> str:
+    """An upper bound, rounded up.
+
+    >>> at_most(1.2345678), at_most(0.1 * 3)
+    ('1.23457', '0.3')
+    """
+    return _rounded(value, ROUND_CEILING)
+
+
+def nearest(value: float) -> str:
+    """An exact number, rounded to ten digits.
+
+    >>> nearest(1.5000000000000018)
+    '1.5'
+    """
+    return _rounded(value, ROUND_HALF_EVEN, 10)
+
+
+def _rounded(value: float, rounding: str, digits: int = DIGITS) -> str:
+    if math.isinf(value):
+        return "infinity"
+    short = float(f"{value:.{digits}g}")
+    if abs(short - value) <= TINY * abs(value):
+        return f"{short:.{digits}g}"
+    return f"{float(Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))):.{digits}g}"

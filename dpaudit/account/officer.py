@@ -1,0 +1,305 @@
+"""Page one of a report: what was found, how sure that is and what it leaves open, for a reader of no formulas."""
+
+import hashlib
+import math
+from collections.abc import Mapping
+
+from dpaudit.account.findings import ending_lines
+from dpaudit.account.first import DO, FOUND, SURE, found, odds, sentence, sure, to_do
+from dpaudit.account.sections import Section, sections
+from dpaudit.account.statements import delta_text, limits, record_lines, trusted, unseen
+from dpaudit.account.suites import STILL_REFUTED, acceptance_line, expected_text
+from dpaudit.base.numerals import bound, confidence_text, counted, least_text
+from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean, standing
+from dpaudit.base.strict import spec_hash
+from dpaudit.base.validate import exact
+from dpaudit.certify import Binned
+from dpaudit.certify.power import MASSES
+from dpaudit.claims import Relation, claim_from_dict
+from dpaudit.claims.claim import FULL_DIGITS, LARGEST_LOSS
+from dpaudit.results.audited import POWER
+from dpaudit.results.observations import by_place, smallest_seen
+from dpaudit.results.result import AuditResult, fingerprint
+from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.verdict import Verdict
+
+VERDICT, MEANING, UNIT = "Verdict", "What that means", "Who is protected"
+SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"
+SOURCE = "The mechanism's source"
+RARE = 10  # hits without which an event is hardly told from chance
+
+BEYOND = (
+    "How the data were collected, who has access to them, and how a budget is kept over several releases were not "
+    "looked at.",
+    "No run can tell whether the datasets that count as neighbours are the right ones for the people in the data.",
+)
+
+
+def page_one(result: AuditResult, entry: SuiteEntry | None = None) -> tuple[Section, ...]:
+    """What a privacy officer reads first; `entry` adds what the author of a spec expected, and who accepted what."""
+    return (
+        Section.of(VERDICT, lambda: (*_verdict(result), *expectation(entry))),
+        Section.of(FOUND, lambda: (*found(result), *map(sentence, ending_lines(result)))),
+        Section.of(DO, _to_do, result, entry),
+        Section.of(SURE, _sure, result),
+        Section.of(MEANING, lambda: (promise(result), *implied_promise(result), *_ratio(result))),
+        Section.of(UNIT, unit, result),
+        Section.of(RECORD, _record, result),
+        Section.of(SEEN, _seen, result),
+        Section.of(NOT_SHOWN, not_shown, result),
+    )
+
+
+def account(result: AuditResult) -> list[Section]:
+    """The parts of the account that do not stand on page one."""
+    there = {title.lower() for title in (FOUND, DO, SURE)} | {"record"}
+    return [part for part in sections(result) if part.title not in there]
+
+
+@standing(lambda told: Section(SOURCE, code=(told,)))
+def excerpt(result: AuditResult) -> Section:
+    """The first lines of the source of the mechanism, where it is, with their numbers; empty where none was kept."""
+    made = result.provenance
+    start = made.get("line") or 1
+    code = [f"{start + number:>5}  {line}" for number, line in enumerate(made.get("excerpt", ()))]
+    where = f"{clean(made.get('file') or 'a file that is not recorded', LONGEST_DATA)}, from line {start:,}"
+    return Section(SOURCE, (f"{where}, as it was audited.",), tuple(code))
+
+
+def _to_do(result: AuditResult, entry: SuiteEntry | None) -> tuple[str, ...]:
+    if entry is None or entry.result is None:
+        return to_do(result)
+    until = entry.accepted.until.isoformat() if entry.covered and entry.accepted is not None else ""
+    wanted = entry.bits or entry.expect is Verdict.REFUTED
+    return to_do(result, known=wanted and entry.foreseen, missed=wanted and not entry.foreseen, until=until)
+
+
+def not_shown(result: AuditResult) -> tuple[str, ...]:
+    """The limits that stand on every page one, whatever the verdict."""
+    return (*limits(result), *_too_rare(result), *BEYOND)
+
+
+def _verdict(result: AuditResult) -> tuple[str, ...]:
+    near = "count as neighbours" if result.distance == 1 else "are several steps apart, as stated"
+    if result.verdict is Verdict.REFUTED:
+        where = f" if the datasets {near}:" if result.on_trust else f": on datasets that {near},"
+        said = "says" if result.distance == 1 else "implies for these"
+        lines = [f"The claim is refuted{where} outputs give away more than it {said}."]
+    elif result.representation_refuted:
+        lines = ["By the values of the outputs the claim is not refuted, which is no proof that it holds for them."]
+    else:
+        lines = ["The claim is not refuted: no violation was found. That is no proof that the claim holds."]
+    if result.representation is not None and result.representation_refuted:
+        told = confidence_text(result.representation.certificate.confidence)
+        lines.insert(
+            1 if result.verdict is Verdict.REFUTED else 0,
+            "The claim is refuted by bits: the low bits of the floating-point outputs tell the datasets apart, and it "
+            f"does not hold for the outputs as floats, with a confidence of its own, {told}.",
+        )
+    if unseen(result):
+        lines.append(
+            f"Outputs were not looked at whole: {unseen(result)}. Nothing is said of what was not looked at"
+            f"{', nor of what such entries show together' if result.unpaired else ''}."
+        )
+    if result.on_trust:
+        lines.insert(0, f"{trusted(result).capitalize()}: nothing here shows that the datasets {near}.")
+    return tuple(lines)
+
+
+def expectation(entry: SuiteEntry | None) -> tuple[str, ...]:
+    """What the author of the spec expected, and whether a finding nobody expected is an accepted one."""
+    if entry is None or entry.result is None:
+        return ()
+    expected = expected_text(entry)
+    lines = [f"This is the verdict that the author of the spec expects: {expected}."]
+    if not entry.foreseen:
+        lines = [f"The author of the spec expected another verdict: {expected}."]
+    if entry.covered and entry.accepted is not None:
+        lines.append(f"This finding was reviewed. {acceptance_line(entry.accepted)}.")
+        lines.append(STILL_REFUTED)
+    if entry.error:
+        lines.append(f"Something went wrong beside it: {clean(entry.error, LONGEST_REASON)}.")
+    return tuple(lines)
+
+
+def _ratio(result: AuditResult) -> tuple[str, ...]:
+    """What the certified bound means as a ratio of probabilities."""
+    made = result.certificate
+    lower = made.epsilon_lower
+    if lower is None or not 0.0 < lower <= LARGEST_LOSS:
+        return ()
+    times = ratio_text(math.exp(lower) * (1.0 - 1e-12))
+    off = "" if made.delta <= 0.0 else f", after {delta_text(made.delta)} is taken off its probability"
+    if isinstance(result.evidence, Binned) or result.blocks:  # a statement about several events together
+        return (
+            f"Found: some set of outputs is at least {times} times as probable with one dataset as with the "
+            f"other{off}.",
+        )
+    side, other = result.witness.p_side, result.witness.q_side
+    return (
+        f"Found: a set of outputs, chosen before the runs that count, is at least {times} times as probable with the "
+        f"{side} dataset as with the {other}{off}.",
+    )
+
+
+def _sure(result: AuditResult) -> tuple[str, ...]:
+    lines = [*sure(result)]
+    if result.verdict is not Verdict.REFUTED:
+        lines.append("The confidence belongs to the bound. A claim that is not refuted gets none from it.")
+    if result.cross_check is not None and result.evidence.runs:
+        lines.append("The same counts were put through a second, independent calculation, which is printed below.")
+    return tuple(lines)
+
+
+def _seen(result: AuditResult) -> tuple[str, ...]:
+    if result.evidence.runs == 0:
+        return ("The audit stopped once the claim was refuted, before the runs that would have told its power.",)
+    caught = {mass: result.least_found(mass) for mass in MASSES}
+    finite = {mass: least for mass, least in caught.items() if least is not None and math.isfinite(least)}
+    if not finite:
+        return (
+            f"The runs were few: of outputs that come once in {round(1 / max(MASSES)):,} runs or more rarely, no loss "
+            f"is refuted with probability {exact(POWER)}. Only what comes nearly always on one dataset and hardly ever "
+            "on the other can be seen.",
+        )
+    told: list[str] = []
+    for mass, least in list(finite.items())[:3]:
+        shows = "they come" if told else "the outputs that show it come"
+        told.append(f"{least_text(least)} or more where {shows} once in {round(1 / mass):,} runs")
+    return (
+        f"A true {result.claim.parameter} of {'; of '.join(told)}: that much is refuted with probability "
+        f"{exact(POWER)}, at least.",
+        "That is so, the search counted in, where a single output or all beyond some number show it; a leak that only "
+        "several parts of an output, or many outputs, show together is not in this figure.",
+        *_controlled(result),
+    )
+
+
+def _controlled(result: AuditResult) -> tuple[str, ...]:
+    """Where leaks that were put into the mechanism, to see, were caught, and where they were not."""
+    places = by_place(result.controls)
+    seen, missed = ([place for place in places if bool(smallest_seen(places[place])) is way] for way in (True, False))
+    lines = []
+    if seen:
+        lines.append(f"Leaks of known size that were put into the mechanism were caught here: {'; '.join(seen)}.")
+    if missed:
+        lines.append(f"They were not caught, at any size tried, here: {'; '.join(missed)}.")
+    return tuple(lines)
+
+
+def _too_rare(result: AuditResult) -> tuple[str, ...]:
+    runs = result.evidence.runs
+    if not runs:
+        return ()
+    rare = RARE / (runs / 2)
+    if rare >= 1.0:
+        return ("The runs were too few for any but the plainest violation.",)
+    return (
+        f"Outputs rarer than about {odds(rare)} runs were too rare to be seen in {counted(runs, 'certifying run')}.",
+    )
+
+
+def _record(result: AuditResult) -> tuple[str, ...]:
+    made = result.provenance
+    stored = result.spec["mechanism"]
+    called = clean(stored["reference"] or stored["name"], LONGEST_DATA)
+    lines = [*record_lines(result), f"The mechanism is {called}{_source(result)}."]
+    commit = made.get("commit")
+    if commit:
+        dirty = str(commit).endswith("-dirty")
+        shown = clean(str(commit).removesuffix("-dirty"))
+        more = ", with changes that were not committed" if dirty else ", with nothing uncommitted beside it"
+        lines.append(f"The commit is {shown}{more}.")
+    if made.get("started"):
+        lines.append(
+            f"Started {clean(made['started'])}, by dpaudit {clean(made.get('version', 'of no known version'))}."
+        )
+    lines.append(
+        f"The question has the hash {spec_hash(result.spec)}, the finding the fingerprint {fingerprint(result)}."
+    )
+    lines.append(f"The record, the JSON file that this version writes, has the SHA-256 digest {record_digest(result)}.")
+    return (*lines, "A digest shows a change only to somebody who keeps it elsewhere.")
+
+
+def _source(result: AuditResult) -> str:
+    made, digest = result.provenance, result.spec["mechanism"]["digest"]
+    if not made.get("file"):
+        return ", its source file not recorded"
+    line = f", line {made['line']}" if made.get("line") else ""
+    of_source = f", digest of the source {clean(digest)}" if digest else ""
+    return f", in {clean(made['file'], LONGEST_DATA)}{line}{of_source}"
+
+
+def record_digest(result: AuditResult) -> str:
+    """The SHA-256 digest of the file that `AuditResult.save` writes, as `sha256sum` prints it."""
+    return hashlib.sha256(result.to_json().encode()).hexdigest()
+
+
+# --- what a claim promises and to whom, in plain words: one account for each form and each relation -----------
+
+
+UNITS: Mapping[str, tuple[str, ...]] = {
+    Relation.ADD_OR_REMOVE_ONE.value: (
+        "One entry of the dataset: neighbours are the dataset with it and the dataset without it.",
+        "That somebody takes part at all is within the promise; how many entries there are may not be taken as known.",
+    ),
+    Relation.REPLACE_ONE.value: (
+        "One entry of the dataset: neighbours are the dataset with it and the dataset with another in its place.",
+        "What an entry says is within the promise; how many entries there are counts as known to everybody.",
+    ),
+    Relation.REPLACE_SPECIAL.value: (
+        "One entry of the dataset: neighbours are the dataset with it and the one with a neutral entry in its place.",
+        "How the neutral entry is treated is part of the mechanism, and of what the claim means.",
+    ),
+    Relation.LOCAL.value: (
+        "One record, of the person who hands it over: neighbours are any two records, for each is randomised before "
+        "it is handed over.",
+        "Nobody who collects the records is trusted with them (the local model).",
+    ),
+}
+NO_UNIT = "The claim states no relation: which datasets count as neighbours is not known here."
+WHOSE = "Where one person has several entries, the promise for one entry does not cover that person."
+WHOSE_RECORD = "Where a person hands over several records, the promise for one record does not cover them all."
+
+
+def promise(result: AuditResult) -> str:
+    """What the claim promises for neighbours, by its form."""
+    claim = claim_from_dict(result.spec["claim"])
+    return f"The claim is {claim.short}. It promises: {claim.promise('its neighbour')}."
+
+
+def implied_promise(result: AuditResult) -> tuple[str, ...]:
+    """What the claim implies for datasets several steps apart, which is what their bound is held against."""
+    if result.distance == 1:
+        return ()
+    # without the last digits of a product: 0.3 for three times 0.1
+    stored = {k: float(f"{v:.12g}") if isinstance(v, float) else v for k, v in result.claim.to_dict().items()}
+    implied = claim_from_dict(stored)
+    apart = f"For datasets {result.distance:,} steps apart that comes to"
+    return (f"{apart} {implied.short}: {implied.promise('the other')}.",)
+
+
+def unit(result: AuditResult) -> tuple[str, ...]:
+    """Whom or what the claim protects, by its relation; what it does not say is said to be unknown."""
+    relation = result.spec["claim"]["relation"]
+    lines = [*UNITS[relation]] if relation else [NO_UNIT]
+    if given := result.provenance.get("record", {}).get("unit"):
+        lines.append(f"One entry stands for: {clean(given, LONGEST_DATA)}.")
+    if result.distance > 1:
+        lines.append(f"The bound is about datasets {result.distance:,} steps apart: a group of so many entries.")
+    return (*lines, WHOSE_RECORD if relation == Relation.LOCAL.value else WHOSE)
+
+
+def ratio_text(times: float) -> str:
+    """How many times as probable: three digits, rounded down.
+
+    >>> ratio_text(6.8549), ratio_text(116.24), ratio_text(59_874.1)
+    ('6.85', '116', '59,800')
+    """
+    if times < 100.0:
+        return bound(times)
+    if times >= FULL_DIGITS:
+        return f"10^{math.floor(math.log10(times)):,}"
+    whole = math.floor(times)
+    step = 10 ** (len(str(whole)) - 3)
+    return f"{whole // step * step:,}"

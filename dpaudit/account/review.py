@@ -1,0 +1,322 @@
+"""What a reviewer asks beyond the account itself: the rule of decision, what counts as an output, what was tried.
+
+Where the result does not know an answer, a sentence says that it was not recorded.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from dpaudit.account.sections import Section
+from dpaudit.account.statements import bits_looked_at, confidence, record_lines
+from dpaudit.base.numerals import bound, confidence_text, counted, level_text
+from dpaudit.base.quoting import clean, data_text, standing
+from dpaudit.base.strict import spec_hash
+from dpaudit.base.validate import error_probability, exact
+from dpaudit.certify.lower_profile import LowerProfile
+from dpaudit.claims import Relation
+from dpaudit.results.observations import by_place, smallest_seen
+from dpaudit.results.provenance import RECORD
+from dpaudit.results.result import AuditResult
+
+RULE, OUTPUT, DATASETS, TRIED = "Rule of decision", "What counts as the output", "Datasets", "How much was tried"
+BESIDE = "Certified beside the bound"
+RELEASE, RUNNING, REPEATED = "Releases and trust", "How the runs were made", "Interruptions"
+LAYERS, CHECKLIST = "The layers of NIST SP 800-226", "Checklist for the reviewer"
+MOST_PAIRS = 12
+ADJACENCY = {
+    "records": "Compared record by record, they are as near as stated",
+    "rows": "Compared row by row, they are as near as stated",
+    "entries": "Compared key by key, each with its value as one record, they are as near as stated",
+    "answers": "No answer moves by more than the stated sensitivity; that this is the right one is taken on trust",
+    "any two": "Any two records are neighbours under the relation",
+    "neutral": "Compared, as many records are replaced as stated; that the new ones are neutral is taken on trust",
+    "one value": "Any two values of one person are neighbours; that each dataset is one such value is taken on trust",
+    None: "How near they are is taken on trust",
+}
+
+COUNTED = {
+    "process": "Outputs were counted in a process where no mechanism ran (isolation: process).",
+    "none": "Outputs were counted in the process of the mechanism, which could reach the counts (isolation: none).",
+}
+ELSEWHERE = (
+    "Audits of the same claim that were made elsewhere, or made and thrown away, are not known here; dpaudit history "
+    "lists those of a ledger."
+)
+EPSILONS = (0.0, 0.5, 1.0, 2.0, 4.0)
+
+
+class Covered(Enum):
+    """How far an audit speaks about a part of a guarantee."""
+
+    COVERED = "covered"
+    PARTLY = "partly covered"
+    NOT = "not covered"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A part of a guarantee, the level of the pyramid where it stands, and what the audit says about it."""
+
+    level: str
+    part: str
+    covered: Covered
+    why: str
+
+
+QUESTIONS = (
+    "Is the unit of privacy the one that the people in the data need?",
+    "Do the pairs of datasets differ in the way that the relation says?",
+    "Is the version that was audited the one that is deployed?",
+    "Were the runs enough for the smallest violation that matters?",
+    "Do the pairs and the properties of outputs that were tried suit this mechanism?",
+    "Is everything that leaves the system among the outputs that were looked at?",
+    "Does the claim hold for all releases together, and not for one alone?",
+    "Were all audits of this claim reported, those that were repeated or discarded too?",
+    "Is every accepted finding still acceptable, and its last day not over?",
+)
+
+
+def review(result: AuditResult) -> tuple[Section, ...]:
+    """The parts that a reviewer asks for beside `sections`; the last is a list of questions to tick."""
+    return (
+        Section.of(RULE, _rule, result),
+        Section.of(OUTPUT, _output, result),
+        Section.of(DATASETS, _datasets, result),
+        Section.of(TRIED, _tried, result),
+        Section.of(BESIDE, _beside, result),
+        Section.of(RELEASE, _release, result),
+        Section.of(RUNNING, _running, result),
+        Section.of(REPEATED, lambda: (_interrupted(result),)),
+        Section(
+            LAYERS, tuple(f"{each.covered.value}: {each.part} ({each.level}): {each.why}" for each in layers(result))
+        ),
+        Section(CHECKLIST, QUESTIONS),
+    )
+
+
+@standing(lambda told: (Layer("every level", "every part", Covered.NOT, told),))
+def layers(result: AuditResult) -> tuple[Layer, ...]:
+    """What the audit says about the levels of the pyramid of NIST SP 800-226; the parts are named in our own words."""
+    bits = bits_looked_at(result)
+    beside = ", and an upper bound beside it" if result.bracket is not None else ", and no upper bound"
+    not_bits = "" if bits else "not "
+    where = ", on this hardware" if bits else ""
+    partly, nowhere, bit_level = Covered.PARTLY, Covered.NOT, Covered.PARTLY if bits else Covered.NOT
+    parts: dict[str, tuple[tuple[str, Covered, str], ...]] = {
+        "top level": (
+            ("the privacy parameter", partly, f"a certified lower bound for the pairs that were run{beside}"),
+            ("the unit of privacy", partly, "taken from the claim; whether it is the right one is not asked"),
+        ),
+        "middle level": (
+            (
+                "the algorithm and its code",
+                partly,
+                "run as it is, on some datasets; a violation can be shown, its absence cannot",
+            ),
+            ("floating-point arithmetic", bit_level, f"the low bits of outputs were {not_bits}searched{where}"),
+            (
+                "the random numbers",
+                partly,
+                "checks that runs are independent; not whether the generator is one for cryptography",
+            ),
+            ("usefulness and bias of the outputs", nowhere, "an audit of privacy says nothing about them"),
+            ("time, memory and other side channels", nowhere, "only what the mechanism returns was looked at"),
+            ("security and access control", nowhere, "the mechanism was run by itself, outside its system"),
+            ("the budget over several releases", nowhere, "one run is one release"),
+        ),
+        "bottom level": (
+            ("the trust model", nowhere, "taken from the claim"),
+            ("the collection of the data", nowhere, "no data were collected for an audit"),
+        ),
+    }
+    return tuple(Layer(level, *part) for level, several in parts.items() for part in several)
+
+
+def _rule(result: AuditResult) -> tuple[str, ...]:
+    spec = result.spec
+    told = confidence(result)
+    error = level_text(error_probability(result.certificate.confidence))
+    lines = [
+        f"Written before the first run, in the question with the hash {spec_hash(spec)}: refuted where the p-value is "
+        f"at most {error}, and not refuted otherwise. An experiment that broke has no verdict.",
+        f"The bound is one-sided, at confidence {confidence_text(told)}, by the certifier {clean(spec['certifier'])}; "
+        "only whole numbers of hits and runs enter it.",
+    ]
+    if spec["stopping"] == "anytime":
+        lines.append(
+            "Stopping: the audit may stop once its bets have refuted the claim, at any block; that is what the method "
+            "allows for."
+        )
+    else:
+        lines.append("Stopping: after a number of runs that was fixed beforehand, whatever they showed.")
+    if spec["certify_pairs"] > 1:
+        lines.append(
+            f"The error probability is divided equally among up to {spec['certify_pairs']} witnesses, so that all "
+            "their bounds hold together."
+        )
+    if result.spec["representation"]:
+        lines.append(
+            "A finding on the bits of floating-point outputs has a level of its own, and never enters the verdict."
+        )
+    return tuple(lines)
+
+
+def _output(result: AuditResult) -> tuple[str, ...]:
+    limit = result.spec["run_timeout_s"]
+    lines = [
+        "Observed is the value that the mechanism returns, and nothing else: not the time, not what it prints or logs.",
+        "An exception (by its type), NaN, infinity, None and a missing part are outputs like any other: a mechanism "
+        "that fails more often on one dataset gives it away.",
+        "A run that was lost is never dropped: its shard is run once more with the same seed, and the audit ends "
+        "without a verdict if it is lost again.",
+    ]
+    if limit is None:
+        lines.append("No limit of time was set for a run.")
+    else:
+        lines.append(
+            f"A run longer than {exact(limit)} s counts as the output 'timed out' where it could be stopped alone."
+        )
+    return tuple(lines)
+
+
+def _datasets(result: AuditResult) -> tuple[str, ...]:
+    pairs = result.spec["pairs"]
+    lines = []
+    relation = result.spec["claim"]["relation"]
+    reasons = result.provenance.get("reasons", {})
+    for pair, shown in itertools.zip_longest(pairs[:MOST_PAIRS], result.adjacency[: len(pairs)][:MOST_PAIRS]):
+        steps = f", {pair['distance']:,} steps apart" if pair["distance"] > 1 else ""
+        first, second = data_text(pair["first"]), data_text(pair["second"])
+        further = f"Compared, they are further apart than stated, {shown}; that they count as neighbours is on trust"
+        lines.append(f'Pair "{clean(pair["name"])}"{steps}: {first} against {second}. {ADJACENCY.get(shown, further)}.')
+        lines += [f"Why this pair: {clean(reasons[pair['name']])}."] if pair["name"] in reasons else []
+    if len(pairs) > MOST_PAIRS:
+        lines.append(f"{counted(len(pairs) - MOST_PAIRS, 'more pair')}; the record, the JSON file, has all of them.")
+    if not relation:
+        lines.append("No relation is stated: it is enough that a record was added, removed or replaced.")
+    return (*lines, *_filled(result, "data"))
+
+
+def _filled(result: AuditResult, key: str) -> tuple[str, ...]:
+    return tuple(line for line in record_lines(result) if line.startswith(f"{RECORD[key].capitalize()}: "))
+
+
+def _tried(result: AuditResult) -> tuple[str, ...]:
+    spec = result.spec
+    witnesses = 1 + len(result.others)
+    features = sum(entry.what == "feature" for entry in result.explored)
+    made = ("looked at", "kept")
+    left = sum(each.what in ("feature", "pair") and not each.status.startswith(made) for each in result.explored)
+    dropped = (
+        f"{counted(left, 'thing')} that it came upon; the account names them, each with its reason" if left else ""
+    )
+    pairs = counted(len(spec["pairs"]), "pair")
+    if result.stopped_early:
+        bets = counted(len(result.blocks), "bet")
+        lines = [
+            f"{bets} were made, on {pairs}: an event was chosen from the runs of earlier blocks and frozen before the "
+            "first run of its own block. There is no fixed bound beside them, for they refuted the claim."
+        ]
+        return (*lines, *_controls(result), ELSEWHERE)
+    where = "runs that bets were made on" if result.blocks else "runs of its own"
+    lines = [
+        f"{pairs} and {counted(features, 'property of outputs', 'properties of outputs')} went into the search, on "
+        f"{where}; {counted(witnesses, 'event')} came out of it and {'was' if witnesses == 1 else 'were'} put to fresh "
+        "runs.",
+        f"Search left out {dropped or 'nothing that it came upon'}.",
+        "Search costs no error probability: the event was frozen before the first run that counts"
+        + (" for it, and each bet before its block." if result.blocks else "."),
+    ]
+    return (*lines, *_controls(result), ELSEWHERE)
+
+
+def _controls(result: AuditResult) -> tuple[str, ...]:
+    if not result.controls:
+        return ()
+    controls, places = counted(len(result.controls), "control"), by_place(result.controls)
+    caught = sum(smallest_seen(each) is not None for each in places.values())
+    return (
+        f"{controls} with a leak of known size {'was' if len(result.controls) == 1 else 'were'} audited beside it; "
+        f"they were caught in {caught} of {counted(len(places), 'place')} of an output.",
+    )
+
+
+def _beside(result: AuditResult) -> tuple[str, ...]:
+    """What two limits of the same counts say in other parameters: delta at several epsilon, and mu."""
+    if not result.evidence.runs:
+        return ("Nothing: the bets refuted the claim, and no runs were counted for a fixed bound.",)
+    found = LowerProfile.of(result.evidence, result.level)
+    deltas = {epsilon: found.delta_at(epsilon) for epsilon in EPSILONS}
+    points = [
+        f"delta >= {bound(delta)} at epsilon {exact(epsilon)}" for epsilon, delta in deltas.items() if delta > 0.0
+    ]
+    if not points:
+        return ("Nothing: the limits of the counts on either side do not part.",)
+    mu = max(_mu(low, high) for low, high in found.limits)
+    lines = [
+        f"Two limits of the same counts, which hold together at confidence {confidence_text(confidence(result))}, say "
+        "of these two datasets, whatever the claim:",
+        f"{'; '.join(points)}.",
+    ]
+    if mu > 0.0:
+        lines.append(f"In terms of Gaussian differential privacy: mu >= {bound(mu)}.")
+    return (*lines, "These are looser than the bound above, which spends all of its error on one limit.")
+
+
+def _mu(low: float, high: float) -> float:
+    """The least mu whose region holds a point with p >= low and q <= high, rounded down; 0 where none is needed."""
+    from scipy.special import ndtri
+
+    if not high < low < 1.0:
+        return 0.0
+    mu = float(ndtri(low) - ndtri(high))
+    return mu - 1e-9 * (1.0 + abs(mu)) if math.isfinite(mu) else 0.0
+
+
+def _release(result: AuditResult) -> tuple[str, ...]:
+    relation = result.spec["claim"]["relation"]
+    if relation == Relation.LOCAL.value:
+        trust = "The claim is one of the local model: nobody but the person sees the record before it is randomised."
+    elif relation:
+        trust = "The relation is one of the central model: somebody trusted holds the dataset and runs the mechanism."
+    else:
+        trust = "The trust model is not recorded."
+    return ("One run is one release.", *_filled(result, "releases"), trust)
+
+
+def _running(result: AuditResult) -> tuple[str, ...]:
+    spec, made = result.spec, result.provenance
+    lines = [
+        f"The seed {spec['seed']} has a child for every stage, pair and shard of {counted(spec['shard_runs'], 'run')} "
+        "(numpy SeedSequence, SFC64); the side of every run was drawn by a fair coin."
+    ]
+    if result.cut_short:
+        lines.append("There was no time for all runs; a repetition makes them, and gives other counts.")
+    elif result.reproducible:
+        lines.append("The mechanism draws only from what it is given: the same seed gives the same counts.")
+    else:
+        lines.append(
+            "The mechanism draws randomness of its own: repeated counts differ, and only bounds can be compared."
+        )
+    if made.get("backend"):
+        workers = f" in {counted(made['n_jobs'], 'job')}" if isinstance(made.get("n_jobs"), int) else ""
+        lines.append(
+            f"The runs were made by the backend {clean(made['backend'])}{workers}, which does not change counts."
+        )
+    if made.get("isolation"):
+        lines.append(COUNTED[made["isolation"]])
+    return (*lines, "Not recorded: processor, libraries of the system, container, a lock file of all packages.")
+
+
+def _interrupted(result: AuditResult) -> str:
+    count = result.provenance.get("interruptions")
+    if not isinstance(count, int):
+        return "Whether the audit was interrupted is not recorded."
+    if not count:
+        return "The audit was not interrupted."
+    return (
+        f"The audit was interrupted {'once' if count == 1 else f'{count:,} times'} and went on from stored shards; "
+        "each shard counts once, so the counts are those of an audit without a break."
+    )

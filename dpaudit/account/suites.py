@@ -1,0 +1,281 @@
+"""Sentences about several audits at one suite confidence, and about findings that somebody answers for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpaudit.account.cause import cause
+from dpaudit.account.diagnosis import BITS, diagnosis
+from dpaudit.account.findings import representation_lines
+from dpaudit.account.statements import headline, said, stamp, verdict_text
+from dpaudit.base.numerals import confidence_text, counted, p_text
+from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean
+from dpaudit.base.validate import error_probability
+from dpaudit.results.result import fingerprint
+from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+
+STILL_REFUTED = "An accepted finding stays refuted: somebody answers for it until the day that is named."
+
+
+def suite_line(entry: SuiteEntry) -> str:
+    """One audit of a suite on one line: whether it went as its author expects, and what came out."""
+    if entry.result is None:
+        return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_REASON)}"
+    expected = "accepted     " if entry.covered else "as expected  " if entry.as_expected else "UNEXPECTED   "
+    line = f"{expected}{stamp(entry.result):<11}  {clean(entry.name)}: {'; '.join(said(entry.result))}"
+    if not entry.foreseen:
+        line += f", expected {expected_text(entry)}"
+    line += f"; {found}" if (found := cause(entry.result)) else ""
+    if entry.covered and entry.accepted is not None:
+        line += f", {until_text(entry.accepted)}: {clean(entry.accepted.reason, LONGEST_DATA)}"
+    if entry.result.power_reached is False:
+        line += "; without the power that the spec demands"
+    return f"{line}; {clean(entry.error, LONGEST_REASON)}" if entry.error else line
+
+
+def expected_text(entry: SuiteEntry) -> str:
+    """What the author of the spec knows: a verdict, or that only bits refute the claim."""
+    return "REFUTED by bits" if entry.bits else verdict_text(entry.expect)
+
+
+def suite_headline(suite: SuiteResult) -> str:
+    """The one line of a suite: how many audits, and what they say."""
+    done = [entry.result.verdict for entry in suite.entries if entry.result is not None]
+    refuted = sum(verdict is Verdict.REFUTED for verdict in done)
+    odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
+    counts = f"{refuted} refuted, {len(done) - refuted} not refuted, {len(suite.entries) - len(done)} without verdict"
+    covered = sum(entry.covered for entry in suite.entries)
+    if odd:
+        surprise = f"{counted(odd, 'verdict')} not as expected"
+    else:
+        surprise = "every verdict as expected" if not covered else "every verdict as expected or accepted"
+    bits = sum(entry.result.representation_refuted for entry in suite.entries if entry.result is not None)
+    surprise += f", {counted(bits, 'finding')} on bits" if bits else ""
+    surprise += f", {counted(covered, 'accepted finding')}" if covered else ""
+    weak = sum(entry.result.power_reached is False for entry in suite.entries if entry.result is not None)
+    surprise += f", {weak} without the power demanded" if weak else ""
+    said = f"{counts}; {surprise}" if done else counts
+    over = sum(each.expired for each in suite.reviewed)
+    said += f"; {counted(over, 'acceptance')} expired" if over else ""
+    return f"{counted(len(suite.entries), 'audit')}: {said}"
+
+
+def suite_question(suite: SuiteResult) -> tuple[str, ...]:
+    """What a suite asks, and what its confidence means."""
+    if not suite.entries:
+        return ("Nothing was asked: there are no audits.",)
+    error = p_text(error_probability(suite.confidence))
+    parts = [error_probability(result.spec["confidence"]) for result in suite.results]
+    part = "an equal part" if not parts or max(parts) <= min(parts) * (1.0 + 1e-9) else "a part of its own"
+    return (
+        f"{counted(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: "
+        f"each gets {part} of the error probability {error}.",
+        f"Where every claim holds, the whole suite refutes one of them with probability at most {error}.",
+        "Each audit's verdict and bound follow from its own part; the Holm-adjusted p-value stands beside them.",
+    )
+
+
+def until_text(acceptance: Acceptance) -> str:
+    """How long a finding is accepted.
+
+    >>> from datetime import date
+    >>> until_text(Acceptance("a1", "noisy count", "old API", date(2026, 1, 1), date(2026, 3, 1)))
+    'accepted until 2026-03-01'
+    """
+    return f"accepted until {acceptance.until.isoformat()}"
+
+
+def acceptance_line(acceptance: Acceptance) -> str:
+    """An acceptance on one line: the finding, until when, since when, and why."""
+    return (
+        f"{clean(acceptance.finding)}: {until_text(acceptance)}, since {acceptance.accepted.isoformat()}: "
+        f"{clean(acceptance.reason, LONGEST_DATA)} (fingerprint {clean(acceptance.fingerprint)})"
+    )
+
+
+def reviewed_line(reviewed: Reviewed) -> str:
+    """What became of an acceptance in a suite: in force, expired, or without a finding."""
+    line = acceptance_line(reviewed.acceptance)
+    if reviewed.expired:
+        return f"EXPIRED      {line}; review it again, or repair what it excuses"
+    if not reviewed.matched:
+        return f"not found    {line}; no finding of these audits matches: remove it if they are all that it is about"
+    return f"accepted     {line}"
+
+
+def reviewed_lines(reviewed: Sequence[Reviewed]) -> tuple[str, ...]:
+    """All accepted findings of a suite, those that expired first; nothing where none are kept."""
+    if not reviewed:
+        return ()
+    over = sum(each.expired for each in reviewed)
+    head = f"{counted(len(reviewed), 'accepted finding')}, {over} expired. {STILL_REFUTED}"
+    return head, *(reviewed_line(each) for each in sorted(reviewed, key=lambda each: not each.expired))
+
+
+def accepted_text(acceptance: Acceptance, path: object, before: Acceptance | None) -> str:
+    """What `dpaudit accept` has done."""
+    was = "" if before is None else f"; before, it was {until_text(before)}"
+    return f"{acceptance_line(acceptance)}\nwritten to {clean(path, LONGEST_DATA)}{was}"
+
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRule:
+    """A kind of finding: its id, its level (`ERROR`, `WARNING` or `NOTE`), one line, what it means, what to do."""
+
+    id: str
+    name: str
+    level: str
+    short: str
+    full: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A finding of a rule: its sentence, the number of its entry in the suite, its fingerprint, who accepted it."""
+
+    rule: FindingRule
+    sentence: str
+    entry: int | None = None
+    fingerprint: str | None = None
+    accepted: Reviewed | None = None
+
+
+REFUTED = FindingRule(
+    "DPA001",
+    "ClaimRefuted",
+    ERROR,
+    "The claim is refuted.",
+    "On the two datasets of a pair, fresh runs show a larger privacy loss than the claim allows for neighbours, at the "
+    "confidence of the audit. Where the finding says so, it is taken on trust that they are neighbours.",
+    "Look at the witness and, where there is one, at the diagnosis: it says what usually mends it. Repeat it with the "
+    "command in the report, then repair the mechanism or state the claim that it keeps. A refutation that somebody "
+    "answers for is accepted with dpaudit accept.",
+)
+REPRESENTATION = FindingRule(
+    "DPA002",
+    "RepresentationFinding",
+    WARNING,
+    "The bits of floating-point outputs tell the datasets apart.",
+    "The low bits of the outputs, as floats, refute the claim. This says nothing about the calibration of the noise; "
+    "it is a finding of its own, with a level of its own.",
+    "Release integers from discrete noise, or snap the output to a fixed power-of-two grid that is not finer than the "
+    "scale of the noise.",
+)
+NO_VERDICT = FindingRule(
+    "DPA003",
+    "NoVerdict",
+    ERROR,
+    "The audit ended without a verdict.",
+    "The experiment broke, or could not be made: a worker was lost, a dataset was changed, a requirement is missing. "
+    "Nothing is known of the claim.",
+    "Read the reason, remove it and run the audit again. Never count an audit without a verdict as one that found "
+    "nothing.",
+)
+MISSED = FindingRule(
+    "DPA004",
+    "KnownViolationNotFound",
+    ERROR,
+    "A known violation was not found.",
+    "The author of the spec knows that the claim is broken, and the audit did not refute it: it had too few runs, or "
+    "looks in the wrong place, or the mechanism was repaired.",
+    "Give the audit more runs or a better pair. Where the mechanism was repaired, expect not-refuted from now on.",
+)
+POWERLESS = FindingRule(
+    "DPA005",
+    "PowerNotReached",
+    ERROR,
+    "The audit did not have the power that its spec demands.",
+    "It finished, but a violation of the size that the spec names (detect) could have gone unseen.",
+    "Give it more runs; dpaudit plan says how many.",
+)
+EXPIRED = FindingRule(
+    "DPA006",
+    "AcceptanceExpired",
+    ERROR,
+    "An accepted finding has expired.",
+    "Somebody answered for a finding until a day that is over.",
+    "Review the finding again with dpaudit accept, or repair what it excuses and remove it from the file.",
+)
+UNMATCHED = FindingRule(
+    "DPA007",
+    "AcceptedFindingNotFound",
+    NOTE,
+    "An accepted finding is not among the findings of these audits.",
+    "The mechanism was repaired or renamed, or its audit is not part of this suite.",
+    "Remove it from the file if these audits are all that it is about.",
+)
+BROKEN_REPORT = FindingRule(
+    "DPA008",
+    "ErrorBesideVerdict",
+    ERROR,
+    "Something went wrong beside the audit.",
+    "The audit has its verdict, but something around it failed: a file of the report could not be written.",
+    "Remove the reason and write the report again: dpaudit report.",
+)
+RULES = (REFUTED, REPRESENTATION, NO_VERDICT, MISSED, POWERLESS, EXPIRED, UNMATCHED, BROKEN_REPORT)
+
+EXIT_CODES = {
+    0: "every audit finished, and every verdict is as expected",
+    1: "a verdict is not as expected, or an accepted finding has expired",
+    2: "bad usage or spec, or a file that could not be read or written",
+    3: "an audit has no verdict",
+    4: "an audit did not have the power that its spec demands",
+    5: "nothing was audited",
+    70: "an internal error",
+    130: "interrupted",
+}
+
+
+def reported(suite: SuiteResult) -> tuple[Reported, ...]:
+    """Every finding of a suite, in the order of its audits, the accepted findings that need a look at the end.
+
+    A known violation that was found as expected, and a claim that was not refuted, are no findings.
+    """
+    found: list[Reported] = []
+    if not suite.entries:  # else a gate would open where nothing was looked at
+        found.append(Reported(NO_VERDICT, f"{suite_question(suite)[0]} {EXIT_CODES[suite.exit_code].capitalize()}."))
+    for number, entry in enumerate(suite.entries):
+        found += _of_entry(entry, number, suite.reviewed)
+    for each in suite.reviewed:
+        if each.expired or not each.matched:
+            rule = EXPIRED if each.expired else UNMATCHED
+            found.append(Reported(rule, flat(reviewed_line(each)), fingerprint=each.acceptance.fingerprint))
+    return tuple(found)
+
+
+def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> list[Reported]:
+    result, line = entry.result, flat(suite_line(entry))
+    if result is None:
+        return [Reported(NO_VERDICT, line, number)]
+    found = []
+    if not entry.foreseen:
+        rule = REFUTED if result.refuted else MISSED
+        # what was not refuted has the witness that this seed happened on, and no fingerprint of a finding
+        mine = fingerprint(result) if rule is REFUTED else None
+        told = "; ".join((line, *(of.lines if rule is REFUTED and (of := diagnosis(result)) else ())))
+        held = entry.accepted if entry.covered else None  # a missed violation cannot be accepted
+        kept = None if held is None else _in_force(reviewed, held.fingerprint) or Reviewed(held, False, True)
+        found.append(Reported(rule, told, number, mine, kept))
+    if result.representation_refuted and not (entry.bits and entry.foreseen):
+        mine = fingerprint(result, representation=True)
+        said = "; ".join((f"{clean(result.name)}: {representation_lines(result)[0]}", *BITS.lines))
+        found.append(Reported(REPRESENTATION, said, number, mine, _in_force(reviewed, mine)))
+    if result.power_reached is False:
+        found.append(Reported(POWERLESS, line, number))
+    if entry.error or (entry.exit_code and result.power_reached is not False):
+        what = entry.error or EXIT_CODES.get(entry.exit_code, f"exit code {entry.exit_code}")
+        found.append(Reported(BROKEN_REPORT, f"{flat(headline(result))}; {clean(what, LONGEST_REASON)}", number))
+    return found
+
+
+def flat(line: str) -> str:
+    """A line without the spaces that make columns."""
+    return " ".join(line.split())
+
+
+def _in_force(reviewed: Sequence[Reviewed], mine: str) -> Reviewed | None:
+    return next((each for each in reviewed if each.acceptance.fingerprint == mine and not each.expired), None)

@@ -1,0 +1,337 @@
+"""The Python door: one call audits a mechanism, others load, check and write results."""
+
+import numbers
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dpaudit.adapters.adapted import Adapted, OwnClaim, offered
+from dpaudit.auditing import AuditSpec, run_audit
+from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.probing import CHOICES, chosen_runs, planned_runs
+from dpaudit.auditing.watching import uninterrupted, watching
+from dpaudit.base import validate
+from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_of
+from dpaudit.data import AdjacentPair, pairs_of_data
+from dpaudit.data.strategies import drawn_pairs, is_strategy
+from dpaudit.errors import InvalidSpec
+from dpaudit.execution.engine import Engine
+from dpaudit.execution.store import digests_of
+from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
+from dpaudit.results.bounds import Bracket, UpperBound
+from dpaudit.results.provenance import recorded
+from dpaudit.results.result import AuditResult
+from dpaudit.running.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from dpaudit.ledger.calls import Call
+
+RUNNING = ("n_jobs", "backend", "isolation", "ledger", "progress")  # keywords that change no answer
+
+
+def audit(
+    mechanism: Any,
+    *,
+    pair: Any = None,
+    pairs: Any = None,
+    data: Any = None,
+    claim: Claim | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    relation: Relation | str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    name: str = "",
+    runs: int | None = None,
+    max_time_s: float | None = None,
+    run_timeout_s: float | None = None,
+    confidence: float = 0.999,
+    seed: int = 0,
+    stopping: str = "fixed",
+    certifier: str | None = None,
+    sequential_share: float = 0.2,
+    certify_pairs: int = 1,
+    representation: bool = False,
+    detect: Mapping[str, float] | None = None,
+    controls: int = 0,
+    upper: UpperBound | None = None,
+    record: Mapping[str, str | int] | None = None,
+    n_jobs: int = -1,
+    backend: str | None = None,
+    isolation: str | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> AuditResult:
+    """Audits a mechanism on adjacent datasets and certifies a lower bound on its true epsilon.
+
+    `mechanism` is `f(data, rng)` or `f(data)` for one run, `dpaudit.batched(f)`, `dpaudit.built_by(make)`,
+    `dpaudit.command([...])` or a name "module:function". `pair` is (first, second) or an `AdjacentPair`,
+    `pairs` several of them: the best is found on search runs and certified on fresh ones. A Hypothesis strategy that
+    draws pairs stands for the first of them that it draws from `seed`. With `data`, one example dataset, pairs are made
+    of it under the relation (`add_or_remove_one` where none is stated, and the result says so); `pairs` may then name
+    the patterns, as `stock_pairs` has them. The claim is `claim`, or `epsilon` with `delta`;
+    `relation` says who is a neighbour of whom, and is then checked. `parameters` are further keywords of the function,
+    of what `batched` marks or `built_by` calls. `name` is what the result is called, the mechanism's own by default.
+    `runs` caps all executions (left out: 1,000,000, or as few as 10,000 where a short probe says that these would take
+    more than about a minute, and none with `max_time_s`), `max_time_s` (seconds) the time: a short probe, and a look
+    at the clock before certification, choose fewer runs where not all fit. The calls of one run that confirm a
+    refutation of a batched mechanism, or the fresh processes of a factory, come beyond them. `run_timeout_s`
+    (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
+    `isolation="process"` runs the mechanism in processes of its own and counts its outputs outside of them, where it
+    cannot reach the counts; "none", the default here, counts where it runs. Neither changes the answer.
+    `ledger` is a file that keeps what was counted as it comes, and the result: after Ctrl-C (`AuditInterrupted`) or a
+    kill, the same call goes on from there. `progress` left out shows a bar on a terminal and in a notebook, and
+    everywhere how long an audit of more than a minute takes; True is lines where there is no terminal, False no bar.
+
+    `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error
+    probability; the rest is for the fixed bound at the end. `certifier` is the name of one
+    of `dpaudit.certify.CERTIFIERS`; left out, the form of the claim chooses it. `certify_pairs` of several pairs are
+    certified (Holm).
+    `representation=True` also looks at the bits of floating-point outputs, a finding of its own. `detect`, such as
+    {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have, its search counted in
+    (`AuditResult.power_reached`). `controls` repeats spiked controls so many times: the same audit of the mechanism
+    with a known leak put into it, in each place that its outputs have. `upper` (a `dpaudit.UpperBound`) is known from
+    elsewhere; the verdict stays the audit's own. A mechanism of `dpaudit.adapters` brings claim and pairs of its own.
+    `record` is what only people know, for reports: owner, source (of the claim), unit (of privacy), releases (how
+    many), data (their origin), reviewer; each may be left out.
+
+    Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
+
+    >>> def noisy_count(rows, rng):
+    ...     return len(rows) + rng.laplace(scale=0.5)
+    >>> result = audit(noisy_count, pair=(["a"] * 10, ["a"] * 9), epsilon=1.0, runs=20_000)
+    >>> result.verdict.value, result.epsilon_lower > 1.6
+    ('REFUTED', True)
+    """
+    given = locals()
+    question = pose(**{key: value for key, value in given.items() if key not in RUNNING})
+    title = name or question.mechanism.name
+    with (
+        watching(1, title, shown=progress or None, bar=progress is not False) as watcher,
+        uninterrupted(watcher, ledger),
+        Engine(n_jobs, backend, isolation=isolation) as engine,
+        question.kept(ledger, title) as call,
+    ):
+        return question.answer(engine, progress=watcher, call=call)
+
+
+@dataclass(frozen=True, slots=True)
+class PosedQuestion:
+    """One audit as Python asks it, checked as far as that goes before anything runs; made by `pose`.
+
+    `options` are further fields of `AuditSpec`: runs, confidence, seed and the like.
+    """
+
+    mechanism: Mechanism
+    claim: Claim
+    pairs: tuple[AdjacentPair, ...]
+    max_time_s: float | None
+    upper: UpperBound | None
+    record: dict[str, str]
+    options: dict[str, Any]
+    assumed: Relation | None = None  # under which pairs were made of data, where none was stated
+
+    def kept(self, ledger: str | os.PathLike[str] | None, name: str) -> "AbstractContextManager[Call | None]":
+        """The call in a ledger, where there is to be one: as it was interrupted, or new."""
+        if ledger is None:
+            return nullcontext()
+        from dpaudit.ledger.calls import kept
+
+        asked = {"claim": self.claim.to_dict(), "max_time_s": self.max_time_s, **self.options}
+        pairs = [digests_of(pair) for pair in self.pairs]
+        return kept(ledger, name, self.mechanism, {**asked, "pairs": pairs})
+
+    def answer(
+        self,
+        engine: Engine,
+        *,
+        name: str = "",
+        description: Description | None = None,
+        progress: Progress = SILENT,
+        call: "Call | None" = None,
+    ) -> AuditResult:
+        """The result, on this engine; `name` goes before the audit's own, `description` is told of the mechanism.
+
+        `call` keeps what is counted. Raises `UnsoundAudit` where there is no verdict.
+        """
+        clock = None if self.max_time_s is None else Clock(validate.positive("max_time_s", self.max_time_s))
+        options = self.options | ({"name": name} if name else {})
+        with nullcontext() if clock is None else clock.over(engine):
+            return self._answer(engine, clock, options, description, progress, call)
+
+    def _answer(
+        self, engine: Engine, clock: Clock | None, options: dict[str, Any], description: Description | None, *heard: Any
+    ) -> AuditResult:
+        progress, call = heard
+        begun = None if call is None else call.begun
+        if begun is not None and begun.runs is not None:
+            options["runs"] = begun.runs
+        elif clock is not None:
+            timeout_s, most, seed = (options[key] for key in ("run_timeout_s", "runs", "seed"))
+            options["runs"] = planned_runs(engine, self.mechanism, self.pairs, clock, seed, timeout_s, most=most)
+        spec = AuditSpec(
+            claim=self.claim,
+            mechanism=self.mechanism,
+            pairs=self.pairs,
+            description=_described(self.mechanism, engine) if description is None else description,
+            **options | ({"runs": CHOICES[-1]} if options["runs"] is None else {}),
+        )
+        if options["runs"] is None:
+            spec = chosen_runs(spec, engine)
+        chosen = clock is None and self.options["runs"] is None
+        if call is not None:
+            engine.keep_in(call.begin(spec.to_dict(), spec.runs if chosen or clock else None))
+        result = run_audit(spec, engine, progress=progress, clock=clock)
+        result = result if self.upper is None else replace(result, upper=self.upper)
+        told: dict[str, Any] = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
+        told |= {"assumed": self.assumed.value} if self.assumed else {}
+        told |= {"chosen_runs": spec.runs} if chosen and spec.runs < CHOICES[-1] else {}
+        result = replace(result, provenance={**result.provenance, **told})
+        return result if call is None else call.keep(result)
+
+
+def pose(
+    mechanism: Any,
+    *,
+    pair: Any,
+    pairs: Any,
+    data: Any = None,
+    claim: Claim | None,
+    epsilon: float | None,
+    delta: float,
+    relation: Relation | str | None,
+    parameters: Mapping[str, Any] | None,
+    max_time_s: float | None,
+    upper: UpperBound | None,
+    record: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> PosedQuestion:
+    """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, every one of them."""
+    asked = _claim(claim, epsilon, delta, relation)
+    if upper is not None:
+        _check_upper(upper)
+    wrapped = wrap(mechanism, parameters)
+    assumed = None
+    if data is None:
+        own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
+        made = own or _pairs(pair, pairs, options["seed"])
+    else:
+        promised = wrapped.claim if isinstance(wrapped, Adapted) and isinstance(asked, OwnClaim) else None
+        under = asked.relation or getattr(promised, "relation", None)
+        assumed = None if under else Relation.ADD_OR_REMOVE_ONE
+        made = _made_of(data, under or Relation.ADD_OR_REMOVE_ONE, pair, pairs)
+    stated, adjacent = offered(asked, wrapped, made)
+    stated = stated.with_relation(assumed) if assumed else stated
+    return PosedQuestion(wrapped, stated, adjacent, max_time_s, upper, recorded(record), options, assumed)
+
+
+def _described(mechanism: Mechanism, engine: Engine) -> Description | None:
+    """A function is described from its source, here; what must be made or imported first, where mechanisms may run."""
+    if not engine.supervised or isinstance(mechanism, PerRun | Batched):
+        return None
+    return engine.describe(mechanism, ())[0]
+
+
+def bracket(
+    mechanism: Any,
+    claim: Claim | float | str | None = None,
+    *,
+    pair: Any = None,
+    adjacency: str | None = None,
+    domain: Iterable[Any] | None = None,
+    neighbours: Any = None,
+    most_paths: int = 1_000_000,
+    parameters: Mapping[str, Any] | None = None,
+    answers: int | None = None,
+    runs: int = 1_000_000,
+    confidence: float = 0.999,
+    seed: int = 0,
+    upper: UpperBound | Iterable[UpperBound] | None = None,
+    max_time_s: float = 60.0,
+    n_jobs: int = -1,
+    backend: str | None = None,
+) -> Bracket:
+    """Bounds a mechanism's privacy loss from both sides, and says what follows for the claim.
+
+    From above: the source of a function `f(data, rng, ...)` is read; where datasets are vectors of query answers,
+    `adjacency` says how neighbours differ ("all-differ", "one-differs", "monotone", or one way "up" or "down"), and a
+    proof for all inputs is looked for and checked; the loss of `pair` is enclosed, or that of the worst pair of
+    `answers` query answers that a search finds. `domain` and `neighbours` replay code of finite randomness on every
+    choice, in at most `most_paths` runs. `upper` are bounds known from elsewhere, taken at their word. From below: an
+    audit with so many `runs` (0: none) of the pair, or of the worst that was found. All of it ends within `max_time_s`:
+    what was not done by then is a reason, and an audit has the runs that fit.
+
+    `claim` is a claim, an epsilon, or a text in the parameters such as "2*eps"; `parameters` are the keywords of the
+    function. An entry of the catalogue brings its own claim, pair and adjacency. What a method cannot say is a reason
+    of the bracket, not an error. Raises `InvalidSpec` for a wrong question.
+
+    >>> def noisy_count(data, rng, eps):
+    ...     return data + rng.laplace(scale=1 / eps)
+    >>> found = bracket(noisy_count, 1.0, pair=(10, 9), parameters={"eps": 0.5}, runs=0)
+    >>> found.verdict.value, found.ends
+    ('OPEN', (0.5, 0.5))
+    """
+    from dpaudit.verify.bracketing import Wanted, run_bracket, target_of
+
+    stated: Any = claim
+    if isinstance(stated, numbers.Real):
+        stated = PureDP(validate.not_negative("claim", stated))
+    elif stated is not None and not isinstance(stated, str):
+        stated = check_claim(stated)
+    given: object = () if upper is None else upper
+    several = given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    uppers = tuple(map(_check_upper, several))
+    wanted = Wanted(
+        claim=stated,
+        pair=None if pair is None else AdjacentPair.of(pair),
+        adjacency=adjacency,
+        answers=answers,
+        domain=domain,
+        neighbours=neighbours,
+        most_paths=most_paths,
+        runs=validate.whole("runs", runs, least=0),
+        confidence=confidence,
+        seed=seed,
+        uppers=uppers,
+        max_time_s=max_time_s,
+    )
+    with Engine(n_jobs, backend) as engine:
+        return run_bracket(target_of(mechanism, parameters), wanted, engine).bracket
+
+
+def _check_upper(given: object) -> UpperBound:
+    if not isinstance(given, UpperBound):
+        raise InvalidSpec(f"upper must be a dpaudit.UpperBound, got {given!r}")
+    return given
+
+
+def _claim(claim: Any, epsilon: float | None, delta: float, relation: Any) -> Claim | OwnClaim:
+    if claim is not None:
+        if epsilon is not None or delta:
+            raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
+        return check_claim(claim) if relation is None else check_claim(claim).with_relation(relation)
+    if epsilon is None and delta == 0.0:
+        return OwnClaim(Relation.of(relation))
+    return claim_of(epsilon, delta, relation)  # type: ignore[arg-type]  # which refuses a delta alone
+
+
+def _made_of(data: Any, relation: Relation, pair: Any, patterns: Any) -> tuple[AdjacentPair, ...]:
+    if pair is not None or not (patterns is None or isinstance(patterns, list | tuple)):
+        raise InvalidSpec("of data pairs are made: leave out pair, and give pairs as a list of patterns or not at all")
+    return pairs_of_data(data, relation, patterns)
+
+
+def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:
+    if (pair is None) == (pairs is None):
+        raise InvalidSpec("an audit needs datasets: either pair=(first, second) or pairs=[...], or data=rows")
+    if pairs is None:
+        return (AdjacentPair.of(pair),)
+    if is_strategy(pairs):
+        return drawn_pairs(pairs, validate.whole("seed", seed, least=0))
+    if not isinstance(pairs, Iterable):
+        raise InvalidSpec(f"pairs must be a sequence of pairs, or a strategy of them, got {type(pairs).__name__}")
+    found = tuple(AdjacentPair.of(each, f"pair {index}") for index, each in enumerate(pairs))
+    if not found:
+        raise InvalidSpec("pairs must hold at least one pair of datasets, got none")
+    return found

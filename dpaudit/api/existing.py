@@ -1,0 +1,87 @@
+"""Results that exist already: read from files, checked again, written as reports."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpaudit.auditing import AuditSpec, repeat_witness
+from dpaudit.claims import claim_from_dict
+from dpaudit.data import AdjacentPair
+from dpaudit.data.data import restored
+from dpaudit.errors import InvalidSpec
+from dpaudit.execution.engine import Engine
+from dpaudit.mechanisms import Description, wrap
+from dpaudit.results.result import AuditResult, recompute, repeated, went_alone
+from dpaudit.results.suite import SuiteResult
+from dpaudit.scores.result import ScoresResult
+
+
+def load(path: str | os.PathLike[str]) -> AuditResult:
+    """The result stored in a JSON file; raises `InvalidSpec` where it is no result or contradicts its counts."""
+    from dpaudit.results.stored import load as load_stored
+
+    return load_stored(path)
+
+
+def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
+    """The suite stored in a suite.json; raises `InvalidSpec` where it is none or contradicts its own results."""
+    from dpaudit.results.stored import load_suite as load_stored
+
+    return load_stored(path)
+
+
+def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> AuditResult:
+    """The result with its certificate computed again from the stored counts.
+
+    With `fresh`, the frozen witness is run again, on `mechanism`, with a stream that no run of the result
+    used; the certificate is then that of the new runs. Needs the datasets by value in the result.
+    """
+    if not fresh:
+        return replace(result, certificate=recompute(result))
+    if mechanism is None:
+        raise InvalidSpec("recheck with fresh=True needs the mechanism to run: recheck(result, mechanism, fresh=True)")
+    spec = respecified(result, mechanism)
+    with Engine() as engine:
+        frozen, alone = replace(result.witness, pair=0), went_alone(result)
+        evidence, health = repeat_witness(frozen, spec, engine, seed=spec.seed, alone=alone)
+    return repeated(result, evidence, health, seed=spec.seed)
+
+
+def respecified(result: AuditResult, mechanism: Any, description: Description | None = None) -> AuditSpec:
+    """The spec that repeats a stored result's witness: its pair alone, and a seed of its own."""
+    stored = result.spec["pairs"][result.witness.pair]
+    first, second = (restored(stored[side]["value"], stored[side]["digest"]) for side in ("first", "second"))
+    return AuditSpec(
+        claim=claim_from_dict(result.spec["claim"]),
+        mechanism=wrap(mechanism),
+        pairs=(AdjacentPair(first, second, stored["name"], stored["distance"], stored.get("sensitivity")),),
+        runs=result.spec["runs"],
+        confidence=result.spec["confidence"],
+        seed=result.spec["seed"] + 1,
+        certifier=result.spec["certifier"],
+        name=result.spec["name"],
+        run_timeout_s=result.spec["run_timeout_s"],
+        description=description,
+    )
+
+
+def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | os.PathLike[str]) -> Path:
+    """Writes a report, whole or not at all; the suffix chooses the format.
+
+    They are .json, .md, .html, .xml (JUnit), .sarif, .csv and .txt. A folder, or a name without a dot, gets a page, its
+    Markdown and its JSON, of scores its figures too: for scores it is always one. Returns the path, of a folder that
+    of the page. Raises `InvalidSpec` for another suffix, and for what is none of these.
+    """
+    if isinstance(result, ScoresResult):
+        from dpaudit.report.account import write_page
+
+        return write_page(result, path)[-1]
+    from dpaudit.report import write
+
+    if not isinstance(result, AuditResult | SuiteResult):
+        raise InvalidSpec(
+            f"write_report takes the result of an audit, a suite or a ScoresResult, got {type(result).__name__}; "
+            "print it, or keep its figure: result.plot().save('figure.svg')"
+        )
+    return write(result, path)

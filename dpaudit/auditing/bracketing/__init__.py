@@ -1,7 +1,0 @@
-"""Brackets: upper bounds of a mechanism and an audit of it, joined."""
-
-from dpaudit.auditing.bracketing.above import bound_of_proofs
-from dpaudit.auditing.bracketing.join import Joined, Wanted, run_bracket
-from dpaudit.auditing.bracketing.targets import WAYS, Target, target_named, target_of
-
-__all__ = ["WAYS", "Joined", "Target", "Wanted", "bound_of_proofs", "run_bracket", "target_named", "target_of"]

@@ -1,0 +1,176 @@
+"""Witnesses beside those of search: what the first call of a process tells, and the bits of floating-point outputs.
+
+A cache that is not filled yet, or noise that is set up late, leaks once in each process. So a small part of the search
+runs is made in fresh processes, one each; where all of them tell their dataset, that is the witness. An event on bits
+is a second witness, with a level of its own, proposed only where it promises more than every event on rounded values.
+"""
+
+import os
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.health.processes import NoProcesses, processes_needed
+from dpaudit.auditing.spec import ResolvedSpec, frozen
+from dpaudit.base.arrays import Integers
+from dpaudit.base.validate import error_probability
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.events import Event
+from dpaudit.events.bits import KINDS
+from dpaudit.events.cells import Binning
+from dpaudit.events.features.column import Feature
+from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.execution.engine import Session
+from dpaudit.outputs.canonical import Outputs, Path, Pilot, Sample, Token, concatenate
+from dpaudit.processes.tasks import FreshTask
+from dpaudit.results.observations import FIRST_CALLS, PROCESSES, Explored
+from dpaudit.results.witness import Witness
+from dpaudit.running.streams import Shard, Stage
+from dpaudit.running.worker import BatchFailed
+from dpaudit.search.binning import Tables, binning
+from dpaudit.search.candidates import bit_binning, bit_features, without_bits
+from dpaudit.search.goal import Goal
+from dpaudit.search.grouping import as_partition
+from dpaudit.search.plainer import EASIER, readable
+from dpaudit.search.selection import Proposal
+from dpaudit.search.selection import propose as propose_for
+
+SELECTOR = FIRST_CALLS  # of a witness that only fresh processes can show
+FROM, MANY_FROM = 25_000, 1_000_000  # runs of an audit in which some are fresh, and many, whatever runs it
+FEWEST, FEW, MANY = 8, 16, 32  # processes
+BUDGET_S, TIMED = 2.0, 6  # seconds that they may take; after so many it is known how long one does
+LOADED = 2.0  # times as long, and as the load has it, before there are fewer: load alone changes nothing
+BY_CHANCE = 1e-4  # above it first calls that are all alike are no others than later ones
+START = 1 << 20  # numbers of their shards: no others in fresh processes have these
+
+
+@dataclass(frozen=True, slots=True)
+class Firsts:
+    """What first calls came to: a witness where they give their dataset away, the runs, and what is said of them."""
+
+    witness: Witness | None = None
+    runs: int = 0
+    explored: tuple[Explored, ...] = ()
+
+
+def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, most: int) -> Firsts:
+    """The first calls of some fresh processes, `most` at the most, on sides that coins draw.
+
+    They are a witness only where they are not like the `others`, the pair's runs that search has seen: of these there
+    can be far more than processes.
+    """
+    engine = session.engine
+    many = spec.runs >= MANY_FROM
+    wanted = min(most, MANY if many else FEW)
+    if wanted < FEWEST or spec.runs < FROM or not (many or engine.isolated or engine.supervised):
+        return Firsts()
+    claim = spec.claim_at(pair)
+    try:
+        processes_needed(lambda runs: spec.certifier.at(claim).refutable(runs, runs, claim, spec.fixed_level))
+    except NoProcesses:
+        return _told("in fresh processes not looked at: to refute the claim by them would take too many")
+    coins, _ = Shard(Stage.FRESH, pair, START, wanted).streams(session.job.seed)
+    sides = coins.integers(2, size=wanted).astype(np.bool_)
+    work = [FreshTask(Shard(Stage.FRESH, pair, START + k, 1), (side,)) for k, side in enumerate(sides.tolist())]
+    made: list[Outputs] = []
+    try:
+        made += session.fresh(work[:2])  # starts interpreters
+        times = [time.monotonic()]
+        for task in work[2:TIMED]:
+            made += session.fresh([task])
+            times.append(time.monotonic())
+        each = max(1e-6, float(np.diff(times).min()))
+        load = max(1.0, 2.0 * os.getloadavg()[0] / (os.cpu_count() or 1))  # processes that want each processor
+        fits = wanted if each * wanted <= LOADED * load * BUDGET_S else int(BUDGET_S / each)
+        made += session.fresh(work[TIMED : max(TIMED, session.decided(lambda: fits))])
+    except BatchFailed:
+        raise
+    except (InvalidSpec, OutOfTime, UnsoundAudit) as error:
+        return _told(f"in fresh processes not looked at ({type(error).__name__})", len(made))
+    if len(made) < FEWEST:
+        why = f"in fresh processes not looked at: one takes more than {BUDGET_S / FEWEST:g} s to begin"
+        return _told(why, len(made))
+    outputs, sides = concatenate(made), sides[: len(made)]
+    pilot = Pilot(outputs.take(~sides), outputs.take(sides), sides, (len(made),))
+    told = [Whole().column(side).tokens for side in (pilot.first, pilot.second)]
+    if not (outputs.complete and constants(pilot).give_away and told[0][0] != told[1][0]):
+        return _told(f"{len(made)} in fresh processes did not all give their dataset away", len(made), looked=True)
+    chance = 1.0  # that others would be all alike so
+    for held, side in zip(told, (others.first, others.second), strict=True):
+        chance *= float(np.mean(Whole().column(side).tokens == held[0])) ** len(held)
+    if chance > BY_CHANCE:
+        why = f"all of {len(made)} in fresh processes gave their dataset away, and so do most other runs"
+        return _told(why, len(made), looked=True)
+    code = int(told[0][0])
+    event = Event(Whole(), tokens=(Token(pilot.first.labels.get(code, "its first output"), code),))
+    found = Proposal(event, "first", "all alike", 0.0, claim.delta)
+    why = f"all of {len(made)} in fresh processes gave their dataset away, and other runs did not: these are certified"
+    witness = frozen(spec, pair, as_partition(found) if spec.certifier.at(claim).bins else found, SELECTOR)
+    return replace(_told(why, len(made), looked=True), witness=witness)
+
+
+def _told(why: str, runs: int = 0, *, looked: bool = False) -> Firsts:
+    return Firsts(None, runs, (Explored(PROCESSES, FIRST_CALLS, why, runs=runs if looked else 0),))
+
+
+AHEAD = 0.05  # by this part of the bound on rounded values: more than the luck of a search
+
+
+def tables(pilot: Pilot) -> Tables:
+    """What a search for a bit event counts: features on bits, and the same without bits, which they have to beat.
+
+    Empty where no output is a float with a fraction: text, integers and whole numbers have no bits to look at.
+    """
+    both = concatenate([pilot.first, pilot.second])
+    bits = [(feature, bit_binning(feature, both)) for feature in bit_features(both)]
+    shadows = [(each, bit_binning(each, both)) for feature, _ in bits if (each := without_bits(feature)) is not None]
+    paths: set[Path] = set().union(*(feature.wanted or () for feature, _ in bits))
+    rounded = [_rounded_values(path, both) for path in sorted(paths, key=repr)]
+    return Tables((*bits, *shadows, *rounded))
+
+
+def best(chosen: Tables, counts: Integers, goal: Goal) -> Proposal | None:
+    """The best bit event of these counts (cells of `chosen.features` one after the other, a column for each side).
+
+    None where no bit event promises more than the rounded values do.
+    """
+    rounded, found_bits = 0.0, list[Proposal]()
+    for (feature, bins), table in zip(chosen.features, chosen.split(counts), strict=True):
+        found = propose_for(feature, bins, table, goal)
+        if found is None:
+            continue
+        if not isinstance(feature, KINDS):
+            rounded = max(rounded, found.score)
+        else:
+            found_bits.append(found)
+    most = max((each.score for each in found_bits), default=0.0)
+    # which multiples there are is easier to read than how bits end by the size of a number
+    good = [each for each in found_bits if each.score >= (1.0 - EASIER) * most > (1.0 + AHEAD) * rounded]
+    return max(good, key=lambda each: (readable(each.event), each.score), default=None)
+
+
+def propose(pilot: Pilot, goal: Goal) -> Proposal | None:
+    """The bit event that a pilot proposes, by search outputs alone."""
+    chosen = tables(pilot)
+    return best(chosen, chosen(Sample(pilot.first), Sample(pilot.second)), goal) if chosen.features else None
+
+
+def find_representation(spec: ResolvedSpec, pilot: Pilot, pair: int, certifying: int) -> Witness | None:
+    """The frozen witness on bits for a pair, to be counted on `certifying` runs beside the main one; None for none.
+
+    Its certificate has the confidence of the spec to itself, and is a statement of its own: neither finding
+    lends error probability to the other.
+    """
+    claim = spec.claim_at(pair)
+    goal = Goal(claim, certifying, error_probability(spec.confidence), spec.certifier.coins, spec.certifier.bins)
+    found = propose(pilot, goal)
+    return None if found is None else frozen(spec, pair, found, "representation")
+
+
+def _rounded_values(path: Path, both: Outputs) -> tuple[Feature, Binning]:
+    column = both.column(path)
+    numbers = column.values[np.isfinite(column.values)].astype(np.float64)
+    feature = Coordinate(path, float(np.median(numbers)) if len(numbers) else 0.0)
+    return feature, binning(feature.column(both), dict(both.labels))

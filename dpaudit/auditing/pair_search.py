@@ -1,0 +1,296 @@
+"""Search for a bad pair: candidates from a generator or a parametrised pair, scored on search runs, the best audited.
+
+What the search sees never certifies. All runs are counted and capped together.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dpaudit.auditing.audit import run_audit
+from dpaudit.auditing.pair_moves import Bounds, Parameters, Spent, check_bounds, move
+from dpaudit.auditing.probing import probe
+from dpaudit.auditing.search_stage import cautious, goal_at
+from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
+from dpaudit.base import validate
+from dpaudit.base.strict import by_fields
+from dpaudit.claims import Claim, check_claim
+from dpaudit.data import AdjacentPair, digest
+from dpaudit.errors import DpAuditError, InvalidSpec, at
+from dpaudit.execution.engine import Engine, Session
+from dpaudit.mechanisms import Mechanism, wrap
+from dpaudit.results.result import AuditResult
+from dpaudit.running.streams import apart
+from dpaudit.running.worker import BatchFailed
+from dpaudit.search.look import SEARCH_SHARE, Look, excess
+
+FEWEST_RUNS = 100  # of a try: with fewer, luck is all that is seen
+PROBE_RUNS = 8  # of a try, which look whether a batched call works
+SHARDS = 1 << 20  # numbers of shards that belong to one try; the first of them to the audit at the end
+MAKING, MOVING = 1 << 16, (1 << 16) + 1  # keys of the streams that make pairs and move parameters
+SHOWN = 10  # tries that the text lists
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One pair that was tried, and what its search runs promised; nothing here is certified.
+
+    `score` is the predicted lower bound in the claim's parameter, `excess` how far it goes beyond what the claim
+    allows, per step of distance; None where too little was seen. `parameters` is empty for pairs of a generator.
+    """
+
+    number: int
+    name: str
+    parameters: Parameters
+    distance: int
+    runs: int
+    score: float | None
+    excess: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The try as plain values, its parameters by `repr` where they are neither numbers nor text."""
+        plain = {
+            key: value if isinstance(value, bool | int | float | str) else repr(value)
+            for key, value in self.parameters.items()
+        }
+        return {**by_fields(replace(self, parameters={})), "parameters": plain}
+
+
+@dataclass(frozen=True, slots=True)
+class PairSearch:
+    """Every pair tried, the one that was certified, its audit, and all runs spent, the audit's included."""
+
+    tried: tuple[Tried, ...]
+    best: AdjacentPair
+    result: AuditResult
+    runs_used: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The search as plain values."""
+        return {
+            "tried": [each.to_dict() for each in self.tried],
+            "best": self.best.record(),
+            "result": self.result.to_dict(),
+            "runs_used": self.runs_used,
+        }
+
+    def __repr__(self) -> str:
+        return f"<PairSearch {len(self.tried)} pairs tried; the best: {self.result!r}>"
+
+    def __str__(self) -> str:
+        ranked = sorted(self.tried, key=_rank)[:SHOWN]
+        lines = [f"{len(self.tried)} pairs tried; {self.runs_used:,} runs in all. Uncertified scores, the best first:"]
+        for each in ranked:
+            seen = "too little seen" if each.score is None else f"{each.score:.4g}"
+            name = "" if each.name == f"try {each.number}" else f": {each.name}"
+            lines.append(f"  try {each.number}{name}  {seen}")
+        return "\n".join([*lines, "", str(self.result)])
+
+
+def search_pairs(
+    mechanism: Any,
+    generate: Callable[..., Any] | Iterable[Any],
+    *,
+    claim: Claim,
+    bounds: Bounds | None = None,
+    runs: int = 1_000_000,
+    tries: int = 64,
+    share: float = 0.5,
+    finalists: int = 4,
+    confidence: float = 0.999,
+    seed: int = 0,
+    certifier: str | None = None,
+    run_timeout_s: float | None = None,
+    n_jobs: int = -1,
+    backend: str | None = None,
+) -> PairSearch:
+    """Looks for the pair that refutes the claim, and audits the best one on fresh runs.
+
+    `generate` makes pairs (an `AdjacentPair` or (first, second)): a function of a generator `rng`, called once for
+    each try; an iterable of pairs; or, with `bounds`, a function of keywords that are moved within them, each
+    `(low, high)` for any number between, a `range` or a list of choices. At most `tries` pairs are tried, with equal
+    runs, which together are a part `share` of `runs`; the best `finalists` of them are screened again in the audit at
+    the end, which has all runs that are left and certifies one. `runs` caps all executions. The same seed gives the
+    same tries, where `generate` draws from `rng` only.
+
+    Raises `InvalidSpec` for what `generate` makes that is no pair, or no pair of the claim's relation, with the
+    number of the try and its parameters; else as `dpaudit.audit`.
+
+    >>> from dpaudit.claims import PureDP
+    >>> def clipped_sum(rows, rng):  # clips at 1, but not below 0
+    ...     return sum(min(row, 1.0) for row in rows) + rng.laplace(scale=1.0)
+    >>> def one_more(value):
+    ...     return [0.5], [0.5, value]
+    >>> found = search_pairs(clipped_sum, one_more, bounds={"value": (-2.0, 2.0)}, claim=PureDP(1.0),
+    ...                      runs=40_000, tries=20)
+    >>> found.result.verdict.value, found.best.second[1] < -1.0, found.runs_used <= 40_000
+    ('REFUTED', True, True)
+    """
+    limit = validate.whole("runs", runs, least=1)
+    most = validate.whole("tries", tries, least=1)
+    kept = validate.whole("finalists", finalists, least=1)
+    each = int(validate.open_probability("share", share) * limit) // most
+    if each < FEWEST_RUNS:
+        raise InvalidSpec(
+            f"runs = {limit:,} leave {each} for each of {most} tries, and a try needs {FEWEST_RUNS}; "
+            "give more runs or fewer tries"
+        )
+    if bounds is not None:
+        check_bounds(bounds)
+    check_claim(claim)
+
+    def spec(pairs: tuple[AdjacentPair, ...], left: int) -> AuditSpec:
+        return AuditSpec(
+            claim=claim,
+            mechanism=wrapped,
+            pairs=pairs,
+            runs=left,
+            confidence=confidence,
+            seed=seed,
+            certifier=certifier,
+            run_timeout_s=run_timeout_s,
+        )
+
+    wrapped: Mechanism = wrap(mechanism)
+    with Engine(n_jobs, backend) as engine:
+        search = _Search(engine, claim, spec, seed, tries=most, each=each, end=limit - most * each)
+        search.over(generate, bounds)
+        best = search.best(kept)
+        result = run_audit(spec(best, limit - search.runs), engine)
+    return PairSearch(tuple(search.tried), best[result.witness.pair], result, search.runs + result.runs_used)
+
+
+@dataclass(slots=True)
+class _Search:
+    """The tries so far."""
+
+    engine: Engine
+    claim: Claim
+    spec: Callable[[tuple[AdjacentPair, ...], int], AuditSpec]
+    seed: int
+    tries: int
+    each: int
+    end: int
+    tried: list[Tried] = field(default_factory=list)
+    pairs: list[AdjacentPair] = field(default_factory=list)
+    runs: int = 0
+    asked: ResolvedSpec | None = None
+    alone: bool = False  # a batched call has raised
+
+    def over(self, generate: Any, bounds: Bounds | None) -> None:
+        """Tries the pairs of a generator, an iterable, or a function of parameters."""
+        if bounds is not None:
+            if not callable(generate):
+                raise InvalidSpec(f"with bounds, generate must be a function of {', '.join(bounds)}, got {generate!r}")
+            move(bounds, self.tries, lambda found: self.add(lambda: generate(**found), found), self._rng(MOVING))
+        elif callable(generate):
+            for number in range(self.tries):
+                self.add(lambda number=number: generate(self._rng(MAKING, number)), {})  # type: ignore[misc]
+        else:
+            self._over_iterable(generate)
+        if not self.tried:
+            raise InvalidSpec("pair search: generate gave no pair; give at least one")
+
+    def _over_iterable(self, generate: Any) -> None:
+        try:
+            given = iter(generate)
+        except TypeError:
+            what = type(generate).__name__
+            raise InvalidSpec(f"generate must be a function or an iterable of pairs, got {what}") from None
+        missing = object()
+        for _ in range(self.tries):
+            made = self._made(lambda: next(given, missing), {})
+            if made is missing:
+                return
+            self.add(lambda made=made: made, {})  # type: ignore[misc]
+
+    def add(self, make: Callable[[], Any], parameters: Parameters) -> float:
+        """Tries one pair; its excess, -inf where too little was seen. Raises `Spent` when all tries are made."""
+        if len(self.tried) == self.tries:
+            raise Spent
+        number = len(self.tried)
+        pair = self._pair(self._made(make, parameters), number, parameters)
+        if self.asked is None:  # the audit at the end, on this pair alone: checks what was asked before anything runs
+            self.asked = self.spec((pair,), self.end).resolved()
+        with self.engine.session(self.asked.mechanism, (pair,), self.seed, self.asked.run_timeout_s) as session:
+            if self.alone:
+                session.begin_alone(apart(self.seed))
+            try:
+                look = self._look(self.asked, pair, session, number)
+            except BatchFailed:  # from here on one run a call, where what raises is an output
+                if self.alone:
+                    raise
+                self.alone, gone = True, session.asked_for
+                session.begin_alone(apart(self.seed))
+                look = self._look(self.asked, pair, session, number)
+                self.runs += gone
+        proposal = look.proposal()
+        over = excess(self.claim, pair.distance, proposal)
+        unseen = proposal is None or over == -math.inf
+        self.tried.append(
+            Tried(
+                number=number,
+                name=pair.name,
+                parameters=dict(parameters),
+                distance=pair.distance,
+                runs=self.runs - sum(each.runs for each in self.tried),
+                score=None if proposal is None else round(proposal.score, 6),
+                excess=None if unseen else round(over, 6),
+            )
+        )
+        self.pairs.append(pair)
+        return over
+
+    def best(self, most: int) -> tuple[AdjacentPair, ...]:
+        """The best different pairs, in order."""
+        chosen: dict[tuple[str, str], AdjacentPair] = {}
+        for each in sorted(self.tried, key=_rank):
+            pair = self.pairs[each.number]
+            chosen.setdefault((digest(pair.first), digest(pair.second)), pair)
+        return tuple(chosen.values())[:most]
+
+    def _look(self, asked: ResolvedSpec, pair: AdjacentPair, session: Session, number: int) -> Look:
+        found = probe(asked, session, PROBE_RUNS)
+        certifying = self.end - int((asked.search_share or SEARCH_SHARE) * self.end)
+        end = goal_at(asked, pair.distance, certifying)
+        look = Look(session, 0, end, shard_runs=asked.shard_runs, start=(number + 1) * SHARDS)
+        self.runs += found.runs + look.hold(self.each - found.runs)
+        look.goal = cautious(end, look.runs, self.tries)
+        return look
+
+    def _made(self, make: Callable[[], Any], parameters: Parameters) -> Any:
+        try:
+            return make()
+        except DpAuditError as error:
+            raise InvalidSpec(f"{self._place(parameters)}: {error}") from None
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise InvalidSpec(f"{self._place(parameters)}: making the pair failed with {what}") from None
+
+    def _pair(self, made: Any, number: int, parameters: Parameters) -> AdjacentPair:
+        name = _words(parameters) or f"try {number}"
+        with at(self._place(parameters)):
+            pair = AdjacentPair.of(made, name)
+            pair.check(self.claim.relation)
+        return replace(pair, name=name) if pair.name == "pair" else pair
+
+    def _place(self, parameters: Parameters) -> str:
+        words = _words(parameters)
+        return f"pair search, try {len(self.tried)}" + (f" ({words})" if words else "")
+
+    def _rng(self, *key: int) -> np.random.Generator:
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
+
+
+def _rank(each: Tried) -> tuple[float, int]:
+    return (math.inf if each.excess is None else -each.excess, each.number)
+
+
+def _words(parameters: Parameters) -> str:
+    return ", ".join(
+        f"{key} = {value:.6g}" if isinstance(value, float) else f"{key} = {value!r}"[:60]
+        for key, value in parameters.items()
+    )

@@ -1,0 +1,266 @@
+"""Search: screen the pairs, look closely at the best, and propose a witness for each. None of its runs certifies."""
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from dpaudit.auditing.clock import Clock, cut
+from dpaudit.auditing.spec import SELECTOR, ResolvedSpec, frozen
+from dpaudit.base.validate import error_probability
+from dpaudit.errors import OutOfTime
+from dpaudit.execution.engine import Session
+from dpaudit.outputs.canonical import Pilot
+from dpaudit.results.audited import screening_share
+from dpaudit.results.observations import Explored
+from dpaudit.results.witness import Witness
+from dpaudit.search.goal import Goal
+from dpaudit.search.look import PILOT_RUNS, SEARCH_SHARE, SHOWN, Candidate, Look, excess, held, looked_at
+from dpaudit.search.selection import Proposal
+
+ROUND = 0.7  # of the runs of a round are those of the next
+HELD = 1 << 20  # outputs of all pairs held at a time while they are screened
+FEWEST_HELD = 1 << 9  # of one pair, however many there are
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The runs of the stages: to screen the pairs, to look closely at all that are kept, to certify each of these."""
+
+    screening: int
+    searching: int
+    certifying: int
+
+
+def budget(spec: ResolvedSpec, *, spent: int = 0) -> Budget:
+    """How an audit with fixed stopping divides its runs; `spent` of them are gone already, on the probe.
+
+    `search_share` is a part of what screening leaves; where it is open, about as much as searches: how
+    much is found on the way.
+    """
+    kept = spec.certify_pairs
+    screening = int(screening_share(len(spec.pairs), kept) * spec.runs)
+    searching = int((spec.search_share or SEARCH_SHARE) * (spec.runs - screening))
+    return Budget(screening, searching, max(0, spec.runs - spent - screening - searching) // kept)
+
+
+def goal(spec: ResolvedSpec, pair: int, certifying: int) -> Goal:
+    """What an event of this pair is for: `certifying` runs, at the confidence that one certificate has."""
+    return goal_at(spec, spec.pairs[pair].distance, certifying)
+
+
+def goal_at(spec: ResolvedSpec, distance: int, certifying: int) -> Goal:
+    """The same for a pair `distance` steps apart; where bins cannot certify what the claim says there, for an event."""
+    claim = spec.claim.at_distance(distance)
+    certifier = spec.certifier.at(claim)
+    return Goal(claim, certifying, error_probability(spec.level), certifier.coins, certifier.bins)
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """The looks at the pairs that were kept, the best first, the runs it took, and what happened to every pair."""
+
+    looks: tuple[Look, ...]
+    runs: int
+    explored: tuple[Explored, ...]
+
+
+def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) -> Screened:
+    """Keeps the best `certify_pairs` of the pairs, by successive halving on `runs` search runs.
+
+    Each round shares its runs among the pairs left, and the better half stays (Karnin, Koren & Somekh 2013); runs of
+    earlier rounds count again. The first rounds get more runs than the last ones, because that is where a pair is
+    judged by few of them. A pair's score is the `excess` of its best event, at the `cautious` goal.
+    """
+    goals = [goal(spec, pair, certifying) for pair in range(len(spec.pairs))]
+    looks = [Look(session, pair, goals[pair], shard_runs=spec.shard_runs) for pair in range(len(spec.pairs))]
+    kept = spec.certify_pairs
+    if len(looks) <= kept:
+        return Screened(tuple(looks), 0, ())
+    explored: list[Explored] = []
+    scores = dict.fromkeys(range(len(looks)), -math.inf)
+    left = runs
+    with session.stage("screen", runs):
+        for turn, part in enumerate(_rounds(len(looks), kept)):
+            share = int(left * part) // len(looks)
+            room = PILOT_RUNS if len(looks) * PILOT_RUNS <= HELD else max(FEWEST_HELD, HELD // len(looks))
+            for look in looks:
+                before = look.runs
+                with suppress(OutOfTime):  # each later call ends at once, and what was seen decides
+                    made = look.hold(share, room=room)
+                    # once a pair's outputs are as many as are held of any, the rest is counted
+                    if look.runs >= PILOT_RUNS:
+                        look.count(share - made)
+                left -= look.runs - before
+                look.goal = cautious(goals[look.pair], look.runs, len(spec.pairs))
+            if not all(look.runs for look in looks):  # of others nothing is known
+                unseen = [look for look in looks if not look.runs]
+                explored.extend(_entry(spec, look, "max_time_s left no time for it", -math.inf) for look in unseen)
+                looks = [look for look in looks if look.runs]
+                if not looks:
+                    raise OutOfTime
+            for look in looks:
+                with suppress(OutOfTime):  # the score of the round before stays
+                    scores[look.pair] = excess(spec.claim, spec.pairs[look.pair].distance, look.proposal())
+            looks.sort(key=lambda look: -scores[look.pair])
+            stay = max(kept, -(-len(looks) // 2))
+            explored.extend(
+                _entry(spec, look, f"dropped in screening round {turn + 1}", scores[look.pair]) for look in looks[stay:]
+            )
+            looks = looks[:stay]
+    explored.extend(_entry(spec, look, "kept", scores[look.pair]) for look in looks)
+    for look in looks:
+        look.goal = goals[look.pair]
+    return Screened(tuple(looks), runs - left, tuple(explored))
+
+
+def cautious(end: Goal, seen: int, pairs: int) -> Goal:
+    """The goal by which one of `pairs` pairs is judged after `seen` search runs: distrust of the luckiest of them.
+
+    Beyond the luck that every search takes off for having many events to choose from, the bound is predicted as if
+    it had to be certified by the runs seen, at an error probability of half a pair in all. So few runs make a pair
+    look worse and never better, the more so the more pairs there are, and an event that was seen often is
+    preferred. Where the certification itself takes more off (`end`), that is what counts.
+    """
+    from scipy.special import ndtri
+
+    if seen <= 0:
+        return end
+    alpha = 0.5 / pairs
+    luck, errors = (float(ndtri(level)) ** 2 / runs for level, runs in ((alpha, seen), (end.alpha, end.runs or 1)))
+    return replace(end, runs=seen, alpha=alpha) if luck > errors else end
+
+
+def _rounds(pairs: int, kept: int) -> Sequence[float]:
+    """For each round, its part of the runs that are still there.
+
+    >>> [round(part, 3) for part in _rounds(8, 1)]
+    [0.457, 0.588, 1.0]
+    """
+    rounds = max(1, math.ceil(math.log2(pairs / kept)))
+    weights = [ROUND**turn for turn in range(rounds)]
+    return [weight / sum(weights[turn:]) for turn, weight in enumerate(weights)]
+
+
+def _entry(spec: ResolvedSpec, look: Look, status: str, score: float) -> Explored:
+    name = str(spec.pairs[look.pair].name)
+    return Explored("pair", name, status, None if score == -math.inf else round(score, 6), look.runs)
+
+
+FEW_TEXTS = 64  # outputs, for their being all different to tell anything
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWitness:
+    """What search hands on: a witness for each pair that is certified, the best first, and what it looked at.
+
+    Beside a witness that nobody can read stands the best `plain` one, None beside others.
+    `pilots` holds the outputs of the same pairs that search held, `runs` counts all search runs.
+    """
+
+    witnesses: tuple[Witness, ...]
+    plain: tuple[Witness | None, ...]
+    pilots: tuple[Pilot, ...]
+    runs: int
+    explored: tuple[Explored, ...]
+
+    @property
+    def witness(self) -> Witness:
+        """The best witness, by the search's own uncertified score."""
+        return self.witnesses[0]
+
+
+def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clock | None = None) -> FoundWitness:
+    """The witnesses of the best `certify_pairs` pairs; `spent` runs are gone already, on the probe.
+
+    Each has a close look of its own, on an equal part of the runs (`Look.close`; fewer where the clock says so), and is
+    chosen for what that leaves to certify and an equal part of the error probability. Events are looked for with either
+    dataset as the likelier one; the witness names it, and only that direction is certified.
+    """
+    plan = budget(spec, spent=spent)
+    screened = screen(spec, session, runs=plan.screening, certifying=plan.certifying)
+    made, explored = 0, screened.explored
+    pool = plan.searching // len(screened.looks) + plan.certifying
+    with session.stage("search", plan.searching):
+        for place, look in enumerate(screened.looks):
+            others = (len(screened.looks) - place - 1) * pool
+            short: list[Explored] = []
+            fitted = partial(_fitting, clock, session, others, short)
+            share = SEARCH_SHARE if look.goal.bins else None  # what bins are worth is not told by one event
+            before = look.runs
+            try:
+                look.close(pool, spec.search_share or share, fitted)
+            except OutOfTime:  # what was seen is what there is
+                early = f"search ended after {look.runs:,} runs of a pair"
+                explored = (*explored, Explored("time", "max_time_s", early))
+            made += look.runs - before
+            explored = (*explored, *short)
+    looks = [look for look in screened.looks if look.runs]
+    if not looks:
+        raise OutOfTime
+    found = [(look, look.last(proposed(look, clock))) for look in looks]
+    found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
+    if any(look.hurried for look in looks):
+        explored = (*explored, Explored("time", "max_time_s", "left no time to learn all scores"))
+    for look, _ in found:
+        explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(found) > 1 else ""))
+    witnesses = tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in found)
+    parts = [each.part if isinstance(each, Proposal) else None for _, each in found]
+    return FoundWitness(
+        witnesses,
+        tuple(
+            # at the delta of the witness, so that both bounds are of one number
+            None if part is None else replace(frozen(spec, each.pair, part, SELECTOR), tangent=each.tangent)
+            for each, part in zip(witnesses, parts, strict=True)
+        ),
+        tuple(look.shown for look, _ in found),
+        screened.runs + made,
+        explored,
+    )
+
+
+def proposed(look: Look, clock: Clock | None) -> Candidate | None:
+    """The best event of a look at the end of its search; where there is no time to find it, of what was counted."""
+    try:
+        look.choose()  # if it had not come to that
+        return look.proposal()
+    except OutOfTime:
+        if clock is not None:
+            clock.limits(look.session.engine)
+        return look.hasty()
+
+
+def _fitting(clock: Clock | None, session: Session, others: int, short: list[Explored], wanted: int) -> int:
+    """How many of the runs of a pair there is time for, where those of others come after; `short` hears of fewer."""
+    both = wanted + others
+    fits = wanted if clock is None else wanted * clock.fitting(both, session) // max(1, both)
+    if fits < wanted:
+        short.append(cut(f"{fits:,} runs to search and to certify with", wanted))
+    return fits
+
+
+def _features(look: Look, prefix: str) -> list[Explored]:
+    """What was looked at closely; under the name of its pair where there are several."""
+    assert look.plan is not None
+    entries = looked_at(look.plan, prefix)
+    more = len(look.plan.looked_at) - SHOWN
+    if more > 0:
+        entries.append(Explored("feature", f"{prefix}{more} more features", "looked at, scored lower"))
+    runs = held(look.pilot)
+    if kind := all_different(look.pilot):
+        why = f"no output came twice in {runs:,} search runs: events on whole {kind}s had nothing to count"
+        entries.append(Explored("feature", f"{prefix}whole {kind}", why))
+    return entries
+
+
+def all_different(pilot: Pilot) -> str:
+    """What outputs are that are no numbers, no two of them alike: "text" (or bytes) or "exception"; else nothing."""
+    sides = (pilot.first, pilot.second)
+    codes = np.concatenate([side.column(()).tokens for side in sides])
+    if not codes.all() or not len(np.unique(codes)) == len(codes) >= FEW_TEXTS:
+        return ""
+    labels = {**pilot.first.labels, **pilot.second.labels}
+    return "exception" if any(labels[code].startswith("raised ") for code in codes.tolist()) else "text"

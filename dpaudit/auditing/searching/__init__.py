@@ -1,1 +1,0 @@
-"""The stages that propose: looks at pairs, screening, witnesses, events on bits, and the search for pairs."""

@@ -1,0 +1,293 @@
+"""Strictly read: JSON and TOML that a stranger wrote, capped in size and depth, and models of our own classes."""
+
+import datetime
+import hashlib
+import json
+import math
+import os
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+
+from dpaudit.base.files import read_bytes
+from dpaudit.base.quoting import clean
+from dpaudit.errors import InvalidSpec, at
+
+LARGEST, LARGEST_SUITE = 2**24, 2**26  # bytes of a file; a result has ten thousand, a suite of 2,000 audits half of it
+MOST_VALUES = 2**22  # in a text; a suite of 2,000 audits has a million
+DEEPEST = 64  # objects and lists inside one another
+
+
+def stored(value: Any) -> Any:
+    """A value as JSON holds it: by `to_dict` where it has one, a dataclass by its fields, a tuple as a list.
+
+    >>> from dpaudit.results.observations import Explored
+    >>> stored((Explored("feature", "output", "looked at", math.inf),))
+    [{'what': 'feature', 'name': 'output', 'status': 'looked at', 'score': 'inf', 'runs': 0}]
+    """
+    if type(value) in (str, int, bool, type(None)):  # most of them: quicker than to ask for a method
+        return value
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return by_fields(value)
+    if isinstance(value, dict):
+        return {key: stored(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return [stored(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return "inf" if value == math.inf else "-inf" if value == -math.inf else value
+
+
+def by_fields(value: Any) -> dict[str, Any]:
+    """A dataclass as JSON holds it, its fields in their order."""
+    return {field.name: stored(getattr(value, field.name)) for field in fields(value)}
+
+
+def text_of(value: Any) -> str:
+    """The text of a file: ASCII only, so that no hidden character stands in it."""
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+def content_digest(value: Any) -> str:
+    """The SHA-256 of a value of JSON, 64 hex digits, whatever the order of its keys and the spaces between them.
+
+    >>> content_digest({"a": 1, "b": [0.1]}) == content_digest({"b": [0.1], "a": 1})
+    True
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def spec_hash(spec: dict[str, Any]) -> str:
+    """The digest of a spec in its stored form."""
+    return content_digest(spec)[:16]
+
+
+def read(path: str | os.PathLike[str], *, cure: str, not_json: str, largest: int = LARGEST) -> Any:
+    """The value of a JSON file. Raises `InvalidSpec` as `parsed` does, and where there is no text to read."""
+    return parsed(text_in(path, not_json=not_json, largest=largest), cure=cure, not_json=not_json)
+
+
+def text_in(path: str | os.PathLike[str], *, not_json: str, largest: int = LARGEST) -> str:
+    """The text of a JSON file, which encoded again is the file byte for byte."""
+    try:
+        return read_bytes(path, largest).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidSpec(f"not JSON: it is not text in UTF-8; {not_json}") from None
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{error}; {not_json}") from None
+
+
+def parsed(text: str, *, cure: str, not_json: str) -> Any:
+    """The value of a JSON text. Raises `InvalidSpec`, ending with `cure` for a damaged file, `not_json` for another.
+
+    >>> parsed('{"runs": NaN}', cure="restore the file", not_json="give another file")
+    Traceback (most recent call last):
+    dpaudit.errors.InvalidSpec: NaN is not a number of JSON; restore the file
+    """
+
+    def whole(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):  # readers differ in which of the two they take
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise InvalidSpec(f"the key {clean(twice)!r} stands twice in one object; {cure}")
+        return found
+
+    def no_number(text: str) -> NoReturn:
+        raise InvalidSpec(f"{text} is not a number of JSON; {cure}")
+
+    def finite(text: str) -> float:
+        number = float(text)
+        if math.isinf(number):
+            raise InvalidSpec(f"the number {clean(text)} is too large; {cure}")
+        return number
+
+    if sum(map(text.count, ",[{")) > MOST_VALUES:
+        raise InvalidSpec(f"more than {MOST_VALUES:,} values; {not_json}")
+    try:
+        value = json.loads(text, object_pairs_hook=whole, parse_constant=no_number, parse_float=finite)
+    except InvalidSpec:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidSpec(f"not JSON ({clean(error)}); {not_json}") from None
+    layer = [value]
+    for _ in range(DEEPEST + 1):
+        parts = (each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, dict | list))
+        layer = [each for part in parts for each in part]
+    if layer:
+        raise InvalidSpec(f"nested more than {DEEPEST} deep; {cure}")
+    return value
+
+
+LARGEST_FILE = 256 * 1024  # bytes
+DEEPEST_NAME = 16  # parts of a dotted name; the parser's time is quadratic in them
+DEEPEST_VALUE = 32  # tables and lists inside one another
+LARGEST_WHOLE = 1 << 63  # the range that the format promises
+LONGEST_VALUE = 200  # lines; behind a longer value no line is known
+
+Keys = tuple[str | int, ...]  # that lead to a value: names of tables and keys, places in lists
+CURES = {  # by the words of the parser
+    "Invalid value": 'texts stand in quotes: name = "noisy count"',
+    "Expected '='": 'a line is a key and a value: name = "noisy count"',
+    "Expected newline": "one key and value on a line",
+    "Illegal character": "close the quotes on the same line",
+    "Unterminated string": "close the quotes",
+    "Unclosed": "close the bracket",
+    "Cannot overwrite": "a key stands once in a table",
+    "Cannot declare": "a table stands once in a file; several audits are [[audit]] each",
+}
+
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_NAME = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]*+\.[ \t]*+){{{DEEPEST_NAME}}}")
+
+
+def read_toml(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE, dates: bool = False) -> dict[str, Any]:
+    """The tables of a file. Raises `NoSuchFile`, or `InvalidSpec` that names the file, and the line where there is one.
+
+    Dates and times are refused unless they are asked for: nothing in a spec is one, and results could not store them.
+    """
+    shown = clean(path, 200)
+    with at(shown):
+        content = read_bytes(path, largest)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidSpec(f"{shown}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    return parse_toml(text, shown, dates=dates)
+
+
+def parse_toml(text: str, place: str, *, dates: bool = False) -> dict[str, Any]:
+    """The tables of a text; `place` is what messages call it.
+
+    >>> parse_toml("runs = 1_000", "x.toml")
+    {'runs': 1000}
+    """
+    long = _LONG_NAME.search(text)
+    if long is not None:
+        line = text.count("\n", 0, long.start()) + 1
+        raise InvalidSpec(f"{place}: line {line}: a name of more than {DEEPEST_NAME} parts; use shorter names")
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError:
+        raise InvalidSpec(f"{place}: nested more than {DEEPEST_VALUE} deep; flatten it") from None
+    except ValueError as error:  # a decoding error, or a number of thousands of digits
+        told = " ".join(str(error).split())
+        cure = next((f"; {cure}" for what, cure in CURES.items() if told.startswith(what)), "")
+        raise InvalidSpec(f"{place}: not valid TOML: {told}{cure}") from None
+    _check_values(tables, text, place, dates)
+    return tables
+
+
+def _check_values(tables: dict[str, Any], text: str, place: str, dates: bool) -> None:
+    def wrong(keys: Keys, what: str) -> InvalidSpec:
+        line = lines_of(text).get(keys)
+        return InvalidSpec(f"{place}: {'' if line is None else f'line {line}: '}{keys[-1]}: {what}")
+
+    layer: list[tuple[Keys, Any]] = [((key,), value) for key, value in tables.items()]
+    for _ in range(DEEPEST_VALUE):
+        below: list[tuple[Keys, Any]] = []
+        for keys, value in layer:
+            if isinstance(value, dict):
+                below.extend(((*keys, key), each) for key, each in value.items())
+            elif isinstance(value, list):
+                below.extend(((*keys, number), each) for number, each in enumerate(value))
+            elif isinstance(value, int) and not -LARGEST_WHOLE <= value < LARGEST_WHOLE:
+                raise wrong(keys, f"a whole number must fit into 64 bits, got {value.bit_length()}")
+            elif isinstance(value, datetime.date | datetime.time) and not dates:
+                raise wrong(keys, f"a date or time has no place here, got {value}; write it as text")
+        layer = below
+        if not layer:
+            return
+    raise InvalidSpec(f"{place}: nested more than {DEEPEST_VALUE} deep; flatten it")
+
+
+def lines_of(text: str) -> dict[Keys, int]:
+    """The first line of the statement that gives each key, table and item of a valid TOML text.
+
+    >>> lines_of("[[audit]]\\nname = 'a'\\nclaim = { epsilon = 1.0 }")[("audit", 0, "claim", "epsilon")]
+    3
+    """
+    rows = text.replace("\r\n", "\n").split("\n")
+    found: dict[Keys, int] = {}
+    counts: Counter[Keys] = Counter()
+    table: Keys = ()
+    first = 0
+    while first < len(rows):
+        for last in range(first, min(first + LONGEST_VALUE, len(rows))):  # the shortest that is TOML is one statement
+            with suppress(ValueError):
+                held = tomllib.loads("\n".join(rows[first : last + 1]))
+                break
+        else:
+            return found
+        if rows[first].lstrip().startswith("["):
+            table = _header(held, counts)
+            found.setdefault(table, first + 1)
+        for path in _inside(held, table) if not rows[first].lstrip().startswith("[") else ():
+            found.setdefault(path, first + 1)
+        first = last + 1
+    return found
+
+
+def _header(held: Any, counts: Counter[Keys]) -> Keys:
+    """The keys of a table whose header alone was read."""
+    table: Keys = ()
+    while held:
+        ((key, held),) = held.items()
+        table = (*table, key)
+        if isinstance(held, list):
+            counts[table] += 1
+            held = held[0]
+        if table in counts:
+            table = (*table, counts[table] - 1)
+    return table
+
+
+def _inside(held: Any, at: Keys) -> Iterator[Keys]:
+    items = held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, list) else ()
+    for key, value in items:
+        yield (*at, key)
+        yield from _inside(value, (*at, key))
+
+
+def models(types: Mapping[Any, Any], names: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """What gives the model of a type: of a dataclass, in which no key may be missing and none may be added.
+
+    `types` stand for others, such as a number with its limits for a number; `names` for those of fields of that name,
+    with a default where the key may be missing.
+    """
+    import msgspec
+
+    @cache
+    def model(kind: Any) -> Any:
+        kinds = get_args(kind)
+        if is_dataclass(kind):
+            hints = {name: names.get(name) or model(hint) for name, hint in get_type_hints(kind).items()}
+            fields = [(name, *(held if isinstance(held, tuple) else (held,))) for name, held in hints.items()]
+            about = {"__doc__": " ".join((kind.__doc__ or "").partition("\n\n")[0].split())}
+            return msgspec.defstruct(f"Stored{kind.__name__}", fields, namespace=about, forbid_unknown_fields=True)  # type: ignore[union-attr]
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return Literal[tuple(each.value for each in kind)]
+        match get_origin(kind):
+            case origin if origin is tuple and kinds[-1] is ...:
+                return list[model(kinds[0])]  # type: ignore[misc]
+            case origin if origin is tuple:
+                return tuple[tuple(map(model, kinds))]  # type: ignore[misc]
+            case origin if origin is Mapping:
+                return dict[str, model(kinds[1])]  # type: ignore[misc]
+            case origin if origin in (Union, UnionType):
+                return Union[tuple(map(model, kinds))]  # noqa: UP007
+        return types.get(kind, kind)
+
+    return model

@@ -1,0 +1,260 @@
+"""Stock pairs of datasets as `DataRecords` takes them: records dropped, added or replaced. Search looks both ways."""
+
+from collections.abc import Callable
+from typing import Any
+
+from dpaudit.base import validate
+from dpaudit.data.data import digest
+from dpaudit.data.data_records import ENDS, OF_VALUES, DataRecords, Pairs, counted, like, short, word_of
+from dpaudit.data.pair import AdjacentPair
+from dpaudit.errors import InvalidSpec
+
+MISSING: Any = object()
+
+
+def drop_one(data: Any, *, distance: int = 1) -> Pairs:
+    """The dataset against itself without `distance` records: the first, the last, the least or the greatest ones.
+
+    Records without numbers have no order. For `add_or_remove_one`. Raises `InvalidSpec` where there are too few.
+
+    >>> [pair.second for pair in drop_one([3, 1, 2])]
+    [[1, 2], [3, 1], [3, 2]]
+    """
+    records = DataRecords(data, distance, least=distance)
+    name = counted("drop", distance)
+    return tuple(
+        AdjacentPair(data, records.without(places), f"{name}: {word}", distance) for word, places in records.ends(ENDS)
+    )
+
+
+def add_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> Pairs:
+    """The dataset against itself and `distance` records more: `value`, or copies of its first, least or greatest.
+
+    For `add_or_remove_one`. Raises `InvalidSpec` for an empty dataset without a `value`.
+
+    >>> [pair.second for pair in add_one([1, 2], value=7)]
+    [[1, 2, 7]]
+    """
+    records = DataRecords(data, distance)
+    if value is not MISSING:
+        return records.added([(short(value), value)])
+    if not records.records:
+        raise InvalidSpec("add_one: an empty dataset has no record to copy; give value=...")
+    return records.added(
+        (f"a copy of the {word}", records.records[place]) for word, (place,) in records.ends(OF_VALUES, 1)
+    )
+
+
+def replace_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> Pairs:
+    """The dataset against itself with `distance` records replaced: by `value`, or the least by the greatest and back.
+
+    Without numbers it is the first by the last and back. With the special record as `value`, for `replace_special`
+    too. Raises `InvalidSpec` where no record would change.
+
+    >>> [pair.second for pair in replace_one([3, 1, 2])]
+    [[3, 3, 2], [1, 1, 2]]
+    >>> [pair.second for pair in replace_one([3, 1], value=0)]
+    [[0, 1], [3, 0]]
+    """
+    records = DataRecords(data, distance, least=distance)
+    if value is not MISSING:
+        return records.replaced((f"{word} by {short(value)}", places, value) for word, places in records.ends(ENDS))
+    ends = dict(records.ends(ENDS[2:]) or records.ends(ENDS[:2]))
+    if len(ends) < 2:
+        raise InvalidSpec(
+            f"replace_one: {len(records.records)} records do not hold {distance} for others; give value=..."
+        )
+    swaps = (tuple(ends), tuple(ends)[::-1])
+    return records.replaced(
+        (f"{one} by the {other}", ends[one], records.records[ends[other][0]]) for one, other in swaps
+    )
+
+
+def add_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> Pairs:
+    """The dataset against itself and `distance` records more whose numbers are all `size`, or all -`size`.
+
+    Left out, `size` is a thousand times the largest in the data (at least 1); where the type of an array ends
+    before that, its end. For `add_or_remove_one`. Raises `InvalidSpec` where records hold no numbers.
+
+    >>> [pair.second for pair in add_outlier([1, 2])]
+    [[1, 2, 2000], [1, 2, -2000]]
+    """
+    records = DataRecords(data, distance)
+    return records.added((f"outlier {number:g}", record) for number, record in records.outlying(size))
+
+
+def valued(how: str, *values: float | None) -> Callable[..., Pairs]:
+    """The pattern of `distance` records like the first whose numbers are all one of these values.
+
+    They are "added", or "first_replaced". It raises `InvalidSpec` where no number of a record can be the value.
+
+    >>> import math
+    >>> valued("added", math.nan)([1.0])[0].second
+    [1.0, nan]
+    >>> [pair.second for pair in valued("first_replaced", math.inf, None)([1.0, 2.0])]
+    [[inf, 2.0], [None, 2.0]]
+    """
+
+    def make(data: Any, *, distance: int = 1) -> Pairs:
+        records = DataRecords(data, distance)
+        made: Pairs = getattr(records, how)((word_of(value), records.like(value)) for value in values)
+        return made
+
+    return make
+
+
+def replace_by_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> Pairs:
+    """As `add_outlier`, in the place of the first `distance` records. For `replace_one`.
+
+    >>> [pair.second for pair in replace_by_outlier([1, 2], size=50)]
+    [[50, 2], [-50, 2]]
+    """
+    records = DataRecords(data, distance)
+    return records.first_replaced((f"outlier {number:g}", record) for number, record in records.outlying(size))
+
+
+def empty(data: Any, *, distance: int = 1) -> Pairs:
+    """The first, least or greatest `distance` records of the dataset alone, against the empty dataset.
+
+    For `add_or_remove_one`. Raises `InvalidSpec` where there are too few records.
+
+    >>> [(pair.first, pair.second) for pair in empty([3, 1, 2])]
+    [([3], []), ([1], [])]
+    """
+    records = DataRecords(data, distance, least=distance)
+    nothing = records.take([])
+    return tuple(
+        AdjacentPair(records.take(places), nothing, f"empty: against the {word}", distance)
+        for word, places in records.ends(OF_VALUES)
+    )
+
+
+def alike(data: Any, *, distance: int = 1) -> Pairs:
+    """As many records, all of them the least or the greatest one, against `distance` less. For `add_or_remove_one`.
+
+    >>> [(pair.first, pair.second) for pair in alike([3, 1])]
+    [([1, 1], [1]), ([3, 3], [3])]
+    """
+    records = DataRecords(data, distance, least=distance)
+    size = len(records.records)
+    return tuple(
+        AdjacentPair(
+            records.take(place * size), records.take(place * (size - distance)), f"all alike: the {word}", distance
+        )
+        for word, place in records.ends(ENDS[2:], 1) or records.ends(ENDS[:2], 1)
+    )
+
+
+def alike_but_one(data: Any, *, distance: int = 1) -> Pairs:
+    """As many records, all the least or all the greatest one, against `distance` of the other. For `replace_one`.
+
+    >>> [(pair.first, pair.second) for pair in alike_but_one([3, 1])]
+    [([1, 1], [3, 1]), ([3, 3], [1, 3])]
+    """
+    records = DataRecords(data, distance, least=distance)
+    size, ends = len(records.records), records.ends(ENDS[2:], 1) or records.ends(ENDS[:2], 1)
+    if len(ends) < 2:
+        raise InvalidSpec("all records are alike already")
+    return tuple(
+        AdjacentPair(
+            records.take(place * size),
+            records.take(other * distance + place * (size - distance)),
+            f"all alike: the {word}",
+            distance,
+        )
+        for (word, place), (_, other) in (ends, ends[::-1])
+    )
+
+
+def change_label(data: Any, *, label: Any = -1) -> Pairs:
+    """The dataset against itself with another label, of those it has, in the first, last, least or greatest row.
+
+    `label` is its place in a row, or its key. For `replace_one`. Raises `InvalidSpec` where there is but one label.
+
+    >>> [pair.second for pair in change_label([(7.0, "a"), (9.0, "b")])]
+    [[(7.0, 'b'), (9.0, 'b')], [(7.0, 'a'), (9.0, 'a')]]
+    """
+    records = DataRecords(data, 1)
+    labels = [_cell(row, label) for row in records.records]
+    changes = []
+    for word, (place,) in records.ends(ENDS):
+        others = [each for each in labels if each != labels[place]]
+        if not others:
+            raise InvalidSpec(f"change_label: each of {len(labels)} rows has the label {short(labels[0])}; give two")
+        row = records.records[place]
+        changed = row.copy() if hasattr(row, "copy") else list(row)
+        changed[label] = others[0]
+        changes.append((f"label of the {word}", [place], changed if hasattr(row, "copy") else like(row, changed)))
+    return records.replaced(changes)
+
+
+def far_from_zero(lower: float, upper: float, *, records: int = 10) -> Pairs:
+    """As many records at one of the bounds that a mechanism is told, against one less. For `add_or_remove_one`.
+
+    >>> far_from_zero(10, 11, records=2)[1].second
+    [11]
+    """
+    validate.whole("records", records, least=1)
+    if not lower < upper:
+        raise InvalidSpec(f"far_from_zero: lower must be below upper, got {lower!r} and {upper!r}")
+    ends = (("lower", lower), ("upper", upper))
+    return tuple(AdjacentPair([end] * records, [end] * (records - 1), f"drop one: all at {word}") for word, end in ends)
+
+
+def last_of_category(data: Any, *, column: Any = None) -> Pairs:
+    """The dataset with one member of its rarest category, against itself without it. For `add_or_remove_one`.
+
+    `column` is the place or key of the category in a row; None: the columns of a table that hold texts, one after the
+    other, and where there are none the record itself.
+
+    >>> [(pair.first, pair.second) for pair in last_of_category(["a", "b", "a", "b", "a"])]
+    [(['a', 'a', 'b', 'a'], ['a', 'a', 'a'])]
+    """
+    records = DataRecords(data, 1, least=1)
+    first = records.records[0]
+    texts = [key for key, value in first.items() if isinstance(value, str)] if isinstance(first, dict) else []
+    made = []
+    for place in [column] if column is not None else texts or [None]:
+        held = [digest(row if place is None else _cell(row, place)) for row in records.records]
+        *more, last = [number for number, each in enumerate(held) if each == min(held, key=held.count)]
+        where = "" if column is not None or place is None else f" {short(place)}"
+        before, after = records.without(more), records.without([*more, last])
+        made.append(AdjacentPair(before, after, f"drop one: last of its category{where}"))
+    return tuple(made)
+
+
+def add_in_front(data: Any) -> Pairs:
+    """The dataset against itself with a copy of its last record in front. For `add_or_remove_one`.
+
+    >>> add_in_front(["a", "b"])[0].second
+    ['b', 'a', 'b']
+    """
+    records, size = _turned(data)
+    return (AdjacentPair(data, records.take([size - 1, *range(size)]), "add one: the last in front"),)
+
+
+def replace_in_front(data: Any) -> Pairs:
+    """The dataset and its first record again, against the same with the last in front: as a set they are equal.
+
+    >>> [(pair.first, pair.second) for pair in replace_in_front(["a", "b"])]
+    [(['a', 'b', 'a'], ['b', 'b', 'a'])]
+    """
+    records, size = _turned(data)
+    rest = [*range(1, size), 0]
+    return (AdjacentPair(records.take([0, *rest]), records.take([size - 1, *rest]), "replace one: first by last"),)
+
+
+def _cell(row: Any, place: Any) -> Any:
+    try:
+        return row[place]
+    except (TypeError, LookupError):
+        raise InvalidSpec(f"a record holds nothing at {place!r}, got {short(row)}") from None
+
+
+def _turned(data: Any) -> tuple[DataRecords, int]:
+    """The records, of which the first and the last differ, and how many they are."""
+    records = DataRecords(data, 1, least=2)
+    first, *_, last = records.records
+    if digest(first) == digest(last):
+        raise InvalidSpec(f"the first and the last record must differ, got {short(first)} twice")
+    return records, len(records.records)

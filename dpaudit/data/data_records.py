@@ -1,0 +1,265 @@
+"""A dataset as its records, whatever holds them: taken out, added, replaced, and put together again in its own kind."""
+
+import copy
+import math
+import numbers
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from dpaudit.base import validate
+from dpaudit.data.data import digest, home_of, records_of
+from dpaudit.data.pair import AdjacentPair
+from dpaudit.errors import InvalidSpec
+
+OUTLIER = 1000.0  # times the largest number in the data, at least 1
+ENDS = ("first", "last", "least", "greatest")
+OF_VALUES = ("first", "least", "greatest")  # where only what a record holds counts, not where it stands
+Pairs = tuple[AdjacentPair, ...]
+LONGEST_VALUE = 40  # characters of a record in the name of a pair
+
+
+class DataRecords:
+    """A list, tuple, array, frame or series of pandas or polars, or dictionary of columns, with its `records`.
+
+    A record is a number, a row (a list, tuple, dictionary, array or dataclass with numbers in it) or anything else;
+    those of tables are dictionaries, those of structured arrays tuples. Raises `InvalidSpec` for other data, or less.
+    """
+
+    def __init__(self, data: Any, distance: int, *, least: int = 0) -> None:
+        if (found := records_of(data)) is None:
+            known = "a list, tuple, numpy array, frame or dictionary of columns"
+            raise InvalidSpec(f"a pattern needs the records of {known}, got {type(data).__name__}")
+        self.data, self.records = data, found
+        self.distance = validate.whole("distance", distance, least=1)
+        self.need(least)
+
+    def need(self, least: int) -> None:
+        """Raises `InvalidSpec` where the dataset has fewer records."""
+        if len(self.records) < least:
+            raise InvalidSpec(f"the pattern needs a dataset of at least {least} records, got {len(self.records)}")
+
+    def take(self, places: list[int]) -> Any:
+        """The records at these places."""
+        return taken(self.data, places)
+
+    def without(self, places: list[int]) -> Any:
+        """All other records."""
+        return self.take([place for place in range(len(self.records)) if place not in places])
+
+    def ends(self, words: Iterable[str], count: int | None = None) -> list[tuple[str, list[int]]]:
+        """The places of the first, last, least or greatest `count` records; of equal ends, only the one named first.
+
+        Records without numbers, or with NaN, have no least and no greatest.
+        """
+        count = self.distance if count is None else count
+        every = list(range(len(self.records)))
+        found = {"first": every[:count], "last": every[len(every) - count :]}
+        sizes = [max(_numbers(record), key=abs, default=math.nan) for record in self.records]
+        if not any(map(math.isnan, sizes)):
+            ordered = sorted(every, key=lambda place: sizes[place])
+            found |= {"least": ordered[:count], "greatest": ordered[len(ordered) - count :]}
+        chosen: dict[frozenset[int], str] = {}
+        for word in words:
+            if word in found:
+                chosen.setdefault(frozenset(found[word]), word)
+        return [(word, found[word]) for word in chosen.values()]
+
+    def like(self, number: float | None) -> Any:
+        """A record like the first, with this value in place of each of its numbers; of no records, the value."""
+        if not self.records:
+            return number
+        first, columns = self.records[0], self.data.values() if isinstance(self.data, dict) else [self.data]
+        if not list(_numbers(first)):
+            raise InvalidSpec(f"the records hold no numbers to put {word_of(number)} into, got {short(first)}")
+        typed = isinstance(first, dict | tuple) and any(map(home_of, columns))
+        filled = _filled(first, number, typed)
+        if typed and not (number is not None and math.isfinite(number)) and digest(filled) == digest(first):
+            raise InvalidSpec(f"columns of whole numbers cannot hold {word_of(number)}")
+        return filled
+
+    def outlying(self, size: float | None) -> Iterator[tuple[float, Any]]:
+        """The records of a number of this size, of both signs, within what an array can hold."""
+        if size is None:
+            finite = [abs(number) for record in self.records for number in _numbers(record) if math.isfinite(number)]
+            size = OUTLIER * max([1.0, *finite])
+        validate.positive("size", size)
+        for number in (size, -size):
+            within = _within(self.data.dtype, number) if home_of(self.data) == "numpy" else number
+            yield within, self.like(within)
+
+    def added(self, records: Iterable[tuple[str, Any]]) -> Pairs:
+        """The dataset against itself and `distance` copies of each record."""
+        name = counted("add", self.distance)
+        return tuple(
+            AdjacentPair(self.data, joined(self.data, [record] * self.distance), f"{name}: {word}", self.distance)
+            for word, record in records
+        )
+
+    def first_replaced(self, records: Iterable[tuple[str, Any]]) -> Pairs:
+        """The dataset against itself with each record in place of the first `distance` ones."""
+        self.need(self.distance)
+        places = list(range(self.distance))
+        return self.replaced((f"first by {word}", places, record) for word, record in records)
+
+    def replaced(self, changes: Iterable[tuple[str, list[int], Any]]) -> Pairs:
+        """The dataset against itself with a record at these places; where all of them are really changed."""
+        name, made, size = counted("replace", self.distance), [], len(self.records)
+        for word, places, record in changes:
+            wide = joined(self.data, [record])
+            changed = taken(wide, [size if place in places else place for place in range(size)])
+            if home_of(self.data) == "pandas":
+                changed.index = self.data.index
+            after = records_of(changed) or []
+            if all(digest(self.records[place]) != digest(after[place]) for place in places):
+                made.append(AdjacentPair(self.data, changed, f"{name}: {word}", self.distance))
+        if not made:
+            raise InvalidSpec("replacing records by their equals makes no pair; give another value=...")
+        return tuple(made)
+
+
+def taken(data: Any, places: list[int]) -> Any:
+    """The records at these places, as a dataset of the same kind."""
+    home = home_of(data)
+    if home == "pandas":
+        return data.iloc[places]
+    if home is not None:
+        return data[places] if places else data[:0]
+    if isinstance(data, dict):
+        return {key: taken(column, places) for key, column in data.items()}
+    return like(data, [data[place] for place in places])
+
+
+def joined(data: Any, records: list[Any]) -> Any:
+    """The dataset with these records after its own. Raises `InvalidSpec` where it cannot hold one as it is."""
+    home = home_of(data)
+    if home == "numpy":
+        import numpy as np
+
+        more = np.empty((len(records), *data.shape[1:]), data.dtype)
+        _put(more, slice(None), records[0])
+        return np.concatenate([data, more]).view(type(data))
+    if home in ("pandas", "polars"):
+        try:
+            return (_with_rows if home == "pandas" else _with_polars)(data, records)
+        except Exception as error:
+            said = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InvalidSpec(f"a {type(data).__name__} cannot hold the record {short(records[0])} ({said})") from None
+    if isinstance(data, dict):
+        return {key: joined(column, [record[key] for record in records]) for key, column in data.items()}
+    return like(data, [*data, *records])
+
+
+def _with_rows(data: Any, records: list[Any]) -> Any:
+    """Columns keep their types, as all other rows would change with them; labels go on where they are numbers."""
+    pd: Any = sys.modules["pandas"]
+    if not hasattr(data, "columns"):
+        return _with_rows(data.to_frame("value"), [{"value": record} for record in records])["value"].rename(data.name)
+    more = pd.DataFrame(records, columns=data.columns)
+    for name, kind in data.dtypes.items():
+        given, more[name] = more[name].tolist(), more[name].astype(kind)
+        if kind.kind in "iub" and more[name].tolist() != given:
+            raise ValueError(f"{name!r} is a column of {kind}")
+    if isinstance(data.index, pd.RangeIndex):
+        return pd.concat([data, more], ignore_index=True)
+    numbered = len(data) > 0 and pd.api.types.is_integer_dtype(data.index)
+    labels = [data.index.max() + 1 + j if numbered else f"added {j + 1}" for j in range(len(records))]
+    return pd.concat([data, more.set_index(pd.Index(labels, name=data.index.name))])
+
+
+def _with_polars(data: Any, records: list[Any]) -> Any:
+    pl: Any = sys.modules["polars"]
+    if hasattr(data, "columns"):
+        return pl.concat([data, pl.DataFrame(records, schema=data.schema)])
+    return pl.concat([data, pl.Series(data.name, records, dtype=data.dtype)])
+
+
+def _put(array: Any, places: Any, record: Any) -> None:
+    try:
+        array[places] = record
+        whole = [repr(each) == repr(record) for each in array[places].tolist()] if array.dtype.names else []
+        held = all(whole) and (array.dtype.kind in "fcOV" or bool((array[places] == record).all()))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidSpec(f"an array of {array.dtype} cannot hold the record {short(record)} ({error})") from None
+    if not held:
+        raise InvalidSpec(f"an array of {array.dtype} cannot hold the record {short(record)} as it is")
+
+
+def _within(dtype: Any, number: float) -> float:
+    """The number, or the end of the type that comes before it."""
+    import numpy as np
+
+    if dtype.kind in "iu":
+        whole, ends = int(number), np.iinfo(dtype)
+        return min(max(whole, int(ends.min)), int(ends.max))
+    if dtype.kind == "f":
+        return min(max(number, float(np.finfo(dtype).min)), float(np.finfo(dtype).max))
+    return number
+
+
+def like(kept: Any, items: list[Any]) -> Any:
+    """The items as a list or tuple of the same kind; a named tuple is made by its own function."""
+    kind = type(kept)
+    return kind._make(items) if hasattr(kind, "_make") else kind(items)
+
+
+def vars_of(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass."""
+    return {each.name: getattr(record, each.name) for each in fields(record)}
+
+
+def _is_array(record: Any) -> bool:
+    return type(record).__name__ == "ndarray" and record.ndim > 0
+
+
+def _numbers(record: Any) -> Iterator[float]:
+    if isinstance(record, bool):
+        return
+    if isinstance(record, numbers.Real):
+        yield float(record)
+    elif isinstance(record, dict | list | tuple) or is_dataclass(record) or _is_array(record):
+        held = vars_of(record) if is_dataclass(record) else record
+        for value in held.values() if isinstance(held, dict) else held:
+            yield from _numbers(value)
+
+
+def _filled(record: Any, number: float | None, typed: bool) -> Any:
+    """The record with the number in place of each of its numbers, whole where those are and it is.
+
+    Whole numbers of a `typed` column stay where the number is none that it can hold.
+    """
+    if isinstance(record, bool):
+        return record
+    if isinstance(record, numbers.Real):
+        whole, finite = isinstance(record, numbers.Integral), number is not None and math.isfinite(number)
+        if whole and finite and (typed or float(number).is_integer()):  # type: ignore[arg-type]
+            return int(number)  # type: ignore[arg-type]
+        return record if whole and typed else None if number is None else float(number)
+    if isinstance(record, dict):
+        return {key: _filled(value, number, typed) for key, value in record.items()}
+    if is_dataclass(record):
+        filled = copy.copy(record)
+        for name, value in vars_of(record).items():
+            object.__setattr__(filled, name, _filled(value, number, typed))  # frozen ones too
+        return filled
+    if isinstance(record, list | tuple):
+        return like(record, [_filled(value, number, typed) for value in record])
+    if _is_array(record):
+        filled = record.copy()
+        _put(filled, slice(None), number)
+        return filled
+    return record
+
+
+def word_of(value: float | None) -> str:
+    return "None" if value is None else "NaN" if value != value else f"{value:g}"
+
+
+def counted(verb: str, distance: int) -> str:
+    return f"{verb} {'one' if distance == 1 else distance}"
+
+
+def short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."

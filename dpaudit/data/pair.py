@@ -1,0 +1,296 @@
+"""A pair of adjacent datasets, and the check that it fits the relation a claim is stated for, by their records.
+
+Records are compared exactly, whatever holds them: type and all, in any order; NaN equals NaN. In a frame a number is
+what it counts as, for one missing entry makes floats of a whole column of integers.
+"""
+
+import math
+import pickle
+from array import array
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import eq
+from typing import Any
+
+from dpaudit.base import validate
+from dpaudit.claims.relation import Relation
+from dpaudit.data.data import LONGEST_NUMBER, digest, home_of, plain_value, records_of, same, told
+from dpaudit.errors import InvalidSpec
+
+VALUES = {bool, int, float, str, bytes, type(None)}  # one record as it is, whatever it says
+ROUNDING = 1e-9  # of a sensitivity: answers are sums of decimal fractions
+Keys = list[Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class AdjacentPair:
+    """Two datasets `distance` steps apart; any picklable values. Raises `InvalidSpec` when they are equal.
+
+    `sensitivity` is for datasets that are vectors of query answers: how far one step may move each of them, in
+    units of the answers. It replaces the comparison of records in `check`; None: the datasets are no such vectors.
+    `reason` says in a line why the pair is worth looking at; reports show it, and it is no part of the question.
+
+    >>> AdjacentPair([1, 1], [1], name="one leaves").distance
+    1
+    """
+
+    first: Any
+    second: Any
+    name: str = "pair"
+    distance: int = 1
+    sensitivity: float | None = None
+    reason: str = field(default="", repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        validate.whole("distance", self.distance, least=1)
+        if self.sensitivity is not None:
+            validate.positive("sensitivity", self.sensitivity)
+        if same(self.first, self.second):
+            raise InvalidSpec(f"the datasets of {self.name!r} must differ, got the same value twice")
+
+    @classmethod
+    def of(cls, value: Any, name: str = "pair") -> "AdjacentPair":
+        """A pair from itself or from any two-element sequence (first, second)."""
+        if isinstance(value, AdjacentPair):
+            return value
+        if isinstance(value, list | tuple) and len(value) == 2:
+            return cls(value[0], value[1], name)
+        raise InvalidSpec(f"{name} must be two datasets (first, second), got {type(value).__name__}")
+
+    def open(self) -> tuple[Any, Any]:
+        """The two datasets."""
+        return self.first, self.second
+
+    def record(self) -> dict[str, Any]:
+        """The pair as results store it: digests always, values when small and plain, else what small ones print."""
+        return {
+            "name": self.name,
+            "distance": self.distance,
+            **({} if self.sensitivity is None else {"sensitivity": self.sensitivity}),
+            "first": _record(self.first),
+            "second": _record(self.second),
+        }
+
+    def check(self, relation: Relation | None) -> None:
+        """Raises `InvalidSpec` where the relation cannot connect the records of the datasets (see `compared`).
+
+        Vectors of query answers are connected where no answer moves by more than `distance * sensitivity`, whatever
+        the relation: the sensitivity is that of the queries under it. Under the local relation a dataset is the value
+        of one person, whatever it is: a list is one value, and only tables of several rows are refused.
+
+        >>> AdjacentPair([1, 1], [1]).check(Relation.ADD_OR_REMOVE_ONE)
+        >>> AdjacentPair([0, 0], [1, 1], sensitivity=1.0).check(Relation.ADD_OR_REMOVE_ONE)
+        """
+        if self.sensitivity is not None:
+            self._check_answers(self.sensitivity)
+            return
+        found = None if relation is None else compared(self.first, self.second)
+        if relation is None or found is None or found.connects(relation, self.distance):
+            return
+        if relation is Relation.LOCAL and found.how == "rows":
+            raise InvalidSpec(
+                f"the datasets of {self.name!r} have {found.sizes[0]} and {found.sizes[1]} rows, and under local a "
+                "dataset is the value of one person: give a row each, or relation 'replace_one'"
+            )
+        if relation is not Relation.LOCAL:
+            raise InvalidSpec(
+                f"the datasets of {self.name!r} are not at distance {self.distance} under {relation.value}: "
+                f"{found.gone} {found.how} leave and {found.come} come; change the pair, its distance or the relation "
+                "(left out, adjacency is taken on trust)"
+            )
+
+    def adjacency(self) -> dict[Relation | None, str | None]:
+        """For each relation, what shows that it connects the datasets; None where that is taken on trust.
+
+        It is what was compared ("records", "rows", "entries"), or "any two" values, which is all that the local
+        relation asks of two records. Part of it is on trust where it is "answers" (none moves by more than the
+        sensitivity, if they are such), "neutral" (one is replaced, by the special one if it is that) or "one value"
+        (of one person, if it is not several). Where no relation is stated, it is enough that records are added, removed
+        or replaced; where it takes more steps than stated, it is how many.
+
+        >>> AdjacentPair([1, 1], [1]).adjacency()[None], AdjacentPair(10, 9).adjacency()[Relation.ADD_OR_REMOVE_ONE]
+        ('records', None)
+        """
+        found, said, apart = compared(self.first, self.second), None, None
+        if self.sensitivity is not None:
+            with suppress(InvalidSpec):
+                self._check_answers(self.sensitivity)
+                said = "answers"
+        elif found:
+            apart = f"{found.gone} {found.how} leave and {found.come} come"
+        made: dict[Relation | None, str | None] = {
+            each: found.how if found and found.connects(each, self.distance) else said for each in Relation
+        }
+        near = made[Relation.ADD_OR_REMOVE_ONE], made[Relation.REPLACE_ONE]
+        if {type(self.first), type(self.second)} <= VALUES:
+            made[Relation.LOCAL] = "any two"
+        made[Relation.LOCAL] = made[Relation.LOCAL] or (None if found and found.how == "rows" else "one value")
+        if made[Relation.REPLACE_SPECIAL] not in (None, "answers"):
+            made[Relation.REPLACE_SPECIAL] = "neutral"
+        return {**made, None: next((how for how in near if how not in (None, said)), said) or apart}
+
+    def _check_answers(self, sensitivity: float) -> None:
+        import numpy as np
+
+        try:
+            before, after = (np.asarray(side, float) for side in (self.first, self.second))
+        except (TypeError, ValueError):
+            raise InvalidSpec(
+                f"the query answers of {self.name!r} must be numbers; leave out the sensitivity"
+            ) from None
+        if before.shape != after.shape:
+            raise InvalidSpec(f"the query answers of {self.name!r} must be of one length on both datasets")
+        moved = float(np.max(np.abs(before - after), initial=0.0))
+        if not moved <= self.distance * sensitivity * (1.0 + ROUNDING):
+            raise InvalidSpec(
+                f"a query answer of {self.name!r} moves by {moved:g}, and sensitivity {sensitivity:g} allows "
+                f"{self.distance * sensitivity:g} at distance {self.distance}; change the pair, its distance or the "
+                "sensitivity"
+            )
+
+
+def _record(data: Any) -> dict[str, Any]:
+    value = plain_value(data)
+    shown = told(data) if value is None else ""
+    return {"digest": digest(data), "value": value, **({"shown": shown} if shown else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class SealedPair:
+    """A pair that only workers open: pickled data beside the record of it that a report may show.
+
+    The command line keeps datasets made by a user's code in this form, so that its own process never runs it.
+    """
+
+    name: str
+    distance: int
+    payload: bytes
+    record_: dict[str, Any]
+    adjacency_: dict[Relation | None, str | None]
+    reason: str = field(default="", compare=False)
+
+    @classmethod
+    def seal(cls, pair: AdjacentPair) -> "SealedPair":
+        """The pair as bytes, with its record."""
+        import cloudpickle
+
+        data = cloudpickle.dumps((pair.first, pair.second))
+        return cls(pair.name, pair.distance, data, pair.record(), pair.adjacency(), pair.reason)
+
+    def open(self) -> tuple[Any, Any]:
+        """The two datasets; runs the code that unpickling them needs."""
+        first, second = pickle.loads(self.payload)
+        return first, second
+
+    def record(self) -> dict[str, Any]:
+        """The pair as results store it."""
+        return self.record_
+
+    def adjacency(self) -> dict[Relation | None, str | None]:
+        """As the pair's own."""
+        return self.adjacency_
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRecords:
+    """How the records of two datasets differ: `how` they were told apart, how many leave and come, and the sizes."""
+
+    how: str
+    gone: int
+    come: int
+    sizes: tuple[int, int]
+
+    def connects(self, relation: Relation, distance: int) -> bool:
+        """Whether the relation connects the datasets within so many steps."""
+        return {
+            Relation.ADD_OR_REMOVE_ONE: self.gone + self.come <= distance,
+            Relation.REPLACE_ONE: self.gone == self.come <= distance,
+            Relation.REPLACE_SPECIAL: self.gone == self.come <= distance,
+            Relation.LOCAL: self.sizes == (1, 1),
+        }[relation]
+
+
+def compared(first: Any, second: Any) -> ComparedRecords | None:
+    """The comparison of two datasets by their records; None where they are not known to hold any.
+
+    A dictionary is a table of columns where all its values are columns of one length. One whose keys stay the same
+    may be records by name, counts, or settings beside data, so that nothing is known of it.
+
+    >>> compared([1, 2, 3], [3, 2])
+    ComparedRecords(how='records', gone=1, come=0, sizes=(3, 2))
+    """
+    found = _keys_of(first, second)
+    if found is None:
+        return None
+    how, before, after = found
+    there = list(map(eq, before, after))  # most records stand where they stood, counted from one end or the other
+    start = there.index(False) if False in there else len(there)
+    there = list(map(eq, reversed(before), islice(reversed(after), len(there) - start)))
+    end = there.index(False) if False in there else len(there)
+    left, right = (Counter(keys[start : len(keys) - end]) for keys in (before, after))
+    return ComparedRecords(how, (left - right).total(), (right - left).total(), (len(before), len(after)))
+
+
+def _keys_of(first: Any, second: Any) -> tuple[str, Keys, Keys] | None:
+    if isinstance(first, dict) and isinstance(second, dict):
+        if first.keys() == second.keys():
+            tables = [records_of(data) for data in (first, second)]
+            found = [_keys([row[key] for key in first] for row in rows or ()) for rows in tables]
+            return None if None in tables else ("rows", found[0], found[1])
+        return "entries", _keys(first.items()), _keys(second.items())
+    if all(home_of(data) in ("pandas", "polars") for data in (first, second)):
+        indexed = not any(type(getattr(data, "index", None)).__name__ == "RangeIndex" for data in (first, second))
+        return "rows", _rows(first, indexed), _rows(second, indexed)
+    if _is_collection(first) and _is_collection(second):
+        return "records", _records(first), _records(second)
+    return None
+
+
+def _is_collection(data: Any) -> bool:
+    kinds: Any = (list, tuple, set, frozenset, deque, range, array)
+    return isinstance(data, kinds) or home_of(data) == "numpy" and data.ndim > 0
+
+
+def _keys(records: Iterable[Any]) -> Keys:
+    return [repr(record) if _is_plain(record) else digest(record) for record in records]
+
+
+def _is_plain(record: Any) -> bool:
+    """Whether `repr` tells the record whole, with its type."""
+    if type(record) is int:
+        return record.bit_length() < LONGEST_NUMBER
+    return type(record) in VALUES or (type(record) in (tuple, list) and all(map(_is_plain, record)))
+
+
+def _records(data: Any) -> Keys:
+    if home_of(data) != "numpy":
+        return _keys(data)
+    if data.dtype.kind not in "fiub" or data.dtype.itemsize > 8 or hasattr(data, "mask"):
+        return _keys(data.tolist())  # of objects, texts and structures: padding is no content, nor what a mask hides
+    import numpy as np
+
+    flat = np.array(data, order="C").reshape(len(data), math.prod(data.shape[1:]))
+    if data.dtype.kind == "f":
+        flat[np.isnan(flat)] = np.nan  # there are many NaNs
+    return [(data.dtype.str, data.shape[1:], row.tobytes()) for row in flat]
+
+
+def _rows(frame: Any, indexed: bool) -> Keys:
+    """The rows with the names of their columns, so that frames of other columns have no row in common."""
+    names = [str(name) for name in getattr(frame, "columns", ())]
+    if hasattr(frame, "itertuples"):
+        rows = frame.itertuples(index=indexed, name=None)
+    elif hasattr(frame, "rows"):
+        rows = frame.rows()
+    else:
+        rows = frame.items() if indexed and hasattr(frame, "items") else ((value,) for value in frame.to_list())
+    return _keys((names, [_number(value) for value in row]) for row in rows)
+
+
+def _number(value: Any) -> Any:
+    if hasattr(value, "item") and type(value).__module__ == "numpy":
+        value = value.item()
+    return int(value) if type(value) is float and value.is_integer() else value

@@ -1,0 +1,188 @@
+"""Stock patterns by name: what a spec file and a search over pairs may ask for without writing datasets down."""
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from dpaudit.base import validate
+from dpaudit.claims.relation import Relation
+from dpaudit.data import data_patterns, query_patterns
+from dpaudit.data.data import digest, records_of, same
+from dpaudit.data.data_records import ENDS, DataRecords, short
+from dpaudit.data.pair import AdjacentPair
+from dpaudit.errors import InvalidSpec, at
+
+ADD = (Relation.ADD_OR_REMOVE_ONE,)
+REPLACE = (Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL, Relation.LOCAL)
+AMONG = REPLACE[:2]  # of several records, which the local relation has not
+ANY = tuple(Relation)
+ONE_VALUE = (bool, int, float, str, bytes, type(None), np.generic)
+NAN = "a number that becomes NaN leaves a sum or a count, by more than upper - lower"
+ZERO = "an update of zeros is never clipped and has no direction: norms, counts and scales made of them tell of it"
+RAISES = "what cannot be read raises on its side alone, and an exception is an output"
+ORDER = "the values are the same on both sides, so their order must tell nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A function that makes pairs, the relations it is meant for, and what such a pair has found.
+
+    `kind` is what pairs made of one dataset are counted by; empty for patterns that need more than a dataset.
+    """
+
+    make: Callable[..., tuple[AdjacentPair, ...]]
+    relations: tuple[Relation, ...]
+    reason: str = ""
+    kind: str = ""
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The names of its parameters, in their order."""
+        return tuple(inspect.signature(self.make).parameters)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The parameters without a default."""
+        found = inspect.signature(self.make).parameters.values()
+        return tuple(parameter.name for parameter in found if parameter.default is inspect.Parameter.empty)
+
+    @property
+    def why(self) -> str:
+        """The kind and the reason, whichever there is."""
+        return ": ".join(filter(None, (self.kind, self.reason)))
+
+
+data, valued = data_patterns, data_patterns.valued
+PATTERNS: dict[str, Pattern] = {
+    "one_differs": Pattern(query_patterns.one_differs, ANY),
+    "all_differ": Pattern(query_patterns.all_differ, ANY),
+    "half_up_half_down": Pattern(query_patterns.half_up_half_down, ANY),
+    "far_from_threshold": Pattern(query_patterns.far_from_threshold, ANY),
+    "statdp_one_differs": Pattern(query_patterns.statdp_one_differs, ANY),
+    "statdp_all_differ": Pattern(query_patterns.statdp_all_differ, ANY),
+    "drop_one": Pattern(data.drop_one, ADD, kind="a record less"),
+    "add_one": Pattern(data.add_one, ADD, kind="a duplicate more"),
+    "replace_one": Pattern(data.replace_one, REPLACE, kind="a record by another"),
+    "add_outlier": Pattern(data.add_outlier, ADD, kind="far out of bounds"),
+    "add_zero": Pattern(valued("added", 0), ADD, ZERO, "zero"),
+    "add_nan": Pattern(valued("added", math.nan), ADD, NAN, "NaN"),
+    "add_infinity": Pattern(valued("added", math.inf, -math.inf), ADD, kind="infinity"),
+    "add_none": Pattern(valued("added", None), ADD, RAISES, "None"),
+    "add_in_front": Pattern(data.add_in_front, ADD, ORDER, "another order"),
+    "replace_by_outlier": Pattern(data.replace_by_outlier, REPLACE, kind="far out of bounds"),
+    "replace_by_zero": Pattern(valued("first_replaced", 0), REPLACE, ZERO, "zero"),
+    "replace_by_nan": Pattern(valued("first_replaced", math.nan), REPLACE, NAN, "NaN"),
+    "replace_by_infinity": Pattern(valued("first_replaced", math.inf, -math.inf), REPLACE, kind="infinity"),
+    "replace_by_none": Pattern(valued("first_replaced", None), REPLACE, RAISES, "None"),
+    "replace_in_front": Pattern(data.replace_in_front, AMONG, ORDER, "another order"),
+    "change_label": Pattern(
+        data.change_label, REPLACE, "a label moves a whole row from one sum to another, by more than its range"
+    ),
+    "far_from_zero": Pattern(
+        data.far_from_zero, ADD, "one record moves a sum by a bound, which may be more than upper - lower"
+    ),
+    "last_of_category": Pattern(
+        data.last_of_category, ADD, "categories taken from the data lose one with it", "the last of its category"
+    ),
+    "alike": Pattern(data.alike, ADD, kind="all records of one value"),
+    "alike_but_one": Pattern(data.alike_but_one, AMONG, kind="all records of one value"),
+    "empty": Pattern(data.empty, ADD, kind="the empty dataset"),
+}
+UNASKED = ("add_none", "replace_by_none")  # only where they are named: a mechanism need not read what is no value
+OF_VALUES = "two values"  # the kind of pairs of the local relation that are made of the values it was given
+
+
+def pairs_of_data(data: Any, relation: Relation, patterns: Sequence[str] | None = None) -> tuple[AdjacentPair, ...]:
+    """Pairs made of one example dataset under a relation, by the patterns that suit both; or by those that are named.
+
+    Each has its kind as the first words of its `reason`. Under the local relation a dataset of several records is read
+    as the values that a mechanism may be given, and a single value is changed as a record is. No pair is there twice.
+    Raises `InvalidSpec` where none can be made, and for a named pattern that makes none.
+
+    >>> [pair.name for pair in pairs_of_data(["a", "b"], Relation.ADD_OR_REMOVE_ONE, ["drop_one", "empty"])]
+    ['drop one: first', 'drop one: last', 'empty: against the first']
+    """
+    alone, local = isinstance(data, ONE_VALUE), relation is Relation.LOCAL
+    if alone and not local:
+        raise InvalidSpec(
+            f"data = {short(data)} is one value, and {relation.value} is about records: give a list of them, "
+            "relation 'local' (any two values are neighbours), or pair=(first, second)"
+        )
+    if local and not alone and patterns is None and len(records_of(data) or ()) > 1:
+        return _of_values(records_of(data))
+    made: dict[tuple[str, str], AdjacentPair] = {}
+    suited = [name for name, each in PATTERNS.items() if each.kind and relation in each.relations]
+    for name in [name for name in suited if name not in UNASKED] if patterns is None else patterns:
+        try:
+            pairs = stock_pairs(name, relation=relation, data=[data] if alone else data)
+        except InvalidSpec:
+            if patterns is not None:
+                raise
+            continue  # its kind is among those that were not tried
+        for pair in pairs:
+            if alone:
+                pair = replace(pair, first=pair.first[0], second=pair.second[0])
+            made.setdefault((digest(pair.first), digest(pair.second)), pair)
+    if not made:
+        cure = f"under {relation.value}; give pair=(first, second)"
+        raise InvalidSpec(f"no pair can be made of data = {short(data)} {cure}")
+    return tuple(made.values())
+
+
+def _of_values(values: Sequence[Any]) -> tuple[AdjacentPair, ...]:
+    """The first and the last, the least and the greatest of values that may be given, each against each other."""
+    ends = {word: values[place] for word, (place,) in DataRecords(list(values), 1).ends(ENDS)}
+    both = [(one, other) for one, other in combinations(ends, 2) if not same(ends[one], ends[other])]
+    if not both:
+        raise InvalidSpec(f"the values of data are all alike, {short(values[0])}; give two that differ")
+    return tuple(AdjacentPair(ends[one], ends[other], f"{one} and {other}", reason=OF_VALUES) for one, other in both)
+
+
+def kinds_of_pairs(reasons: Iterable[str], relation: Relation | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which kinds of pairs were made of one dataset, by the reasons of the pairs, and which might have been.
+
+    >>> kinds_of_pairs(["zero: ..."], Relation.REPLACE_ONE)[1][:2]
+    ('a record by another', 'far out of bounds')
+    """
+    tried = tuple(dict.fromkeys(reason.partition(": ")[0] for reason in reasons))
+    every = dict.fromkeys(each.kind for each in PATTERNS.values() if each.kind and (relation in each.relations))
+    found = tuple(kind for kind in tried if kind in every or kind == OF_VALUES)
+    return found, tuple(kind for kind in every if kind not in found)
+
+
+def stock_pairs(pattern: str, *, relation: Relation | str | None = None, **parameters: Any) -> tuple[AdjacentPair, ...]:
+    """The pairs of a pattern, checked against the relation that the claim is stated for (None: none stated).
+
+    `parameters` are the keywords of the pattern's function. Raises `InvalidSpec` for a name or keyword that does not
+    exist, a keyword left out, or a pattern that the relation cannot connect.
+
+    >>> [pair.name for pair in stock_pairs("one_differs", queries=1)]
+    ['one differs: first up', 'one differs: first down']
+    """
+    found = PATTERNS[validate.one_of("pattern", pattern, tuple(PATTERNS))]
+    unknown = [key for key in parameters if key not in found.keywords]
+    if unknown:
+        raise InvalidSpec(f"pattern {pattern!r} has no parameter {unknown[0]!r}; it has: {', '.join(found.keywords)}")
+    missing = [key for key in found.required if key not in parameters]
+    if missing:
+        raise InvalidSpec(f"pattern {pattern!r} needs the parameter {missing[0]!r}; give {missing[0]} = ...")
+    stated = Relation.of(relation)
+    if stated is not None and stated not in found.relations:
+        fit = ", ".join(name for name, each in PATTERNS.items() if stated in each.relations)
+        raise InvalidSpec(
+            f"pattern {pattern!r} makes no neighbours under {stated.value}, the claim's relation; these do: {fit}"
+        )
+    if stated is Relation.LOCAL and len(records_of(parameters.get("data", ())) or ()) > 1:
+        raise InvalidSpec(
+            f"pattern {pattern!r} changes a record, and under local data is the value of one person: give data=[value]"
+        )
+    with at(f"pattern {pattern!r}"):
+        pairs = found.make(**parameters)
+    for pair in pairs:
+        pair.check(stated)
+    return tuple(replace(pair, reason=found.why) for pair in pairs)

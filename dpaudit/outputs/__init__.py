@@ -1,0 +1,1 @@
+"""What runs returned, in canonical form: columns of numbers and tokens, whatever a mechanism gives."""

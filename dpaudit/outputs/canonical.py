@@ -1,0 +1,323 @@
+"""The canonical form of any output: columns named by path, each cell a real number or the code of a token.
+
+A path leads into an output: () is the output itself, (3,) its fourth coordinate, ("name",) a key or field,
+and the steps that start with @ name what is not a coordinate. A token is whatever is no number:
+text, bytes, None, an exception by its type, a time-out, an absent entry. Its code is a hash, the same in
+every worker; two tokens with one code would be one token, which costs power and never validity.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.base.arrays import Bools, Integers, Reals, Words
+from dpaudit.errors import UnsoundAudit
+
+Path = tuple[int | str, ...]
+Numbers = npt.NDArray[np.generic]
+Codes = npt.NDArray[np.uint64]
+
+LENGTH, TYPE, PRINTED_AS = "@len", "@type", "@repr"
+CLASS, DTYPE, ORDER, KEY, MESSAGE = "@class", "@dtype", "@order", "@key", "@message"  # words beside a value
+SIGN, BEYOND, EXPONENT = "@sign", "@beyond", "@exponent"  # of a zero; what a double lacks of a number; of a decimal
+STATE, REST = "@state", "@rest"  # what an object holds beside its value; a digest of all that has no column
+BESIDE = frozenset({TYPE, CLASS, DTYPE, ORDER, KEY, MESSAGE, SIGN, BEYOND, EXPONENT, STATE, REST})
+READ_AS = "@as "  # how the steps begin that lead into what a text says
+DESCRIBED_BY = frozenset(READ_AS + each for each in ("len", "prefix", "digits", "upper", "blanks"))  # and are no part
+NUMBERS_IN = frozenset(
+    READ_AS + each for each in ("float", "json", "unpacked", "int16 little", "int16 big")
+)  # a text that is made of numbers
+MOST_HELD, MANY_HELD, MOST_CELLS = 1 << 18, 1 << 15, 1 << 24  # outputs that search holds: of a number, of any; cells
+FEWEST_HELD = 1 << 8
+LONGEST_LABEL = 120
+MOST_PLACES = 4  # that are named of those that have no column
+LONGEST_KEPT = 200  # characters of a text whose token is remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A value that is no number: the label people read, and the code that stands for it in columns."""
+
+    label: str
+    code: int
+
+
+def token(kind: str, text: str = "") -> Token:
+    """The token of a kind ("text", "bytes", "raised", "object", ...) and its content.
+
+    >>> token("raised", "ValueError").label
+    'raised ValueError'
+    """
+    return _token(kind, text) if len(text) <= LONGEST_KEPT else _token.__wrapped__(kind, text)
+
+
+@lru_cache(maxsize=1 << 15)
+def _token(kind: str, text: str) -> Token:
+    hashed = hashlib.blake2b(f"{kind}\0{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    label = {"text": repr(text), "bytes": f"bytes {text}", "none": "None"}.get(kind, f"{kind} {text}".strip())
+    return Token(label[:LONGEST_LABEL], int.from_bytes(hashed, "little") | 1)
+
+
+ABSENT = token("absent")
+NONE = token("none")
+NOT_A_NUMBER = token("nan")
+TIMED_OUT = token("timed out")
+OVERSIZE = token("too large to look at")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Stands where an output would: the run raised, or ran out of time. `said` is the message without addresses.
+
+    `note` is for people: message and line.
+    """
+
+    token: Token
+    note: str = field(default="", compare=False)
+    said: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One cell a run: `values` holds the number, or NaN where `codes` holds a token; code 0 means a number.
+
+    Without `codes` every cell is a number, and NaN among them is the token `NOT_A_NUMBER`.
+    """
+
+    values: Numbers
+    codes: Codes | None = None
+    _tokens: list[Codes] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def tokens(self) -> Codes:
+        """The codes of all cells, NaN included; 0 where the cell is a number. Found once, then kept."""
+        if not self._tokens:
+            missing = np.isnan(self.values) if self.values.dtype.kind == "f" else np.zeros(len(self.values), bool)
+            base = np.zeros(len(self.values), np.uint64) if self.codes is None else self.codes
+            self._tokens.append(np.where(missing & (base == 0), np.uint64(NOT_A_NUMBER.code), base))
+        return self._tokens[0]
+
+    @property
+    def only(self) -> int:
+        """The one token of all runs, where it is held once; else 0."""
+        once = self.codes is not None and self.codes.strides == self.values.strides == (0,) and len(self.codes) > 0
+        return int(self.codes[0]) if once and self.codes is not None else 0
+
+    def take(self, rows: npt.NDArray[np.generic]) -> "Column":
+        """The cells of some rows, by their places."""
+        if self.only and self.codes is not None:
+            return Column(np.broadcast_to(self.values[:1], rows.shape), np.broadcast_to(self.codes[:1], rows.shape))
+        return Column(self.values[rows], None if self.codes is None else self.codes[rows])
+
+
+class Columns(Mapping[Path, Column]):
+    """Columns many of which hold numbers alone and lie in one matrix: float[places, runs], in the order of `places`.
+
+    The others are `loose`. A column of the matrix is a view of it, made when it is asked for.
+    """
+
+    __slots__ = ("loose", "matrix", "places")
+
+    def __init__(self, places: Mapping[Path, int], matrix: Numbers, loose: Mapping[Path, Column]) -> None:
+        self.places, self.matrix, self.loose = places, matrix, loose
+
+    def __getitem__(self, path: Path) -> Column:
+        place = self.places.get(path)
+        return self.loose[path] if place is None else Column(self.matrix[place])
+
+    def __iter__(self) -> Iterator[Path]:
+        return chain(self.places, self.loose)
+
+    def __len__(self) -> int:
+        return len(self.places) + len(self.loose)
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The outputs of `runs` runs as columns; a path that is not there is absent from every run.
+
+    Not `complete` where there were more keys or elements than columns can be kept for. `unseen` entries of one of the
+    outputs have no column, at the most, where all columns were asked for. `notes` has the message and line of the first
+    exception of each label, and the places that `REST` is made of, for people: no event looks at them.
+    """
+
+    runs: int
+    columns: Mapping[Path, Column]
+    labels: Mapping[int, str] = field(default_factory=dict)
+    complete: bool = True
+    unseen: int = 0
+    notes: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def column(self, path: Path) -> Column:
+        """The column at a path."""
+        found = self.columns.get(path)
+        return absent(self.runs) if found is None else found
+
+    def numbers(self, paths: Sequence[Path]) -> Reals:
+        """The numbers at some paths, NaN where there is none: float64[paths, runs]."""
+        held = self.columns
+        places = [held.places.get(path, -1) for path in paths] if isinstance(held, Columns) else [-1]
+        if isinstance(held, Columns) and min(places, default=-1) >= 0:
+            whole = places == list(range(len(held.places)))
+            return np.asarray(held.matrix if whole else held.matrix[places], np.float64)
+        found = np.empty((len(paths), self.runs))
+        for row, path in zip(found, paths, strict=True):
+            row[:] = self.column(path).values
+        return found
+
+    def take(self, rows: npt.NDArray[np.generic]) -> "Outputs":
+        """The outputs of some rows: an index array or a mask."""
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.intp, copy=False)
+        count, held = len(places), self.columns
+        loose = held.loose if isinstance(held, Columns) else held
+        columns: Mapping[Path, Column] = {path: column.take(places) for path, column in loose.items()}
+        if isinstance(held, Columns):
+            columns = Columns(held.places, np.take(held.matrix, places, axis=1), columns)
+        return Outputs(count, columns, self.labels, self.complete, self.unseen, self.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Outputs of one side, each counted `counts` times (once where None)."""
+
+    outputs: Outputs
+    counts: Integers | None = None
+
+    @property
+    def runs(self) -> int:
+        """The number of runs behind the sample."""
+        return self.outputs.runs if self.counts is None else int(self.counts.sum())
+
+    def hits(self, inside: Bools) -> int:
+        """The number of runs whose output is inside."""
+        return int(np.count_nonzero(inside)) if self.counts is None else int(self.counts[inside].sum())
+
+
+def derived(path: Path) -> bool:
+    """Whether a path leads into what a text or bytes say: such columns add nothing to what an output is."""
+    return any(isinstance(step, str) and step.startswith(READ_AS) for step in path)
+
+
+def beside(path: Path) -> bool:
+    """Whether a path leads to what an output shows beside its values: types, signs of zeros, order of keys, messages.
+
+    Each such cell is absent where the value tells it: no sign but of a negative zero, no type of a float.
+    """
+    return not BESIDE.isdisjoint(path)
+
+
+def is_entry(path: Path) -> bool:
+    """Whether a path stands for an entry of the output: not for its length, its type, or what describes a text."""
+    return bool(path) and path[-1] != LENGTH and not beside(path) and DESCRIBED_BY.isdisjoint(path)
+
+
+def room_for(outputs: Outputs) -> int:
+    """How many outputs like these search holds at a time, so that their cells are bounded, and memory with them.
+
+    Of a number as many as show what recurs rarely; of more entries fewer, as every feature of them is a sort of all.
+
+    >>> [room_for(Outputs(1, {(j,): absent(1) for j in range(entries)})) for entries in (1, 4, 20, 4096)]
+    [262144, 65536, 32768, 4096]
+    """
+    number = outputs.columns.get(())
+    width = sum(not beside(path) for path in outputs.columns)
+    width = max(1, width + ((TYPE,) in outputs.columns and (number is None or number.codes is not None)))
+    return max(FEWEST_HELD, min(max(MOST_HELD // width, MANY_HELD), MOST_CELLS // width))
+
+
+def absent(runs: int) -> Column:
+    """A column in which every entry is absent."""
+    return Column(np.full(runs, np.nan), np.full(runs, ABSENT.code, np.uint64))
+
+
+def concatenate(parts: Sequence[Outputs]) -> Outputs:
+    """The outputs of several parts one after the other; raises `UnsoundAudit` when there is none."""
+    if not parts:
+        raise UnsoundAudit("there are no outputs to look at")
+    labels = {code: label for part in parts for code, label in part.labels.items()}
+    wide = _joined_matrix(parts)
+    paths = dict.fromkeys(path for part in parts for path in (part.columns if wide is None else _loose(part)))
+    if wide is not None:  # of parts without runs, which may have no matrix
+        paths = dict.fromkeys(path for path in paths if path not in wide[0])
+    columns: Mapping[Path, Column] = {path: _joined(parts, path) for path in paths}
+    columns = columns if wide is None else Columns(*wide, columns)
+    complete, unseen = all(part.complete for part in parts), max(part.unseen for part in parts)
+    notes = {label: note for part in reversed(parts) for label, note in part.notes.items()}  # the first of each
+    return Outputs(sum(part.runs for part in parts), columns, labels, complete, unseen, notes)
+
+
+def _loose(part: Outputs) -> Mapping[Path, Column]:
+    return part.columns.loose if isinstance(part.columns, Columns) else part.columns
+
+
+def _joined_matrix(parts: Sequence[Outputs]) -> tuple[Mapping[Path, int], Numbers] | None:
+    """The matrices of several parts beside each other where all have one, of the same places."""
+    held = [part.columns for part in parts if part.runs]
+    if not held or not isinstance(held[0], Columns):
+        return None
+    places, matrices = held[0].places, [each.matrix for each in held if isinstance(each, Columns)]
+    if len(matrices) < len(held) or any(isinstance(each, Columns) and each.places != places for each in held):
+        return None
+    return places, np.concatenate(matrices, axis=1, dtype=np.float64)
+
+
+def _joined(parts: Sequence[Outputs], path: Path) -> Column:
+    found = [part.column(path) for part in parts if part.runs] or [absent(0)]
+    if found[0].only and len({column.only for column in found}) == 1:
+        return found[0].take(np.empty(sum(part.runs for part in parts), np.intp))
+    values = np.concatenate([column.values.astype(np.float64, copy=False) for column in found])
+    if all(column.codes is None for column in found):
+        return Column(values)
+    zeros = [np.zeros(len(column.values), np.uint64) if column.codes is None else column.codes for column in found]
+    return Column(values, np.concatenate(zeros))
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """The outputs of shards as they are, in canonical form: only for searching, and only a bounded number.
+
+    `sides` tells the side of each run in the order of the runs (True: second), so that outputs can be put back
+    into that order; `sizes` are the runs of each shard. Both are empty where the order is not known.
+    """
+
+    first: Outputs
+    second: Outputs
+    sides: Bools = field(default_factory=lambda: np.zeros(0, np.bool_), compare=False)
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def unseen(self) -> int:
+        """The entries of one output that were not looked at, at the most."""
+        return max(self.first.unseen, self.second.unseen)
+
+    @property
+    def unread(self) -> str:
+        """The places of outputs that have no column where outputs differ in them; empty where they do not."""
+        sides = self.first, self.second
+        tokens = np.concatenate([side.column((REST,)).tokens for side in sides])
+        places = dict.fromkeys(note for side in sides for label, note in side.notes.items() if label.startswith(REST))
+        return "" if len(tokens) == 0 or (tokens == tokens[0]).all() else ", ".join(list(places)[:MOST_PLACES])
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Pilot]") -> "Pilot":
+        """The outputs of several parts one after the other; raises `UnsoundAudit` when there is none."""
+        return cls(
+            concatenate([part.first for part in parts]),
+            concatenate([part.second for part in parts]),
+            np.concatenate([part.sides for part in parts]),
+            tuple(chain.from_iterable(part.sizes for part in parts)),
+        )
+
+
+def mixed(found: Words) -> Words:
+    """Words that are mixed: the finalizer of splitmix64 (Steele, Lea & Flood 2014): every bit depends on every bit."""
+    found = found ^ (found >> np.uint64(30))
+    found = found * np.uint64(0xBF58476D1CE4E5B9)
+    found ^= found >> np.uint64(27)
+    found *= np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))

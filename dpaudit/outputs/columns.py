@@ -1,0 +1,395 @@
+"""Columns from objects and arrays: each cell a function of its output alone, whatever else is in the batch."""
+
+import dataclasses
+import enum
+import math
+import numbers
+import operator
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from dpaudit.outputs import exact
+from dpaudit.outputs.attributes import (
+    IMPLIED,
+    beside_entries,
+    beside_numbers,
+    order_of,
+    read_names,
+    told_whole,
+    types_in,
+)
+from dpaudit.outputs.canonical import (
+    ABSENT,
+    CLASS,
+    DTYPE,
+    KEY,
+    LENGTH,
+    MESSAGE,
+    NONE,
+    ORDER,
+    OVERSIZE,
+    PRINTED_AS,
+    STATE,
+    TYPE,
+    Failure,
+    Numbers,
+    Path,
+    derived,
+    token,
+)
+from dpaudit.outputs.exact import ABSENT_ENTRY, Rows, base, groups, item, own_words, words_of
+from dpaudit.outputs.matrix import NARROW, WIDEST, as_matrix, flat_lists, positions, reals
+from dpaudit.outputs.sheet import MOST_KEYS, Sheet
+from dpaudit.outputs.spelled import PRINTED, attached, has, state_of, step, type_name
+from dpaudit.outputs.text import JSON, readings, text_of, unpacked
+
+RAGGED, MOST_RAGGED = 1 << 8, 1 << 17  # entries of lists of many lengths that search looks at: of each at least, of all
+MOST_STATES, MOST_OF_STATE = 2, 1 << 10  # objects in objects that are looked into, and entries of what they hold
+READ = 1 << 4  # texts of a list that are read
+
+
+class Builder(Sheet):
+    """Gathers the columns of one batch from what a mechanism returned."""
+
+    # --- objects, one a run -------------------------------------------------------------------------------
+
+    def add(self, objects: list[Any], rows: Rows, path: Path, depth: int, *, typed: bool = False) -> None:
+        """Adds the objects found at a path in the given rows; `typed` where what holds them has told their types."""
+        if not objects or not self.needs(path):
+            return
+        if depth == 0:
+            self.leave(rows, 1)
+            self.left_out(path, rows, objects, "nested contents")
+            return self.put_token(path, rows, OVERSIZE)
+        if STATE in path and any(
+            held := [path.count(STATE) > MOST_STATES or exact.size_of(o) > MOST_OF_STATE for o in objects]
+        ):
+            whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
+            for large in (True, False):  # an object may hold all of a library: of large parts there is only the digest
+                places = [place for place, each in enumerate(held) if each is large]
+                rows_held, members = whole[places], [objects[place] for place in places]
+                if large:
+                    self.left_out(path, rows_held, members, "contents")
+                    self.put_token(path, rows_held, OVERSIZE)
+                else:
+                    self.add(members, rows_held, path, depth, typed=typed)
+            return
+        kinds = set(map(type, objects))
+        if kinds <= {float, int, bool}:
+            if kinds != {float} and not typed:
+                self._say_types(objects, kinds, rows, path, CLASS if path == () else TYPE)
+            return self._add_numbers(objects, rows, path)
+        if len(kinds) > 1:
+            for _, members, there in groups(objects, rows, self.runs, type):
+                self.add(members, there, path, depth, typed=typed)
+            return
+        (kind,) = kinds
+        if not typed and (path == () or kind not in IMPLIED):
+            self._say_types(objects, kinds, rows, path, TYPE)
+        add = self._handler(kind)
+        add(objects, rows, path, depth)
+        # an object that nothing looks into is no output of its own, and a part of one if it prints itself
+        if own_words(kind) and (path or add != self._add_opaque) and self.needs((*path, PRINTED_AS)):
+            said = (token("text", words_of(each)) for each in objects)
+            self.put_tokens((*path, PRINTED_AS), rows, said, len(objects))
+        unread = add == self._add_opaque or (hasattr(kind, "__array__") and add == self._add_arrays_of)
+        if (unread or not told_whole(kind)) and self.needs((*path, STATE)) and not derived(path):
+            names = read_names(kind)
+            self._add_state(
+                [state_of(o) if unread else attached(o, names) for o in objects], objects, rows, path, depth
+            )
+
+    def _say_types(self, objects: list[Any], kinds: set[Any], rows: Rows, path: Path, step: str) -> None:
+        if self.tells(path, step):
+            named = {kind: ABSENT if kind in (float, Failure) else token("type", type_name(kind)) for kind in kinds}
+            one = named[next(iter(kinds))] if len(kinds) == 1 else None
+            self.say(path, step, rows, one or [named[type(each)] for each in objects])
+
+    def _handler(self, kind: Any) -> Callable[[list[Any], Rows, Path, int], None]:
+        """What adds objects of one type; the order of the questions is the definition of the canonical form."""
+        if kind is Failure:
+            return self._add_failures
+        if kind in (type(None), exact.Absent, type(np.ma.masked)):
+            found = NONE if kind is type(None) else ABSENT
+            return lambda objects, rows, path, depth: self.put_token(path, rows, found)
+        if issubclass(kind, str):
+            return self._add_text
+        if issubclass(kind, bytes | bytearray | memoryview):
+            return self._add_bytes
+        if issubclass(kind, np.datetime64 | np.timedelta64):
+            return self._add_times
+        if issubclass(kind, complex | np.complexfloating):
+            return self._add_complex
+        if issubclass(kind, numbers.Real | np.bool_ | Decimal):
+            return self._add_numbers
+        if issubclass(kind, enum.Enum) and own_words(kind):
+            return lambda objects, rows, path, depth: self._add_text(
+                [f"{enum.Enum.__str__(o)} {words_of(o)}" for o in objects], rows, path, depth
+            )
+        if issubclass(kind, enum.Enum) or exact.module_of(kind) in PRINTED:
+            return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
+        if issubclass(kind, np.ndarray):
+            if kind is np.ndarray or issubclass(kind, np.ma.MaskedArray):
+                return self._add_arrays
+            return lambda objects, rows, path, depth: self._add_arrays(
+                [np.ndarray.view(o, np.ndarray) for o in objects], rows, path, depth
+            )
+        if issubclass(kind, list | tuple):
+            return self._add_sequences
+        if issubclass(kind, dict):
+            return self._add_mappings
+        if issubclass(kind, set | frozenset):
+            return self._add_sets
+        if issubclass(kind, np.void):
+            return self._add_records
+        if dataclasses.is_dataclass(kind):
+            names = [f.name for f in dataclasses.fields(kind)]
+            return lambda objects, rows, path, depth: self._add_fields(objects, names, rows, path, depth)
+        return self._add_arrays_of if hasattr(kind, "__array__") else self._add_opaque
+
+    def _add_arrays_of(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self._add_arrays([np.array(o) for o in objects], rows, path, depth)  # copies: what holds them is read by name
+
+    def _add_state(
+        self, found: Sequence[dict[str, Any] | None], objects: list[Any], rows: Rows, path: Path, depth: int
+    ) -> None:
+        """What objects hold beside their value, as entries by name; what cannot be read is counted."""
+        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
+        for name in dict.fromkeys(name for state in found if state for name in state):
+            there = [place for place, state in enumerate(found) if state and name in state]
+            parts = [(found[place] or {})[name] for place in there]
+            self.add(parts, None if len(there) == self.runs else whole[there], (*path, STATE, step(name)), depth - 1)
+        for place, state in enumerate(found):
+            if state is None:
+                self.unreadable(path, whole[place : place + 1], f"contents of a {type_name(type(objects[place]))}")
+
+    def _add_opaque(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.put_token(path, rows, token("object", type_name(type(objects[0]))))
+
+    def _add_failures(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.notes = {found.token.label: found.note for found in reversed(objects) if found.note} | self.notes
+        self.put_tokens(path, rows, (found.token for found in objects), len(objects))
+        for told, members, there in groups(objects, rows, self.runs, lambda found: bool(found.said)):
+            if told and self.needs((*path, MESSAGE)):
+                self._add_text([found.said for found in members], there, (*path, MESSAGE), depth)
+
+    def _add_numbers(self, objects: list[Any], rows: Rows, path: Path, depth: int = 0) -> None:
+        values = np.fromiter(map(exact.real, objects), np.float64, len(objects))
+        self.put(path, rows, values)
+        if self.besides:
+            beside_numbers(self, objects, values, rows, path)
+
+    def _add_text(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        texts = [str.__str__(o) for o in objects]
+        self.put_tokens(path, rows, (token("text", each) for each in texts), len(objects))
+        self._add_readings(texts, rows, path, depth)
+
+    def _add_bytes(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        holder: Any = next(each for each in (bytes, bytearray, memoryview) if isinstance(objects[0], each))
+        contents = [str(holder.hex(o)) for o in objects]
+        if isinstance(objects[0], memoryview):
+            shapes = [
+                ABSENT if (o.format, o.ndim) == ("B", 1) else token("view", f"{o.format} {o.shape}") for o in objects
+            ]
+            self.say(path, DTYPE, rows, shapes)
+        self.put_tokens(path, rows, (token("bytes", each) for each in contents), len(objects))
+        if not self._reads(path):
+            return
+        found = [(text_of(content), content) for content in map(bytes.fromhex, contents)]
+        for is_text, members, there in groups(found, rows, self.runs, lambda each: each[0] is not None):
+            if is_text:
+                self._add_readings([str(words) for words, _ in members], there, path, depth)
+                continue
+            for _, alike, place in groups([content for _, content in members], there, self.runs, len):
+                for steps, found_in in unpacked(alike, lambda steps: self.shows((*path, *steps))):
+                    self.put((*path, *steps), place, reals(found_in))
+
+    def _add_readings(self, texts: list[str], rows: Rows, path: Path, depth: int) -> None:
+        """Beside a text what it says, in columns that add nothing to what it is."""
+        if not self._reads(path):
+            return
+        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
+        for steps, there, found in readings(texts, lambda step: self.needs((*path, step))):
+            place = None if len(there) == self.runs else whole[there]
+            self.add(found, place, (*path, *steps), depth - 1)
+
+    def _reads(self, path: Path) -> bool:
+        """Whether a text at this path is read: the first of many texts; of what a text says only texts in JSON."""
+        first = math.prod(each + 1 for each in path if isinstance(each, int)) <= READ
+        return first and [each for each in path if derived((each,))] in ([], [JSON])
+
+    def _add_times(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.say(path, DTYPE, rows, [token("dtype", o.dtype.str) for o in objects])  # which its text need not tell
+        kind: Any = type(objects[0])
+        self._add_text([base(kind, "__str__").__str__(o) for o in objects], rows, path, depth)
+
+    def _add_complex(self, numbers: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        kind: Any = type(numbers[0])
+        objects: list[complex] = list(map(base(kind, "__complex__").__complex__, numbers))
+        if issubclass(kind, np.clongdouble):
+            low = [[float(part - float(part)) for part in (o.real, o.imag)] for o in numbers]
+            self.left_out(path, rows, low, "bits")
+        for whole, members, there in groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
+            for part, found in (("@real", [o.real for o in members]), ("@imag", [o.imag for o in members])):
+                values = np.array(found, np.float64)
+                if not whole:
+                    self.put((*path, part), there, values)
+                elif part == "@real":  # equal to a real number, so it is one
+                    self.put(path, there, values)
+                if self.besides:
+                    beside_entries(self, values[:, None], there, {(*path, part): 0})
+
+    def _add_arrays(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.say_around(objects, rows, path)
+        for (shape, kind, masked), members, there in groups(objects, rows, self.runs, exact.array_kind):
+            if kind:
+                self.say(path, DTYPE, there, token("dtype", kind))
+            if shape == ():
+                inner = [
+                    ABSENT_ENTRY if masked and np.ma.getmaskarray(o)[()] else np.ma.getdata(o)[()] for o in members
+                ]
+                self.add([item(o) for o in inner], there, path, depth - 1, typed=True)
+                continue
+            self.put((*path, LENGTH), there, float(shape[0]))
+            if math.prod(shape) > WIDEST:
+                self.leave(there, math.prod(shape) - WIDEST)
+                self.left_out(path, there, [np.ma.getdata(o).reshape(-1)[WIDEST:] for o in members], "entries")
+            if masked:
+                self._say_masked(members, there, path)
+            if members[0].dtype.kind in "fiub" and not masked:
+                self.put_entries(np.stack(members), there, path)
+                continue
+            cells = [exact.cells_of(o) for o in members]
+            for position, j in positions(shape, path, self.sought).items():
+                self.add([row[j] for row in cells], there, position, depth - 1)
+
+    def add_matrix(self, together: Numbers, kind: str) -> None:
+        """Adds arrays of one shape and kind, one a run, that lie in one array already."""
+        self.say((), TYPE, None, token("type", "numpy.ndarray"))
+        if kind:
+            self.say((), DTYPE, None, token("dtype", kind))
+        if together.ndim > 1:
+            self.put((LENGTH,), None, float(together.shape[1]))
+        self.put_entries(together, None, ())
+
+    def _say_masked(self, members: Sequence[Any], rows: Rows, path: Path) -> None:
+        """What stands under a mask, and would stand for it."""
+        filled = [np.asarray(o.fill_value) for o in members]
+        under = [np.ma.getdata(o)[np.ma.getmaskarray(o)] if not o.dtype.names else np.ma.getdata(o) for o in members]
+        hard = [o.hardmask for o in members]
+        self.left_out(path, rows, [*zip(filled, under, hard, strict=True)], "masked entries")
+
+    def put_entries(self, found: Numbers, rows: Rows, path: Path) -> None:
+        """The entries of arrays of numbers that have one shape, the run first."""
+        flat = found.reshape(len(found), math.prod(found.shape[1:]))
+        places = positions(found.shape[1:], path, self.sought)
+        if self.besides:
+            beside_entries(self, flat, rows, places)
+        if rows is not None or self.wide is not None or len(places) <= NARROW:
+            for position, j in places.items():
+                self.put(position, rows, reals(flat[:, j]))
+            return
+        self.wide = as_matrix(flat, places)
+
+    def _add_sequences(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        objects_kind: Any = type(objects[0])
+        if objects_kind not in (list, tuple):
+            holder: Any = list if isinstance(objects[0], list) else tuple
+            objects = [list(holder.__iter__(o)) for o in objects]
+        self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
+        # of lists in lists an entry whose positions, counted from 1, have a product of at most WIDEST, less where they
+        # are deeper: a rule about the entry alone, and the number of entries is bounded
+        above = [abs(position) + 1 for position in path if isinstance(position, int)]
+        rule = reach = WIDEST // (math.prod(above) * 4 ** max(0, len(above) - 1))
+        if hasattr(objects_kind, "_fields"):
+            self.say(path, DTYPE, rows, token("fields", ", ".join(map(str, objects_kind._fields))))
+        parts = list(groups(objects, rows, self.runs, len))
+        if self.wanted is None and sum(min(length, reach) for length, *_ in parts) > MOST_RAGGED:
+            # what an event asks for is looked at whatever is beside it
+            reach = min(reach, max(RAGGED, MOST_RAGGED // len(parts)))
+        for length, members, there in parts:
+            self.leave(there, max(0, length - reach))
+            if length > rule:
+                self.left_out(path, there, [each[rule:] for each in members], "entries")
+            flat = flat_lists(members) if there is None and depth > 1 and NARROW < length <= reach else None
+            if flat is not None:
+                self.put_entries(flat[0], None, path)
+                if flat[1] != {float} and self.besides:
+                    self._say_of_lists(members, length, path)
+                continue
+            for j in range(min(length, reach)):
+                if self.needs((*path, j)):
+                    self.add(list(map(operator.itemgetter(j), members)), there, (*path, j), depth - 1)
+
+    def _say_of_lists(self, members: list[Any], length: int, path: Path) -> None:
+        """Beside the numbers of long lists of one length, their types."""
+        each = list(map(type, chain.from_iterable(members)))
+        for kind in set(each) - {float}:
+            there = np.fromiter((one is kind for one in each), np.bool_, len(each)).reshape(len(members), length)
+            for place, j in positions((length,), path, self.sought).items():
+                if there[:, j].any():
+                    self.say(place, TYPE, np.flatnonzero(there[:, j]), token("type", type_name(kind)))
+
+    def _add_mappings(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.put((*path, LENGTH), rows, np.fromiter(map(dict.__len__, objects), np.float64, len(objects)))
+        named = [{step(key): value for key, value in dict.items(o)} for o in objects]
+        if self.besides:
+            self._say_of_keys(objects, named, rows, path)
+        for name in self.chosen(named, (name for o in named for name in o), path, rows):
+            held = [j for j, o in enumerate(named) if name in o]
+            there = np.array(held, np.intp) if rows is None else rows[held]
+            place = None if len(held) == self.runs else there
+            self.add([named[j][name] for j in held], place, (*path, name), depth - 1)
+
+    def _say_of_keys(self, objects: list[Any], named: list[dict[int | str, Any]], rows: Rows, path: Path) -> None:
+        """The order of keys, the types of those that are not text or whole numbers, and keys that share a name."""
+        if self.tells(path, ORDER):
+            orders = {keys: order_of(keys) for keys in set(map(tuple, named))}
+            self.say(path, ORDER, rows, [orders[tuple(o)] for o in named] if len(orders) > 1 else orders.popitem()[1])
+        plain = {str, int}.issuperset(map(type, chain.from_iterable(map(dict.keys, objects))))
+        if plain and list(map(dict.__len__, objects)) == (sizes := list(map(len, named))) and max(sizes) <= MOST_KEYS:
+            return
+        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
+        for place, o in enumerate(objects):
+            for key in dict.keys(o) if not {str, int}.issuperset(map(type, dict.keys(o))) else ():
+                if type(key) not in (str, int):
+                    self.say((*path, step(key)), KEY, whole[place : place + 1], token("type", types_in(key)))
+            if len(named[place]) < dict.__len__(o) or len(named[place]) > MOST_KEYS:
+                self.left_out(path, whole[place : place + 1], [o], "keys")
+
+    def _add_sets(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        holder: Any = set if isinstance(objects[0], set) else frozenset
+        self.put((*path, LENGTH), rows, np.fromiter(map(holder.__len__, objects), np.float64, len(objects)))
+        named = [{has(element) for element in holder.__iter__(o)} for o in objects]
+        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
+        for place, o in enumerate(objects if self.besides else ()):
+            for element in holder.__iter__(o):
+                if type(element) not in (str, int):
+                    self.say((*path, has(element)), KEY, whole[place : place + 1], token("type", types_in(element)))
+            if len(named[place]) < holder.__len__(o) or len(named[place]) > MOST_KEYS:
+                self.left_out(path, whole[place : place + 1], [o], "elements")
+            if [*map(id, holder.__iter__(o))] != [*map(id, holder(sorted(holder.__iter__(o), key=has)))]:
+                order = token("order", repr([*map(has, holder.__iter__(o))])).code  # which tells of what it was made
+                self.add_rest(path, whole[place : place + 1], np.array([order], np.uint64), "order of elements")
+        for name in self.chosen(named, sorted(set().union(*named)), path, rows):
+            held = [j for j, o in enumerate(named) if name in o]
+            there = np.array(held, np.intp) if rows is None else rows[held]
+            self.put((*path, name), there, 1.0)  # a set that lacks the element has no such entry
+
+    def _add_records(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.say_around(objects, rows, path)
+        for names, members, there in groups(objects, rows, self.runs, lambda o: o.dtype.names):
+            self.say(path, DTYPE, there, [token("dtype", str(o.dtype)) for o in members])
+            if names is None:
+                self.put_tokens(path, there, (token("bytes", o.tobytes().hex()) for o in members), len(members))
+                continue
+            for name in names:
+                self.add([item(o[name]) for o in members], there, (*path, step(name)), depth - 1)
+
+    def _add_fields(self, objects: list[Any], names: list[str], rows: Rows, path: Path, depth: int) -> None:
+        for name in names:
+            self.add([getattr(o, name, None) for o in objects], rows, (*path, name), depth - 1)

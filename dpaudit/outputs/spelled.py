@@ -1,0 +1,257 @@
+"""What things are called, as steps of a path, and an object spelled out to the last bit, for what has no column.
+
+A step is the name of a key or an element; one that starts with one @ is a name of ours, as `LENGTH` is. What is spelled
+are types, exact values, order and attributes.
+"""
+
+import copyreg
+import datetime
+import enum
+import math
+import numbers
+import random
+import struct
+import sys
+import types
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+
+from dpaudit.outputs.canonical import READ_AS, token
+from dpaudit.outputs.exact import LIBRARIES, base, module_of, own_words, real, words_of
+
+LONGEST_STEP = 60
+PRINTED = ("datetime", "uuid", "pathlib", "ipaddress")  # modules whose values are known by their text
+DEEPEST_SPELLED, MOST_SPELLED = 60, 1 << 16  # levels, and parts of an object; many floats of one list are one part
+LABELS = ("columns", "index", "names", "categories")  # of tables, one by one
+FRAME = (*LABELS, "ordered", "freq", "flags", "name", "dtype", "dtypes", "attrs", "schema", "device", "requires_grad")
+OF_LABELS = ("names", "dtype", "freq", "ordered", "categories", "levels")  # what an index keeps beside its labels
+
+
+def step(key: Any) -> int | str:
+    """One step of a path for a key or an element: equal keys give one step, different keys different ones.
+
+    >>> step(True), step(2.0), step("a"), step((1, "a")), step("@len")
+    (1, 2, 'a', "@(1, 'a')", '@@len')
+    """
+    if isinstance(key, str):
+        text = str.__str__(key)
+        text = "@" + text if text.startswith("@") else text  # what starts with one @ is a name of ours
+    elif isinstance(key, numbers.Real | np.bool_ | Decimal):
+        kind: Any = type(key)
+        number, holder = real(key), base(kind, "__float__") or kind
+        if math.isfinite(number) and number == int(number) and holder.__eq__(key, int(number)) is not False:
+            return int(number)
+        text = f"@{number!r}"
+    else:
+        text = "@" + _name_of(key)
+    if len(text) > LONGEST_STEP:
+        text = f"@{text[: LONGEST_STEP // 2]}...{token('step', text).code:016x}"
+    return "@" + text if text.startswith(READ_AS) else text  # no key leads into what a text says
+
+
+def _name_of(key: Any) -> str:
+    if isinstance(key, str):
+        return repr(str.__str__(key))
+    if isinstance(key, numbers.Real | np.bool_ | Decimal):
+        return str(step(key)).removeprefix("@")
+    if isinstance(key, tuple):
+        return f"({', '.join(map(_name_of, tuple.__iter__(key)))})"
+    if isinstance(key, frozenset):
+        return f"{{{', '.join(sorted(map(_name_of, frozenset.__iter__(key))))}}}"
+    if key is None or isinstance(key, bytes):
+        return "None" if key is None else bytes.__repr__(key)
+    kind: Any = type(key)
+    if isinstance(key, enum.Enum) or module_of(kind) in PRINTED:
+        return str(key)
+    return f"object {type_name(kind)} {words_of(key)}" if own_words(kind) else f"object {type_name(kind)}"
+
+
+def has(element: Any) -> str:
+    """The step of an element of a set."""
+    return f"@has {step(element)!r}"
+
+
+def type_name(kind: type) -> str:
+    """A type as people write it."""
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+class Unspellable(Exception):
+    """Something holds what cannot be read without using it up: a generator, a lock, an open file."""
+
+
+def spelled(value: Any) -> bytes:
+    """The bytes of a value: different for values that an observer can tell apart, and of one value always the same.
+
+    Raises `Unspellable`, as where there are more than `MOST_SPELLED` parts.
+
+    >>> spelled([1, 1.0]) == spelled([1, 1.0]), spelled([1]) == spelled([True]), spelled(0.0) == spelled(-0.0)
+    (True, False, False)
+    """
+    budget = [MOST_SPELLED]
+
+    def inner(part: Any, left: int) -> bytes:
+        budget[0] -= 1
+        if left == 0 or budget[0] < 0:
+            raise Unspellable("contents beyond all bounds")
+        return _spelled(part, lambda each: inner(each, left - 1))
+
+    return inner(value, DEEPEST_SPELLED)
+
+
+def _spelled(value: Any, inner: Callable[[Any], bytes]) -> bytes:
+    kind: Any = type(value)
+    if isinstance(value, np.ndarray | np.generic) and not np.asarray(value).dtype.hasobject:
+        held = np.asarray(value)
+        padded = held.dtype.names is not None or held.dtype.char in "gG"  # bytes between numbers, which say nothing
+        content = repr(held.tolist()).encode() if padded else held.tobytes()
+        parts: Iterable[bytes] = [str(held.dtype).encode(), repr(held.shape).encode(), content]
+    elif isinstance(value, np.ndarray):
+        parts = [inner(list(value.shape)), inner(list(value.reshape(-1)))]
+    elif isinstance(value, str):
+        parts = [str.encode(value, "utf-8", "surrogatepass")]
+    elif isinstance(value, bytes | bytearray | memoryview):
+        parts = [bytes(value)]
+    elif isinstance(value, int):
+        parts = [hex(int.__int__(value)).encode()]
+    elif isinstance(value, float):
+        parts = [struct.pack("<d", float.__float__(value))]
+    elif isinstance(value, complex):
+        whole = complex.__complex__(value)
+        parts = [struct.pack("<2d", whole.real, whole.imag)]
+    elif isinstance(value, Decimal):
+        parts = [Decimal.__str__(value).encode()]
+    elif isinstance(value, list | tuple):
+        holder: Any = list if isinstance(value, list) else tuple
+        entries = list(holder.__iter__(value))
+        doubles = len(entries) > 1 and set(map(type, entries)) == {float}
+        parts = [b"doubles", np.array(entries).tobytes()] if doubles else map(inner, entries)
+    elif isinstance(value, dict):
+        parts = map(inner, dict.items(value))
+    elif isinstance(value, set | frozenset):
+        keeper: Any = set if isinstance(value, set) else frozenset
+        parts = sorted(map(inner, keeper.__iter__(value)))
+    elif value is None or value is Ellipsis or value is NotImplemented:
+        parts = []
+    else:
+        held_in = state_of(value)
+        if held_in is None:
+            raise Unspellable(f"the contents of a {type_name(kind)}")
+        parts = [inner(held_in)]
+    joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return f"{type_name(kind)}(".encode() + joined + b")"
+
+
+def state_of(value: Any) -> dict[str, Any] | None:
+    """What an object holds that its printed value need not show, by name; None where it cannot be read."""
+    kind: Any = type(value)
+    if isinstance(value, type | types.BuiltinFunctionType | types.ModuleType | np.ufunc):
+        return {"name": f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}"}
+    if isinstance(value, types.FunctionType):
+        cells = [_inside(cell) for cell in value.__closure__ or ()]
+        code = value.__code__
+        named = {"name": value.__qualname__, "code": code.co_code, "constants": list(map(repr, code.co_consts))}
+        return {**named, "holds": cells, "defaults": [value.__defaults__, value.__kwdefaults__], **vars(value)}
+    if isinstance(value, types.MethodType):
+        return {"self": value.__self__, "function": value.__func__}
+    if isinstance(value, random.SystemRandom):  # the randomness of the system has no state
+        return _attributes(value)
+    if isinstance(value, types.MappingProxyType):
+        return {"items": dict(value)}
+    if isinstance(value, BaseException):
+        own: Any = BaseException.__dict__["__dict__"].__get__(value)
+        return {"args": value.args, **own}
+    if hasattr(kind, "__array__"):
+        return _of_frame(value) | ({} if foreign(kind) else _attributes(value))
+    if not foreign(kind):
+        return _attributes(value)
+    try:
+        reduced = _reduced(value)
+    except Exception:
+        return None
+    if isinstance(reduced, str):
+        return {"name": reduced}
+    _, args, state, entries, items = (*reduced, *[None] * 5)[:5]
+    args = [each for each in args if each is not kind]
+    found = {"args": args, "state": state, "entries": entries and [*entries], "items": items and [*items]}
+    return {name: each for name, each in found.items() if each is not None and (name != "args" or each)}
+
+
+def attached(value: Any, known: Iterable[str] = ()) -> dict[str, Any]:
+    """What was attached to an object whose value is read otherwise, but for the names that are."""
+    held, kind = _attributes(value), cast(Any, type(value))
+    if isinstance(value, defaultdict):
+        held["factory"] = value.default_factory
+    elif isinstance(value, datetime.datetime | datetime.time) and (value.fold or value.tzinfo is not None):
+        held |= {"fold": value.fold, "zone": value.tzinfo}
+    elif reduces(kind):
+        content = next((holder(value) for holder in (tuple, list, dict) if isinstance(value, holder)), None)
+        held |= {f"part {place}": part for place, part in enumerate(_reduced(value)[1]) if part != content}
+    return {name: held[name] for name in held if name not in known}
+
+
+def _reduced(value: Any) -> Any:
+    """What pickling makes of an object of Python's own or of a library's type."""
+    kind: Any = type(value)
+    return copyreg.dispatch_table[kind](value) if kind in copyreg.dispatch_table else kind.__reduce_ex__(value, 4)
+
+
+@lru_cache(maxsize=1 << 10)
+def reduces(kind: Any) -> bool:
+    """Whether a type of Python's own or of a library says itself what its objects hold, as `struct_time` does."""
+    return foreign(kind) and kind.__module__ != "builtins" and kind.__reduce__ is not object.__reduce__
+
+
+@lru_cache(maxsize=1 << 10)
+def foreign(kind: Any) -> bool:
+    """Whether a type is Python's own, or of a library that is known to tell the state of its objects."""
+    top = str(kind.__module__).partition(".")[0]
+    return (top in sys.stdlib_module_names and top != "__main__") or top in LIBRARIES
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    try:
+        state: Any = object.__getstate__(value)
+    except TypeError:
+        return {}
+    parts = state if isinstance(state, tuple) else (state,)
+    return {str(name): each for part in parts if isinstance(part, dict) for name, each in dict.items(part)}
+
+
+def _inside(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing yet
+        return None
+
+
+def _of_frame(value: Any) -> dict[str, Any]:
+    """The labels of a table or tensor of a library, as plain values."""
+    found: dict[str, Any] = {}
+    for name in FRAME:
+        held = getattr(value, name, None)
+        if held is None or callable(held) or (name == "index" and _counts(held)):
+            continue
+        plain = isinstance(held, dict | str | bool | int | float)
+        found[name] = held if plain else list(held) if name in LABELS else _words(held)
+        if name in ("columns", "index"):
+            parts = ((each, getattr(held, each, None)) for each in OF_LABELS)
+            found |= {f"{name} {each}": _words(part) for each, part in parts if part is not None}
+    return {name: each for name, each in found.items() if not (isinstance(each, dict | list) and not each)}
+
+
+def _counts(index: Any) -> bool:
+    """Whether an index is the one that tables have of themselves, with no name."""
+    return (getattr(index, "start", 1), getattr(index, "step", 0), getattr(index, "name", "")) == (0, 1, None)
+
+
+def _words(held: Any) -> Any:
+    if hasattr(held, "__iter__"):
+        return [_words(each) for each in held] if not isinstance(held, str) else held
+    kept = [f" of {list(held.categories)}, ordered {held.ordered}"] if hasattr(held, "categories") else [""]
+    return str(held) + kept[0]

@@ -1,0 +1,259 @@
+"""Tasks as a pool of workers runs them: a job opened once in each worker, shards in, integers or words out."""
+
+import builtins
+import functools
+import gc
+import json
+import os
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import compress
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from dpaudit import errors
+from dpaudit.data.pair import AdjacentPair, SealedPair
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.mechanisms.protocol import Description, Mechanism
+from dpaudit.outputs.canonical import Outputs
+from dpaudit.outputs.matrix import Wanted
+from dpaudit.processes import duct
+from dpaudit.running import alike, guard
+from dpaudit.running.modules import digest_of_file, is_library
+from dpaudit.running.pieces import Piece
+from dpaudit.running.program import made_of
+from dpaudit.running.streams import Shard
+from dpaudit.running.watch import Reducer
+from dpaudit.running.worker import BatchFailed, Job, Worker, named
+
+_WORKERS = threading.local()
+_KNOWN: set[str] = set()  # modules that were there when a mechanism was last looked at
+_HELD: dict[str, bytes] = {}  # payloads of jobs
+_AS_MADE: list[tuple[str, Mapping[str, Any], dict[str, Any]]] = []  # names, what holds them, what they meant
+_CODES: list[tuple[str, FunctionType, Any]] = []
+OFTEN_CHANGED = {"print", "input", "open", "help", "exit", "quit", "_"}  # of Python itself, by libraries and shells
+LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a task sends home: integers or a pilot for each shard, the time it took, or why it broke.
+
+    `check_s` is what it cost afterwards to look whether its runs had changed a dataset.
+    """
+
+    results: tuple[tuple[Shard, Any], ...] = ()
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    error: tuple[str, str] | None = None
+    check_s: float = 0.0
+    alike: bool = False  # a worker that is not ours has compared what it is made of; an older dpaudit says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class FreshTask:
+    """Runs of one process: on these sides (True: second), in this order, with the rng of this shard."""
+
+    shard: Shard
+    sides: tuple[bool, ...]
+
+
+def as_error(done: Done) -> DpAuditError:
+    """The error that a task reported in words."""
+    assert done.error is not None
+    kind, message = done.error
+    if kind == "BatchFailed":
+        return BatchFailed(message)
+    found: Any = getattr(errors, kind, None)
+    ours = isinstance(found, type) and issubclass(found, (InvalidSpec, UnsoundAudit))  # no other code
+    return (found if ours else UnsoundAudit)(message)
+
+
+def checked(done: Done, job: Job) -> Done:
+    """What a task sent; raises the error that it reported, or that a worker not ours says nothing of what it runs."""
+    if done.error is not None:
+        raise as_error(done)
+    if job.shown and not getattr(done, "alike", False):
+        raise InvalidSpec(f"a worker has another dpaudit than here, as it does not say which; {alike.CURE}")
+    return done
+
+
+def several(function: Callable[..., Any], tasks: list[tuple[Any, ...]], threads: int) -> list[Any]:
+    """What each task returned, on so many threads."""
+    if threads == 1 or len(tasks) == 1:
+        return [function(*task) for task in tasks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda task: function(*task), tasks))
+
+
+def hold(payloads: dict[str, bytes]) -> None:
+    """Keeps the pickled mechanisms of jobs, instead of those before: their tasks come without."""
+    if payloads:
+        _HELD.clear()
+        _HELD.update(payloads)
+
+
+def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None, part: Piece | None = None) -> Done:
+    """Runs the shards of a task in this worker, of one a part; errors come back as words, never as objects."""
+    return _done(job, lambda worker: tuple((shard, worker.run(shard, reducer, part)) for shard in task))
+
+
+def feed_task(job: Job, task: tuple[Shard, ...], wanted: Wanted, tallies: bool, part: Piece | None = None) -> Done:
+    """The same where the counting is done elsewhere: outputs go out as they come, and only a part is left to tell."""
+
+    def feed(worker: Worker) -> tuple[tuple[Shard, Any], ...]:
+        (mouth,) = duct.HERE
+        found = []
+        for shard in task:
+            mouth.put([worker.opened.per_run, worker.batch, worker.opened.size], [])
+            found.append(worker.feed(shard, duct.Sending(shard.runs, wanted, tallies=tallies, mouth=mouth), part))
+        mouth.flush()
+        return tuple((shard, so_far) for shard, so_far in zip(task, found, strict=True) if so_far is not None)
+
+    return _done(job, feed)
+
+
+def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> Done:
+    process = os.getpid()
+    try:
+        worker = worker_for(job)
+        start, cpu = time.perf_counter(), time.thread_time()
+        with guard.alarms(job.run_timeout_s is not None):
+            results = run(worker)
+        ran, looked = time.perf_counter(), time.thread_time()  # a busy machine makes no look at datasets long
+        worker.check_datasets()
+        check_code()
+        guard.disarm()
+        if os.getpid() != process:
+            os._exit(1)  # a mechanism forked and came back twice: only the original may answer
+        spent = time.thread_time()
+        return Done(results, ran - start, spent - cpu, None, spent - looked, alike=bool(job.shown))
+    except DpAuditError as error:
+        if os.getpid() != process:
+            os._exit(1)
+        return Done(error=(type(error).__name__, str(error)))
+
+
+def run_alone(job: Job, task: FreshTask) -> Outputs:
+    """The outputs of a process that has run nothing before."""
+    sides = np.array(task.sides, np.bool_)
+    with guard.alarms(job.run_timeout_s is not None):
+        worker = worker_for(job)
+        found = worker.one_by_one(task.shard.pair, sides, task.shard.streams(job.seed)[1])
+    guard.disarm()
+    check_code()
+    return found
+
+
+def left_alone(job: Job, task: FreshTask) -> dict[str, str]:
+    """What a mechanism is made of where nothing has run before, as it is opened and once it has made these runs."""
+    call = worker_for(job).opened.call
+    opened = _state(call)
+    run_alone(job, task)
+    return {"opened": opened, "left": _state(call)}
+
+
+def _state(call: Callable[..., Any]) -> str:
+    memos = compress(alive := gc.get_objects(), map({functools._lru_cache_wrapper}.__contains__, map(type, alive)))
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    users = [each for each in memos if not is_library(str(each.__module__), files.get(str(each.__module__)))]
+    users.sort(key=lambda each: (str(each.__module__), str(each.__qualname__)))  # collections change their order
+    kept = [held for each in users for held in gc.get_referents(each) if not callable(held)]  # results, or a dict
+    return repr(made_of(functools.partial(call, kept), strict=False))  # type: ignore[arg-type]
+
+
+def worker_for(job: Job) -> Worker:
+    """The worker of this thread for a job, opened on first use."""
+    known: Worker | None = getattr(_WORKERS, "worker", None)
+    if known is None or known.job.key != job.key or known.job.alone != job.alone:
+        try:
+            alike.check(job.shown, opened=False)
+            payload = _HELD.get(job.key) if job.payload is None else job.payload
+            known = Worker.start(job, *(LOCAL[job.key] if payload is None else pickle.loads(payload)))
+            alike.check(job.shown, opened=True)
+        except (DpAuditError, errors.Interrupted):
+            raise
+        except BaseException as error:
+            where = f"the worker {alike.whereabouts()}" if job.shown else "a worker"
+            raise InvalidSpec(
+                f"the mechanism or its datasets could not be opened in {where} ({named(error)})"
+            ) from None
+        _WORKERS.worker = known
+    return known
+
+
+def describe(
+    mechanism: Mechanism, pairs: tuple[Any, ...], settle: Callable[..., Any] | None = None, *, seal: bool
+) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
+    """The description of a mechanism and its pairs, with every reference resolved, and the claim settled, here."""
+    found = tuple(each for pair in pairs for each in (pair.resolve() if hasattr(pair, "resolve") else (pair,)))
+    claim, found = (None, found) if settle is None else settle(mechanism, found)
+    told = replace(mechanism.describe(), claim=None if claim is None else claim.to_dict())
+    return told, tuple(SealedPair.seal(pair) if seal else pair for pair in found)
+
+
+def parts_of(mechanism: Mechanism | bytes) -> dict[str, str]:
+    """What a mechanism is made of here; `late_sources` tells what its runs import later."""
+    found = made_of(pickle.loads(mechanism) if isinstance(mechanism, bytes) else mechanism)
+    _KNOWN.clear()
+    _KNOWN.update(sys.modules)
+    return found
+
+
+def late_sources() -> dict[str, str]:
+    """Digests of the files of users that were imported since `parts_of` was called here, by their paths."""
+    late = [(name, module) for name, module in list(sys.modules.items()) if name not in {"__main__", *_KNOWN}]
+    files = [(name, getattr(module, "__file__", None)) for name, module in late]
+    users = [file for name, file in files if isinstance(file, str) and not is_library(name, file)]
+    return {os.path.abspath(file): digest_of_file(file) for file in users}
+
+
+def describe_pickled(payload: bytes) -> Any:
+    """`describe` in another process."""
+    try:
+        return describe(*pickle.loads(payload), seal=True)
+    except DpAuditError:
+        raise
+    except BaseException as error:
+        why = f"the mechanism or its pair could not be made: {type(error).__name__}: {error}"
+        raise InvalidSpec(why) from None
+
+
+def remember_code() -> None:
+    """Takes down what functions and classes are now, in this project's modules and in those that read outputs."""
+    ours = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == "dpaudit"]
+    spaces: list[Any] = [(module.__name__, vars(module)) for module in (*ours, builtins, np, json)]
+    spaces += [
+        (f"{name}.{key}", vars(value))
+        for name, space in spaces[: len(ours)]
+        for key, value in space.items()
+        if isinstance(value, type) and value.__module__ == name
+    ]
+    for name, space in spaces:
+        meant = {
+            key: value
+            for key, value in space.items()
+            if (callable(value) or isinstance(value, property)) and key not in OFTEN_CHANGED
+        }
+        _AS_MADE.append((name, space, meant))
+        for key, value in meant.items():
+            if isinstance(value, FunctionType):
+                _CODES.append((f"{name}.{key}", value, value.__code__))
+
+
+def check_code() -> None:
+    """Raises `UnsoundAudit` where one of them is another, as after `dpaudit.outputs.encode.encode_objects = ...`.
+
+    A mechanism that knows of it can hide: what decides is that its outputs are counted in another process.
+    """
+    changed = [f"{name}.{key}" for name, space, meant in _AS_MADE for key in meant if space.get(key) is not meant[key]]
+    changed += [name for name, function, code in _CODES if function.__code__ is not code]
+    if changed:
+        raise UnsoundAudit(f"the mechanism changed the code that runs it ({changed[0]}); there is no verdict")

@@ -1,0 +1,156 @@
+"""The workers of an engine, and which of them a piece of work goes to; what it counts is the same on all of them."""
+
+import importlib
+import logging
+import math
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from dpaudit.base.installed import lacking
+from dpaudit.errors import InvalidSpec, OutOfTime
+from dpaudit.processes.pools import IN_ONE_PROCESS, InProcess, Joblib, LostWorker, Pool, Processes, Task
+from dpaudit.running.pieces import CHECK_PART, LONGEST_TASK_S
+
+PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
+QUICK_S = 0.01  # up to which it costs little to see after every shard that the datasets are as they were
+LOCAL_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
+TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
+
+
+class Workers:
+    """One process, `n_jobs` of them, a cluster: each starts when it is first asked for, and all end together."""
+
+    def __init__(self, n_jobs: int, backend: str | None, *, silent: bool) -> None:
+        self.n_jobs, self.backend = n_jobs, backend
+        self.child = Processes(silent=silent).with_threads(1)
+        self._processes = Processes(n_jobs, silent=silent)
+        self.cluster = Dask(n_jobs) if backend == "dask" else None
+
+    def close(self) -> None:
+        """Ends them at once."""
+        self.child.close()
+        self._processes.close()
+        if self.cluster is not None:
+            self.cluster.close()
+
+    def pool(self, work_s: float, home: Callable[[int], Pool], *, alone: bool, limited: bool) -> Pool:
+        """Where so many seconds of work run.
+
+        `home` gives a pool of so many threads where the mechanism lives when nothing is parallel. `alone`: one run at a
+        time in each process; `limited`: each run has a time limit.
+        """
+        if self.backend == "loky":
+            return self._processes
+        if self.backend is not None and self.backend not in IN_ONE_PROCESS:
+            return self.cluster or Joblib(self.backend, self.n_jobs)
+        if self.n_jobs == 1 or self.backend == "sequential":
+            return home(1)
+        if self.backend == "threading":
+            return home(1 if limited else self.n_jobs)  # a process has one alarm, so limited runs take turns
+        if work_s < PARALLEL_FROM_S:
+            return home(1)
+        return self._processes if alone or limited else home(self.n_jobs)
+
+    def task_runs(self, runs: int, run_s: float, check_s: float, limited: object = None) -> int:
+        """Runs of a task: about `TASK_S` of work, more where datasets are large, and some tasks for each worker.
+
+        Where time is `limited`, one shard, if it is seen quickly after it that the datasets are as they were.
+        """
+        if limited and check_s <= QUICK_S:
+            return 1
+        if run_s <= 0.0:
+            return runs
+        fair = max(1, runs // (4 * self.n_jobs)) if runs * run_s > PARALLEL_FROM_S else runs
+        return max(1, min(fair, int(max(TASK_S, min(LONGEST_TASK_S, CHECK_PART * check_s)) / run_s)))
+
+    def home(self, threads: int, *, outside: bool, limited: bool) -> Pool:
+        """Threads of the one process of the mechanism, if it is to run `outside`; else of this one."""
+        if outside:
+            return self.child.with_threads(threads)
+        if limited and threading.current_thread() is not threading.main_thread():
+            return self._processes  # an alarm needs the main thread of a process
+        return InProcess(threads)
+
+
+class Dask:
+    """The workers of a dask cluster: the one that the program is connected to, or that dask's own settings name.
+
+    Where there is neither, a cluster of this machine's processes is made, and ended with the engine. Connected when it
+    first runs something.
+    """
+
+    name = "dask"
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self._client: Any = None
+        self._cluster: Any = None
+
+    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
+        if self._client is None:
+            self._client = self._connect()
+        client = self._client
+        distributed: Any = importlib.import_module("distributed")
+        lost = (distributed.KilledWorker, distributed.client.FutureCancelledError, distributed.comm.CommClosedError)
+
+        futures: list[Any] = []
+
+        def submitted() -> list[Any]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # a mechanism may be large, and goes with each task
+                fresh = [client.submit(function, *task, pure=False) for task in tasks]
+            tasks.clear()
+            futures.extend(fresh)
+            return fresh
+
+        try:
+            left_s = None if until == math.inf else max(0.0, until - time.monotonic())
+            done = distributed.as_completed(submitted(), loop=client.loop, timeout=left_s)
+            for future in done:
+                yield future.result()
+                future.release()
+                done.update(submitted())
+        except TimeoutError:
+            raise OutOfTime from None
+        except lost as error:
+            raise LostWorker(str(error)) from None
+        finally:
+            with suppress(Exception):  # a lost scheduler cancels nothing
+                client.cancel(futures)
+
+    def close(self) -> None:
+        """Ends the cluster that was made here; one that was there stays."""
+        for each in (self._client, self._cluster):
+            if each is not None and self._cluster is not None:
+                with suppress(Exception):
+                    each.close()
+        self._client = self._cluster = None
+
+    def _connect(self) -> Any:
+        try:
+            distributed: Any = importlib.import_module("distributed")
+        except ImportError:
+            raise lacking('backend "dask" needs dask.distributed, which is not installed here', "dask") from None
+        with suppress(ValueError):  # the program has none
+            return distributed.default_client()
+        settings: Any = importlib.import_module("dask.config")
+        address = settings.get("scheduler-address", None)
+        if address is not None:
+            try:
+                return distributed.Client(address, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise InvalidSpec(f"the dask scheduler at {address} cannot be reached ({error})") from None
+        with settings.set(LOCAL_SETTINGS):
+            self._cluster = distributed.LocalCluster(
+                n_workers=self.n_jobs,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                memory_limit=0,
+            )
+            return distributed.Client(self._cluster, set_as_default=False)

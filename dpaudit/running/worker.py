@@ -1,0 +1,323 @@
+"""What a worker does: opens the mechanism once, runs shards, and reduces their outputs before anything leaves.
+
+Sides are drawn by fair coins. Per-run mechanisms see them in coin order, run by run; batched ones get small
+calls, each of one side, in random order. So a drift in time never looks like a side.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, groupby, islice, pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpaudit import errors
+from dpaudit.base.arrays import Bools, Bytes, Integers, Places
+from dpaudit.data.data import mark, private_copy
+from dpaudit.data.pair import AdjacentPair, SealedPair
+from dpaudit.errors import DpAuditError, UnsoundAudit
+from dpaudit.mechanisms.protocol import Mechanism, Opened
+from dpaudit.outputs.canonical import MESSAGE, Outputs, Pilot, beside, concatenate
+from dpaudit.outputs.encode import PRINTED, encode_batch, encode_objects, listening, with_printed
+from dpaudit.outputs.exact import FIXED, Encoded, arrays_of, kept
+from dpaudit.outputs.matrix import Wanted
+from dpaudit.running import guard
+from dpaudit.running.pieces import Piece, again, heard, state_of, told
+from dpaudit.running.streams import Shard, calls, flips, parts, sides_of
+from dpaudit.running.watch import Reducer, Tally, added, begun
+
+BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
+CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
+LARGE_CELL = 1 << 12  # while they are plain numbers, or a pilot that keeps them all; both divide by 8, as coins do
+
+_REUSING: set[str] = set()  # jobs whose batched mechanism fills the same memory in every call
+_ONE_AT_A_TIME = threading.Lock()  # for these, from the call until what it returned is encoded
+
+Rng = np.random.Generator
+
+
+class Sink(Protocol):
+    """Takes the outputs of one shard, from the first run to the last."""
+
+    @property
+    def wanted(self) -> Wanted | None: ...
+    @property
+    def tallies(self) -> bool: ...
+    @property
+    def sides(self) -> Bools: ...
+
+    def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None: ...
+    def call(self, start: int, outputs: Outputs, side: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a first look at a mechanism tells: how fast it is, and whether equal streams give equal outputs."""
+
+    run_s: float
+    runs: int
+    reproducible: bool
+    alone: bool
+    pilots: tuple[Pilot, ...] = ()  # the first look, by pair
+
+
+def identical(one: Pilot, other: Pilot) -> bool:
+    """Whether two pilots hold the same outputs, bit for bit."""
+    return _bytes_of(one.first) == _bytes_of(other.first) and _bytes_of(one.second) == _bytes_of(other.second)
+
+
+def _bytes_of(outputs: Outputs) -> list[tuple[Any, bytes, bytes]]:
+    return [
+        (path, column.values.tobytes(), b"" if column.codes is None else column.codes.tobytes())
+        for path, column in sorted(outputs.columns.items(), key=lambda item: repr(item[0]))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What every task of an audit shares; pickled once, opened once in each worker."""
+
+    key: str
+    seed: int
+    run_timeout_s: float | None
+    payload: bytes | None = None  # the pickled (mechanism, pairs); None: this process has it already
+    alone: bool = False  # call a batched mechanism for one run at a time
+    own_process: bool = False  # the worker may be ended
+    isolated: bool = False  # what it makes is counted by its host
+    shown: tuple[tuple[str, str], ...] = ()  # what a worker that is not ours must have too, by `alike`
+
+
+@dataclass
+class Worker:
+    """A mechanism opened in this worker, with its datasets."""
+
+    job: Job
+    opened: Opened
+    pairs: tuple[tuple[Any, Any], ...]
+    digests: tuple[tuple[str | None, str | None], ...]
+    tally: Tally | None = None
+    tables: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
+    space: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
+    last: Any = None  # what the last batched call returned
+    going: tuple[Shard, int, Any] | None = None  # the shard whose part came last, where that ended, and its stream
+
+    @classmethod
+    def start(cls, job: Job, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...]) -> "Worker":
+        """Opens the mechanism and copies the datasets, so that the caller's stay as they are."""
+        opened = mechanism.open()
+        if job.alone and not opened.per_run and not opened.size:
+            batch = opened.call
+            opened = Opened(lambda data, rng: _single(batch(data, 1, rng)), per_run=True, takes_rng=opened.takes_rng)
+        if job.run_timeout_s is not None and opened.per_run:
+            opened = replace(opened, call=guard.time_limited(opened.call, job.run_timeout_s, hard=job.own_process))
+        data = tuple(tuple(private_copy(side) for side in pair.open()) for pair in pairs)
+        marks = tuple((mark(first), mark(second)) for first, second in data)
+        return cls(job, opened, data, marks)
+
+    def run(self, shard: Shard, reducer: Reducer | None, part: Piece | None = None) -> Integers | Pilot | Piece:
+        """The reduced outputs of a shard; the outputs themselves where there is no reducer; the shard so far."""
+        if len(self.space) < 2 * shard.runs:  # the same for every shard: fresh pages would cost as much as the looking
+            self.space = np.empty(2 * shard.runs, np.uint8)
+        sink = begun(shard, reducer, self.space)
+        so_far = self.feed(shard, sink, part)
+        return added(sink, reducer, part if self.opened.per_run else None, so_far)
+
+    def feed(self, shard: Shard, sink: Sink, part: Piece | None = None) -> Piece | None:
+        """Runs a shard, and gives its outputs to a sink; of a per-run mechanism to the end of a part.
+
+        Returns where it is then, if more is to come, without counts.
+        """
+        coins, rng = shard.streams(self.job.seed)
+        if not self.opened.per_run:
+            self._batched(shard, coins, rng, sink)
+            return None
+        part = part or Piece(stop=shard.runs)
+        if part.done:
+            known = self.going is not None and self.going[:2] == (shard, part.done)
+            rng = self.going[2] if self.going and known else again(rng, part.stream)
+        flipped = flips(coins, shard.runs)
+        sink.sides[:] = sides_of(flipped, shard.runs)
+        self.going = (shard, part.stop, rng)
+        if sink.tallies:
+            self._per_run(shard, flipped, rng, sink, part.done, part.stop)
+            return Piece(part.stop, stream=state_of(rng)) if part.stop < shard.runs else None
+        return self._looked_at(shard, flipped, rng, sink, part)
+
+    @property
+    def batch(self) -> int:
+        """Runs of both sides between two coin flips of a batched mechanism."""
+        return max(BATCH, self.opened.smallest_batch)
+
+    def one_by_one(self, pair: int, sides: Bools, rng: Rng) -> Outputs:
+        """The outputs of runs on given sides, in their order; a batched mechanism gets a call for each stretch."""
+        if self.opened.per_run:
+            both = self.pairs[pair]
+            return encode_objects(run_each(self.opened.call, (both[side] for side in sides.tolist()), rng, None))
+        stretches = [(side, len(list(runs))) for side, runs in groupby(sides.tolist())]
+        work = [(int(side), part) for side, runs in stretches for part in parts(runs, self.opened.size or runs)]
+        return concatenate([self._call(pair, side, runs, rng, None) for side, runs in work])
+
+    def check_datasets(self) -> None:
+        """Raises `UnsoundAudit` where a run has changed a dataset."""
+        for pair, marks in zip(self.pairs, self.digests, strict=True):
+            for side, data, before in zip(("first", "second"), pair, marks, strict=True):
+                if before is not None and mark(data) != before:
+                    raise UnsoundAudit(
+                        f"the mechanism changed its dataset ({side} of a pair): later runs saw other data; "
+                        "let it work on a copy"
+                    )
+
+    # --- the two ways to run --------------------------------------------------------------------------------
+
+    def _per_run(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, first: int, end: int) -> None:
+        if self.tally is None or self.tally.wanted != sink.wanted:
+            self.tally = Tally(sink.wanted)
+        # outputs of two types may be equal, so an event on types looks at each
+        tally = None if sink.wanted is not None and any(map(beside, sink.wanted)) else self.tally
+        recurring: list[Places] = []  # the first cells, as long as the tally holds them
+        done, cell = first, CELL
+        while done < end:
+            start, done = done, min(done + cell, end)
+            outputs = self._outputs(shard.pair, flipped, rng, sink.wanted, start, done)
+            numbers = tally.numbers(outputs) if tally is not None and tally.recurring else None
+            if numbers is not None:
+                recurring.append(numbers)
+            if tally is not None and recurring and (numbers is None or done == end):
+                sink.fill(first, tally.known(), np.concatenate(recurring))
+                recurring = []
+            if numbers is None:
+                cell = LARGE_CELL if type(outputs[0]) in (float, int) else CELL
+                sink.fill(start, encode_objects(outputs, sink.wanted))
+
+    def _looked_at(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, part: Piece) -> Piece | None:
+        """Outputs that are kept: their cells are those of the whole shard, however many parts it is made in."""
+        fresh: list[Any] = []
+        if part.stop < shard.runs:
+            fresh = self._outputs(shard.pair, flipped, rng, None, part.done, part.stop)
+            if (text := told([*heard(part.held), *fresh])) is not None:
+                return Piece(part.stop, stream=state_of(rng), held=text)
+        done = part.done + len(fresh)
+        ends = [0, *range(CELL, shard.runs, LARGE_CELL), shard.runs]
+        for start, stop in pairwise(ends):
+            more = self._outputs(shard.pair, flipped, rng, None, max(start, done), stop) if stop > done else []
+            before = [*heard(part.held), *fresh][start:stop] if start < done else []
+            sink.fill(start, encode_objects(before + more, None))
+        return None
+
+    def _outputs(self, pair: int, flipped: bytes, rng: Rng, wanted: Wanted, start: int, stop: int) -> list[Any]:
+        """The outputs of the runs from one place, a multiple of 8, to another."""
+        if pair not in self.tables:  # for each byte of coins, its eight datasets: one look-up serves eight runs
+            bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).tolist()
+            self.tables[pair] = [tuple(self.pairs[pair][bit] for bit in row) for row in bits]
+        octets = map(self.tables[pair].__getitem__, flipped[start // 8 : -(-stop // 8)])
+        data: Iterator[Any] = chain.from_iterable(octets)
+        return run_each(self.opened.call, islice(data, stop - start) if stop % 8 else data, rng, wanted)
+
+    def _batched(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
+        for start, runs, side in calls(coins, shard.runs, self.batch, self.opened.size):
+            with _ONE_AT_A_TIME if self.job.key in _REUSING else nullcontext():
+                outputs = self._call(shard.pair, side, runs, rng, sink.wanted)
+            sink.call(start, outputs, side)
+
+    def _call(self, pair: int, side: int, runs: int, rng: np.random.Generator, wanted: Wanted) -> Outputs:
+        counted, runs = runs, self.opened.size or runs
+        try:
+            call, limit = self.opened.call, self.job.run_timeout_s
+            if limit is not None and self.opened.limited is not None:
+                call = self.opened.limited(limit)
+            elif limit is not None:
+                call = guard.time_limited(call, limit * runs, hard=self.job.own_process)
+            with listening(wanted):
+                raw = call(self.pairs[pair][side], runs, rng)
+        except (DpAuditError, errors.Interrupted):
+            raise
+        except guard.RunTimedOut:
+            raise UnsoundAudit(
+                f"a batched call for {runs} runs took longer than run_timeout_s = {limit:g} allows; no verdict"
+            ) from None
+        except BaseException as error:
+            where = f"on the {'second' if side else 'first'} dataset with {named(error)}"
+            told = f"a batched call for {runs} runs failed {where}"
+            if self.opened.size:  # one run of many has raised, so no call can stand for one run
+                raise UnsoundAudit(f"{told}; no verdict: without size, each run is called alone then") from None
+            raise BatchFailed(told) from None
+        held, self.last = self.last, raw
+        if any(np.may_share_memory(one, other) for one in arrays_of(held) for other in arrays_of(raw)):
+            _REUSING.add(self.job.key)  # the probe finds out, before there are threads
+        found = encode_batch(raw, runs, wanted)
+        if printed := PRINTED.take():
+            found = with_printed(found, printed)
+        return found if counted == runs else found.take(np.arange(counted))
+
+
+class BatchFailed(UnsoundAudit):
+    """A batched call raised: no single run can be said to have failed."""
+
+
+def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted: Wanted = None) -> list[Any]:
+    """One output for each dataset of an iterator, in order; what a run raises is its output.
+
+    An output that a later run could change is copied, or encoded at once where that cannot be done.
+
+    >>> [type(output).__name__ for output in run_each(lambda data, rng: 1 / data, iter([1, 0]), None)]
+    ['float', 'Failure']
+    """
+    # until the last run they are held by no frame, and by nothing that the collector knows: no run finds earlier ones
+    return np.fromiter(_each(call, data, rng, wanted), object).tolist()  # type: ignore[no-any-return]
+
+
+def _each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted: Wanted) -> Iterator[Any]:
+    noted: set[str] = set()  # labels whose first exception has been described
+    said = wanted is None or any(MESSAGE in path for path in wanted)
+    encode, fixed = partial(encode_objects, wanted=wanted), float  # the type of the last output that cannot change
+    with listening(wanted) as hears:
+        while True:
+            try:
+                for item in data:  # a plain loop: no C function between the runs and their exceptions, and the fastest
+                    output = call(item, rng)
+                    if type(output) is not fixed:
+                        if type(output) in FIXED:
+                            fixed = type(output)
+                        else:
+                            output = kept(output, encode, whole=hears)
+                    if hears and PRINTED.text:
+                        output = _with_printed(output, encode)
+                    yield output
+                return
+            except (errors.Interrupted, UnsoundAudit):
+                raise
+            except BaseException as error:
+                failed = guard.failure(error, noted, said=said)
+                yield _with_printed(failed, encode) if hears and PRINTED.text else failed
+
+
+def _with_printed(output: Any, encode: Callable[..., Outputs]) -> Encoded:
+    return Encoded(with_printed(encode([output]), PRINTED.take()))
+
+
+guard.end_strays(_each.__code__)
+
+
+def _single(raw: Any) -> Any:
+    """The one output of a batch of one run, as a per-run mechanism would have returned it."""
+    if isinstance(raw, tuple):
+        return tuple(_single(part) for part in raw)
+    if isinstance(raw, dict):
+        return {key: _single(part) for key, part in raw.items()}
+    if not hasattr(raw, "__len__") or len(raw) != 1:
+        got = f"{len(raw)} outputs" if hasattr(raw, "__len__") else f"a single {type(raw).__name__}"
+        raise UnsoundAudit(
+            f"a batched mechanism was asked for 1 run and returned {got}; the run must be its first axis"
+        )
+    return raw[0]
+
+
+def named(error: BaseException) -> str:
+    """What was raised, with the first line of its message, if it can be read at all."""
+    try:
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
+    except BaseException:
+        return f"{type(error).__name__}: no message"

@@ -1,0 +1,190 @@
+"""Cells of one feature: ordered bins of its numbers, and its tokens; chosen on a pilot, counted ever after.
+
+Bins are a fine even grid where that fits (two nanoseconds a value), and explicit edges where values repeat
+or spread over many scales.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpaudit.base.arrays import Bools, Integers, Places, Singles, Words
+from dpaudit.events.cells import Binning
+from dpaudit.events.features.column import Feature, rounded, single
+from dpaudit.events.scores import LogRatio, cells_in
+from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Numbers, Outputs, Path, Sample, Token
+
+EVEN_BINS = 4096
+SMALLEST_STEP = 1e-30  # it and its inverse must be float32 numbers
+FEW_VALUES = 1024  # so many different numbers have a bin each
+FEWER_VALUES, MOST_UNSEEN = 64, 0.1  # so many have borders half-way between them, and those that hardly recur
+MOST_ATOMS = 4096  # values of many that have a bin each, the commonest
+WIDE = 400.0  # a spread of so many interquartile ranges calls for quantile edges
+QUANTILE_BINS, WIDE_BINS = 1024, 512  # by mass, and even over the range
+MOST_TOKENS = 4096
+REPEATED = 0.002  # a value that makes up this part of the pilot is an atom of a score
+AROUND, CROWDED = 8, 3.0  # a bin with so many times the outputs of the bins so far to either side is crowded
+
+
+def binning(column: Column, labels: dict[int, str], exact: Numbers | None = None) -> Binning:
+    """Cells for a feature that looks like this on a pilot; `exact` are its numbers before they were rounded."""
+    codes = column.tokens
+    numbers = codes == 0
+    values = single(column.values[numbers])
+    atoms = recurring(values if exact is None else exact[numbers], values)
+    return _with_tokens(_bins(np.sort(values), atoms), codes, labels)
+
+
+def recurring(exact: Numbers, values: Singles) -> Singles:
+    """The values, rising, whose exact numbers recur more often than by chance; both of one length.
+
+    Were there no atoms, numbers would be seen k times as in a Poisson law with the mean that once and twice show: fewer
+    than one such is expected of those taken. Doubles of a continuous law never recur, float32 numbers do.
+    """
+    rising = np.sort(exact)
+    starts = np.flatnonzero(np.append(True, rising[1:] != rising[:-1])) if len(exact) else np.zeros(0, np.intp)
+    times = np.diff(np.append(starts, len(exact)))
+    once, twice = int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2))
+    mean = 2.0 * twice / max(once, 1)
+    expected, fewest = once * mean / 2, 2  # seen k times: once mean^(k-1) / k!, which may be beyond all floats
+    while expected >= 1.0 and fewest <= len(exact):
+        fewest += 1
+        expected *= mean / fewest
+    found = np.flatnonzero(times >= fewest)
+    if len(found) == 0:
+        return values[:0]
+    common = found[np.argsort(-times[found], kind="stable")[:MOST_ATOMS]]
+    return np.asarray(np.unique(values[np.isin(exact, rising[starts[common]])]))
+
+
+def _with_tokens(bins: Binning, codes: Words, labels: dict[int, str]) -> Binning:
+    known, times = np.unique(codes[codes != 0], return_counts=True)
+    order = np.argsort(-times, kind="stable")[:MOST_TOKENS]
+    names = {NOT_A_NUMBER.code: NOT_A_NUMBER.label, **labels}
+    tokens = tuple(Token(names.get(int(known[j]), f"#{int(known[j]):016x}"), int(known[j])) for j in order)
+    return Binning(bins.edges, tokens, bins.step)
+
+
+def _bins(numbers: Singles, atoms: Singles) -> Binning:
+    if len(numbers) == 0:
+        return Binning(np.empty(0, np.float32))
+    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1  # a difference of infinities is no number
+    values = numbers[np.concatenate([[0], changes])]
+    if len(values) <= FEW_VALUES:
+        times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
+        unseen = np.count_nonzero(times == 1) / len(numbers)  # the mass of it (Good 1953)
+        if len(values) <= FEWER_VALUES or not 0.0 < unseen < MOST_UNSEEN:
+            return Binning(_between(values))
+        return Binning(np.unique(np.concatenate([around(values), _beyond(values[np.isfinite(values)])])))
+    finite = numbers[np.isfinite(numbers)]
+    quarter, three = finite[len(finite) // 4], finite[3 * len(finite) // 4]
+    span = float(finite[-1]) - float(finite[0])
+    if len(atoms) == 0 and len(finite) == len(numbers) and span < WIDE * float(three - quarter):
+        low, step = float(finite[0]) - span / 4.0, 1.5 * span / EVEN_BINS
+        edges = single(low + step * np.arange(1, EVEN_BINS))
+        if SMALLEST_STEP < step < 1.0 / SMALLEST_STEP and np.all(edges[1:] > edges[:-1]):
+            even = Binning(edges, step=step)
+            if not _crowded(even.counts(Column(numbers))):
+                return even
+    picks = values[np.linspace(0, len(values) - 1, QUANTILE_BINS).astype(np.intp)]
+    evenly = single(np.linspace(float(finite[0]), float(finite[-1]), WIDE_BINS))
+    return Binning(np.unique(np.concatenate([picks, evenly, around(atoms), _beyond(finite)])))
+
+
+def _crowded(counts: Integers) -> bool:
+    """Whether some bin holds far more than those around it: a finer structure than the bins are."""
+    full = np.flatnonzero(counts > AROUND)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(counts, AROUND), 2 * AROUND + 1)[full]
+    return bool(np.any(counts[full] > AROUND + CROWDED * np.median(around, axis=1)))
+
+
+def atoms_of(numbers: Singles) -> Singles:
+    """The values, rising, that make up a part of the sorted numbers each, `REPEATED` or more; one axis in and out."""
+    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+    return _repeated(numbers, numbers[np.concatenate([[0], changes])] if len(numbers) else numbers, changes)
+
+
+def _repeated(numbers: Singles, values: Singles, changes: Places) -> Singles:
+    times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
+    return values[times > max(5.0, REPEATED * len(numbers))] if len(numbers) else values
+
+
+def around(values: Singles) -> Singles:
+    """Rising edges that give each value a bin of its own, two a value: just below it, and itself."""
+    below = np.nextafter(values, np.float32(-np.inf))
+    return np.unique(np.concatenate([below, values]))
+
+
+def _between(values: Singles) -> Singles:
+    """Edges half-way between neighbouring values: a bin for each, and thresholds that people can read."""
+    with np.errstate(invalid="ignore"):  # between the two infinities
+        middle = ((values[:-1].astype(np.float64) + values[1:]) / 2.0).astype(np.float32)
+    return np.where((middle < values[1:]) & (middle >= values[:-1]), middle, values[:-1])
+
+
+def _beyond(numbers: Singles) -> Singles:
+    """Edges outside the pilot's range, where a longer search will still find numbers."""
+    span = float(numbers[-1]) - float(numbers[0])
+    steps = np.arange(1, 17) / 32.0 * span
+    return single(np.concatenate([float(numbers[0]) - steps, float(numbers[-1]) + steps]))
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The reducer of search: counts of the cells of several features, one after the other, a column for each side."""
+
+    features: tuple[tuple[Feature, Binning], ...]
+
+    @property
+    def cells(self) -> int:
+        """The number of all cells."""
+        return sum(bins.cells for _, bins in self.features)
+
+    @property
+    def wanted(self) -> frozenset[Path] | None:
+        paths: set[Path] = set()
+        for feature, _ in self.features:
+            if feature.wanted is None:
+                return None
+            paths |= feature.wanted
+        return frozenset(paths)
+
+    def __call__(self, first: Sample, second: Sample) -> Integers:
+        sides = [self._side(sample) for sample in (first, second)]
+        return np.stack(sides, axis=1)
+
+    def _side(self, sample: Sample) -> Integers:
+        if sample.outputs.runs == 0:  # every call of a batched mechanism has such a side
+            return np.zeros(self.cells, np.int64)
+        known: dict[tuple[Feature, Binning], Places] = {}  # the cells of terms, which several scores may share
+        parts = []
+        for feature, bins in self.features:
+            if isinstance(feature, LogRatio):
+                column = _summed(feature, sample.outputs, known)
+            elif sample.counts is None and (feature, bins) in known:
+                parts.append(np.bincount(known[feature, bins], minlength=bins.cells))
+                continue
+            else:
+                column = feature.column(sample.outputs)
+            parts.append(bins.counts(column, sample.counts))
+        return np.concatenate(parts)
+
+    def mixed(self, outputs: Outputs, second: Bools) -> Integers:
+        """The same of outputs in the order of their runs."""
+        return self(Sample(outputs.take(~second)), Sample(outputs.take(second)))
+
+    def split(self, counts: Integers) -> list[Integers]:
+        """The table of each feature, int64[its cells, sides], from int64[all cells, sides]."""
+        borders = np.cumsum([bins.cells for _, bins in self.features])[:-1]
+        return np.split(counts, borders)
+
+
+def _summed(score: LogRatio, outputs: Outputs, known: dict[tuple[Feature, Binning], Places]) -> Column:
+    """The column of a score, to the same bits as its own, from cells of terms that are `known`, or then are."""
+    total = np.zeros(outputs.runs)
+    for term in score.terms:
+        key = term.coordinate, term.bins
+        if key not in known:
+            known[key] = cells_in(term.bins, term.coordinate.column(outputs))
+        total += np.asarray(term.weights)[known[key]]
+    return rounded(Column(total))

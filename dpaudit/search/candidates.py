@@ -1,0 +1,319 @@
+"""The features that outputs deserve, the simplest first, and the terms of the scores that may be learned on them."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from dpaudit.base.arrays import Reals
+from dpaudit.events.bits import ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
+from dpaudit.events.cells import Binning
+from dpaudit.events.features.column import Feature, single
+from dpaudit.events.features.joint import (
+    Above,
+    Difference,
+    Distinct,
+    Equal,
+    Extreme,
+    FirstOf,
+    Ordered,
+    Present,
+    Product,
+    Sum,
+    levels_of,
+)
+from dpaudit.events.features.plain import Coordinate, Shape, Whole
+from dpaudit.events.features.residue import DECIMALS, Decimals, Residue
+from dpaudit.events.scores import Linear, Part
+from dpaudit.outputs.canonical import NOT_A_NUMBER, TYPE, Column, Outputs, Path, Pilot, beside, derived
+from dpaudit.search.binning import Tables, atoms_of, binning
+from dpaudit.search.dense import dense
+from dpaudit.search.entries import coordinates_of, varies
+from dpaudit.search.learning import alike, cells_of, chain_of
+
+GRIDS = 8  # coordinates whose numbers may lie on a grid
+ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
+RECURRING = 2  # times that an output is seen on average where outputs count as recurring
+FEW_VALUES = 32
+COUNTED_ABOVE = (0.5,)  # of all numbers lie below the level above which entries are counted
+FEWEST_STEPS = 3  # coordinates from which steps say more than differences do
+MOST_SHAPES = 256  # different ones on the pilot
+FAR = 1e4  # a centre so many spreads from 0 is taken off before rounding
+SHOWN_TOKENS = 4  # values that "position of the first" is tried for
+
+
+def features_of(both: Outputs, paths: Sequence[Path] | None = None) -> Iterator[Feature]:
+    """Every feature that outputs like these deserve, the simplest first; of these paths alone where there are some."""
+    paths = sorted(both.columns, key=repr) if paths is None else paths
+    varying = [path for path in paths if varies(both.column(path))]
+    for path in varying:
+        yield Coordinate(path, _centre(both.column(path)))
+    for path in varying[:GRIDS]:
+        yield from residues_of(both, path)
+    every = coordinates_of(both)
+    places = _of_these(every, paths)
+    if len(places) >= 2:
+        yield from _vector_features(both, places)
+    if len(every) > len(places) and len(numeric := _numeric(both, every)) >= 2:
+        yield from (Sum(numeric), Ordered(numeric, 0), Ordered(numeric, -1))
+    if len(places) >= 2 and (shape := _shape(both, places)) is not None:
+        yield shape
+    varying = [path for path in varying if not derived(path) and (path == (TYPE,) or not beside(path))]
+    if both.complete and (len(varying) != 1 or len(places) >= 2) and _recurs(both):
+        yield Whole()
+
+
+def _recurs(both: Outputs) -> bool:
+    return len(np.unique(Whole().column(both).tokens)) * RECURRING <= both.runs
+
+
+def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
+    numeric = _numeric(both, places)
+    paths = tuple(places)
+    if any(both.column(path).codes is not None for path in places):
+        yield Present(paths)
+    yield from _first_positions(both, paths)
+    pairs = list(itertools.combinations(paths, 2)) if len(paths) <= ALL_PAIRS else list(itertools.pairwise(paths))
+    for left, right in pairs:
+        yield Equal(left, right)
+    if len(paths) > 2 and varies(Distinct(paths).column(both)):
+        yield Distinct(paths)
+    if len(numeric) < 2:
+        return
+    yield Sum(numeric)
+    yield Extreme(numeric, greatest=True)
+    yield Extreme(numeric, greatest=False)
+    yield from _ordered(both, numeric, steps=False)
+    held = set(numeric)
+    for left, right in pairs:
+        if left in held and right in held:
+            yield Difference(left, right)
+    middles = _middles(both, numeric)
+    for left, right in pairs:
+        if left in middles and right in middles:
+            yield Product(left, right, (middles[left], middles[right]))
+    if len(numeric) >= FEWEST_STEPS and _spread_out(both, numeric):
+        yield from _ordered(both, numeric, steps=True)
+
+
+def _middles(both: Outputs, paths: Sequence[Path]) -> dict[Path, float]:
+    """The medians of the coordinates that have many values; of none whose median is beyond float32."""
+    many = [path for path in paths if _many_valued(both.column(path))]
+    numbers = {path: both.column(path).values.astype(np.float64) for path in many}
+    middles = {path: float(single(np.asarray(np.median(each[np.isfinite(each)])))) for path, each in numbers.items()}
+    return {path: middle for path, middle in middles.items() if np.isfinite(middle)}
+
+
+def _ordered(both: Outputs, numeric: tuple[Path, ...], *, steps: bool) -> Iterator[Feature]:
+    """Ranks, and how many lie above a few levels of them all."""
+    middle = () if steps else (len(numeric) // 2,)
+    for rank in range(len(numeric)) if len(numeric) <= ALL_PAIRS else (0, 1, 2, *middle, -3, -2, -1):
+        yield Ordered(numeric, rank if rank != len(numeric) - 1 else -1, steps)
+    if _spread_out(both, numeric):
+        for level in levels_of(both, numeric, steps, COUNTED_ABOVE):
+            yield Above(numeric, level, steps)
+
+
+def _first_positions(both: Outputs, paths: tuple[Path, ...]) -> Iterator[Feature]:
+    """The first entry of each kind that recurs: a token, a number, a repeated value."""
+    columns = [both.column(path) for path in paths]
+    tokens = np.concatenate([column.tokens for column in columns])
+    codes, times = np.unique(tokens[tokens != 0], return_counts=True)
+    for code in codes[np.argsort(-times, kind="stable")][:SHOWN_TOKENS]:
+        yield FirstOf(paths, code=int(code), label=both.labels.get(int(code), "nan"))
+    if len(codes) and np.any(tokens == 0):
+        yield FirstOf(paths)
+    values = np.concatenate([single(column.values) for column in columns])
+    numbers, times = np.unique(values[tokens == 0], return_counts=True)
+    if 1 < len(numbers) <= 2 * SHOWN_TOKENS:
+        for number in numbers[np.argsort(-times, kind="stable")][:SHOWN_TOKENS]:
+            yield FirstOf(paths, number=float(number), label=f"{number:g}")
+
+
+def _of_these(places: Sequence[Path], paths: Iterable[Path]) -> list[Path]:
+    chosen = frozenset(paths)
+    return [path for path in places if path in chosen]
+
+
+def _many_valued(column: Column) -> bool:
+    return len(np.unique(column.values[column.tokens == 0])) > FEW_VALUES
+
+
+def _centre(column: Column) -> float:
+    numbers = column.values[column.tokens == 0].astype(np.float64)
+    numbers = numbers[np.isfinite(numbers)]
+    if len(numbers) == 0:
+        return 0.0
+    low, middle, high = np.quantile(numbers, [0.25, 0.5, 0.75])
+    spread = float(high - low) or float(numbers.max() - numbers.min())
+    return float(middle) if 0.0 < spread < abs(float(middle)) / FAR else 0.0
+
+
+def terms_of(both: Outputs, paths: Sequence[Path] | None = None) -> tuple[Tables, ...]:
+    """The terms of log-ratio scores: of all entries at these paths that vary, and of the steps between numbers."""
+    places = [path for path in _of_these(coordinates_of(both), paths or both.columns) if varies(both.column(path))]
+    if len(places) < 2 or both.runs < 4:
+        return ()
+    coordinates = [Coordinate(path, _centre(both.column(path))) for path in places]
+    groups: list[Sequence[Part]] = [coordinates]
+    numeric = _numeric(both, places)
+    if len(numeric) == len(places) >= FEWEST_STEPS and _spread_out(both, numeric):
+        groups.append([coordinates[0], *(Difference(right, left) for left, right in itertools.pairwise(numeric))])
+        if len(middles := _middles(both, numeric)) == len(numeric):
+            together = [Product(*each, (middles[each[0]], middles[each[1]])) for each in itertools.pairwise(numeric)]
+            groups.append([*coordinates, *together])
+    spread = [each for each in coordinates if _many_valued(each.column(both))]
+    if (shape := _shape(both, places)) is not None:
+        groups.append([shape, *spread])
+    found = [cells_of(group, both) for group in groups]
+    if len({bins for _, bins in found[0].features}) > 1 and len(coordinates) >= FEWEST_STEPS:
+        found.append(alike(coordinates, both))
+    chain = chain_of(coordinates, both)
+    return (*found, *(() if chain is None else (chain,)))
+
+
+def _shape(both: Outputs, places: Sequence[Path]) -> Shape | None:
+    """The shape of the outputs, where it varies and there are numbers for it to leave out; None where it does not."""
+    places = [path for path in places if not derived(path)]
+    atoms = set()
+    for path in _numeric(both, places):
+        column = both.column(path)
+        numbers = np.sort(single(column.values[column.tokens == 0]))
+        atoms |= set((atoms_of(numbers) if _many_valued(column) else np.unique(numbers)).tolist())
+    if not _spread_out(both, places) or len(atoms) > FEW_VALUES:
+        return None
+    shape = Shape(tuple(places), tuple(sorted(atoms)))
+    return shape if 1 < len(np.unique(shape.column(both).tokens)) <= MOST_SHAPES else None
+
+
+def lines_of(pilot: Pilot, both: Outputs) -> tuple[Linear, ...]:
+    """Direction scores over all numbers that vary."""
+    numeric = _numeric(both, coordinates_of(both))
+    if len(numeric) < 2 or not _spread_out(both, numeric):
+        return ()  # where each coordinate has few values, their log ratios say all that a line could
+    return dense(pilot.first, pilot.second, numeric)
+
+
+def _numeric(both: Outputs, places: Sequence[Path]) -> tuple[Path, ...]:
+    return tuple(path for path in places if np.any(both.column(path).tokens == 0))
+
+
+def _spread_out(both: Outputs, paths: Sequence[Path]) -> bool:
+    """Whether some coordinate has many values."""
+    return any(_many_valued(both.column(path)) for path in paths)
+
+
+# which grids a column's numbers may lie on: moduli whose residues recur on the pilot, and how many decimals they have
+# Numbers of a continuous law recur in no residue that is told, so they are spared all of this.
+
+
+WHOLE = (*(float(each) for each in range(2, 13)), 16.0, 60.0, 64.0, 100.0)
+PARTS = (1.0, *(10.0**-place for place in range(1, 7)))
+FEW = 64  # different numbers have a cell each, and residues say no more
+RECURS = 0.01  # of the numbers have one residue, or one number of decimals
+LOOKED_AT = 1 << 12  # outputs
+
+
+def residues_of(both: Outputs, path: Path) -> Iterator[Residue | Decimals]:
+    """The residues, and the number of decimals, that outputs like these deserve at a path."""
+    rows = np.linspace(0, both.runs - 1, min(both.runs, LOOKED_AT)).astype(np.intp)
+    column = both.column(path).take(rows)
+    values = column.values[column.tokens == 0]
+    if len(np.unique(values)) <= FEW:
+        return
+    look = Outputs(len(rows), {path: column})
+    decimals = _recurring(Decimals(path), look)
+    if decimals == [DECIMALS + 1.0]:
+        moduli: tuple[float, ...] = PARTS  # an unrounded number may have been moved by rounded noise
+    else:
+        moduli = (*WHOLE, *PARTS) if 0.0 in decimals else PARTS
+    if len(decimals) > 1:
+        yield Decimals(path)
+    seen: list[list[float]] = []
+    for modulus in moduli:
+        found = _recurring(Residue(path, modulus), look)
+        if len(found) > 1 and found not in seen:
+            yield Residue(path, modulus)
+            seen.append(found)
+
+
+def _recurring(feature: Residue | Decimals, look: Outputs) -> list[float]:
+    column = feature.column(look)
+    values, times = np.unique(column.values[column.tokens == 0], return_counts=True)
+    return [float(value) for value in values[times > max(2.0, RECURS * look.runs)]]
+
+
+MOST = 16  # coordinates of an output that are looked at
+SEGMENTS = 16  # of equal mass, cut again at powers of two
+
+
+def bit_features(both: Outputs) -> Iterator[Feature]:
+    """The features on bits that the outputs of a pilot deserve; none for text, integers, or whole numbers."""
+    places = [path for path in sorted(both.columns, key=repr) if _is_fractional(both.column(path))][:MOST]
+    for path in places:
+        yield LowestBit((path,))
+        numbers = _finite(both.column(path))
+        first, last = exponents(numbers)
+        there = last != ZERO
+        yield TrailingZeros(path, _edges(numbers), int(np.max(first[there] - last[there])) + 1)
+        for step in _steps(numbers):
+            yield OnGrid(path, step)
+    if len(places) > 1:
+        yield LowestBit(tuple(places))
+
+
+def without_bits(feature: Feature) -> Feature | None:
+    """What is left of a feature once the last bits are taken out of it: the size or place of the number alone."""
+    if isinstance(feature, LowestBit):
+        return FirstBit(feature.paths)
+    return LinePart(feature.path, feature.edges) if isinstance(feature, TrailingZeros) else None
+
+
+def bit_binning(feature: Feature, both: Outputs) -> Binning:
+    """The cells of a feature on bits, each with its label."""
+    labels = feature.labels() if isinstance(feature, TrailingZeros) else {}
+    return binning(feature.column(both), {**both.labels, **labels, NOT_A_NUMBER.code: "no finite number"})
+
+
+def _finite(column: Column) -> Reals:
+    numbers: Reals = column.values[column.tokens == 0].astype(np.float64)
+    return numbers[np.isfinite(numbers)]
+
+
+def _is_fractional(column: Column) -> bool:
+    numbers = _finite(column)
+    return bool(np.any(numbers != np.rint(numbers)))
+
+
+def _edges(numbers: Reals) -> tuple[float, ...]:
+    """Borders of parts of equal mass, short enough to read, and the powers of two among them."""
+    ranks = np.linspace(0.0, 1.0, SEGMENTS + 1)[1:-1]
+    cuts = {float(f"{cut:.3g}") for cut in np.quantile(numbers, ranks)}
+    inner = np.abs(np.quantile(numbers, [0.001, 0.999]))
+    largest = math.frexp(max(float(inner.max()), 1e-300))[1]
+    powers = [sign * math.ldexp(1.0, k) for k in range(largest - 6, largest) for sign in (-1.0, 1.0)]
+    low, high = float(numbers.min()), float(numbers.max())
+    return tuple(sorted(cut for cut in {*cuts, *powers} if low < cut < high))
+
+
+def _steps(numbers: Reals) -> Iterator[float]:
+    """The step of a grid that the numbers lie on, but for rounding; none where they do not recur on one.
+
+    Powers of two are left out: there the last set bit says all.
+    """
+    scale = float(np.max(np.abs(numbers)))
+    if scale == 0.0 or not math.isfinite(scale * 1e9):
+        return
+    gaps = np.diff(np.unique(numbers))
+    gaps = gaps[gaps > 1e-9 * scale]
+    if len(gaps) == 0 or 2 * (len(gaps) + 1) > len(numbers):
+        return
+    least = float(gaps.min())
+    with np.errstate(over="ignore"):
+        beside = numbers / least - np.rint(numbers / least)
+    if float(np.max(np.abs(beside))) > 1e-3:
+        return
+    for step in dict.fromkeys((float(f"{least:.9g}"), least)):
+        if math.frexp(step)[0] != 0.5:
+            yield step

@@ -1,0 +1,209 @@
+"""Scores learned and judged: by two folds of the outputs held, by runs that come later, and the last one by a few more.
+
+Any event that replaces another was judged on runs that did not make it. On outputs held, a score learned on one half is
+counted on the other, and the other way round (cross-fitting: Schick 1986; Chernozhukov et al. 2018, 3.1): all of them
+teach and all of them judge. Of runs that are counted as they come, each lot judges the scores that the lots before it
+taught (Dawid 1984, prequential). What is learned last, from all runs, has been judged by none: it takes the place of
+the event that was found only where runs after that, which made neither, show it to be no worse (`moved`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpaudit.base.arrays import Bools, Integers, Places, Singles
+from dpaudit.events.cells import Binning
+from dpaudit.events.features.column import Feature, single
+from dpaudit.events.scores import Linear, LogRatio, cells_in
+from dpaudit.outputs.canonical import Column, Pilot, concatenate
+from dpaudit.search.binning import Tables, binning
+from dpaudit.search.candidates import lines_of
+from dpaudit.search.explore import ENOUGH, Plan, is_score, part_of, with_scores
+from dpaudit.search.goal import Goal
+from dpaudit.search.learning import log_ratio, scores_of, ways
+from dpaudit.search.selection import RIVALS_Z, Proposal, cells_inside, event_of, propose
+
+LOST, FAINT = 0.25, 0.2  # of the best score's bound, and a bound that counts as no less: so far behind, a score lost
+SOME_Z = 1.0  # deviations of luck by which a score learned again may be worse
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Outputs held, as the cells of one group of terms: a row for each term, a column for each output."""
+
+    terms: Tables
+    cells: Sequence[Places]
+    first: int  # outputs of the first side, which stand before those of the second
+
+    @classmethod
+    def of(cls, terms: Tables, pilot: Pilot) -> "Coded":
+        """The outputs of a pilot."""
+        both = concatenate([pilot.first, pilot.second])
+        cells = [cells_in(bins, feature.column(both)) for feature, bins in terms.features]
+        return cls(terms, cells, pilot.first.runs)
+
+    @property
+    def runs(self) -> int:
+        """How many they are."""
+        return len(self.cells[0])
+
+    def part(self, number: int, parts: int) -> Bools:
+        """One of so many parts of the outputs of each side."""
+        places = np.arange(self.runs)
+        places[self.first :] -= self.first
+        return np.asarray(places % parts == number)
+
+    def counts(self, among: Bools) -> Integers:
+        """What the tables count of these outputs."""
+        sides = [np.flatnonzero(among[: self.first]), self.first + np.flatnonzero(among[self.first :])]
+        tables = [
+            np.stack([np.bincount(cell[side], minlength=bins.cells) for side in sides], axis=1)
+            for cell, (_, bins) in zip(self.cells, self.terms.features, strict=True)
+        ]
+        return np.concatenate(tables)
+
+    def scored(self, score: LogRatio, among: Bools) -> tuple[Singles, Singles]:
+        """The score of these outputs, of each side; what its column would be."""
+        total, rows = np.zeros(int(among.sum())), np.flatnonzero(among)
+        for term, cell in zip(score.terms, self.cells, strict=True):
+            total += np.asarray(term.weights)[cell[rows]]
+        first = int(among[: self.first].sum())
+        return single(total[:first]), single(total[first:])
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """A score learned on each half of the outputs held; cells of it, and counts of each half by the other's score."""
+
+    coded: Coded
+    halves: tuple[LogRatio, LogRatio]
+    bins: Binning
+    counts: Integers
+
+
+def cross_fitted(coded: Coded) -> list[Folds]:
+    """Every score that the terms make; cells are those of the scores of all outputs held."""
+    halves = [coded.part(number, 2) for number in (0, 1)]
+    found = []
+    for one, other in zip(*(scores_of(coded.terms, coded.counts(half)) for half in halves), strict=True):
+        columns = coded.scored(one, halves[1]), coded.scored(other, halves[0])
+        sides = [np.concatenate(side) for side in zip(*columns, strict=True)]
+        bins = binning(Column(np.concatenate(sides)), {})
+        counts = np.stack([bins.counts(Column(side)) for side in sides], axis=1)
+        found.append(Folds(coded, (one, other), bins, counts))
+    return found
+
+
+def lines_judged(pilot: Pilot) -> list[tuple[Feature, Binning, Integers]]:
+    """The linear score of each half of the outputs held, its cells, and counts of each half by the other's score.
+
+    Where the halves weigh different things, only the first one's score is counted; none where that half has none.
+    """
+    sides = [[side.take(np.arange(number, side.runs, 2)) for side in (pilot.first, pilot.second)] for number in (0, 1)]
+    halves = [Pilot(first, second) for first, second in sides]
+    found = [lines_of(half, concatenate([half.first, half.second]))[:1] for half in halves]
+    if not found[0]:
+        return []
+    alike = bool(found[1]) and found[0][0].of == found[1][0].of
+    judged = [(found[0][0], halves[1]), *([(found[1][0], halves[0])] if alike else [])]
+    columns = [
+        Column(np.concatenate([score.column(half.first if first else half.second).values for score, half in judged]))
+        for first in (True, False)
+    ]
+    bins = binning(Column(np.concatenate([each.values for each in columns])), {})
+    return [(found[0][0], bins, np.stack([bins.counts(each) for each in columns], axis=1))]
+
+
+def relearned(
+    chosen: Plan, counts: Integers, terms: Sequence[Integers], goal: Goal, pilot: Pilot
+) -> tuple[Plan, Integers]:
+    """The plan with log-ratio scores learned anew from counts of their terms; nothing of these is counted yet.
+
+    The best score so far stays: what is learned last need not be better, and only later runs can say. Kinds of scores
+    that were judged and lost clearly are not learned again.
+    """
+    own = [
+        (feature, bins, table)
+        for (feature, bins), table in zip(chosen.tables.features, chosen.tables.split(counts), strict=True)
+        if is_score(feature)
+    ]
+    judged = [
+        -np.inf if found is None else goal.rank(found.score, found.delta)
+        for feature, bins, table in own
+        for found in [propose(feature, bins, table, goal, thresholds_only=True, smoothed_z=RIVALS_Z)]
+    ]
+    top = max(judged, default=-np.inf)
+    # a linear score is learned from outputs held alone, and so is not what those that go on learning have to reach
+    ratios = [(each, bound) for (each, *_), bound in zip(own, judged, strict=True) if isinstance(each, LogRatio)]
+    reach = max((bound for _, bound in ratios), default=top)
+    close = {
+        (tuple((term.coordinate, term.bins) for term in score.terms), score.pooled)
+        for score, bound in ratios
+        if bound >= reach - LOST * max(reach, FAINT)
+    }
+    fresh = [
+        counted(log_ratio(each, table, pooled=pooled), pilot)
+        for each, table in zip(chosen.terms, terms, strict=True)
+        for pooled in ways(each)
+        if top == -np.inf or (each.features, pooled) in close
+    ]
+    none = [(feature, bins, np.zeros((bins.cells, 2), np.int64)) for feature, bins in fresh]
+    best = [each for each, score in zip(own, judged, strict=True) if score == top > -np.inf][:1]
+    return with_scores(chosen, counts, [*best, *none])
+
+
+def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Integers], pilot: Pilot) -> Tables | None:
+    """The score of an event learned from all counts of its terms, and the event's own; None where it is on no score.
+
+    A linear score is learned from all outputs held.
+    """
+    own = found.event.feature
+    if isinstance(own, Linear):
+        lines = lines_of(pilot, concatenate([pilot.first, pilot.second]))
+        line = next((each for each in lines if each.of == own.of), own)
+        return None if line == own else Tables((counted(line, pilot), (own, dict(chosen.tables.features)[own])))
+    if not isinstance(own, LogRatio):
+        return None
+    made_of = tuple((term.coordinate, term.bins) for term in own.terms)
+    which = [each.features for each in chosen.terms].index(made_of)
+    anew = log_ratio(chosen.terms[which], terms[which], pooled=own.pooled)
+    return None if anew == own else Tables((counted(anew, pilot), (own, dict(chosen.tables.features)[own])))
+
+
+def made_alike(one: Feature | None, other: LogRatio) -> bool:
+    """Whether two scores differ in their weights alone."""
+    if not isinstance(one, LogRatio):
+        return False
+    cells = [[(term.coordinate, term.bins) for term in score.terms] for score in (one, other)]
+    return one.pooled == other.pooled and cells[0] == cells[1]
+
+
+def moved(found: Proposal, chosen: Plan, counts: Integers, again: Tables, table: Integers, goal: Goal) -> Proposal:
+    """The event on its score learned again: beyond a threshold that as large a part of the runs passes as before.
+
+    `table` counts both scores on runs that made neither: where the new event has less there than the old one has with
+    a deviation of luck taken off, or too few hits to tell, the old one stays.
+    """
+    bins, old, _ = chosen.counted(found.event.feature, counts)
+    inside = cells_inside(bins, found.event)
+    share = float(old[inside].sum()) / max(float(old.sum()), 1.0)
+    new, was = again.split(table if found.p_side == "first" else table[:, ::-1])
+    mass = new.sum(axis=1)[: again.features[0][1].bins] / max(float(new.sum()), 1.0)
+    up = found.event.intervals[0][1] == np.inf
+    beyond = np.cumsum(mass[::-1] if up else mass)
+    last = int(np.argmin(np.abs(beyond - share)))
+    cells = np.arange(len(mass) - 1 - last, len(mass)) if up else np.arange(last + 1)
+    x, y = np.stack([new[cells].sum(axis=0), was[inside].sum(axis=0)], axis=1).astype(np.float64)
+    runs_p, runs_q = (int(runs) for runs in new.sum(axis=0))
+    lowered, plain = (goal.scores(x, y, runs_p, runs_q, z).tolist() for z in (SOME_Z, 0.0))
+    if plain[0] < lowered[1] or plain[0] == -np.inf:
+        return found
+    return replace(found, event=event_of(*again.features[0], cells), score=goal.score(lowered[0], found.delta))
+
+
+def counted(score: Feature, pilot: Pilot) -> tuple[Feature, Binning]:
+    """A score with the cells that it is counted in."""
+    some = part_of(pilot, ENOUGH)
+    both = concatenate([some.first, some.second])
+    return score, binning(score.column(both), {})

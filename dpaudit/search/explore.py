@@ -1,0 +1,338 @@
+"""Which features are counted: read off a pilot, never from what the mechanism is called, and then from counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpaudit.base.arrays import Integers
+from dpaudit.events.cells import Binning
+from dpaudit.events.event import Event
+from dpaudit.events.features.column import Feature
+from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.events.scores import Linear, LogRatio
+from dpaudit.outputs.canonical import Path, Pilot, Sample, concatenate
+from dpaudit.search.binning import Tables, binning
+from dpaudit.search.candidates import features_of, lines_of, terms_of
+from dpaudit.search.entries import looked_at
+from dpaudit.search.goal import Goal
+from dpaudit.search.labels import binning_of
+from dpaudit.search.learning import scores_of
+from dpaudit.search.plainer import EASIER, named, plainer, readable, tells
+from dpaudit.search.selection import (
+    BY_RATIO,
+    GROUPS,
+    IN_ORDER_PRICE,
+    MANY_CELLS,
+    RIVALS_Z,
+    SMOOTHED_Z,
+    Proposal,
+    cells_inside,
+    proposals,
+    propose,
+)
+
+LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
+KEPT = 6  # features that the longer search counts, learned scores apart
+SCREENED = 1 << 13  # outputs on which every feature is tried
+ENOUGH = 1 << 15  # outputs that show cells which need no value of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The features that the longer search will count, which of them were learned, and what was looked at."""
+
+    tables: Tables
+    learned: tuple[bool, ...]
+    looked_at: tuple[tuple[str, float | None], ...]
+    terms: tuple[Tables, ...] = ()  # of the log-ratio scores, which more counts of them would make better
+
+    @property
+    def plain(self) -> bool:
+        """Whether every feature has few cells, so that no score is learned and no tail is looked for."""
+        return not self.terms and all(bins.cells <= MANY_CELLS for _, bins in self.tables.features)
+
+    @property
+    def plainly(self) -> tuple[Feature, ...]:
+        """The features that were not learned, but for whole outputs."""
+        told = zip(self.tables.features, self.learned, strict=True)
+        return tuple(each for (each, _), learned in told if not (learned or isinstance(each, Whole)))
+
+    def counted(self, feature: Feature, counts: Integers) -> tuple[Binning, Integers, bool]:
+        """The cells of one of the features, its own counts among these, and whether it was learned."""
+        place = [each for each, _ in self.tables.features].index(feature)
+        return self.tables.features[place][1], self.tables.split(counts)[place], self.learned[place]
+
+
+def plan(
+    pilot: Pilot, goal: Goal, *, keep: int = KEPT, scores: bool = True, lines: bool = True, before: Plan | None = None
+) -> Plan:
+    """Every feature scored on the pilot, and the best few kept; learned scores are kept unscored.
+
+    Without `scores` the log-ratio scores are left to be learned, from the terms that the plan has for them; without
+    `lines` weighted sums are not learned either. The features of a plan made `before` stay, with cells chosen anew.
+    """
+    both = concatenate([pilot.first, pilot.second])
+    paths = looked_at(pilot, both)
+    if before is None:
+        scored = _scored(pilot, goal, paths, every=keep > KEPT)
+        named = [(str(feature), None if score == -np.inf else float(score)) for score, feature in scored]
+        plain = [
+            feature
+            for rank, (score, feature) in enumerate(scored)
+            if _stays(feature, rank, keep) and (score > -np.inf or rank < KEPT)
+        ]
+    else:
+        plain, again = (
+            [each for (each, _), own in zip(before.tables.features, before.learned, strict=True) if own == learned]
+            for learned in (False, True)
+        )
+        named = [each for each in before.looked_at if each[0] not in {str(feature) for feature in again}]
+    part = part_of(pilot, ENOUGH)
+    some = both if part.first.runs + part.second.runs == both.runs else concatenate([part.first, part.second])
+    one = len(both.columns) == 1
+    kept = [
+        (feature, binning_of(feature, both if one or isinstance(feature, Coordinate | Whole) else some))
+        for feature in plain
+    ]
+    few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in kept)
+    terms = () if few else terms_of(some, paths)  # sets of few outputs need no score
+    learned: list[Feature] = [
+        score for each in terms if scores for score in scores_of(each, each(Sample(pilot.first), Sample(pilot.second)))
+    ]
+    learned += () if few or not lines else lines_of(pilot, both)
+    extra = [(feature, binning(feature.column(both), {})) for feature in learned]
+    return Plan(
+        Tables((*kept, *extra)),
+        (False,) * len(kept) + (True,) * len(extra),
+        (*named, *((str(feature), None) for feature in learned)),
+        terms,
+    )
+
+
+def planned(pilot: Pilot, goal: Goal, **how: Any) -> tuple[Plan, Integers]:
+    """The plan with its counts on the pilot."""
+    found = plan(pilot, goal, **how)
+    return found, pilot_counts(found, pilot)
+
+
+def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> list[tuple[float, Feature]]:
+    """All features of a glance at the pilot, the best first: those that promise most by their best event there."""
+    glance = part_of(pilot, SCREENED)
+    look = concatenate([glance.first, glance.second])
+    features = list(features_of(look, paths))
+    cells = [binning_of(feature, look) for feature in features]
+    shown = [
+        np.stack([bins.counts(feature.column(side)) for side in (glance.first, glance.second)], axis=1)
+        for feature, bins in zip(features, cells, strict=True)
+    ]
+    many, asked = _rivals(shown), range(len(shown)) if every else promising(shown, goal)
+    scored: list[tuple[float, Feature]] = []
+    for place, (feature, bins, table) in enumerate(zip(features, cells, shown, strict=True)):
+        ask = place in asked or isinstance(feature, Whole) or feature == Coordinate()  # how runs end
+        found = propose(feature, bins, table, goal, closely=False, rivals=many) if ask else None
+        scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
+    told = {
+        feature for feature, bins in zip(features, cells, strict=True) if any(tells(feature, t) for t in bins.tokens)
+    }
+    return sorted(scored, key=lambda entry: -entry[0] - EASIER * max(0.0, entry[0]) * (entry[1] in told))
+
+
+def _stays(feature: Feature, rank: int, keep: int) -> bool:
+    """The whole output contains every event there is, so where outputs recur it always gets the longer look."""
+    return rank < keep or isinstance(feature, Whole) or (isinstance(feature, Coordinate) and not feature.path)
+
+
+def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) -> tuple[Plan, Integers]:
+    """The plan with the best few of its features by these counts, and learned scores unscored; and their counts.
+
+    Counts here and below are those of the plan's tables: int64[cells, sides].
+    """
+    tables = chosen.tables.split(counts)
+    many = _rivals(tables)
+    scores = [
+        -np.inf if found is None else _worth(feature, found, goal)
+        for (feature, bins), table in zip(chosen.tables.features, tables, strict=True)
+        for found in [propose(feature, bins, table, goal, smoothed_z=RIVALS_Z, rivals=many)]
+    ]
+    plain = [place for place, learned in enumerate(chosen.learned) if not learned]
+    plain.sort(key=lambda place: -scores[place])
+    places = [place for rank, place in enumerate(plain) if _stays(chosen.tables.features[place][0], rank, keep)] + [
+        place for place, learned in enumerate(chosen.learned) if learned
+    ]
+    return _kept(chosen, counts, places)
+
+
+def with_scores(
+    chosen: Plan, counts: Integers, scores: Sequence[tuple[Feature, Binning, Integers]]
+) -> tuple[Plan, Integers]:
+    """The plan with these log-ratio scores in place of its own, and their counts."""
+    others = [j for j, (each, _) in enumerate(chosen.tables.features) if not is_score(each)]
+    chosen, counts = _kept(chosen, counts, others)
+    tables = Tables((*chosen.tables.features, *((feature, bins) for feature, bins, _ in scores)))
+    learned = (*chosen.learned, *(True for _ in scores))
+    return replace(chosen, tables=tables, learned=learned), np.concatenate([counts, *(table for *_, table in scores)])
+
+
+def is_score(feature: Feature) -> bool:
+    """Whether it is a score that outputs held, or counts of terms, have taught."""
+    return isinstance(feature, LogRatio | Linear)
+
+
+def _kept(chosen: Plan, counts: Integers, places: Sequence[int]) -> tuple[Plan, Integers]:
+    """The plan with the features at some places only, and their counts."""
+    tables = chosen.tables.split(counts)
+    features = Tables(tuple(chosen.tables.features[place] for place in places))
+    learned = tuple(chosen.learned[place] for place in places)
+    return (
+        replace(chosen, tables=features, learned=learned),
+        np.concatenate([np.zeros((0, 2), np.int64), *(tables[place] for place in places)]),
+    )
+
+
+def pilot_counts(chosen: Plan, pilot: Pilot) -> Integers:
+    """The pilot in the plan's tables; nothing for learned features, which have seen it before."""
+    counts = chosen.tables(Sample(pilot.first), Sample(pilot.second))
+    for table, learned in zip(chosen.tables.split(counts), chosen.learned, strict=True):
+        if learned:
+            table[:] = 0
+    return counts
+
+
+def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
+    """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
+    tables = chosen.tables.split(counts)
+    # of several features the luckiest wins, learned scores too: runs that did not make them choose among them
+    lucky_z, many = SMOOTHED_Z if len(tables) == 1 else RIVALS_Z, _rivals(tables)
+    found: list[tuple[float, int, Proposal]] = []
+    for place, ((feature, bins), table) in enumerate(zip(chosen.tables.features, tables, strict=True)):
+        learned = chosen.learned[place]
+        proposal = propose(feature, bins, table, goal, thresholds_only=learned, smoothed_z=lucky_z, rivals=many)
+        if proposal is not None:
+            found.append((_worth(feature, proposal, goal, learned=learned), place, proposal))
+    while found:
+        first = max(found, key=lambda each: each[0])
+        _, place, proposal = first
+        feature, bins = chosen.tables.features[place]
+        if proposal.family == BY_RATIO:
+            again = judged(feature, bins, tables[place], goal, smoothed_z=lucky_z, rivals=many)
+            if again is not None and again.family != BY_RATIO:
+                found[found.index(first)] = _worth(feature, again, goal), place, again
+                continue
+            proposal = again or proposal
+        plain = [each for _, j, each in sorted(found, key=lambda one: -one[0]) if not chosen.learned[j]]
+        counted = [(*each, table) for each, table in zip(chosen.tables.features, tables, strict=True)]
+        made = plainer(counted, place, proposal, plain, goal)
+        parts = [each for each in plain if readable(each.event) and not isinstance(each.event.feature, Whole)]
+        if not parts or readable(made.event) or named(made.event):
+            return made
+        return replace(made, part=next((each for each in parts if each.p_side == made.p_side), parts[0]))
+    return None
+
+
+def _worth(feature: Feature, found: Proposal, goal: Goal, *, learned: bool = False) -> float:
+    """The predicted bound of an event less what it costs a reader."""
+    rank = goal.rank(found.score, found.delta)
+    return rank - price(feature, learned, rank)
+
+
+def price(feature: Feature, learned: bool, bound: float = 1.0) -> float:
+    """What an event on this feature costs a reader, in units of the bound: a part of it, where it is below 1."""
+    part = LEARNED_PRICE if learned else 0.0 if isinstance(feature, Coordinate | Whole) else DERIVED_PRICE
+    return part * min(1.0, max(0.0, bound))
+
+
+def everything(pilot: Pilot) -> Proposal:
+    """The event of last resort, when nothing was seen often enough: the commonest output of the pilot."""
+    both = concatenate([pilot.first, pilot.second])
+    bins = binning_of(Whole(), both)
+    return Proposal(Event(Whole(), tokens=bins.tokens[:1]), "first", "last resort", 0.0)
+
+
+def part_of(pilot: Pilot, runs: int) -> Pilot:
+    """About `runs` of the outputs, evenly spread."""
+    first, second = (
+        side if side.runs <= runs // 2 else side.take(np.linspace(0, side.runs - 1, runs // 2).astype(np.intp))
+        for side in (pilot.first, pilot.second)
+    )
+    return Pilot(first, second)
+
+
+def _rivals(tables: Sequence[Integers]) -> float:
+    """How many features compete: by the cells they could show, one counted once whose cells hold what others' hold."""
+    cells = {}
+    for table in tables:
+        filled = table[table[:, 0] + table[:, 1] > 0]
+        cells[np.sort((filled[:, 0] << 32) + filled[:, 1]).tobytes()] = min(len(filled), GROUPS)
+    return max(1.0, sum(cells.values()) / max(1, *cells.values()))
+
+
+# --- sets of values, judged by runs that did not choose them (cross-validation: Stone 1974) -------------------------
+
+
+SPLITS, KINDS = 2, 3  # of the counts into halves, at random; a threshold or a value, and sets by a fine or coarse order
+
+
+def judged(
+    feature: Feature, bins: Binning, counts: Integers, goal: Goal, *, smoothed_z: float, rivals: float
+) -> Proposal | None:
+    """The best event of one feature, of the kind that is best on halves of the counts that did not choose it.
+
+    The order of many values by their counts fits luck, and what is believed of it is too much where the law of the log
+    odds is known badly.
+    """
+    rng, total = np.random.default_rng(int(counts.sum())), np.zeros(KINDS)
+    for _ in range(SPLITS):
+        half = rng.binomial(counts, 0.5)
+        for one, other in ((half, counts - half), (counts - half, half)):
+            found = proposals(feature, bins, one, goal, closely=False, rivals=rivals)
+            runs = other.sum(axis=0)
+            for kind in range(KINDS if found else 0):
+                event = found[min(kind, len(found) - 1)]
+                if event is not None:
+                    p = int(event[1].p_side == "second")
+                    x, y = other[cells_inside(bins, event[1].event)].sum(axis=0)[[p, 1 - p], None].astype(np.float64)
+                    total[kind] += max(0.0, float(goal.scores(x, y, int(runs[p]), int(runs[1 - p]), 0.0)[0]))
+    total /= 2 * SPLITS
+    total[1:] -= IN_ORDER_PRICE * np.clip(total[1:], 0.0, 1.0)
+    found = proposals(feature, bins, counts, goal, smoothed_z=smoothed_z, rivals=rivals)
+    left = [(total[kind], each[1]) for kind, each in enumerate(found) if each is not None]
+    return max(left, key=lambda each: each[0], default=(0.0, None))[1]
+
+
+# which of many features are worth asking for an event: by what all tables show at a glance, a few operations each
+
+
+BY_BOUND, BY_SPREAD = 8, 4  # features that are asked: for one event of theirs, and for all of their cells together
+PARTS, HALVINGS = 32, range(6, 10)  # parts of the mass at which thresholds are tried, and halvings towards both ends
+ALONE = 4  # cells that are tried one by one: those furthest from even
+LUCK_Z = 1.0  # deviations of luck taken off
+
+
+def promising(tables: Sequence[Integers], goal: Goal) -> frozenset[int]:
+    """The places of the most promising tables of counts, int64[cells, sides] each, of the same runs."""
+    if len(tables) <= BY_BOUND + BY_SPREAD:
+        return frozenset(range(len(tables)))
+    ends = 0.5 ** np.array(HALVINGS)
+    levels = np.sort(np.concatenate([ends, np.arange(1, PARTS) / PARTS, 1.0 - ends]))
+    nested, single = [], []
+    for table in tables:
+        grown = np.cumsum(table, axis=0)
+        both, hits = grown.sum(axis=1), table.sum(axis=1)
+        nested.append(grown[np.minimum(np.searchsorted(both, levels * both[-1]), len(both) - 1)])
+        apart = (table[:, 0] * grown[-1, 1] - table[:, 1] * grown[-1, 0]) ** 2.0 / np.maximum(hits, 1)
+        single.append(table[np.resize(np.argsort(-apart)[:ALONE], ALONE)])
+    below, runs = np.array(nested), tables[0].sum(axis=0)
+    events = np.concatenate([below, runs - below, np.array(single)], axis=1).astype(np.float64)
+    bounds = [
+        goal.scores(events[..., p].ravel(), events[..., 1 - p].ravel(), int(runs[p]), int(runs[1 - p]), LUCK_Z)
+        for p in (0, 1)
+    ]
+    bound = np.max(np.array(bounds).reshape(2, len(tables), -1), axis=(0, 2))
+    cells = np.diff(np.append(below, np.broadcast_to(runs, (len(tables), 1, 2)), axis=1), axis=1, prepend=0)
+    luck = np.maximum(cells.sum(axis=2) * float(runs[0]) * float(runs[1]), 1.0)
+    spread = ((cells[..., 0] * float(runs[1]) - cells[..., 1] * float(runs[0])) ** 2 / luck - 1.0).sum(axis=1)
+    first = np.argsort(-bound, kind="stable")[:BY_BOUND].tolist()
+    rest = [place for place in np.argsort(-spread, kind="stable").tolist() if place not in first]
+    return frozenset([*first, *rest[:BY_SPREAD]])

@@ -1,0 +1,386 @@
+"""The choice of an event: the one whose bound will be largest on the certifying runs, errors of search taken off."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from dpaudit.base.arrays import Bools, Integers, Places, Reals
+from dpaudit.events.cells import Binning
+from dpaudit.events.event import Event
+from dpaudit.events.features.column import Feature
+from dpaudit.search.goal import FEWEST_HITS, Goal, Spread, luck_down, luck_up
+from dpaudit.search.prior import Believed, believed
+from dpaudit.search.smoothing import Tails, smoothed
+
+MANY_CELLS = 64
+BY_RATIO = "values in order of their ratio"
+BELIEVED_Z, CHOSEN_Z = 0.5, 1.5  # deviations of luck taken off what is believed of hits: of one feature, of several
+SMOOTHED_Z, RIVALS_Z = 0.8, 2.0  # and where neighbours have said what they know: of one feature, of several
+FEWEST_SMOOTHED = 40  # hits of a tail
+ALONE = 0.3  # cells of its own kind that a feature is expected to show beyond what its other cells say
+APART = 0.02  # of their mass, by which the thresholds that are tried differ
+GROUPS, LEAST = 512, 100  # parts of equal mass of the numbers that a ratio order may sort, of so many hits at least
+COARSE = 32  # and the parts of a second, coarser order, where there are three times as many
+FEWEST_IN_A_GROUP, ENDS = 10.0, 12  # hits at either end, where parts are smaller, and so many of these
+LOST = 0.05  # the probability of luck against which values and thresholds are sure
+IN_ORDER_PRICE = 0.05  # of the bound, at most: a threshold or a single value is easier to read than a set
+MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An event, the side it makes likelier, how it was found, the uncertified score, and the delta to freeze.
+
+    `part` is the best event that people can read, where they cannot read this one.
+    """
+
+    event: Event
+    p_side: Literal["first", "second"]
+    family: str
+    score: float
+    delta: float = 0.0
+    part: "Proposal | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Events of one family: their counts on both sides, how each becomes an event, and which are tried, as what."""
+
+    family: str
+    sides: Reals  # of the likelier side, then of the other (side, candidate)
+    cells: Callable[[int], Places]  # of the candidate with this index
+    tails: Tails
+    smoothed: bool = False  # by their neighbours, who cannot say how few hits there will be where there is none
+    nested: bool = True
+    price: float = 0.0  # of the bound, at most, for being harder to read than the first of them
+
+    def mirrored(self) -> "_Candidates":
+        """The same for the other side as the likelier one."""
+        return replace(self, sides=self.sides[::-1], tails=self.tails.mirrored())
+
+    @property
+    def seen(self) -> Bools:
+        """Which were seen often enough to be an event."""
+        hits = self.tails.x + self.tails.y
+        if self.smoothed:
+            return np.asarray((hits >= FEWEST_SMOOTHED) & (self.sides[1, self.tails.at] > 0.0))
+        return np.asarray(self.sides[:, self.tails.at].sum(axis=0) >= FEWEST_HITS)
+
+
+Point = tuple[float, float, Spread]  # p, q, and the luck in them
+
+
+def propose(
+    feature: Feature,
+    bins: Binning,
+    counts: Integers,
+    goal: Goal,
+    *,
+    thresholds_only: bool = False,
+    closely: bool = True,
+    smoothed_z: float = SMOOTHED_Z,
+    rivals: float = 1.0,
+) -> Proposal | None:
+    """The best event of one feature, over both sides, thresholds both ways, single values and sets of values.
+
+    `counts` are int64[cells, sides]. A learned score is in order already: `thresholds_only` spares it a second order.
+    `closely` smooths the tails, for the last choice: it costs more than the rest; `smoothed_z` deviations of luck are
+    taken off these. `rivals` features compete, of which each could show the one cell that is like no other.
+    """
+    found = proposals(
+        feature,
+        bins,
+        counts,
+        goal,
+        thresholds_only=thresholds_only,
+        closely=closely,
+        smoothed_z=smoothed_z,
+        rivals=rivals,
+    )
+    return max(filter(None, found), key=lambda each: each[0], default=(0.0, None))[1]
+
+
+def proposals(
+    feature: Feature,
+    bins: Binning,
+    counts: Integers,
+    goal: Goal,
+    *,
+    thresholds_only: bool = False,
+    closely: bool = True,
+    smoothed_z: float = SMOOTHED_Z,
+    rivals: float = 1.0,
+) -> tuple[tuple[float, Proposal] | None, ...]:
+    """The best threshold or single value, and the best set of each order, the finest first; None where there is none.
+
+    Each with what it was worth before it was moved clear of an edge. None at all of a feature that was not seen.
+    """
+    sides = np.ascontiguousarray(counts.T, np.float64)
+    runs = sides.sum(axis=1)
+    values = _values(bins, sides, ALONE / rivals)
+    if values is None:
+        return ()
+    families = [
+        *_thresholds(bins, sides, values, smooth=closely and int(np.count_nonzero(sides.any(axis=0))) > MANY_CELLS),
+        *((values.single(),) if not thresholds_only else ()),
+    ]
+    orders = [] if thresholds_only else [values]
+    if orders and len(values.hits[0]) > 3 * COARSE:
+        orders += [each for each in [_values(bins, sides, ALONE / rivals, COARSE)] if each is not None]
+    believed_z, sure_z = BELIEVED_Z if rivals < 2.0 else CHOSEN_Z, surely(len(values.belief.share))
+    tried: list[tuple[int, int, _Candidates]] = []
+    for p in (0, 1):
+        tried += ((p, 0, family) for family in families)
+        tried += ((p, kind, each.by_ratio()) for kind, each in enumerate(orders, 1))
+        families, orders = [family.mirrored() for family in families], [each.mirrored() for each in orders]
+    found: list[tuple[float, Proposal] | None] = []
+    for top in _top(tried, goal, runs, believed_z, smoothed_z, sure_z):
+        if top is None:
+            found.append(None)
+            continue
+        score, p, family, chosen, point = top
+        clear = _clear_of_edge(family, chosen) if family.nested else chosen
+        left = score
+        if clear != chosen:
+            point = _point(family.sides[:, clear], (int(runs[p]), int(runs[1 - p])))
+            left = min(score, float(goal.predicted(np.array(point[:1]), np.array(point[1:2]), point[2])[0]))
+        event, delta = event_of(feature, bins, family.cells(clear)), goal.delta(*point)
+        side: Literal["first", "second"] = "second" if p else "first"
+        found.append((score, Proposal(event, side, family.family, goal.score(left, delta), delta)))
+    return tuple(found)
+
+
+def surely(values: int) -> float:
+    """Deviations of luck that no single value and no threshold of so many, of either side, exceeds but for `LOST`."""
+    return math.sqrt(2.0 * math.log(6.0 * max(values, 1) / LOST))
+
+
+def _top(
+    tried: Sequence[tuple[int, int, _Candidates]],
+    goal: Goal,
+    runs: Reals,
+    believed_z: float,
+    smoothed_z: float,
+    sure_z: float,
+) -> list[tuple[float, int, _Candidates, int, Point] | None]:
+    """The best candidate of each kind of family: its score, its likelier side, the family, its index there, its point.
+
+    The families that are `tried` come with their likelier side and their kind, from 0 up.
+    """
+    parts = [(family.tails.at, family.tails.x, family.tails.y, family.tails.moved) for *_, family in tried]
+    tails = Tails(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    sizes = [len(at) for at, *_ in parts]
+    facts = [
+        (runs[p], runs[1 - p], smoothed_z if family.smoothed else believed_z, family.price) for p, _, family in tried
+    ]
+    runs_p, runs_q, z, price = np.repeat(np.array(facts), sizes, axis=0).T
+    learned = price > 0.0  # an order; other events were there before the counts
+    starts = np.cumsum([0, *sizes[:-1]])
+    price[starts] = 0.0  # the first of each
+    p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in ((tails.x, runs_p), (tails.y, runs_q)))
+    luck = tails.spread(z)
+    scores = goal.predicted(p, q, luck)
+    scores = np.where(np.concatenate([family.seen for *_, family in tried]) & (scores > -np.inf), scores, -np.inf)
+    # they are worth what their own hits surely show, whatever is believed
+    x, y = np.concatenate([family.sides[:, family.tails.at] for *_, family in tried], axis=1)
+    scores = np.maximum(scores, np.where(learned, -np.inf, goal.scores(x, y, runs_p, runs_q, sure_z)))
+    scores -= price * np.clip(scores, 0.0, 1.0)
+    kinds = np.repeat([kind for _, kind, _ in tried], sizes)
+    # a threshold at an edge of the other side will be moved clear of it, which no single value has to
+    moved = np.repeat([family.nested for *_, family in tried], sizes) & (kinds == 0) & (y == 0.0)
+    rank = scores + math.log(MARGIN) * moved
+    found: list[tuple[float, int, _Candidates, int, Point] | None] = []
+    for kind in range(int(kinds.max()) + 1):
+        top = int(np.argmax(np.where(kinds == kind, rank, -np.inf)))
+        side, _, family = tried[int(np.searchsorted(starts, top, side="right")) - 1]
+        best = (float(scores[top]), side, family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top)))
+        found.append(None if scores[top] == -np.inf or kinds[top] != kind else best)
+    return found
+
+
+def _point(hits: Reals, runs: tuple[int, int]) -> Point:
+    p, q = (hits[0] + 0.5) / (runs[0] + 1.0), (hits[1] + 0.5) / (runs[1] + 1.0)
+    x, y = hits[:, None]
+    return float(p), float(q), Spread(luck_down(x, p, BELIEVED_Z) ** 2, luck_up(y, q, BELIEVED_Z) ** 2)
+
+
+def _thresholds(bins: Binning, sides: Reals, values: "_Values", *, smooth: bool) -> Iterator[_Candidates]:
+    """The tails of the numbers, above a threshold and below one, with the first side as the likelier one."""
+    count = bins.bins
+    numbers = sides[:, :count]
+    both = numbers.sum(axis=0)
+    if not both.any():
+        return
+    for up, name in ((True, "above a threshold"), (False, "below a threshold")):
+        way = slice(None, None, -1) if up else slice(None)
+        sums = np.cumsum(numbers[:, way], axis=1)
+        cells = (lambda j: np.arange(count - 1 - j, count)) if up else (lambda j: np.arange(j + 1))
+        believed = values.nested(both[way], values.group[:count][way], _apart(np.cumsum(both[way])))
+        yield _Candidates(name, sums, cells, believed)
+        if smooth and (tails := smoothed(sums[0], sums[1])) is not None:
+            yield _Candidates(name, sums, cells, tails, smoothed=True)
+
+
+def _apart(both: Reals) -> Places:
+    """The candidates worth trying: those whose mass differs from that of the last one tried, and where it jumps."""
+    grown = np.flatnonzero(np.diff(both, prepend=0.0))
+    if len(grown) <= MANY_CELLS:
+        return grown
+    new = np.diff(np.floor(np.log(both[grown]) / APART), prepend=-1.0, append=np.inf) != 0.0
+    return np.asarray(grown[new[:-1] | (new[1:] & (np.arange(len(grown)) < len(grown) - 1))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Values, or groups of them: that of each cell (-1 for none), the hits of each, P's first, and what they say."""
+
+    group: Places
+    hits: Reals
+    belief: Believed
+
+    def mirrored(self) -> "_Values":
+        """The same for the other side as the likelier one."""
+        return _Values(self.group, self.hits[::-1], self.belief.mirrored())
+
+    def single(self) -> _Candidates:
+        """Values one by one."""
+        both, group = self.hits.sum(axis=0), self.group
+        x = both * self.belief.share
+        tails = Tails(np.arange(len(both)), x + 0.5, both - x + 0.5, both * np.sqrt(self.belief.variance))
+        return _Candidates("a single value", self.hits, lambda j: np.flatnonzero(group == j), tails, nested=False)
+
+    def by_ratio(self) -> _Candidates:
+        """The values in falling order of their ratio, as it is believed to be."""
+        group, order = self.group, np.argsort(-self.belief.share, kind="stable")
+        return _Candidates(
+            BY_RATIO,
+            np.cumsum(self.hits[:, order], axis=1),
+            lambda j: np.flatnonzero(np.isin(group, order[: j + 1])),
+            self.nested(self.hits[:, order].sum(axis=0), order, np.arange(len(order))),
+            nested=False,
+            price=IN_ORDER_PRICE,
+        )
+
+    def nested(self, both: Reals, group: Places, at: Places) -> Tails:
+        """What is believed of the first cells of a row, `at` places: of these hits and groups, each group in a run."""
+        filled = np.flatnonzero(both)
+        hits, group = both[filled], group[filled]
+        total = np.cumsum(hits)
+        new = np.diff(group, prepend=-1) != 0
+        first = np.maximum.accumulate(np.where(new, np.arange(len(hits)), 0))
+        # the cells of one group share its luck, groups do not share theirs
+        varied = (total - (total - hits)[first]) ** 2 * self.belief.variance[group]
+        whole = np.cumsum(np.where(new, np.append(0.0, varied[:-1]), 0.0))
+        place = np.searchsorted(filled, at)
+        x, moved = np.cumsum(hits * self.belief.share[group])[place], np.sqrt(whole + varied)[place]
+        return Tails(at, x + 0.5, total[place] - x + 0.5, moved)
+
+
+def _values(bins: Binning, sides: Reals, alone: float, most: int = GROUPS) -> _Values | None:
+    """Tokens, values that have a bin of their own and few numbers one by one, other bins in runs of equal mass.
+
+    Values are believed by what other values show, runs of numbers by what other runs show.
+    """
+    group, single = groups_of(bins, sides.sum(axis=0), most)
+    used = np.flatnonzero(group >= 0)
+    if len(used) == 0:
+        return None
+    hits = np.stack([np.bincount(group[used], weights=side[used]) for side in sides]).astype(np.float64)
+    return _Values(group, hits, believed(hits[0], hits[1], alone, single))
+
+
+def groups_of(bins: Binning, both: Reals, most: int = GROUPS) -> tuple[Places, Bools]:
+    """The group of each cell with these hits, from 0 up, -1 where it has none or no name; which hold one value."""
+    group = np.full(len(both), -1, np.intp)
+    one = np.append(bins.alone, np.ones(len(both) - bins.bins, np.bool_))
+    numbers = both[: bins.bins]
+    filled = np.flatnonzero(numbers)
+    if len(filled) <= MANY_CELLS:
+        group[filled], one = np.arange(len(filled)), np.ones(len(both), np.bool_)
+    else:
+        mass = numbers[filled]
+        groups = min(most, 1 + int(mass.sum() / LEAST))
+        # a value seen once has its bin for that alone: it is one of a run of numbers
+        alone = (bins.alone[filled] & (mass > 1.0)) | (mass * groups > mass.sum())
+        rest = np.cumsum(np.where(alone, 0.0, mass))
+        width = rest[-1] / groups
+        ends = np.geomspace(FEWEST_IN_A_GROUP, max(width, FEWEST_IN_A_GROUP), ENDS)
+        levels = np.concatenate([ends, width * np.arange(1, groups), rest[-1] - ends])
+        new = alone | np.append(False, alone[:-1]) | (np.diff(np.searchsorted(np.sort(levels), rest), prepend=0) > 0)
+        new[0] = False
+        # an empty bin is of the run of numbers before it, or after it: there they will be
+        before = np.maximum(np.searchsorted(filled, np.arange(bins.bins), side="right") - 1, 0)
+        near = np.where(alone[before], np.minimum(before + 1, len(filled) - 1), before)
+        group[: bins.bins] = np.where(alone[near], -1, np.cumsum(new)[near])
+        group[filled] = np.cumsum(new)
+    # the last cell, tokens never seen on the pilot, cannot be named and so cannot be in an event
+    tokens = bins.bins + np.flatnonzero(both[bins.bins : -1])
+    group[tokens] = group.max() + 1 + np.arange(len(tokens))
+    single = np.zeros(group.max() + 1, np.bool_)
+    single[group[group >= 0]] = one[group >= 0]
+    return group, single
+
+
+def hoped(bins: Binning, counts: Integers, goal: Goal, bound: float, known: Places) -> float:
+    """What single values may be worth beyond a bound: the best one's expected improvement (Mockus 1975).
+
+    `counts` are int64[cells, sides]; those in the `known` cells apart. Also of values with too few hits to be an event.
+    """
+    from scipy.special import ndtr
+
+    sides, most = np.ascontiguousarray(counts.T, np.float64), 0.0
+    values = _values(bins, sides, ALONE)
+    if values is None:
+        return 0.0
+    _, single = groups_of(bins, sides.sum(axis=0))  # a run of numbers is told by those beside it
+    for p in (0, 1):
+        tails = values.single().tails
+        rates = [hits / (sides[side].sum() + 1.0) for hits, side in ((tails.x, p), (tails.y, 1 - p))]
+        sure, lucky = (goal.predicted(rates[0], rates[1], tails.spread(z)) for z in (0.0, 1.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            luck = sure - lucky
+            off = (sure - bound) / luck
+            gain = luck * (off * ndtr(off) + np.exp(-(off**2) / 2.0) / math.sqrt(2.0 * math.pi))
+        gain[values.group[known][values.group[known] >= 0]] = 0.0
+        most = max(most, float(np.where(np.isfinite(gain) & single, gain, 0.0).max()))
+        values = values.mirrored()
+    return most
+
+
+def _clear_of_edge(family: _Candidates, chosen: int) -> int:
+    """The candidate, or where the other side's outputs end inside or just outside it, one well clear of that edge.
+
+    Giving up a `MARGIN` of this side's hits would leave most of the other side's, were there no edge.
+    """
+    x, y = family.sides
+    never = int(np.searchsorted(y, 0.0, side="right")) - 1  # the largest candidate that it never showed
+    if y[chosen] > 0.0 and (never < 0 or x[never] < MARGIN * x[chosen]):
+        return chosen
+    edge = min(never, chosen)
+    return int(np.searchsorted(x[: edge + 1], MARGIN * x[edge]))
+
+
+def event_of(feature: Feature, bins: Binning, cells: Places) -> Event:
+    """The event that some cells of a feature make: their places, rising, bins before tokens."""
+    numbers = cells[cells < bins.bins]
+    breaks = np.flatnonzero(np.diff(numbers) > 1)
+    starts = numbers[np.concatenate([[0], breaks + 1])] if len(numbers) else []
+    ends = numbers[np.concatenate([breaks, [len(numbers) - 1]])] if len(numbers) else []
+    tokens = tuple(bins.tokens[cell - bins.bins] for cell in cells[cells >= bins.bins])
+    return Event(feature, tuple(bins.interval(int(a), int(b)) for a, b in zip(starts, ends, strict=True)), tokens)
+
+
+def cells_inside(bins: Binning, event: Event) -> Places:
+    """The cells of an event's own feature that make it up."""
+    ends = bins.edges.astype(np.float64)
+    low, high = np.append(-np.inf, ends), np.append(ends, np.inf)
+    found = np.zeros(bins.cells, np.bool_)
+    for start, end in event.intervals:
+        found[: bins.bins] |= (start <= low) & (high <= end)
+    places = {token: bins.bins + place for place, token in enumerate(bins.tokens)}
+    for token in event.tokens:
+        found[places[token]] = True
+    return np.flatnonzero(found)

@@ -1,0 +1,205 @@
+"""Log ratios of cells in order, smoothed: along a line, or over a surface of several lines beside each other.
+
+The slope changes little from cell to cell (Whittaker 1923); how little is the choice that makes what was seen
+likeliest, and on a surface a choice for each of its directions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpaudit.base.arrays import Places, Reals
+from dpaudit.search.goal import Spread
+
+BENDS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])  # the change of slope, in log ratio a cell
+STEPS, MOST = 8, 30.0  # of Newton's method at the most, and log ratio that they may reach
+SETTLED = 1e-4  # a step of Newton's method after which there need be no other: what is left is of its square
+FLAT = 1e-9  # eigenvalues of a difference that count as 0
+FREE = 1e-8  # precision that a cell has without anything seen, so that there always is a solution
+
+Place = tuple[int, int]  # of two bends in their grid
+
+
+def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
+    """ln(x / y) along a line of cells with these hits of two sides, smoothed, and the covariance.
+
+    float64[cells] each; float64[cells] and float64[cells, cells] come back.
+
+    Given the hits of both, x is binomial; the posterior is taken as normal about its mode (Laplace's approximation),
+    which a few steps of Newton's method find for each bend.
+    """
+    from scipy.linalg.lapack import dpbtrs
+
+    cells, hits = len(x), x + y
+    bends = np.diff(np.eye(cells), n=2, axis=0)
+    penalty = np.zeros((3, cells))
+    for step in range(3):
+        penalty[step, : cells - step] = (bends[:, : cells - step] * bends[:, step:]).sum(axis=0)
+    centre = np.log((x + 0.5) / (y + 0.5))
+    most, found = -np.inf, (centre, penalty)
+    for bend in BENDS[::-1]:
+        centre, factor = _mode(x, hits, penalty / bend**2, centre)
+        bent = float((np.diff(centre, n=2) ** 2).sum()) / bend**2
+        fit = float((x * centre - hits * np.logaddexp(0.0, centre)).sum())
+        likelihood = fit - bent / 2.0 - float(np.log(factor[0]).sum()) - (cells - 2) * float(np.log(bend))
+        if likelihood > most:
+            most, found = likelihood, (centre, factor)
+    return found[0], dpbtrs(found[1], np.eye(cells), lower=1)[0]
+
+
+def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
+    """The same over a surface of hits (line, cell), with a bend along the lines and another across; the variances.
+
+    All four arrays are float64[lines, cells]; cells without hits are filled in. At least three lines of three cells.
+    """
+    lines, cells = x.shape
+    across, along = (_second(count) for count in (lines, cells))
+    bent = np.linalg.eigvalsh(along)[:, None], np.linalg.eigvalsh(across)[None, :]
+    bands = _band(along, 0.0 * across), _band(0.0 * along, across)
+    mine, hits = x.T.ravel(), (x + y).T.ravel()  # cell by cell, so that the band is narrow
+    start = np.where(hits > 0.0, np.log((mine + 0.5) / (hits - mine + 0.5)), 0.0)
+
+    def at(place: Place, centre: Reals) -> tuple[float, Reals, Reals]:
+        """Log evidence, mode and factor of the precision with the bends at this place of their grid."""
+        bend, other = BENDS[place[0]], BENDS[place[1]]
+        band = bands[0] / bend**2 + bands[1] / other**2
+        centre, factor = _mode(mine, hits, band, centre)
+        known = bent[0] / bend**2 + bent[1] / other**2
+        free = np.log(known[known > FLAT * known.max()]).sum()
+        # at the mode the penalty's force balances that of the hits, so it need not be multiplied out
+        force = mine - hits / (1.0 + np.exp(-centre))
+        fit = float((mine * centre - hits * np.logaddexp(0.0, centre)).sum() - centre @ force / 2.0)
+        return fit - float(np.log(factor[0]).sum()) + float(free) / 2.0, centre, factor
+
+    # uphill on the grid of bends, from one place to the best beside it: the evidence has one summit as far as was seen
+    middle = (len(BENDS) // 2, len(BENDS) // 2)
+    found = {middle: at(middle, start)}
+    top: Place | None = None
+    here = middle
+    while top != here:
+        top = here
+        for place in ((top[0] - 1, top[1]), (top[0] + 1, top[1]), (top[0], top[1] - 1), (top[0], top[1] + 1)):
+            if place not in found and min(place) >= 0 and max(place) < len(BENDS):
+                found[place] = at(place, found[top][1])
+        here = max(found, key=lambda place: found[place][0])
+    variance = _inverse_diagonal(found[here][2])
+    return found[here][1].reshape(cells, lines).T, variance.reshape(cells, lines).T
+
+
+def _mode(x: Reals, hits: Reals, penalty: Reals, centre: Reals) -> tuple[Reals, Reals]:
+    """The mode of the log ratios, from a start, and the factor of the precision there; the penalty is a band."""
+    from scipy.linalg.lapack import dpbtrf, dpbtrs
+
+    for _ in range(STEPS):
+        share = 1.0 / (1.0 + np.exp(-centre))
+        weight = hits * share * (1.0 - share) + FREE
+        whole = penalty.copy()
+        whole[0] += weight
+        factor, _ = dpbtrf(whole, lower=1, overwrite_ab=1)
+        moved, _ = dpbtrs(factor, weight * centre + x - hits * share, lower=1)
+        moved = np.clip(moved, -MOST, MOST)
+        settled, centre = float(np.abs(moved - centre).max()) < SETTLED, moved
+        if settled:
+            break
+    return centre, factor
+
+
+def _inverse_diagonal(factor: Reals) -> Reals:
+    """The diagonal of the inverse of a matrix whose lower Cholesky factor has these diagonals, the main one first.
+
+    Blocks as wide as the band are 0 but for those on and just below the diagonal, so those of the inverse follow from
+    the last to the first (Takahashi, Fagan & Chin 1973).
+    """
+    size, count = len(factor) - 1, factor.shape[1]
+    blocks = -(-count // size)
+    padded = np.zeros((size + 1, blocks * size))
+    padded[0], padded[:, :count] = 1.0, factor
+    row, column = np.indices((size, size))
+    bands = padded.reshape(size + 1, blocks, size)
+    own = np.where(row >= column, np.moveaxis(bands[np.maximum(row - column, 0), :, column], 2, 0), 0.0)
+    below = np.where(row <= column, np.moveaxis(bands[size + np.minimum(row - column, 0), :, column], 2, 0), 0.0)
+    root = np.linalg.inv(own)
+    onward, found = below @ root, np.swapaxes(root, 1, 2) @ root
+    for block in range(blocks - 2, -1, -1):
+        found[block] += onward[block].T @ found[block + 1] @ onward[block]
+    return np.asarray(found.diagonal(axis1=1, axis2=2).ravel()[:count])
+
+
+def _second(count: int) -> Reals:
+    """The square of the second difference of so many values."""
+    second = np.diff(np.eye(count), n=2, axis=0)
+    return np.asarray(second.T @ second)
+
+
+def _band(along: Reals, across: Reals) -> Reals:
+    """The lower band of the penalty of a surface, cell by cell: the next cell of a line is a whole column away."""
+    cells, lines = len(along), len(across)
+    band = np.zeros((2 * lines + 1, cells * lines))
+    for step in range(3):
+        if step < lines:
+            band[step] += np.tile(np.concatenate([across.diagonal(step), np.zeros(step)]), cells)
+        band[step * lines] += np.repeat(np.concatenate([along.diagonal(step), np.zeros(step)]), lines)
+    return band
+
+
+# Tails seen through their neighbours: the log ratio of a rare tail, smoothed along the thresholds that lead to it
+# In a quarter of all mass, thresholds `RATIO` apart in mass cut a tail into cells whose counts are independent.
+# Their log ratios are smoothed by a trend whose slope changes little from cell to cell (Whittaker 1923); how little
+# is the choice that makes the counts likeliest. A far tail with few hits then borrows from the nearer ones, and is
+# neither taken for a leak when it was lucky nor given up because it is rare.
+
+
+SMOOTHED = 0.25  # of both sides' mass: larger tails have hits enough
+RATIO = math.sqrt(2.0)
+FEWEST_CELLS = 5
+FEWEST_IN_A_CELL = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tails:
+    """Nested tails: the index of each among the candidates, its smoothed hits, and how sure they are.
+
+    `moved` is the deviation of P's share of the hits, in hits that change sides.
+    """
+
+    at: Places
+    x: Reals
+    y: Reals
+    moved: Reals
+
+    def mirrored(self) -> Tails:
+        """The same with the sides exchanged."""
+        return Tails(self.at, self.y, self.x, self.moved)
+
+    def spread(self, z: Reals | float) -> Spread:
+        """The luck in (ln p, ln q), `z` deviations of it: hits that change sides, and hits of both."""
+        common = 1.0 / (self.x + self.y)
+        p, q = self.moved / self.x, self.moved / self.y
+        return Spread(z**2 * (p**2 + common), z**2 * (q**2 + common), z**2 * (common - p * q))
+
+
+def smoothed(x: Reals, y: Reals) -> Tails | None:
+    """The tails among nested candidates with these counts, smallest first; None where they are too few to smooth.
+
+    `x` and `y` are hits of the two sides, float64[candidates], and grow.
+    """
+    both = x + y
+    top = SMOOTHED * both[-1] if len(both) else 0.0
+    if top < FEWEST_IN_A_CELL * RATIO**FEWEST_CELLS:
+        return None
+    levels = top / RATIO ** np.arange(1 + int(math.log(top / FEWEST_IN_A_CELL) / math.log(RATIO)))
+    at = np.unique(np.searchsorted(both, levels, side="right") - 1)
+    at = at[(at >= 0) & (both[at] > 0.0)]
+    if len(at) < FEWEST_CELLS:
+        return None
+    mine, other = np.diff(x[at], prepend=0.0), np.diff(y[at], prepend=0.0)
+    centre, covariance = trend(mine, other)
+    share = 1.0 / (1.0 + np.exp(-centre))
+    hits = mine + other
+    # of a sum over the first cells: what a change of each cell's log ratio moves from one side to the other
+    weight = hits * share * (1.0 - share)
+    moved = np.cumsum(np.cumsum(weight[:, None] * covariance * weight[None, :], axis=0), axis=1).diagonal()
+    return Tails(at, np.cumsum(hits * share), np.cumsum(hits * (1.0 - share)), np.sqrt(np.maximum(moved, 0.0)))

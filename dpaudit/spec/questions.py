@@ -1,0 +1,385 @@
+"""From a spec file to questions: every [[audit]] checked as far as that goes without running anybody's code."""
+
+import importlib.util
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dpaudit.adapters.adapted import OwnClaim, settled
+from dpaudit.auditing.spec import AuditSpec, Pair
+from dpaudit.base import validate
+from dpaudit.base.strict import read_toml
+from dpaudit.claims import Claim, PureDP, Relation, claim_from_dict, claim_of_keys, form_of
+from dpaudit.data import AdjacentPair, stock_pairs
+from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement, at
+from dpaudit.mechanisms import Command, Description, Imported, Mechanism
+from dpaudit.mechanisms.importing import is_own
+from dpaudit.mechanisms.protocol import Known
+from dpaudit.mechanisms.resolve import own
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
+from dpaudit.results.provenance import RECORD, recorded
+from dpaudit.results.verdict import Verdict
+from dpaudit.spec.pairs import ImportedPair, made_of, pairs_of
+from dpaudit.spec.settings import Settings
+
+if TYPE_CHECKING:
+    from dpaudit.spec.files import SpecPlace
+    from dpaudit.spec.reading import Fault
+    from dpaudit.spec.tables import AuditTable, UpperTable
+
+
+DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
+# what a spec, or the command line before it, says beyond the usual; the rest is left to `AuditSpec`
+OPTIONS = ("stopping", "sequential_share", "certifier", "certify_pairs", "representation", "detect", "controls")
+PAIRS = {"pair", "pairs", "pattern", "pattern_parameters"}
+INSTEAD = {  # of keys that are wrong, so that what stands beside them can be checked
+    "name": "audit",
+    "mechanism": "stand_in:mechanism",
+    "claim": {"epsilon": 1.0},
+    "pair": {"first": 0, "second": 1},
+}
+NO_SETTINGS = Settings()
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What goes before the spec (the command line) and what comes after it (the project's settings)."""
+
+    runs: float | int | None = None
+    confidence: float | None = None
+    seed: int | None = None
+    controls: int | None = None
+    settings: Settings = NO_SETTINGS
+    look: bool = False  # at what so few runs see, without the claim
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One audit of a spec file. `source` is the file as it was named; `confidence` not yet divided by the suite.
+
+    With `max_time_s`, `runs` is the most that there may be, if there is a most; `options` are further fields of
+    `AuditSpec`, where given; `upper` is the result's.
+    """
+
+    source: Path
+    name: str
+    tags: tuple[str, ...]
+    claim: Claim | OwnClaim
+    mechanism: Mechanism
+    pairs: tuple[AdjacentPair | ImportedPair, ...]
+    expect: Verdict
+    bits: bool  # and a finding on bits is known
+    runs: int | float | None
+    max_time_s: float | None
+    run_timeout_s: float | None
+    confidence: float
+    seed: int
+    search_share: float | None
+    requires: tuple[str, ...]
+    options: dict[str, Any]
+    upper: UpperBound | None = None
+    isolation: str | None = None
+    record: dict[str, str] = field(default_factory=dict)  # what people filled in
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        return f"{self.source}: audit {self.name!r}"
+
+    @property
+    def settle(self) -> Callable[..., Any]:
+        """What says claim and pairs of a mechanism that may be opened: its own, where it is adapted."""
+        return partial(settled, self.claim)
+
+    def spec(self, description: Description, pairs: tuple[Pair, ...], *, runs: int | None = None) -> AuditSpec:
+        """The question as the pipeline takes it; `runs` where a probe chose them."""
+        chosen = self.runs if runs is None else runs
+        return AuditSpec(
+            claim=self.claim if description.claim is None else claim_from_dict(description.claim),  # type: ignore[arg-type]
+            mechanism=self.mechanism,
+            pairs=pairs,
+            runs=DEFAULT_RUNS if chosen is None else chosen,  # type: ignore[arg-type]
+            confidence=self.confidence,
+            seed=self.seed,
+            name=self.name,
+            search_share=self.search_share,
+            run_timeout_s=self.run_timeout_s,
+            description=description,
+            **self.options,
+        )
+
+    def outline(self) -> AuditSpec:
+        """The question with names in place of what only a worker may import; raises `InvalidSpec` as `spec` does."""
+        stand_in = Description(self.mechanism.name, "not yet imported")
+        return self.spec(stand_in, self.pairs)  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Raises `InvalidSpec` for a value out of range, and for runs too few to refute the claim whatever happens."""
+        if self.runs is not None and not isinstance(self.claim, OwnClaim):
+            self.outline()
+
+    def check_requirements(self) -> None:
+        """Raises `MissingRequirement` for a module that is not installed here; imports none of them."""
+        for module in self.requires:
+            if importlib.util.find_spec(module.partition(".")[0]) is None:
+                raise MissingRequirement(f"{self.place}: requires the module {module!r}, which is not installed here")
+
+
+def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tuple[Question, ...]:
+    """The questions of a spec file. Raises `InvalidSpec` that names file, line, audit and key of all that is wrong."""
+    from dpaudit.spec.reading import audits_of
+
+    source = Path(path)
+    questions: dict[str, Question | None] = {}
+    document = read_toml(source)
+    audits, wrong = audits_of(document, str(source))
+    for raw, place in audits:
+        question, found = _asked(source, raw, place, wishes or Wishes())
+        name = raw.get("name") if isinstance(raw, dict) else None
+        if isinstance(name, str) and name in questions:
+            found = [*found, (("name",), "a name may stand only once in a file; rename one of the two")]
+        questions[str(name)] = question
+        wrong += [place.says(what, *keys) for keys, what in found]
+    if wrong:
+        raise InvalidSpec(*wrong)
+    shared = document.get("suite", {}).get("record", {})
+    asked = (question for question in questions.values() if question is not None)
+    return tuple(replace(question, record=recorded({**shared, **question.record})) for question in asked)
+
+
+class _Wrong(InvalidSpec):
+    """What is wrong with one key of an audit, which is named first."""
+
+
+@contextmanager
+def _about(key: str) -> Iterator[None]:
+    try:
+        yield
+    except InvalidSpec as error:
+        raise _Wrong(key, *error.args) from None
+
+
+def _asked(source: Path, raw: Any, place: "SpecPlace", wishes: Wishes) -> "tuple[Question | None, list[Fault]]":
+    """The question of a table, and all that is wrong: each wrong key gives way to a right one, to see what else is."""
+    from msgspec import convert
+
+    from dpaudit.spec.reading import example, faults
+    from dpaudit.spec.tables import AuditTable
+
+    told = list(faults(raw, AuditTable))
+    if not isinstance(raw, dict):
+        return None, told
+    wrong = {str(keys[0]) for keys, _ in told}
+    wrong.update(key for each in [*wrong] for key in get_close_matches(each[:100], AuditTable.__struct_fields__, n=1))
+    while True:
+        wrong |= PAIRS if wrong & PAIRS else wrong
+        given = {key: value for key, value in raw.items() if key not in wrong}
+        right = {key: INSTEAD[key] for key in wrong if key in INSTEAD}
+        try:
+            question = _question(source, convert({**given, **right}, AuditTable), wishes)
+            with _about("runs"):
+                question.check()
+            return question, told
+        except _Wrong as error:
+            key, *messages = error.args
+            said = re.match(r"[a-z_.]*", messages[0])[0].split(".")  # type: ignore[index]
+            keys = said if said[0] in AuditTable.__struct_fields__ else [key]
+            key = keys[0]
+            if key in wrong:  # what is said of a key that is no longer there
+                return None, told
+            told += [
+                (tuple(keys), f"{each}{'' if ';' in each or key == 'claim' else example(*keys)}") for each in messages
+            ]
+            wrong.add(key)
+        except DpAuditError as error:
+            raise type(error)(*(place.says(each) for each in error.args)) from None
+
+
+def _question(source: Path, table: "AuditTable", wishes: Wishes) -> Question:
+    folder = str(source.resolve().parent)
+    with _about("relation"):
+        relation = Relation.of(table.relation)
+    known = None  # the mechanism of ours that is named, whose names and parameters are checked here and now
+    with _about("mechanism"):
+        mechanism = _mechanism(table, folder)
+        if isinstance(mechanism, Imported) and mechanism.folder is None:
+            known = own(mechanism.reference, mechanism.parameters)
+    with _about("claim"):
+        claim = _claim(table, relation, known)
+    settings = wishes.settings
+    with _about("requires"):
+        for module in table.requires:
+            if not all(part.isidentifier() for part in module.split(".")):
+                raise InvalidSpec(f"requires must name modules as an import does, got {module!r}")
+    with _about("max_time_s"):
+        if table.max_time_s is not None:
+            validate.positive("max_time_s", table.max_time_s)
+    bits = table.expect == "bits"
+    with _about("expect"):
+        if bits and not table.representation:
+            raise InvalidSpec('expect = "bits" needs representation = true: without it bits are not looked at')
+    timed = table.max_time_s is not None and wishes.runs is None
+    with _about("pair"):
+        pairs = _pairs(table, folder, claim, known)
+    with _about("upper"):
+        upper = None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs)
+    options = {key: value for key in OPTIONS if (value := getattr(table, key)) is not None}
+    if wishes.controls is not None:
+        options["controls"] = wishes.controls
+    question = Question(
+        source=source,
+        name=table.name,
+        tags=tuple(table.tags),
+        claim=claim,
+        mechanism=mechanism,
+        pairs=pairs,
+        expect=Verdict.REFUTED if table.expect == "refuted" else Verdict.NOT_REFUTED,
+        bits=bits,
+        runs=table.runs if timed else first_of(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS),
+        max_time_s=table.max_time_s if timed else None,
+        run_timeout_s=table.run_timeout_s,
+        confidence=first_of(wishes.confidence, table.confidence, settings.confidence, default=DEFAULT_CONFIDENCE),
+        seed=first_of(wishes.seed, table.seed, settings.seed, default=DEFAULT_SEED),
+        search_share=table.search_share,
+        requires=tuple(table.requires),
+        options=options,
+        upper=upper,
+        isolation=table.isolation,
+        record=recorded({key: said for key in RECORD if (said := getattr(table.record, key, None)) is not None}),
+    )
+    if wishes.look:
+        nothing = PureDP(0.0, claim.relation)
+        return replace(question, claim=nothing, confidence=DEFAULT_CONFIDENCE, search_share=None, options={})
+    return question
+
+
+def first_of(*values: T | None, default: T) -> T:
+    """The first value that is given."""
+    return next((value for value in values if value is not None), default)
+
+
+def _mechanism(table: "AuditTable", folder: str) -> Mechanism:
+    if not isinstance(table.mechanism, str):
+        if table.parameters:
+            raise InvalidSpec("parameters are for functions; put those of a command on its line")
+        argv = table.mechanism.command
+        if not argv or not argv[0]:
+            raise InvalidSpec("mechanism.command must name a program, got an empty list")
+        beside = os.path.join(folder, argv[0])  # as a shell in the folder would find it, that folder itself included
+        if os.sep not in argv[0] and os.path.isfile(beside) and os.access(beside, os.X_OK):
+            argv = [os.path.join(os.curdir, argv[0]), *argv[1:]]
+        return Command(tuple(argv), folder, table.run_timeout_s)
+    module, colon, attribute = table.mechanism.partition(":")
+    if not (module and colon and attribute):
+        raise InvalidSpec(f"mechanism must read module:attribute, got {table.mechanism!r}")
+    for key, value in table.parameters.items():
+        _check_plain(f"parameters.{key}", value)
+    return Imported(table.mechanism, dict(table.parameters), None if is_own(table.mechanism) else folder)
+
+
+def _claim(table: "AuditTable", relation: Relation | None, known: Known | None) -> Claim | OwnClaim:
+    if table.claim is not None:
+        fields = form_of(table.claim, place="claim").spec_fields()
+        renamed = next((key for key in table.claim if fields[key].name != key), None)
+        with at("claim" if renamed is None else f"claim.{renamed}"):
+            return claim_of_keys(table.claim, relation)
+    if known is None and not isinstance(table.mechanism, str):
+        raise InvalidSpec("the key 'claim' is missing: claim = { epsilon = 1.0 }")
+    if known is None:
+        return OwnClaim(relation)
+    claim = known.claim()
+    return claim if relation is None else claim.with_relation(relation)
+
+
+def _pairs(
+    table: "AuditTable", folder: str, claim: Claim | OwnClaim, known: Known | None
+) -> tuple[AdjacentPair | ImportedPair, ...]:
+    if table.data is not None:
+        return made_of(table, folder, claim.relation)
+    if table.pattern is not None:
+        if table.pair is not None or table.pairs is not None:
+            raise InvalidSpec("give pair, pairs or pattern, one of the three")
+        for key in ("pattern", "relation"):
+            if key in table.pattern_parameters:
+                raise InvalidSpec(f"pattern_parameters: {key!r} is no parameter of a pattern; it is a key of the audit")
+        return stock_pairs(table.pattern, relation=claim.relation, **table.pattern_parameters)
+    if table.pattern_parameters:
+        raise InvalidSpec("pattern_parameters needs pattern, the name of a stock pattern")
+    if table.pair is None and table.pairs is None and (known is not None or isinstance(claim, OwnClaim)):
+        return () if known is None else (known.pair,)
+    if (table.pair is None) == (table.pairs is None):
+        raise InvalidSpec("give pair = { first = ..., second = ... } or pairs = [...], one of the two")
+    return pairs_of([table.pair] if table.pair is not None else table.pairs or [], folder, claim.relation)
+
+
+def _check_plain(key: str, value: Any) -> None:
+    """Parameters stand in results, and JSON has no NaN."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidSpec(f"{key} must be finite, got {value}")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_plain(key, inner)
+
+
+# --- the upper bound of a spec: a proof in a file, checked here and now, or one that is only stated -----------
+
+
+STATED = ("epsilon", "scope", "source")
+
+
+def upper_bound(
+    table: "UpperTable", mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
+) -> UpperBound:
+    """The bound that a spec gives for its mechanism on its pairs; `folder` is the spec's.
+
+    Raises `InvalidSpec` for a bad table, and for a proof that is rejected, of another program or of other pairs.
+    """
+    if table.proof is None:
+        return _stated(table)
+    given = [key for key in STATED if getattr(table, key) is not None]
+    if given:
+        raise InvalidSpec(f"upper: a proof says it all; leave out {', '.join(given)}")
+    from dpaudit.verify.checker import ProofRejected
+
+    paths = [table.proof] if isinstance(table.proof, str) else table.proof
+    try:
+        return _proved([Path(folder, path) for path in paths], mechanism, folder, pairs)
+    except ProofRejected as error:
+        raise InvalidSpec(f"upper.proof: the checker rejects it: {error}") from None
+    except DpAuditError as error:
+        raise type(error)(f"upper.proof: {error}") from None
+
+
+def _stated(table: "UpperTable") -> UpperBound:
+    for key in STATED:
+        if getattr(table, key) is None:
+            raise InvalidSpec(f"upper: the key {key!r} is missing (or give proof, the file of a proof)")
+    assert table.epsilon is not None
+    source = f"stated in the spec, not checked here: {table.source}"
+    label, arithmetic = Label(table.label), Arithmetic(table.arithmetic)
+    with at("upper"):
+        return UpperBound(table.epsilon, table.delta, label, str(table.scope), arithmetic, source)
+
+
+def _proved(
+    paths: list[Path], mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
+) -> UpperBound:
+    from dpaudit.verify.bracketing import bound_of_proofs, target_named, target_of
+    from dpaudit.verify.stored import load
+
+    if isinstance(mechanism, Imported) and mechanism.folder is not None:
+        target = target_named(mechanism.reference, dict(mechanism.parameters), folder)
+    else:
+        target = target_of(mechanism)
+    known = [pair for pair in pairs if isinstance(pair, AdjacentPair)]
+    if len(known) < len(pairs):
+        raise InvalidSpec("it is about query answers: write the datasets of the pair down, not a function's name")
+    source = f"checked proof {', '.join(os.path.basename(path) for path in paths)}"
+    return bound_of_proofs([load(path) for path in paths], target, known, source=source)

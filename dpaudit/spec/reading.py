@@ -1,0 +1,228 @@
+"""Tables of a spec file as typed values: all that is wrong with one at once, each with its place, line and cure."""
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from dpaudit.base.strict import Keys
+from dpaudit.claims import POINTS
+from dpaudit.errors import InvalidSpec
+from dpaudit.spec.files import SpecPlace
+from dpaudit.spec.tables import AuditTable, Document, SweepTable, parts
+
+Table = TypeVar("Table", bound=Struct)
+Fault = tuple[Keys, str]  # the keys that lead to it from its table, and what is wrong in words
+
+WHOLE = "; write [[audit]], in double brackets, above the keys of each"
+EXAMPLES = {
+    "schema": '"dpaudit.audit/1"',
+    "name": '"noisy count"',
+    "mechanism": '"my_module:my_function"',
+    "mechanism.command": '["python3", "mechanism.py"]',
+    "mechanisms": '["my_module:my_function"]',
+    "tags": '["core"]',
+    "parameters": "{ epsilon = 1.0 }",
+    "claim": "{ epsilon = 1.0 }",
+    "relation": '"add_or_remove_one"',
+    "pair": "{ first = [1, 2, 3], second = [1, 2] }",
+    "pairs": "[{ first = [1, 2, 3], second = [1, 2] }]",
+    "pattern": '"one_differs"',
+    "expect": '"refuted"',
+    "runs": "1_000_000",
+    "max_time_s": "60",
+    "run_timeout_s": "1.0",
+    "confidence": "0.999",
+    "seed": "1",
+    "detect": "{ epsilon = 1.2, mass = 0.01 }",
+    "controls": "20",
+    "upper": '{ proof = "proof.json" }',
+    "requires": '["numpy"]',
+}
+
+
+def audits_of(raw: dict[str, Any], source: str) -> tuple[list[tuple[Any, SpecPlace]], list[str]]:
+    """The audits of a spec file as they were read, with their places; and what is wrong with the rest of it."""
+    if "sweep" in raw:
+        also = "; keep the audits in a file of their own" if "audit" in raw else ""
+        return [], [f"{source}: it holds a [sweep], which `dpaudit sweep {source}` runs{also}"]
+    audits = raw.get("audit", [])
+    place = SpecPlace(source)
+    found = list(faults({**raw, "audit": []} if isinstance(audits, list) else raw, Document))
+    if ("schema",) in (keys for keys, _ in found) or not isinstance(audits, list):
+        audits = []  # of another format
+    places = (
+        SpecPlace(source, ("audit", number), f"audit {_called(each, number + 1)}") for number, each in enumerate(audits)
+    )
+    return list(zip(audits, places, strict=False)), [place.says(what, *keys) for keys, what in found]
+
+
+def read_audits(raw: dict[str, Any], source: str) -> list[AuditTable]:
+    """The audits of a spec file. Raises `InvalidSpec` naming place, audit and key."""
+    audits, wrong = audits_of(raw, source)
+    if wrong:
+        raise InvalidSpec(*wrong)
+    return [convert(each, AuditTable, place) for each, place in audits]
+
+
+def read_sweeps(raw: dict[str, Any], source: str) -> list[SweepTable]:
+    """The sweeps of a spec file, in its order. Raises `InvalidSpec` naming place, sweep and key."""
+    if "sweep" not in raw:
+        runs = f"; `dpaudit run {source}` runs its audits" if "audit" in raw else ""
+        raise InvalidSpec(f"{source}: it holds no [sweep]{runs}")
+    if "audit" in raw:
+        raise InvalidSpec(f"{source}: it holds both [[audit]] and [sweep]; keep each in a file of its own")
+    convert({**raw, "sweep": []}, Document, SpecPlace(source))
+    if not isinstance(raw["sweep"], list):
+        return [convert(raw["sweep"], SweepTable, SpecPlace(source, ("sweep",), "sweep"))]
+    several = len(raw["sweep"]) > 1
+    return [
+        convert(
+            each, SweepTable, SpecPlace(source, ("sweep", n), f"sweep {_called(each, n + 1)}" if several else "sweep")
+        )
+        for n, each in enumerate(raw["sweep"])
+    ]
+
+
+def convert(raw: Any, into: type[Table], place: SpecPlace) -> Table:
+    """A table as typed values. Raises `InvalidSpec` naming place and key of all that is wrong."""
+    found = [place.says(what, *keys) for keys, what in faults(raw, into)]
+    if found:
+        raise InvalidSpec(*found)
+    return msgspec.convert(raw, into, strict=True)
+
+
+def faults(raw: Any, into: type[Struct], inside: Keys = ()) -> Iterator[Fault]:
+    """What is wrong with a table, key by key; `inside` are the keys that lead to it from the one it belongs to."""
+    if not isinstance(raw, dict):
+        yield from _fault(raw, into, into, inside)
+        return
+    kinds = {key: parts().get((into.__name__, key), (kind,))[0] for key, kind in _hints(into).items()}
+    meant_by = {key: difflib.get_close_matches(key[:100], kinds, n=1) for key in raw if key not in kinds}
+    for key in meant_by:
+        yield (*inside, key), _sentence(f"Object contains unknown field `{key}`", inside, None, tuple(kinds), ())
+    for field in msgspec.structs.fields(into):
+        if field.required and field.name not in raw and [field.name] not in meant_by.values():
+            yield (
+                (*inside, field.name),
+                _sentence(f"Object missing required field `{field.name}`", inside, None, (), ()),
+            )
+    for key, value in raw.items():
+        table = next((kind for kind in _within(kinds.get(key), lists=False) if _is_table(kind)), None)
+        if table is not None and isinstance(value, dict):
+            yield from faults(value, table, (*inside, key))
+        elif key in kinds:
+            yield from _fault(value, kinds[key], into, (*inside, key))
+
+
+_ERROR = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+_KINDS = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+
+
+def _fault(value: Any, kind: Any, table: type[Struct], keys: Keys) -> Iterator[Fault]:
+    """What is wrong with one value, if anything."""
+    try:
+        msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as error:
+        yield keys, _in_words(str(error), value, kind, table, keys)
+
+
+def _in_words(message: str, value: Any, kind: Any, table: type[Struct], keys: Keys) -> str:
+    found = _ERROR.fullmatch(message)
+    what, path = (found["what"], found["path"] or "$") if found else (message, "$")
+    kinds = [*_within(kind)]  # that the last key may have
+    for key, index in _STEP.findall(path):
+        if index and POINTS in kinds:
+            break
+        if index:
+            value = value[int(index)] if index.isdigit() and isinstance(value, list) else None
+            continue
+        table = next((each for each in kinds if _is_table(each)), table)
+        value = value.get(key) if isinstance(value, dict) else None
+        keys = (*keys, key)
+        kinds = [*_within(parts().get((table.__name__, key), _hints(table).get(key)))]
+    table = next((each for each in kinds if _is_table(each)), table)
+    if POINTS in kinds and value is not None:
+        return f"{_dotted(keys)} must be a list of points, each of two numbers, got {_short(value)}"
+    known = next((get_args(each) for each in kinds if get_origin(each) is Literal), ())
+    return _sentence(what, keys, value, table.__struct_fields__, known)
+
+
+@cache
+def _hints(table: type[Struct]) -> dict[str, Any]:
+    return get_type_hints(table, include_extras=True)
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def _within(kind: Any, *, lists: bool = True) -> Iterator[Any]:
+    """A kind and all that it is made of; without `lists`, all that it may be."""
+    yield kind
+    for part in kind if isinstance(kind, tuple) else get_args(kind) if lists or get_origin(kind) is not list else ():
+        yield from _within(part, lists=lists)
+
+
+def _called(value: Any, number: int) -> str:
+    name = value.get("name") if isinstance(value, dict) else None
+    return repr(name) if isinstance(name, str) and name else f"number {number}"
+
+
+def _dotted(keys: Keys) -> str:
+    return ".".join(map(str, keys))
+
+
+def _sentence(what: str, keys: Keys, value: Any, fields: tuple[str, ...], known: tuple[str, ...]) -> str:
+    key = _dotted(keys)
+    inside = f"{key}: " if key else ""
+    if found := re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL):
+        others = f"; known here: {', '.join(fields)}"
+        return f"{inside}unknown key {found[1]!r}{meant(found[1], fields) or others}"
+    if found := re.fullmatch(r"Object missing required field `(.*)`", what):
+        return f"{inside}the key {found[1]!r} is missing{example(*keys, found[1])}"
+    if found := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
+        kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ") if kind != "null"]
+        if "a number" in kinds and "a whole number" in kinds:
+            kinds.remove("a whole number")
+        got = f"{_KINDS.get(found[2], found[2])} {_short(value)}"
+        return f"{key or 'it'} must be {' or '.join(kinds)}, got {got}{example(*keys)}"
+    if what.startswith("Expected `str` of length >= 1"):
+        return f"{key} must not be empty{example(*keys)}"
+    if what.startswith("Invalid enum value"):
+        near = meant(str(value), known)
+        return f"{key} must be one of {', '.join(known)}, got {_short(value)}{near or example(*keys)}"
+    return f"{key or 'it'}: {what[:1].lower()}{what[1:]}{example(*keys)}"
+
+
+def example(*keys: str | int) -> str:
+    """How a key may be written, as the end of a message; empty where it tells nothing.
+
+    >>> example("runs")
+    '; for example runs = 1_000_000'
+    """
+    named = next((each for each in (_dotted(keys), *map(str, keys[:1])) if each in EXAMPLES), "")
+    return f"; for example {named} = {EXAMPLES[named]}" if named else WHOLE if keys == ("audit",) else ""
+
+
+def meant(word: str, known: Sequence[str]) -> str:
+    """The known word that this one is near, as the end of a message; empty where none is."""
+    near = difflib.get_close_matches(word[:100], known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,262 @@
+"""What a bracket is put around: what runs, what is read of it, at which parameters, and who is a neighbour of whom."""
+
+import ast
+import contextlib
+import functools
+import numbers
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from importlib.machinery import SOURCE_SUFFIXES, PathFinder
+from importlib.util import decode_source
+from pathlib import Path
+from typing import Any
+
+from dpaudit.auditing.known import known_of
+from dpaudit.claims import Claim
+from dpaudit.data import AdjacentPair
+from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms import Imported, Mechanism, PerRun, wrap
+from dpaudit.mechanisms.importing import is_own
+from dpaudit.verify.language import expression
+from dpaudit.verify.language.facts import OPERATIONS
+from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Program, ProgramParameter
+from dpaudit.verify.language.running import check_running
+from dpaudit.verify.language.source import at_the_top, bound
+from dpaudit.verify.proof import ADJACENCIES, Adjacency
+from dpaudit.verify.witnesses.rationals import check_wide, in_short, rational
+
+
+def source_of(reference: str, folder: str) -> tuple[str, str]:
+    """The text of the module and the name of the function in it; `folder` heads the import path.
+
+    Raises `InvalidSpec` where the name reads in another way, there is no such file, or what the module calls by this
+    name is not one plain `def`.
+    """
+    module, colon, name = reference.partition(":")
+    if not (colon and module and name):
+        raise InvalidSpec(f"a reference reads module:function, got {reference!r}")
+    path = _file(module, folder)
+    try:
+        text = decode_source(path.read_bytes())
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise InvalidSpec(f"{path} cannot be read: {type(error).__name__}: {error}") from None
+    if _times_bound(tree, name) != 1 or not any(isinstance(n, ast.FunctionDef) and n.name == name for n in tree.body):
+        raise InvalidSpec(f"{path} must define {name!r} once, by a plain def: what is read must be what runs")
+    lines = text.split("\n")
+    for node in (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name):
+        for decorator in node.decorator_list:  # what they do is seen where what runs is compared with the text
+            lines[decorator.lineno - 1 : node.lineno - 1] = [""] * (node.lineno - decorator.lineno)
+    return "\n".join(lines), name
+
+
+def check_as_read(reference: str, folder: str, text: str) -> None:
+    """Raises `InvalidSpec` where what runs under this name, in a process of its own, is not what was read of it."""
+    check_running(reference, folder, text, reference.partition(":")[2])
+    if source_of(reference, folder)[0] != text:
+        raise InvalidSpec(f"{reference} changes its own file as it is imported: what is read must be what runs")
+
+
+def _file(module: str, folder: str) -> Path:
+    parts = module.split(".")
+    if not all(part.isidentifier() for part in parts):
+        raise InvalidSpec(f"a reference reads module:function, got the module {module!r}")
+    if parts[0] in sys.stdlib_module_names:
+        raise InvalidSpec(f"{module} is a module of Python itself, whatever files there are")
+    PathFinder.invalidate_caches()
+    where: Iterable[str] | None = [folder, *sys.path]
+    origin: str | None = None
+    for count in range(1, len(parts) + 1):  # as Python finds it, but for what a package does while it is imported
+        found = None if where is None else PathFinder.find_spec(parts[count - 1], list(where))
+        where, origin = (None, None) if found is None else (found.submodule_search_locations, found.origin)
+    if origin is None:
+        raise InvalidSpec(f"there is no file of a module {module!r} here or on the import path; check the name")
+    loaded = getattr(sys.modules.get(module), "__file__", origin)
+    if (
+        not origin.endswith(tuple(SOURCE_SUFFIXES))
+        or loaded is None
+        or Path(loaded).resolve() != Path(origin).resolve()
+    ):
+        raise InvalidSpec(f"{origin} is not what runs under the name {module!r}: it is compiled, or the name is taken")
+    return Path(origin)
+
+
+def _times_bound(tree: ast.Module, name: str) -> int:
+    """How often the module gives something this name, in a star import, a function's `global` or a default perhaps.
+
+    An attribute of what has the name counts: `f.__kwdefaults__["eps"] = 2` makes it another function.
+    """
+    times = sum(name in node.names for node in ast.walk(tree) if isinstance(node, ast.Global))
+    for node in at_the_top(tree.body):
+        match node:
+            case ast.Attribute(value=ast.Name(id=whose)):
+                times += whose == name
+            case _:
+                times += bound(node) in (name, "*")
+    return times
+
+
+WAYS: dict[str, tuple[Adjacency, ...]] = {
+    "all-differ": ("all-differ",),
+    "one-differs": ("one-differs",),
+    "monotone": ("up", "down"),
+    "up": ("up",),
+    "down": ("down",),
+}
+MONOTONE = "all answers rise, or all fall, by at most 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A mechanism to be bounded.
+
+    `mechanism` is what an audit runs. `source` is what is read: a function, or a text in which `function` names it;
+    None where there is nothing to read, and then `unread` says why. `adjacency` is a word of `WAYS`, None where
+    datasets are no query answers; `pair` and `claim` are those that it offers. `check` raises
+    where what runs is not what was read.
+    """
+
+    name: str
+    mechanism: Mechanism
+    source: Callable[..., Any] | str | None
+    function: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    adjacency: str | None = None
+    pair: AdjacentPair | None = None
+    claim: Claim | None = None
+    check: Callable[[], None] | None = None
+    unread: str = "there is no source to read: give a function f(data, rng) in plain Python"
+
+
+def target_of(mechanism: Any, parameters: Mapping[str, Any] | None = None) -> Target:
+    """The target that a function, an entry of the catalogue or a name is; names are imported here.
+
+    >>> from dpaudit.catalogue.sparse import sparse_monotone
+    >>> target_of(sparse_monotone).adjacency
+    'monotone'
+    """
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise InvalidSpec(f"parameters must be a mapping of names to values, got {parameters!r}")
+    wrapped = wrap(mechanism, dict(parameters or {}))
+    known = known_of(wrapped)
+    if known is not None:
+        adjacency = {("up", "down"): "monotone", (): None}.get(known.adjacency, "".join(known.adjacency))
+        values = known.values()
+        if values.get("sensitivity", 1.0) != 1.0:
+            adjacency = None  # proofs are about answers that move by at most 1
+        return Target(known.name, known, known.program, None, values, adjacency, known.pair, known.claim())
+    if isinstance(wrapped, Imported):
+        wrapped = wrapped.resolve()
+    if isinstance(wrapped, PerRun):
+        function: Any = wrapped.function
+        bound = dict(wrapped.parameters)
+        while type(function) is functools.partial and not function.args:
+            function, bound = function.func, {**function.keywords, **bound}
+        return Target(wrapped.name, wrapped, function, None, bound)
+    return Target(wrapped.name, wrapped, None)
+
+
+def target_named(reference: str, parameters: Mapping[str, Any], folder: str) -> Target:
+    """The target module:function, its source read without importing it here; `folder` heads the import path."""
+    if is_own(reference):
+        return target_of(reference, parameters)
+    mechanism = Imported(reference, dict(parameters), folder)
+    try:
+        text, function = source_of(reference, folder)
+    except InvalidSpec as error:
+        return Target(mechanism.name, mechanism, None, None, parameters, unread=str(error))
+    check = functools.partial(check_as_read, reference, folder, text)
+    return Target(mechanism.name, mechanism, text, function, parameters, check=check)
+
+
+def words_of(adjacency: str) -> str:
+    """An adjacency in words."""
+    return MONOTONE if adjacency == "monotone" else ADJACENCIES[WAYS[adjacency][0]]
+
+
+def exact_answers(what: str, data: Any) -> tuple[Fraction, ...]:
+    """A dataset of query answers as rationals; one number stands for itself. Raises `InvalidSpec`."""
+    check_wide(what, data)
+    if hasattr(data, "iloc"):
+        raise InvalidSpec(f"{what} finds its answers by labels, data[i] is not the one at i: give its values, a list")
+    if hasattr(data, "tolist"):
+        data = data.tolist()
+    if not isinstance(data, list | tuple):
+        return (rational(what, data),)
+    if not data:
+        raise InvalidSpec(f"{what} must hold at least one query answer, got none")
+    return tuple(rational(f"{what}[{place}]", each) for place, each in enumerate(data))
+
+
+def answers_of_pair(pair: AdjacentPair) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """Both datasets of a pair as rationals. Raises `InvalidSpec`."""
+    return exact_answers("pair.first", pair.first), exact_answers("pair.second", pair.second)
+
+
+def length_of(data: Any) -> int | None:
+    """How many query answers a dataset has; None for a single number."""
+    return len(data) if hasattr(data, "__len__") and getattr(data, "ndim", None) != 0 else None
+
+
+def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | None) -> None:
+    """Raises `InvalidSpec` where data are not of the form that a program was read for: one number, or a list of them.
+
+    Python runs a program for one number on a vector too, and every entry then gets the same noise.
+    """
+    kinds = ["a list of query answers", "one number"]
+    kind, other = kinds if program.loop is not None else kinds[::-1]
+    for pair in pairs:
+        for data in (pair.first, pair.second):
+            if (length_of(data) is None) != (program.loop is None):
+                raise InvalidSpec(f'{program.name} is read for {kind} as data, the pair "{pair.name}" holds {other}')
+    if program.loop is None and answers not in (None, 1):
+        raise InvalidSpec(f"{program.name} is read for {kind} as data, so answers must be left out, got {answers}")
+
+
+def stated(parameters: Mapping[str, Any]) -> dict[str, Fraction]:
+    """The parameters that are numbers, of whatever type: a claim may be a formula in these."""
+    real: dict[str, Any] = {name: value for name, value in parameters.items() if isinstance(value, numbers.Real)}
+    return {name: rational(name, value if isinstance(value, int) else float(value)) for name, value in real.items()}
+
+
+def value_of(text: str, parameters: Mapping[str, Fraction]) -> Fraction:
+    """A claim such as "2*eps" at the values of the parameters. Raises `InvalidSpec` for anything else."""
+
+    def value(node: Expression) -> Fraction:
+        match node:
+            case Number(number):
+                return number
+            case ProgramParameter(name):
+                return parameters[name]
+            case Arithmetical("+" | "-" | "*" | "/" as operation, left, right):
+                with contextlib.suppress(ZeroDivisionError):
+                    return Fraction(OPERATIONS[operation](value(left), value(right)))
+        raise InvalidSpec(f"claim must be a formula in the parameters {', '.join(parameters)}, got {text!r}")
+
+    found = value(expression(text, Program("", "", "", tuple(parameters), frozenset(), (), (), None, (), ())))
+    if found < 0:
+        raise InvalidSpec(f"claim must be at least 0, got {text!r} = {in_short(found)}")
+    return found
+
+
+def check_adjacent(first: tuple[Fraction, ...], second: tuple[Fraction, ...], adjacency: str) -> None:
+    """Raises `InvalidSpec` where two vectors of answers are no neighbours.
+
+    >>> check_adjacent((Fraction(0), Fraction(0)), (Fraction(1), Fraction(-1)), "all-differ")
+    """
+    if len(first) != len(second):
+        raise InvalidSpec(f"the answers of the pair must be as many on both sides, got {len(first)} and {len(second)}")
+    moves = [after - before for before, after in zip(first, second, strict=True)]
+    moved = [move for move in moves if move]
+    fits = {
+        "all-differ": all(abs(move) <= 1 for move in moved),
+        "one-differs": len(moved) <= 1 and all(abs(move) <= 1 for move in moved),
+        "monotone": all(0 < move <= 1 for move in moved) or all(-1 <= move < 0 for move in moved),
+        "up": all(0 < move <= 1 for move in moved),
+        "down": all(-1 <= move < 0 for move in moved),
+    }[adjacency]
+    if not fits:
+        told = ", ".join(map(in_short, moves))
+        raise InvalidSpec(f"the pair is not adjacent: {words_of(adjacency)}, but the answers move by {told}")

@@ -1,0 +1,165 @@
+"""Pairs made of one example dataset, whatever holds its records: neighbours under the relation, of every kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import InvalidSpec, Relation, Verdict
+from dpaudit.account.first import to_do
+from dpaudit.account.officer import not_shown
+from dpaudit.account.statements import headline, kinds_tried
+from dpaudit.data import PATTERNS, pairs_of_data
+from dpaudit.data.data import records_of
+
+ADD, REPLACE, LOCAL = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.LOCAL
+AGES, WARDS = [34, 71, 22, 71], ["n", "n", "s", "n"]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A record as people write them."""
+
+    age: int
+    ward: str
+    new: bool = False
+
+
+VISITS = [Visit(*each) for each in zip(AGES, WARDS, strict=True)]
+STRUCTURES = np.array(list(zip(AGES, map(float, AGES), strict=True)), dtype=[("age", "i4"), ("weight", "f8")])
+HELD: dict[str, Any] = {
+    "list": AGES,
+    "tuple": tuple(AGES),
+    "rows": [{"age": age, "ward": ward} for age, ward in zip(AGES, WARDS, strict=True)],
+    "dataclasses": VISITS,
+    "array": np.array(AGES, float),
+    "matrix": np.array([AGES, AGES]).T,
+    "structures": STRUCTURES,
+    "record array": STRUCTURES.view(np.recarray),
+    "columns": {"age": np.array(AGES, float), "ward": WARDS},
+}
+OF_RECORDS = {"a record less", "a duplicate more", "all records of one value", "the empty dataset", "another order"}
+FLOATS = {"NaN", "infinity"}  # which whole numbers cannot hold
+
+
+def pandas_types(data: Any) -> Any:
+    return data.dtypes if hasattr(data, "columns") else [data.dtype]
+
+
+def _check(data: Any, floats: bool) -> None:
+    for relation, wanted in ((ADD, OF_RECORDS), (REPLACE, {"a record by another", "another order"})):
+        pairs = pairs_of_data(data, relation)
+        for pair in pairs:
+            pair.check(relation)
+            assert pair.adjacency()[relation] is not None, pair.name
+            assert type(pair.first) is type(pair.second) is type(data), pair.name
+            for made in pair.open() if hasattr(data, "dtypes") else ():  # no other row is another for one value
+                assert list(pandas_types(made)) == list(pandas_types(data)), pair.name
+        kinds = {pair.reason.partition(": ")[0] for pair in pairs}
+        assert kinds >= wanted | {"far out of bounds"} | (FLOATS if floats else set()), (relation, kinds)
+        assert len({(repr(pair.first), repr(pair.second)) for pair in pairs}) == len(pairs)
+
+
+def test_every_holder_of_records_gives_neighbours_of_every_kind() -> None:
+    for name, data in HELD.items():
+        before = repr(data)
+        _check(data, floats=name != "matrix")
+        assert repr(data) == before, name
+
+
+def test_frames_give_neighbours_of_every_kind() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": AGES, "ward": WARDS})
+    kinds = pandas.Categorical(WARDS, categories=["s", "n", "none"])
+    labelled = frame.set_index(pandas.Index([5, 3, 9, 1], name="id"))
+    for data in (frame, frame["age"], frame.assign(ward=kinds), labelled, frame.set_index("ward"), labelled["age"]):
+        _check(data, floats=False)
+        with pytest.raises(InvalidSpec, match="cannot hold"):
+            pairs_of_data(data, ADD, ["add_nan"])
+        assert not any(FLOATS & {pair.reason.partition(": ")[0]} for pair in pairs_of_data(data, ADD))
+    both = frame.assign(weight=[0.5, 1.0, 2.0, 4.0])
+    _check(both, floats=True)
+    last = pairs_of_data(both, ADD, ["add_infinity"])[0].second.iloc[-1]
+    assert (last["age"], last["weight"]) == (34, float("inf"))
+    added = {pair.name: pair.second for pair in pairs_of_data(frame.assign(ward=kinds), ADD)}
+    assert str(added["add one: outlier 71000"].dtypes.tolist()) == "[dtype('int64'), " + repr(kinds.dtype) + "]"
+    assert added["add one: outlier 71000"].index.tolist() == [0, 1, 2, 3, 4]
+    assert pairs_of_data(labelled, ADD, ["add_one"])[0].second.index.tolist() == [5, 3, 9, 1, 10]
+    zero = pairs_of_data(labelled, REPLACE, ["replace_by_zero"])[0]
+    assert zero.second.index.tolist() == [5, 3, 9, 1]
+    assert {pair.name for pair in pairs_of_data(frame, ADD, ["last_of_category"])} == {
+        "drop one: last of its category 'ward'"
+    }
+
+
+def test_values_of_the_local_relation_are_those_that_were_given() -> None:
+    """No value is made up where several were given: what a mechanism refuses as no value of its domain is no leak."""
+    pairs = pairs_of_data([5, 2, 9, 2], LOCAL)
+    assert {value for pair in pairs for value in pair.open()} == {5, 2, 9}
+    assert [pair.open() for pair in pairs_of_data(["yes", "no"], LOCAL)] == [("yes", "no")]
+    alone = pairs_of_data(3.0, LOCAL)
+    assert {repr(pair.second) for pair in alone} == {"3000.0", "-3000.0", "0.0", "nan", "inf", "-inf"}
+    assert all(pair.adjacency()[LOCAL] == "any two" for pair in (*pairs, *alone))
+    for data, relation, words in (
+        (3, ADD, "data = 3 is one value, and add_or_remove_one is about records: .* relation 'local'"),
+        ("yes", LOCAL, "no pair can be made of data = 'yes' under local; give pair="),
+        (["a", "a"], LOCAL, "the values of data are all alike, 'a'; give two that differ"),
+        (object(), ADD, "no pair can be made of data = <object"),
+    ):
+        with pytest.raises(InvalidSpec, match=words):
+            pairs_of_data(data, relation)
+    with pytest.raises(InvalidSpec, match="pattern 'add_nan': an array of int64 cannot hold the record nan"):
+        pairs_of_data(np.array([1, 2]), ADD, ["add_nan"])
+
+
+def test_records_are_those_that_each_kind_holds() -> None:
+    assert records_of({"a": [1, 2], "b": np.array([3, 4])}) == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
+    assert records_of(STRUCTURES)[0] == (34, 34.0)
+    for data in ({"a": [1], "b": [1, 2]}, {"a": 1}, {"a": {"b": [1]}}, {}, 3, np.float64(3.0), np.array(3.0), {1, 2}):
+        assert records_of(data) is None, data
+
+
+def unclipped(rows: Any, rng: Any) -> float:
+    return float(sum(row for row in rows if row == row) + rng.laplace(scale=100.0))
+
+
+def clipped(rows: Any, rng: Any) -> float:
+    return float(sum(min(max(row, 0.0), 100.0) for row in rows if row == row) + rng.laplace(scale=100.0))
+
+
+def test_an_audit_needs_one_dataset_and_says_which_kinds_of_pairs_it_tried() -> None:
+    """Chance of a false alarm: 0.001 at the most each; the seed is fixed."""
+    asked: dict[str, Any] = {"data": AGES, "epsilon": 1.0, "runs": 6_000, "n_jobs": 1}
+    broken = dpaudit.audit(unclipped, **asked)
+    assert broken.verdict is Verdict.REFUTED
+    assert broken.pair["name"] in ("add one: outlier 71000", "add one: outlier -71000", "add one: inf", "add one: -inf")
+    assert headline(broken).endswith("; relation add_or_remove_one assumed")
+    assert not broken.on_trust
+    named = dpaudit.audit(unclipped, **asked | {"pairs": ["add_infinity"], "runs": 1_000})
+    left_out = "If infinity cannot occur in the data, audit without it: let pairs = [...] name the patterns to try."
+    assert left_out in to_do(named)
+    assert not any(
+        "cannot occur" in line for line in to_do(dpaudit.audit(unclipped, **asked | {"pairs": ["add_outlier"]}))
+    )
+    sound = dpaudit.audit(clipped, **asked)
+    assert sound.verdict is Verdict.NOT_REFUTED
+    every = {each.kind for each in PATTERNS.values() if ADD in each.relations and each.kind}
+    left = {"None", "the last of its category"}
+    told = kinds_tried(sound)
+    tried, _, missing = told.removesuffix(".").partition("; not tried: ")
+    missing, _, why = missing.partition(" (")
+    assert why.endswith("as NaN among whole numbers)")
+    assert set(missing.split(", ")) == left
+    assert set(tried.removeprefix("Kinds of pairs that were tried: ").split(", ")) == every - left
+    assert told in not_shown(sound)
+    assert told in str(sound)
+    few = dpaudit.audit(clipped, **asked | {"pairs": ["drop_one"], "relation": "add_or_remove_one"})
+    assert "assumed" not in headline(few)
+    assert kinds_tried(few).startswith("Kinds of pairs that were tried: a record less; not tried: a duplicate more,")
+    assert kinds_tried(dpaudit.audit(clipped, pair=([1], [1, 2]), epsilon=1.0, runs=1_000, n_jobs=1)) == ""
+    with pytest.raises(InvalidSpec, match="of data pairs are made: leave out pair"):
+        dpaudit.audit(clipped, **asked | {"pair": ([1], [])})

@@ -1,0 +1,207 @@
+"""The engine: the answer depends on spec and seed alone, every run is counted once, and memory stays flat."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit import AdjacentPair, AuditSpec, PureDP, UnsoundAudit, batched
+from dpaudit.auditing import run_audit
+from dpaudit.errors import InvalidSpec
+from dpaudit.events import Event, HitCounter
+from dpaudit.events.features.plain import Coordinate
+from dpaudit.execution.engine import Engine, Session
+from dpaudit.mechanisms import wrap
+from dpaudit.outputs.canonical import token
+from dpaudit.processes.tasks import Done
+from dpaudit.running.streams import Stage, shards
+
+
+def noisy(data: float, rng: np.random.Generator) -> float:
+    return data + rng.laplace()
+
+
+def many(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return data + rng.laplace(size=(runs, 2))
+
+
+def few_values(data: float, rng: np.random.Generator) -> Any:
+    """Near the number of different outputs at which counting them first begins to pay."""
+    return (int(rng.integers(45)) + int(data), "abc"[int(rng.integers(3))])
+
+
+def mixed(data: float, rng: np.random.Generator) -> Any:
+    draw = rng.random()
+    if draw < 0.2:
+        raise ValueError(data)
+    if draw < 0.4:
+        return {"a": rng.laplace() + data, draw > 0.3: [1] * int(4 * draw)}
+    return None if draw < 0.5 else (draw > 0.7, np.array([data, draw]))
+
+
+def echo(data: Any, rng: np.random.Generator) -> Any:
+    return data
+
+
+WAYS: list[dict[str, Any]] = [
+    {"n_jobs": 1, "task_runs": 1},
+    {"n_jobs": 1, "backend": "sequential", "task_runs": 700},
+    {"n_jobs": 2, "backend": "threading", "task_runs": 300},
+    {"n_jobs": 2, "backend": "loky", "task_runs": 300},
+    {"n_jobs": 1, "supervised": True},
+    {"n_jobs": 2, "supervised": True, "backend": "threading", "task_runs": 500},
+]
+
+
+def answer(mechanism: Any, runs: int = 2_000, *, pairs: Any = None, **way: Any) -> str:
+    spec = AuditSpec(
+        claim=PureDP(0.5),
+        mechanism=wrap(mechanism),
+        pairs=pairs or (AdjacentPair(0, 1),),
+        runs=runs,
+        seed=11,
+        shard_runs=256,
+    )
+    with Engine(**way) as engine:
+        found = run_audit(spec, engine).to_dict()
+    found.pop("provenance")
+    return json.dumps(found)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "mechanism", [batched(many), mixed], ids=lambda m: m.name if hasattr(m, "name") else m.__name__
+)
+def test_equal_specs_have_equal_answers(mechanism: Any) -> None:
+    """Byte by byte, for every number of workers, backend and grouping."""
+    expected = answer(mechanism, n_jobs=1)
+    for way in WAYS:
+        assert answer(mechanism, **way) == expected, way
+
+
+@pytest.mark.long
+def test_several_pairs_are_screened_alike() -> None:
+    pairs = tuple(AdjacentPair(0, step, f"step {step}") for step in (1, 2, 3))
+    expected = answer(noisy, pairs=pairs, n_jobs=1)
+    for way in WAYS[2:5]:
+        assert answer(noisy, pairs=pairs, **way) == expected, way
+
+
+def test_other_seeds_have_other_answers() -> None:
+    """The counts of two seeds agree by chance with probability about 1e-3; all of four with 1e-9."""
+    found = set()
+    for seed in range(4):
+        spec = AuditSpec(claim=PureDP(0.5), mechanism=wrap(noisy), pairs=(AdjacentPair(0, 1),), runs=2_000, seed=seed)
+        with Engine(1) as engine:
+            found.add(run_audit(spec, engine).evidence)
+    assert len(found) > 1
+
+
+# --- every run once, on the side its coin chose -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "mechanism", [echo, batched(lambda data, runs, rng: [data] * runs)], ids=["per-run", "batched"]
+)
+@pytest.mark.parametrize("runs", [1, 7, 8, 4_095, 4_097, 10_001])
+def test_outputs_belong_to_their_side(mechanism: Any, runs: int) -> None:
+    """A mechanism that returns its dataset: all of one side are hits, none of the other."""
+    event = Event(Coordinate(()), tokens=(token("text", "first"),))
+    with Engine(1) as engine, engine.session(wrap(mechanism), (AdjacentPair("first", "second"),), 5, None) as session:
+        hits_first, first, hits_second, second = session.counts(
+            shards(Stage.CERTIFY, 0, runs, 1_000), HitCounter(event)
+        ).tolist()
+    assert (hits_first, hits_second) == (first, 0)
+    assert first + second == runs
+
+
+@pytest.mark.parametrize(
+    "mechanism", [echo, batched(lambda data, runs, rng: np.full(runs, data))], ids=["per-run", "batched"]
+)
+def test_sides_are_fair(mechanism: Any) -> None:
+    """100,000 coins, five standard deviations: chance 6e-7."""
+    event = Event(Coordinate(()), intervals=((0.5, np.inf),))
+    with Engine(1) as engine, engine.session(wrap(mechanism), (AdjacentPair(0, 1),), 6, None) as session:
+        counts = session.counts(shards(Stage.CERTIFY, 0, 100_000, 4_000), HitCounter(event))
+    assert abs(int(counts[1]) - 50_000) < 5 * 158.2
+
+
+def test_a_pilot_keeps_the_order_of_the_grid() -> None:
+    """Rows stand in the order of the runs, whatever worker made them and whatever it had seen before."""
+    found = []
+    for way in ({"n_jobs": 1}, {"n_jobs": 2, "backend": "loky", "task_runs": 256}):
+        with Engine(**way) as engine, engine.session(wrap(few_values), (AdjacentPair(0, 1),), 5, None) as session:
+            session.probe(64)
+            pilot = session.pilot(shards(Stage.SEARCH, 0, 2_000, 256))
+            found.append((pilot.first.column((0,)).values.tolist(), pilot.second.column((0,)).values.tolist()))
+    assert found[0] == found[1]
+
+
+# --- memory ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mechanism", [noisy, few_values, batched(many)], ids=["numbers", "tuples", "batched"])
+def test_memory_is_flat(mechanism: Any) -> None:
+    """Four times the runs of a certification hold at most a few kilobytes more."""
+    event = Event(Coordinate((0,)), intervals=((0.5, np.inf),))
+    peaks = []
+    with Engine(1) as engine, engine.session(wrap(mechanism), (AdjacentPair(0, 1),), 5, None) as session:
+        scale = 10 if isinstance(mechanism, type(batched(many))) else 1
+        session.counts(shards(Stage.CERTIFY, 0, 10_000 * scale, 4_096), HitCounter(event))  # what is loaded once
+        for runs in (15_000 * scale, 60_000 * scale):
+            tracemalloc.start()
+            session.counts(shards(Stage.CERTIFY, 0, runs, 4_096), HitCounter(event))
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] < 1.1 * peaks[0] + 300_000, peaks  # held outputs would be megabytes
+
+
+# --- what the engine refuses ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "2", None])
+def test_a_number_of_workers_is_a_whole_number(n_jobs: Any) -> None:
+    with pytest.raises(InvalidSpec, match="n_jobs"):
+        Engine(n_jobs)
+
+
+def test_a_backend_must_be_registered() -> None:
+    with pytest.raises(InvalidSpec, match=r"registered joblib backend.*loky.*'nope'"):
+        Engine(1, "nope")
+
+
+def test_a_lost_shard_is_no_verdict() -> None:
+    """Were runs lost on the way, the counts would say so."""
+
+    class Losing(Session):
+        def shard_counts(self, work: Any, reducer: Any) -> Any:
+            return super().shard_counts(work[:-1] or work, reducer)
+
+    spec = AuditSpec(claim=PureDP(0.5), mechanism=wrap(noisy), pairs=(AdjacentPair(0, 1),), runs=5_000)
+    with Engine(1) as engine:
+        engine.session = lambda *arguments: Losing(engine, *arguments)  # type: ignore[method-assign]
+        with pytest.raises(UnsoundAudit, match="came back"):
+            run_audit(spec, engine)
+
+
+def test_large_datasets_are_looked_at_after_longer_tasks() -> None:
+    with Engine(n_jobs=1) as engine, engine.session(wrap(noisy), (AdjacentPair(1.0, 0.0),), 0, None) as session:
+        found = {}
+        for check_s in (0.0, 0.001, 0.1, 60.0):
+            shard = shards(Stage.SEARCH, 0, 1_000, 1_000)[0]
+            session._learn(Done(((shard, None),), 0.001, check_s=check_s), shard.runs, outside=False)
+            found[check_s] = engine.workers.task_runs(10**9, session.run_s, session._check_s)
+    assert found == {0.0: 150_000, 0.001: 150_000, 0.1: 2_000_000, 60.0: 10_000_000}
+
+
+def test_there_are_never_more_shards_than_a_driver_holds_with_ease() -> None:
+    spec = AuditSpec(claim=PureDP(0.5), mechanism=wrap(noisy), pairs=(AdjacentPair(1.0, 0.0),))
+    sizes = {runs: replace(spec, runs=runs).resolved().shard_runs for runs in (10**6, 2**31 - 1, 5 * 10**9, 5 * 10**12)}
+    assert sizes == {10**6: 1 << 13, 2**31 - 1: 1 << 18, 5 * 10**9: 1 << 19, 5 * 10**12: 1 << 29}
+    assert max(runs / size for runs, size in sizes.items()) <= 1 << 14

@@ -1,0 +1,218 @@
+"""The key property: the canonical form of an output is a function of that output alone.
+
+Whatever else is in its batch, on whatever path it is read, counted first or not. A violation is a hole in
+validity: the membership of one run in the event would depend on the other runs, of both sides.
+"""
+
+from __future__ import annotations
+
+import fractions
+import functools
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dpaudit.events.features.joint import Equal
+from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.outputs.canonical import REST, TYPE, Failure, Outputs, Path, token
+from dpaudit.outputs.encode import encode_objects
+from tests.outputs import kinds
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # numpy warns where a strange object is read as a number
+
+ALL = kinds.EVERYTHING
+NAMES = [f"{index}-{type(output).__name__}" for index, output in enumerate(ALL)]
+
+
+def seen(outputs: Outputs, row: int) -> dict[Any, kinds.Cell]:
+    """The canonical form of one run."""
+    return kinds.cells(outputs, row)
+
+
+def alone(output: Any) -> dict[Any, kinds.Cell]:
+    return seen(encode_objects([output]), 0)
+
+
+def check(objects: list[Any]) -> None:
+    """Cell by cell: the batch against each of its outputs alone."""
+    together = encode_objects(objects)
+    for row, output in enumerate(objects):
+        assert seen(together, row) == alone(output), f"row {row}: {output!r} in {objects!r}"
+
+
+@pytest.mark.parametrize("index", range(len(ALL)), ids=NAMES)
+def test_every_kind_can_be_looked_at(index: int) -> None:
+    alone(ALL[index])
+
+
+def readable(output: Any) -> bool:
+    """Whether it can be looked at alone; that all can is the test above."""
+    try:
+        return bool(encode_objects([output]).runs)
+    except Exception:
+        return False
+
+
+@functools.cache
+def expected(index: int) -> dict[Any, kinds.Cell] | None:
+    return alone(ALL[index]) if readable(ALL[index]) else None
+
+
+def unchanged(first: int, second: int) -> bool:
+    """Whether two outputs stay what they are alone; what cannot be read alone is said by the test above."""
+    alone_ = expected(first), expected(second)
+    if None in alone_:
+        return True
+    try:
+        together = encode_objects([ALL[first], ALL[second]])
+    except Exception:
+        return False
+    return (seen(together, 0), seen(together, 1)) == alone_
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("index", range(len(ALL)), ids=NAMES)
+def test_no_neighbour_changes_an_output(index: int) -> None:
+    """Each output before and after each other one; a pair is tried where its second is."""
+    wrong = [
+        f"{ALL[index]!r} beside {ALL[other]!r}"
+        for other in range(index + 1)
+        if not (unchanged(index, other) and unchanged(other, index))
+    ]
+    assert not wrong, wrong[:5]
+
+
+plain = st.one_of(
+    st.sampled_from(ALL),
+    st.floats(),
+    st.integers(),
+    st.text(max_size=3),
+    st.booleans(),
+    st.none(),
+)
+nested = st.recursive(
+    plain,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.tuples(inner, inner),
+        st.dictionaries(st.one_of(st.integers(0, 3), st.sampled_from(["a", "0", "@len"])), inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.mark.long
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(objects=st.lists(nested, min_size=1, max_size=7), data=st.data())
+@example(objects=[{"a": 1}, {"@len": 3}], data=None)
+def test_batches_do_not_matter(objects: list[Any], data: Any) -> None:
+    check(objects)
+    if data is not None:
+        check(data.draw(st.permutations(objects)))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(objects=st.lists(nested, min_size=1, max_size=5))
+def test_asking_for_a_path_does_not_change_it(objects: list[Any]) -> None:
+    """What certification reads (the wanted paths) is what search saw (all of them)."""
+    whole = encode_objects(objects)
+    for path in [*list(whole.columns)[:12], (REST,)]:
+        found = encode_objects(objects, frozenset({path}))
+        for row in range(len(objects)):
+            assert kinds.cell(found, path, row) == kinds.cell(whole, path, row), (path, objects)
+
+
+@pytest.mark.parametrize(
+    ("quick", "slow"),
+    [
+        ([1.0, 2, True], None),
+        ([np.float64(1.0), np.int64(2**60 + 2**36 + 1)], None),
+        ([1.0, np.array([2.0])], None),
+        ([1.0, np.complex128(1 + 2j)], None),
+        ([np.complex128(1 + 2j), 1.0], None),
+        ([1.0, np.ma.masked], None),
+        ([1.0, kinds.Measured(2.0)], None),
+        ([np.timedelta64(5, "s"), 1.0], None),
+        ([(1.0, 2.0), (1.0, np.ma.masked)], (1,)),
+        ([(1.0, 2.0), (1.0, kinds.Measured(2.0))], (1,)),
+        ([(1.0, 2.0), (1.0, np.array(2.0))], (1,)),
+        ([(1.0, 2.0), (1.0, np.array([2.0]))], (1,)),
+        ([(1.0, 2.0), (1.0, np.complex128(2j))], (1,)),
+        ([np.array([2**60 + 2**36 + 1]), np.array([2**53 + 1])], (0,)),
+        ([np.array([2**63 + 1], np.uint64), np.array([-1])], (0,)),
+    ],
+    ids=kinds.label,
+)
+def test_the_quick_path_reads_what_the_slow_one_reads(quick: list[Any], slow: Path | None) -> None:
+    """A piece of text among the outputs sends them down the slow path."""
+    path = slow or ()
+    wanted = frozenset({path})
+    fast = encode_objects(quick, wanted)
+    careful = encode_objects([*quick, "text"], wanted)
+    feature = Coordinate(path)
+    for row in range(len(quick)):
+        assert kinds.cell(fast, path, row) == kinds.cell(careful, path, row)
+    rounded = [feature.column(outputs).values[: len(quick)] for outputs in (fast, careful)]
+    np.testing.assert_array_equal(*rounded)
+
+
+def test_integers_are_rounded_alike_whatever_column_holds_them() -> None:
+    """int64 to float32 directly, and by way of float64, differ in the last bit; only one of them may be used."""
+    large = np.array([2**60 + 2**36 + 1, 2**53 + 1, 2**53])
+    alone, beside = encode_objects([large]), encode_objects([large, np.array([1.0])])
+    for feature in (Coordinate((0,)), Equal((1,), (2,)), Whole()):
+        one, other = (feature.column(outputs) for outputs in (alone, beside))
+        assert (one.values[0], one.tokens[0]) == (other.values[0], other.tokens[0]) or np.isnan(one.values[0])
+        assert one.tokens[0] == other.tokens[0]
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(objects=st.lists(nested, min_size=1, max_size=7))
+def test_the_code_of_a_whole_output_does_not_depend_on_its_batch(objects: list[Any]) -> None:
+    whole = Whole()
+    together = whole.column(encode_objects(objects)).tokens
+    single = [int(whole.column(encode_objects([output])).tokens[0]) for output in objects]
+    assert together.tolist() == single
+
+
+def test_whole_outputs_that_differ_have_different_codes() -> None:
+    """64-bit codes of 3,000 outputs: chance of an equal pair below 3e-13."""
+    outputs = [
+        *itertools.product(range(10), range(10), "ab"),
+        *range(1_000),
+        *map(str, range(1_000)),
+        *[(0, (i,)) for i in range(800)],
+    ]
+    codes = Whole().column(encode_objects(outputs)).tokens
+    assert len(np.unique(codes)) == len(outputs)
+
+
+def test_zero_has_no_sign_and_one_has_no_type() -> None:
+    whole = Whole()
+    for equals in ([0.0, -0.0, 0, False], [1, True, 1.0, np.int64(1)], [(1, "a"), (True, "a"), (1.0, "a")]):
+        for batch in (equals, [*equals, "text"]):
+            assert len(set(whole.column(encode_objects(batch)).tokens[: len(equals)].tolist())) == 1
+
+
+def test_the_type_asked_for_by_name_does_not_depend_on_the_batch() -> None:
+    wanted = frozenset({(TYPE,)})
+    objects = [output for output in ALL if not isinstance(output, fractions.Fraction | np.ma.MaskedArray)]
+    together = encode_objects(objects, wanted)
+    for row, output in enumerate(objects):
+        assert kinds.cell(together, (TYPE,), row) == kinds.cell(encode_objects([output], wanted), (TYPE,), 0), output
+
+
+@pytest.mark.parametrize("path", [(TYPE,), ()], ids=str)
+def test_failures_are_tokens_beside_anything(path: Path) -> None:
+    failure = Failure(token("raised", "ValueError"))
+    for other in (1.0, "a", (1,), np.zeros(2), None):
+        assert kinds.cell(encode_objects([other, failure]), path, 1) == kinds.cell(encode_objects([failure]), path, 0)
+
+
+def test_long_outputs_are_cut_at_the_same_place_in_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    widest = kinds.cut_earlier(monkeypatch)
+    check([list(range(widest + 10)), [1], np.zeros(widest + 10), np.zeros(3)])

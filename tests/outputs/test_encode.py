@@ -1,0 +1,293 @@
+"""The canonical form of each kind of output, and what batched mechanisms may return."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit import UnsoundAudit
+from dpaudit.outputs.canonical import (
+    ABSENT,
+    LENGTH,
+    NONE,
+    NOT_A_NUMBER,
+    TYPE,
+    Failure,
+    beside,
+    concatenate,
+    derived,
+    token,
+)
+from dpaudit.outputs.encode import encode_batch, encode_objects
+from dpaudit.outputs.matrix import WIDEST
+from dpaudit.outputs.sheet import MOST_KEYS
+from tests.outputs import kinds
+
+
+def number(value: float) -> kinds.Cell:
+    return (value, 0)
+
+
+def text(value: str) -> kinds.Cell:
+    return (0.0, token("text", value).code)
+
+
+def form(output: Any) -> dict[Any, kinds.Cell]:
+    """The coordinates of one output: its canonical form without length and type, and without what a text says."""
+    return parts_of(kinds.cells(encode_objects([output]), 0))
+
+
+def parts_of(found: dict[Any, kinds.Cell]) -> dict[Any, kinds.Cell]:
+    """Of all cells those that hold values."""
+    return {
+        path: each for path, each in found.items() if not (path and path[-1] == LENGTH or derived(path) or beside(path))
+    }
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (3, {(): number(3.0)}),
+        (True, {(): number(1.0)}),
+        (np.float32(2.5), {(): number(2.5)}),
+        (np.bool_(True), {(): number(1.0)}),
+        (kinds.Level.LOW, {(): number(1.0)}),
+        (math.inf, {(): number(math.inf)}),
+        (math.nan, {(): (0.0, NOT_A_NUMBER.code)}),
+        (10**400, {(): number(float("inf"))}),
+        (None, {(): (0.0, NONE.code)}),
+        ("red", {(): text("red")}),
+        (np.str_("red"), {(): text("red")}),
+        (kinds.Text("red"), {(): text("red")}),
+        (b"red", {(): (0.0, token("bytes", b"red".hex()).code)}),
+        (bytearray(b"red"), {(): (0.0, token("bytes", b"red".hex()).code)}),
+        (1 + 2j, {("@real",): number(1.0), ("@imag",): number(2.0)}),
+        (np.complex128(1 + 2j), {("@real",): number(1.0), ("@imag",): number(2.0)}),
+        ((1, "a"), {(0,): number(1.0), (1,): text("a")}),
+        ([1, [2, None]], {(0,): number(1.0), (1, 0): number(2.0), (1, 1): (0.0, NONE.code)}),
+        ({"a": 1, 2: "b"}, {("a",): number(1.0), (2,): text("b")}),
+        ({"a", 2}, {("@has 'a'",): number(1.0), ("@has 2",): number(1.0)}),
+        (kinds.Row("a", [1]), {("name",): text("a"), ("value", 0): number(1.0)}),
+        (np.array([1, 2]), {(0,): number(1.0), (1,): number(2.0)}),
+        (np.array([[1.0, 2.0]]), {(0, 0): number(1.0), (0, 1): number(2.0)}),
+        (np.array(3), {(): number(3.0)}),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), {(0,): number(1.0)}),
+        (np.ma.array(5.0), {(): number(5.0)}),
+        (kinds.structured()[0], {("a",): number(1.0), ("b",): number(2.0)}),
+        (Failure(token("raised", "KeyError")), {(): (0.0, token("raised", "KeyError").code)}),
+        (kinds.Weird(), {(): (0.0, token("object", f"{kinds.__name__}.Weird").code)}),
+    ],
+    ids=kinds.label,
+)
+def test_canonical_form(output: Any, expected: dict[Any, kinds.Cell]) -> None:
+    assert form(output) == expected
+
+
+def test_different_dates_are_different_outputs() -> None:
+    assert form(np.datetime64("2020-01-02")) != form(np.datetime64("2020-01-03"))
+
+
+def test_lengths_and_types_have_paths_of_their_own() -> None:
+    outputs = encode_objects([(1, 2), [1], {"a": 1, "b": 2, "c": 3}, "text", 1.0])
+    assert outputs.column((LENGTH,)).values[:3].tolist() == [2.0, 1.0, 3.0]
+    assert outputs.column((LENGTH,)).tokens[3:].tolist() == [ABSENT.code] * 2
+    names = [outputs.labels[int(code)] for code in outputs.column((TYPE,)).tokens]
+    assert names == ["type tuple", "type list", "type dict", "type str", "absent"]
+
+
+def test_the_text_of_an_exception_is_never_kept() -> None:
+    labels = encode_objects([Failure(token("raised", "ValueError")), 1.0]).labels
+    assert set(labels.values()) <= {"raised ValueError", "absent"}
+
+
+# --- what cannot be looked at is no verdict, or a token; it never escapes ---------------------------------------
+
+
+class _Raises:
+    def __init__(self, what: str, error: BaseException) -> None:
+        self.what, self.error = what, error
+
+    def _raise(self) -> Any:
+        raise self.error
+
+
+class BadFloat(_Raises):
+    def __float__(self) -> float:
+        return self._raise()
+
+
+class BadArray(_Raises):
+    def __array__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._raise()
+
+
+class BadText(str):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class BadLength(list[Any]):
+    def __len__(self) -> int:
+        raise RuntimeError("no length")
+
+
+class BadKeys(dict[Any, Any]):
+    def __getitem__(self, key: Any) -> Any:
+        raise RuntimeError("no item")
+
+
+class BadRepr:
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        BadFloat("float", RuntimeError("x")),
+        BadFloat("float", SystemExit(0)),
+        BadFloat("float", KeyboardInterrupt()),
+        BadArray("array", RuntimeError("x")),
+        BadText("x"),
+        BadLength([1]),
+        BadKeys(a=1),
+        {BadRepr(): 1},
+        {BadRepr()},
+    ],
+    ids=kinds.label,
+)
+def test_an_object_that_fails_to_be_read_is_a_token_or_no_verdict(output: Any) -> None:
+    for batch in ([output], [1.0, output], ["a", output]):
+        try:
+            encode_objects(batch)
+        except UnsoundAudit as error:
+            assert "\n" not in str(error)  # noqa: PT017
+        except BaseException as error:  # SystemExit and KeyboardInterrupt included: they would end the audit
+            pytest.fail(f"{error!r} escaped")
+
+
+def nested(width: int) -> list[Any]:
+    inside: list[Any] = []
+    inside.extend([inside] * width)
+    return inside
+
+
+@pytest.mark.parametrize(
+    "output", [nested(6), np.zeros((120, 120)), [[0.0] * 200] * 200], ids=["self", "array", "lists"]
+)
+def test_one_output_has_a_bounded_number_of_columns(output: Any) -> None:
+    """Columns are held for thousands of runs at a time, so their number must be bounded whatever the output is."""
+    assert len(encode_objects([output]).columns) <= 8 * WIDEST
+
+
+@pytest.mark.long
+def test_only_so_many_keys_have_columns() -> None:
+    outputs = encode_objects([dict.fromkeys(range(start, start + 64), 1) for start in range(0, MOST_KEYS + 64, 64)])
+    assert sum(not beside(path) for path in outputs.columns) <= MOST_KEYS + 1
+    assert not outputs.complete
+
+
+def test_tokens_of_long_texts_are_not_kept() -> None:
+    """Outputs of 200 kB each: 100 of them may not leave 20 MB behind."""
+    import gc
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        for index in range(100):
+            encode_objects([f"{index}" + "x" * 200_000])
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 4_000_000
+    finally:
+        tracemalloc.stop()
+
+
+# --- batched results -------------------------------------------------------------------------------------------
+
+
+def batch_form(raw: Any, runs: int, row: int) -> dict[Any, kinds.Cell]:
+    return parts_of(kinds.cells(encode_batch(raw, runs), row))
+
+
+@pytest.mark.parametrize(
+    ("raw", "objects"),
+    [
+        (np.array([1.0, math.nan]), [1.0, math.nan]),
+        (np.array([1, 2**60 + 2**36 + 1]), [1, 2**60 + 2**36 + 1]),
+        (np.array([True, False]), [True, False]),
+        (np.array(["a", "b"]), ["a", "b"]),
+        (np.array([b"a", b"b"]), [b"a", b"b"]),
+        (np.array([None, "x"], object), [None, "x"]),
+        (np.array([1j, 2]), [1j, 2]),
+        (np.array([[1, 2], [3, 4]]), [(1, 2), (3, 4)]),
+        (np.zeros((2, 2, 2)), [np.zeros((2, 2)), np.zeros((2, 2))]),
+        (np.ma.array([1.0, 2.0], mask=[True, False]), [np.ma.masked, 2.0]),
+        (np.ma.array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]]), [np.ma.array([1, 2], mask=[0, 1]), np.array([3, 4])]),
+        (kinds.structured(), [kinds.structured()[0], kinds.structured()[1]]),
+        ((np.array([1, 2]), ["a", None]), [(1, "a"), (2, None)]),
+        ({"n": np.array([1, 2]), "t": np.array(["a", "b"])}, [{"n": 1, "t": "a"}, {"n": 2, "t": "b"}]),
+        ([1.0, "a"], [1.0, "a"]),
+        ([[1], (2, 3)], [[1], (2, 3)]),
+    ],
+    ids=kinds.label,
+)
+def test_batched_and_per_run_agree(raw: Any, objects: list[Any]) -> None:
+    for row, output in enumerate(objects):
+        assert batch_form(raw, 2, row) == form(output)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        3.0,
+        np.float64(3.0),
+        np.zeros(3),
+        np.zeros((3, 2)),
+        [1.0],
+        (np.zeros(2), np.zeros(3)),
+        {"a": 1.0},
+        None,
+        "ab",
+        b"ab",
+    ],
+    ids=kinds.label,
+)
+def test_a_result_without_the_run_as_first_axis_is_refused(raw: Any) -> None:
+    with pytest.raises(UnsoundAudit, match="batched mechanism"):
+        encode_batch(raw, 2)
+
+
+@pytest.mark.long
+def test_entries_without_a_column_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The most of one output: beyond the widest array or list, the deepest level, and the keys of a batch."""
+    for outputs, unseen in (
+        (encode_batch(np.zeros((2, WIDEST)), 2), 0),
+        (encode_batch(np.zeros((2, 3, WIDEST)), 2), 2 * WIDEST),
+        (encode_batch({"a": np.zeros((2, WIDEST + 1)), "b": np.zeros((2, WIDEST + 2))}, 2), 3),
+        (encode_objects([[0.0] * (WIDEST + 7)]), 7),
+    ):
+        assert outputs.unseen == unseen
+    widest = kinds.cut_earlier(monkeypatch)
+    wide, deep = np.zeros(widest + 7), [[[[[[[1.0], 2.0]]]]]]
+    for outputs, unseen in (
+        (encode_objects([wide, 1.0]), 7),
+        (encode_objects([wide.tolist(), wide[:3].tolist()]), 7),
+        (encode_objects([{"a": wide, "b": tuple(wide)}]), 14),
+        (encode_objects([np.ma.masked_array(wide, wide > 0)]), 7),
+        (encode_objects([[[0.0] * 10] * 30]), sum(max(0, 10 - widest // (j + 1)) for j in range(30))),
+        (encode_objects([deep, 1.0]), 2),
+        (encode_objects([{str(j): 0 for j in range(MOST_KEYS)}, {"another": 0, "1": 0}]), 1),
+        (encode_objects([frozenset(range(MOST_KEYS + 5))]), 5),
+        (encode_objects([wide], frozenset({(0,)})), 0),  # what is not asked for is not counted
+    ):
+        assert outputs.unseen == unseen
+        if len(outputs.columns) < 100:  # of many columns it is no other, and slow
+            assert outputs.take(np.array([0])).unseen == unseen
+            assert concatenate([encode_objects([1.0]), outputs]).unseen == unseen
+
+
+def test_zero_runs_are_fine() -> None:
+    assert encode_objects([]).runs == 0

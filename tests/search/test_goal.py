@@ -1,0 +1,145 @@
+"""The score of an event: what the certificate will say at the expected counts, for every claim form."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from dpaudit.base.arrays import Reals
+from dpaudit.certify import CoinFlip, certify
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.search.goal import Goal, Spread
+
+SIDE = 50_000  # certifying runs
+POINTS = [(0.1, 0.03), (0.5, 0.3), (0.02, 0.002)]
+NO_LUCK = Spread(np.zeros(1), np.zeros(1))
+
+
+def of(value: float) -> Reals:
+    return np.array([value])
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    ("claim", "certifier"),
+    [
+        (PureDP(1.0), "coin-flip"),
+        (PureDP(1.0), "unconditional"),
+        (ApproximateDP(1.0, 1e-3), "unconditional"),
+        (GaussianDP(0.5), "unconditional"),
+        (RenyiDP(2.0, 0.5), "unconditional"),
+        (ZeroConcentratedDP(0.1), "unconditional"),
+    ],
+    ids=str,
+)
+def test_the_score_is_what_the_certificate_will_say(claim: Claim, certifier: str, point: tuple[float, float]) -> None:
+    """Without luck to take off, at the delta that the goal freezes: to within a twentieth of the bound."""
+    p, q = point
+    goal = Goal(claim, 2 * SIDE, 0.05, coins=certifier == "coin-flip", bins=certifier == "binned")
+    score = float(goal.predicted(of(p), of(q), NO_LUCK)[0])
+    evidence = CoinFlip(round(SIDE * p), round(SIDE * q), SIDE, SIDE)
+    found = certify(evidence, claim, 0.95, certifier=certifier, delta=goal.delta(p, q, NO_LUCK))
+    assert score == pytest.approx(found.lower, rel=0.05)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproximateDP(1.0, 1e-3), GaussianDP(1.0), RenyiDP(2.0, 1.0)], ids=str)
+def test_luck_and_few_runs_lower_the_score(claim: Claim) -> None:
+    p, q = of(0.1), of(0.03)
+    luck = Spread(of(0.01), of(0.02))
+    for certifier in ("coin-flip", "unconditional") if claim.form in ("PureDP", "ApproximateDP") else ("binned",):
+        coins, bins = certifier == "coin-flip", certifier == "binned"
+        many, few = (Goal(claim, runs, 0.05, coins, bins) for runs in (1_000_000, 10_000))
+        sure = float(many.predicted(p, q, NO_LUCK)[0])
+        assert sure > float(many.predicted(p, q, luck)[0])
+        assert sure > float(few.predicted(p, q, NO_LUCK)[0])
+        assert sure <= float(np.asarray(claim.least_parameter(q, p))[0])
+
+
+def test_a_line_loses_its_deviations_one_by_one() -> None:
+    """Pure DP: the log ratio, less the luck, less the quantile of the certificate."""
+    goal = Goal(PureDP(1.0), 100_000, 0.05)
+    score = float(goal.predicted(of(0.2), of(0.1), Spread(of(0.03), of(0.01)))[0])
+    final = 1.6448536 * math.sqrt(2.0 / 100_000 * (1.0 / 0.2 + 1.0 / 0.1))
+    assert score == pytest.approx(math.log(2.0) - 0.2 - final, abs=2e-4)
+
+
+def test_an_event_is_no_better_for_more_hits_of_the_other_side() -> None:
+    """Also where it will hardly have any: its limit is that of so many."""
+    for coins in (True, False):
+        goal = Goal(PureDP(1.0), 100_000, 0.05, coins=coins)
+        q = np.geomspace(1e-9, 0.1, 200)
+        none = np.zeros(len(q))
+        scores = goal.predicted(np.full(len(q), 0.2), q, Spread(none, none))
+        assert np.all(np.diff(scores) <= 1e-9)
+        assert scores[0] == pytest.approx(math.log(0.2 * 50_000 / 3.0), abs=0.1)
+
+
+def test_hits_that_change_sides_cost_more_than_hits_that_come_together() -> None:
+    goal = Goal(PureDP(1.0), 100_000, 0.05)
+    scores = [
+        float(goal.predicted(of(0.2), of(0.1), Spread(of(0.01), of(0.01), of(both)))[0]) for both in (-0.01, 0.01)
+    ]
+    assert scores[1] - scores[0] == pytest.approx(0.2)
+
+
+def test_a_curve_freezes_the_tangent_where_the_certificate_will_end() -> None:
+    """The point, lowered, lies on the member of the family that the score names; the delta is a little below its
+    tangent's, so that bad luck leaves an epsilon to certify."""
+    claim = GaussianDP(1.0)
+    goal = Goal(claim, 100_000, 0.05, coins=False)
+    p, q = goal.lowered(of(0.3), of(0.1), NO_LUCK)
+    score = float(goal.predicted(of(0.3), of(0.1), NO_LUCK)[0])
+    member = GaussianDP(score)
+    assert member.max_probability(float(q[0])) == pytest.approx(float(p[0]), abs=1e-9)
+    offset = member.tangent(float(q[0])).offset
+    assert 0.9 * offset < goal.delta(0.3, 0.1, NO_LUCK) < offset
+
+
+def test_a_line_keeps_its_delta() -> None:
+    assert Goal(PureDP(1.0), 1_000, 0.05).delta(0.3, 0.1, NO_LUCK) == 0.0
+    assert Goal(ApproximateDP(1.0, 0.01), 1_000, 0.05).delta(0.3, 0.1, NO_LUCK) == 0.01
+
+
+@pytest.mark.parametrize("claim", [GaussianDP(1.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(0.1)], ids=str)
+def test_null_an_event_that_is_as_likely_on_either_side_has_no_score(claim: Claim) -> None:
+    """Also where a divergence would take the less likely side for a leak the other way."""
+    goal = Goal(claim, 10_000, 0.05, coins=False)
+    both = np.array([0.1, 0.1, 0.5]), np.array([0.1, 0.2, 0.5])
+    none = Spread(np.zeros(3), np.zeros(3))
+    assert not np.any(goal.predicted(*both, none) > 0.0)
+
+
+def test_a_curve_without_a_parameter_scores_in_epsilon() -> None:
+    """A shift of the whole profile by t reads as the epsilon promised at the frozen delta, plus t; ranks go by t."""
+    from dpaudit.claims import PrivacyProfile
+
+    goal = Goal(PrivacyProfile(((0.5, 0.1), (1.0, 0.01))), 10_000, 0.05, coins=False)
+    score = goal.score(0.3, 0.01)
+    assert score == pytest.approx(1.3)
+    assert goal.rank(score, 0.01) == pytest.approx(0.3)
+    plain = Goal(PureDP(1.0), 10_000, 0.05)
+    assert plain.rank(plain.score(0.3, 0.0), 0.0) == 0.3
+
+
+def test_no_claim_however_extreme_overflows() -> None:
+    """Scores and tangents of events from certain to never seen, for few and for many certifying runs."""
+    claims: list[Claim] = [
+        *(PureDP(epsilon) for epsilon in (0.0, 1e-300, 400.0, 710.0, 1_000.0)),
+        *(ApproximateDP(epsilon, delta) for epsilon in (0.0, 700.0, 1_000.0) for delta in (1e-300, 0.5)),
+        *(GaussianDP(mu) for mu in (0.0, 1e-12, 50.0, 1e6)),
+        *(RenyiDP(order, 400.0) for order in (1.0001, 2.0, 1e6)),
+        *(ZeroConcentratedDP(rho) for rho in (1e-12, 400.0, 1e6)),
+    ]
+    x, y = (each.ravel() for each in np.meshgrid(*[np.array([0.0, 3.0, 1e4, 5e5])] * 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for claim, certifier, runs in itertools.product(claims, ("coin-flip", "binned"), (10, 1_000_000)):
+            goal = Goal(claim, runs, 1e-12, coins=certifier == "coin-flip", bins=certifier == "binned")
+            scores = goal.scores(x, y, 500_000, 500_000, 2.5)
+            assert not np.isnan(scores).any()
+            deltas = [goal.delta((a + 0.5) / 500_001, (b + 0.5) / 500_001, NO_LUCK) for a, b in zip(x, y, strict=True)]
+            assert all(0.0 <= delta <= 1.0 for delta in deltas)

@@ -1,0 +1,778 @@
+"""The join of both halves: proofs that are checked, pairs that are exact, audits, and what each may not do."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+
+import dpaudit
+from dpaudit.auditing.known import known_upper
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.base import installed
+from dpaudit.catalogue import entries, find
+from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.data import AdjacentPair, SealedPair
+from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
+from dpaudit.execution.engine import Engine
+from dpaudit.mechanisms import wrap
+from dpaudit.results.bounds import Arithmetic, Label, UpperBound
+from dpaudit.results.observations import Ending
+from dpaudit.verify.bracketing import WAYS, Joined, Wanted, run_bracket, target_of
+from dpaudit.verify.bracketing.targets import check_adjacent, exact_answers, source_of
+from dpaudit.verify.checker import ProofRejected
+from dpaudit.verify.proof import ADJACENCIES
+from dpaudit.verify.witnesses.rationals import rational
+from tests.cases import for_each
+from tests.verify.programs import PROGRAMS
+
+ONE = {"eps": 1, "N": 1, "T": 0}
+OF_ANSWERS = [each for entry in entries() for each in (entry, *entry.twins.values()) if each.adjacency]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine(1) as made:
+        yield made
+
+
+def joined(engine: Engine, mechanism: Any, parameters: dict[str, Any] | None = None, **wanted: Any) -> Joined:
+    return run_bracket(target_of(mechanism, parameters), Wanted(**{"runs": 0, **wanted}), engine)
+
+
+def program(name: str) -> Any:
+    return PROGRAMS[name].function
+
+
+def counted(data: float, rng: Any, eps: float = 1.0) -> float:
+    return data + rng.laplace(scale=1 / eps)  # type: ignore[no-any-return]
+
+
+def respond(bit: int, rng: Any) -> int:
+    return bit if rng.random() < 0.75 else 1 - bit
+
+
+def die(low: int, rng: Any) -> int:
+    return int(rng.integers(low, 6))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, audited: Joined) -> list[AuditSpec]:
+    """The audits that are asked for; none is made, and the answer is always the same one."""
+    specs: list[AuditSpec] = []
+
+    def answer(spec: AuditSpec, *_: object, **__: object) -> Any:
+        specs.append(spec)
+        return audited.audit
+
+    monkeypatch.setattr("dpaudit.verify.bracketing.join.run_audit", answer)
+    return specs
+
+
+@pytest.fixture(scope="module")
+def audited(engine: Engine) -> Joined:
+    """A wrong entry, with its audit."""
+    return joined(engine, find("laplace.half_noise"), runs=20_000)
+
+
+# proofs
+
+
+def test_a_checked_proof_proves(engine: Engine) -> None:
+    found = joined(engine, program("c2_sparse_vector"), ONE, claim="eps", adjacency="all-differ", answers=4)
+    assert found.bracket.verdict.value == "PROVED"
+    assert found.bracket.ends[1] == 1.0
+    (proof,) = found.proofs
+    assert proof.claim == "eps"
+    assert proof.answers is None
+    assert "any number of answers" in str(found.bracket)
+
+
+def test_a_proof_above_the_claim_is_a_bound_and_no_verdict(engine: Engine) -> None:
+    pair = AdjacentPair([0, 0], [1, 1])
+    found = joined(engine, program("c2_sparse_vector"), ONE, claim=PureDP(0.4), adjacency="all-differ", pair=pair)
+    assert found.bracket.verdict.value == "OPEN"
+    assert found.bracket.ends[1] == 0.5
+
+
+def test_one_way_statements_are_proved_without_pair_or_audit(engine: Engine) -> None:
+    found = joined(engine, program("c4_sparse_decreasing"), ONE, claim="eps", adjacency="down", runs=10_000)
+    assert found.bracket.verdict.value == "PROVED"
+    assert found.bracket.ends == (0.0, 0.5)
+    assert found.bracket.one_way == "down"
+    assert str(found.bracket).splitlines()[0].endswith("epsilon <= 0.5, claimed 1 (one way: down)")
+    assert found.audit is None
+    assert any("both ways" in reason for reason in found.bracket.reasons)
+
+
+def test_monotone_takes_the_larger_cost_of_both_ways(engine: Engine) -> None:
+    found = joined(engine, program("c4_sparse_decreasing"), ONE, claim="eps", adjacency="monotone", answers=3)
+    assert found.bracket.verdict.value == "PROVED"
+    assert found.bracket.ends[1] == 1.0
+    assert [proof.adjacency for proof in found.proofs] == ["up", "down"]
+    assert found.bracket.one_way is None
+
+
+@pytest.mark.parametrize("missing", ["up", "down"])
+def test_one_way_alone_proves_nothing_of_neighbours(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    from dpaudit.verify import alignment
+
+    prove = alignment.prove
+
+    def half(program: Any, adjacency: Any, **options: Any) -> Any:
+        if adjacency == missing:
+            return alignment.Unproved("none")
+        return prove(program, adjacency, **options)
+
+    monkeypatch.setattr("dpaudit.verify.bracketing.above.prove", half)
+    found = joined(engine, counted, claim=PureDP(1.0), adjacency="monotone", pair=AdjacentPair(0, 1))
+    assert found.bracket.verdict.value == "OPEN"
+    assert not found.proofs
+    assert not any(each.label is Label.PROVED for each in found.bracket.uppers)
+
+
+def test_a_rejected_proof_is_no_bound(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reject(proof: object) -> None:
+        raise ProofRejected("the shift of draw_1 on path T")
+
+    monkeypatch.setattr("dpaudit.verify.bracketing.above.check", reject)
+    found = joined(engine, counted, claim="eps", adjacency="all-differ")
+    assert found.bracket.verdict.value != "PROVED"
+    assert not any(each.label is Label.PROVED for each in found.bracket.uppers)
+    assert not found.proofs
+    assert any("the shift of draw_1" in reason for reason in found.bracket.reasons)
+
+
+def test_a_proof_below_an_exact_loss_is_an_alarm(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpaudit.verify.bracketing.above.epsilon", lambda proof, parameters: Fraction(1, 10))
+    with pytest.raises(UnsoundAudit, match="one of the two is wrong"):
+        joined(engine, counted, claim="eps", adjacency="all-differ")
+
+
+def test_no_alignment_is_never_a_refutation(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpaudit.verify.alignment import Unproved
+
+    monkeypatch.setattr("dpaudit.verify.bracketing.above.prove", lambda *_, **__: Unproved("none", growing="eps*n/2"))
+    found = joined(engine, counted, claim="eps", adjacency="all-differ")
+    assert found.bracket.verdict.value in ("OPEN", "PINNED")
+    assert any("the cost grows as eps*n/2" in reason for reason in found.bracket.reasons)
+
+
+def test_the_claim_for_a_fixed_number_says_which(engine: Engine) -> None:
+    found = joined(engine, program("w5_sparse_unscaled"), {"eps": 1, "T": 0}, adjacency="all-differ", answers=4)
+    assert found.bracket.ends[1] == 2.0
+    assert "; 4 answers" in str(found.bracket)
+
+
+# refutations
+
+
+@pytest.mark.parametrize("name", ["w2_partial_sum_half_noise", "w4_sparse_no_query_noise"])
+def test_wrong_programs_are_refuted_by_a_pair(engine: Engine, name: str) -> None:
+    case = PROGRAMS[name]
+    found = joined(
+        engine, case.function, {k: v for k, v in ONE.items() if k in _names(case)}, claim=case.claim,
+        adjacency=case.adjacency, answers=2,
+    )  # fmt: skip
+    assert found.bracket.verdict.value == "REFUTED"
+    assert found.bracket.lower is None
+
+
+def _names(case: Any) -> tuple[str, ...]:
+    code = case.function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def test_a_refutation_of_fewer_answers_sets_a_proof_for_more_aside(engine: Engine) -> None:
+    found = joined(engine, program("w5_sparse_unscaled"), {"eps": 1, "T": 0}, claim=PureDP(0.6), adjacency="all-differ")
+    assert found.bracket.verdict.value == "REFUTED"
+    assert not found.bracket.contradictory
+
+
+# exact losses
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name",
+    [
+        "report_noisy_max",
+        "report_noisy_max.replace_one",
+        "above_threshold",
+        "above_threshold.no_query_noise",
+        "sparse",
+        "sparse_monotone",
+    ],
+)
+def test_the_catalogue_agrees_with_the_engines(engine: Engine, name: str) -> None:
+    """The exact loss that the catalogue states lies in the enclosure, and its verdict is that of the bracket."""
+    entry = find(name)
+    found = joined(engine, entry).bracket
+    loss = entry.true_loss(*entry.default_pair)
+    assert loss is not None
+    (exact,) = [each for each in found.uppers if each.arithmetic is Arithmetic.BALLS]
+    assert exact.epsilon_lower is not None
+    assert exact.epsilon_lower <= loss * (1.0 + 1e-9)
+    assert exact.epsilon_upper >= loss * (1.0 - 1e-9)
+    assert found.verdict.value == ("REFUTED" if entry.broken else "PROVED")
+    assert loss <= found.ends[1] * (1.0 + 1e-9)
+
+
+def test_a_loss_at_delta_is_enclosed(engine: Engine) -> None:
+    def count(data: float, rng: Any, sigma: float) -> float:
+        return data + rng.normal(scale=sigma)  # type: ignore[no-any-return]
+
+    claim = ApproximateDP(1.0, 1e-5)
+    given: dict[str, Any] = {"claim": claim, "pair": AdjacentPair(0, 1)}
+    low, high = joined(engine, count, {"sigma": 3.731}, **given).bracket.ends
+    truth = dpaudit.GaussianDP(1 / 3.731).epsilon_at(1e-5)
+    assert low <= truth <= high * (1.0 + 1e-9)
+    assert high - low < 1e-5
+    assert joined(engine, count, {"sigma": 3.0}, **given).bracket.verdict.value == "REFUTED"
+    assert joined(engine, count, {"sigma": 4.0}, **given).bracket.verdict.value == "OPEN"  # of other pairs
+
+
+@for_each(
+    ("mechanism", "claim", "verdict"),
+    [
+        (respond, PureDP(math.log(3.0)), "PROVED"),
+        (respond, PureDP(1.0), "REFUTED"),
+        (respond, ApproximateDP(0.5, 0.34), "PROVED"),  # delta(0.5) = 3/4 - e^0.5 / 4 = 0.3378...
+        (respond, ApproximateDP(0.5, 0.33), "REFUTED"),
+        (respond, dpaudit.GaussianDP(1.4), "PROVED"),
+        (respond, dpaudit.GaussianDP(1.34), "OPEN"),
+        (respond, dpaudit.ZeroConcentratedDP(0.54931), "PROVED"),
+        (respond, dpaudit.ZeroConcentratedDP(0.54925), "OPEN"),  # the truth is ln(3) / 2 = 0.549306, at order 1
+        (respond, dpaudit.TradeOffDP(lambda x: max(1.0 - 3.0 * x, (1.0 - x) / 3.0)), "PROVED"),
+        (respond, dpaudit.TradeOffDP(lambda x: float(ndtr(ndtri(1.0 - x) - 1.34894))), "OPEN"),  # 0.250012 at 1/4
+        (die, PureDP(50.0), "REFUTED"),
+        (die, ApproximateDP(0.2, 1 / 6), "PROVED"),
+        (die, ApproximateDP(0.2, 0.16), "REFUTED"),
+    ],
+)
+def test_finite_randomness_is_replayed(engine: Engine, mechanism: Any, claim: Any, verdict: str) -> None:
+    found = joined(engine, mechanism, claim=claim, domain=[0, 1], neighbours="all").bracket
+    assert found.verdict.value == verdict
+    assert found.pinned is isinstance(claim, PureDP | ApproximateDP)
+    assert not found.reasons  # its source says nothing that the replay does not
+
+
+def test_neighbours_may_come_once_and_paths_may_be_raised() -> None:
+    given = ((one, 1 - one) for one in (0, 1))
+    assert dpaudit.bracket(respond, 1.2, domain=iter((0, 1)), neighbours=given, runs=0).verdict.value == "PROVED"
+    few = dpaudit.bracket(respond, 1.2, domain=(0, 1), neighbours="all", runs=0, most_paths=3)
+    assert few.verdict.value == "OPEN"
+    assert "raise most_paths" in str(few)
+    again = dpaudit.bracket(respond, 1.2, domain=(0, 1), neighbours="all", runs=0, most_paths=4)
+    assert again.verdict.value == "PROVED"
+
+
+@pytest.mark.long
+def test_sparse_as_printed_is_refuted_and_its_loss_proved(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses.refute"], "MOST_EFFORT", 100)  # few answers: in vain
+    printed, given = find("sparse.printed_halt").program, {"epsilon": 1.0, "threshold": 0.0, "c": 2}
+    found = joined(engine, printed, given, adjacency="all-differ", claim="epsilon").bracket
+    low, high = found.ends
+    assert (found.verdict, high) == (dpaudit.BracketVerdict.REFUTED, 1.5)
+    assert low > 1.3
+
+
+def test_the_worst_pair_of_a_replay_is_audited(engine: Engine, asked: list[AuditSpec]) -> None:
+    def spoiled(data: int, rng: Any) -> int:
+        return respond(min(data, 1), rng) if data < 3 else 3
+
+    near = {"domain": [0, 1, 2, 3], "neighbours": lambda one, other: other - one == 1}
+    joined(engine, spoiled, claim=PureDP(1.0), runs=1_000, **near)
+    (spec,) = asked
+    assert [pair.open() for pair in spec.pairs] == [(2, 3)]
+    with pytest.raises(InvalidSpec, match="the pair must be neighbours of the domain"):
+        joined(engine, spoiled, pair=AdjacentPair(0, 3), runs=1_000, **near)
+    assert joined(engine, spoiled, pair=AdjacentPair(2, 1), **near).bracket.verdict.value == "PINNED"
+
+
+def test_a_pair_pins_nothing_of_a_program_that_leaks_elsewhere(engine: Engine) -> None:
+    def late(q: list[float], rng: Any, eps: float) -> list[bool]:
+        out = []
+        for i, x in enumerate(q):
+            if i > 1_000_000 and x > 0:
+                out.append(True)
+        return out
+
+    for claim in (None, PureDP(0.0), dpaudit.GaussianDP(1.0)):
+        found = joined(engine, late, {"eps": 1}, claim=claim, pair=AdjacentPair([0, 0], [1, 1])).bracket
+        assert found.ends == (0.0, 0.0)
+        assert found.verdict is dpaudit.BracketVerdict.OPEN
+        assert "both bounds agree within 1 % on this one pair; of other pairs they say nothing" in str(found)
+
+
+# the audit
+
+
+def test_the_audit_is_the_lower_half(audited: Joined) -> None:
+    assert audited.audit is not None
+    assert audited.bracket.lower is not None
+    assert audited.bracket.lower.epsilon_lower == audited.audit.epsilon_lower
+    assert 0.0 < audited.bracket.lower.epsilon_lower <= audited.bracket.ends[1]
+
+
+def test_a_gaussian_entry_has_both_halves_at_the_delta_of_its_audit(
+    engine: Engine, audited: Joined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert audited.audit is not None
+    entry = find("gaussian_gdp")
+    at_delta = known_upper(entry, entry.pair, 1e-3)
+    assert at_delta is not None
+    certificate = replace(audited.audit.certificate, delta=1e-3)
+    answer = replace(audited.audit, certificate=certificate, upper=at_delta)
+    monkeypatch.setattr("dpaudit.verify.bracketing.join.run_audit", lambda *_, **__: answer)
+    found = joined(engine, entry, runs=1_000).bracket
+    assert at_delta in found.uppers
+    assert found.ends == (audited.audit.epsilon_lower, at_delta.epsilon_upper)
+
+
+def test_without_a_claim_the_audit_refutes_nothing(engine: Engine, audited: Joined, asked: list[AuditSpec]) -> None:
+    assert audited.bracket.lower is not None
+    assert audited.bracket.lower.refutes
+    found = joined(engine, counted, pair=AdjacentPair(0, 1), runs=2_000).bracket
+    assert found.lower == replace(audited.bracket.lower, refutes=False)
+    assert asked[0].claim == PureDP(0.0)
+    assert found.verdict.value == "OPEN"
+
+
+def test_an_audit_without_a_verdict_is_a_reason(engine: Engine) -> None:
+    def spoils(data: list[int]) -> int:
+        data.append(1)
+        return 0
+
+    found = joined(engine, spoils, claim=PureDP(1.0), pair=AdjacentPair([1, 2], [1]), runs=1_000).bracket
+    assert found.lower is None
+    assert any(reason.startswith("audit: ") for reason in found.reasons)
+
+
+# what may not be concluded
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "data", "words"),
+    [
+        (counted, ([0, 0], [1, 1]), 'counted is read for one number as data, the pair "pair" holds a list'),
+        (counted, (np.zeros(2), np.ones(2)), 'counted is read for one number as data, the pair "pair" holds a list'),
+        ("c2_sparse_vector", (0, 1), 'for a list of query answers as data, the pair "pair" holds one number'),
+    ],
+)
+def test_a_program_for_one_number_says_nothing_of_vectors(
+    engine: Engine, mechanism: Any, data: tuple[Any, Any], words: str
+) -> None:
+    """Python runs it on an array all the same, and the one draw is added to every entry: the loss is infinite."""
+    mechanism, parameters = (program(mechanism), ONE) if isinstance(mechanism, str) else (mechanism, None)
+    pair = AdjacentPair(*data)
+    found = joined(engine, mechanism, parameters, claim=PureDP(1.0), adjacency="all-differ", pair=pair).bracket
+    assert (found.verdict.value, found.uppers) == ("OPEN", ())
+    assert words in found.reasons[0]
+
+
+def test_answers_of_a_program_for_one_number_are_refused(engine: Engine) -> None:
+    found = joined(engine, counted, claim=PureDP(1.0), adjacency="all-differ", answers=10).bracket
+    assert (found.verdict.value, found.uppers) == ("OPEN", ())
+    assert found.reasons[0].endswith("so answers must be left out, got 10")
+    one = joined(engine, counted, claim=PureDP(1.0), adjacency="all-differ", answers=1).bracket
+    assert one.verdict.value == "PROVED"
+    assert "the data one number" in one.uppers[0].scope
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(UnsoundAudit, "OPEN"), (MissingRequirement, "PROVED")])
+def test_beside_an_audit_that_broke_nothing_is_proved(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, error: type[Exception], verdict: str
+) -> None:
+    """Every run raised, say: then what was proved is not what runs. Where a library is missing nothing ran at all."""
+
+    def broken(*_: object, **__: object) -> Any:
+        raise error("every run raised")
+
+    monkeypatch.setattr("dpaudit.verify.bracketing.join.run_audit", broken)
+    found = joined(engine, counted, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1), runs=1_000)
+    assert found.bracket.verdict.value == verdict
+    assert any(reason.startswith("set aside, as the audit of what runs broke") for reason in found.bracket.reasons) == (
+        verdict == "OPEN"
+    )
+
+
+def test_bounds_of_another_sensitivity_are_not_proved(engine: Engine) -> None:
+    """A proof is about answers that move by 1; with sensitivity 2 it is no proof of the claim."""
+    entry = find("report_noisy_max_general.counts_noise").with_parameters({"sensitivity": 2.0})
+    assert target_of(entry).adjacency is None
+    with pytest.raises(InvalidSpec, match="give sensitivity = 1"):
+        joined(engine, entry, adjacency="all-differ")
+    assert not any(each.label is Label.PROVED for each in joined(engine, entry).bracket.uppers)
+
+
+def test_a_number_from_elsewhere_proves_nothing_and_may_pin(engine: Engine) -> None:
+    numeric = UpperBound(1.0, 0.0, Label.NUMERIC_UPPER, "counts", Arithmetic.FLOATS, "accounting")
+    found = joined(engine, counted, claim=PureDP(2.0), uppers=(numeric,)).bracket
+    assert found.verdict.value == "OPEN"
+    assert found.ends == (0.0, 1.0)
+
+
+def test_a_bound_from_elsewhere_that_an_exact_loss_exceeds_proves_nothing(engine: Engine) -> None:
+    false = UpperBound(0.5, 0.0, Label.PROVED, "all", Arithmetic.REALS, "somebody")
+    found = joined(engine, counted, claim=PureDP(2.0), uppers=(false,), pair=AdjacentPair(0, 1)).bracket
+    assert found.contradictory
+    assert found.verdict.value == "OPEN"
+
+
+class Method:
+    """What looks like `counted` and is something else."""
+
+    def __call__(self, data: float, rng: Any, eps: float = 1.0) -> float:
+        return data
+
+    method = __call__
+
+    @staticmethod
+    def static(data: float, rng: Any, eps: float = 1.0) -> float:
+        return data + rng.laplace(scale=1 / eps)  # type: ignore[no-any-return]
+
+
+class Partial(functools.partial):  # type: ignore[type-arg]
+    """A partial that calls something else."""
+
+    def __call__(self, data: float, rng: Any) -> float:
+        return data
+
+
+@functools.wraps(counted)
+def wrapped(data: float, rng: Any, eps: float = 1.0) -> float:
+    return data
+
+
+def changed(data: float, rng: Any, eps: float = 1.0) -> float:
+    return data + rng.laplace(scale=1 / eps)  # type: ignore[no-any-return]
+
+
+changed.__defaults__ = (1e6,)
+
+
+@for_each(
+    "mechanism",
+    [
+        Method(),
+        Method().method,
+        Partial(counted),
+        functools.partial(counted, 3),
+        functools.lru_cache(counted),
+        changed,
+        lambda data, rng: data + rng.laplace(scale=1.0),
+        dpaudit.batched(lambda data, runs, rng: data + rng.laplace(size=runs)),
+        dpaudit.built_by(lambda: counted),
+        dpaudit.command(["true"]),
+    ],
+)
+def test_what_runs_in_another_way_than_it_reads_is_not_proved(engine: Engine, mechanism: Any) -> None:
+    found = joined(engine, mechanism, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1)).bracket
+    assert (found.verdict.value, found.uppers) == ("OPEN", ())
+    assert any(reason.startswith("reading the source: ") for reason in found.reasons)
+
+
+@for_each(("mechanism", "verdict"), [(Method.static, "PROVED"), (wrapped, "REFUTED")])
+def test_a_decorated_function_is_read_where_the_object_was_compiled_from_its_text(
+    engine: Engine, mechanism: Any, verdict: str
+) -> None:
+    found = joined(engine, mechanism, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1)).bracket
+    assert found.verdict.value == verdict
+
+
+def test_parameters_override_partials_and_partials_defaults(engine: Engine) -> None:
+    half = functools.partial(counted, eps=0.5)
+    for mechanism, parameters, loss in ((half, {}, 0.5), (half, {"eps": 2}, 2.0), (counted, {}, 1.0)):
+        found = joined(engine, mechanism, parameters, adjacency="all-differ", pair=AdjacentPair(0, 1)).bracket
+        assert found.ends == (loss, loss)
+
+
+def test_what_cannot_be_read_is_open_with_its_line(engine: Engine) -> None:
+    found = joined(engine, find("permute_and_flip")).bracket
+    assert found.verdict.value == "OPEN"
+    assert any("line 2" in reason for reason in found.reasons)
+    batched = dpaudit.batched(lambda data, runs, rng: rng.laplace(size=runs))
+    assert "no source to read" in str(joined(engine, batched, claim=PureDP(1.0), pair=AdjacentPair(0, 1)).bracket)
+
+
+def test_missing_libraries_leave_the_other_half(
+    engine: Engine, asked: list[AuditSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installed, "import_module", _nothing)
+    found = joined(engine, find("above_threshold"), runs=1_000).bracket
+    assert found.lower is not None
+    assert asked
+    assert not found.uppers or found.uppers[0].source == "catalogue"
+    assert any("the extra [verify] has it: python3 -m pip install " in reason for reason in found.reasons)
+
+
+def _nothing(name: str) -> None:
+    raise ImportError(name)
+
+
+# the question
+
+
+@for_each(
+    ("wanted", "message"),
+    [
+        ({"adjacency": "nearby"}, "adjacency must be one of all-differ"),
+        ({"adjacency": "all-differ", "pair": AdjacentPair([0, 0], [2, 0])}, "the pair is not adjacent"),
+        ({"adjacency": "one-differs", "pair": AdjacentPair([0, 0], [1, 1])}, "the pair is not adjacent"),
+        ({"adjacency": "monotone", "pair": AdjacentPair([0, 0], [1, -1])}, "the pair is not adjacent"),
+        ({"adjacency": "up", "pair": AdjacentPair([0, 0], [1, 1])}, "give 'monotone'"),
+        ({"pair": AdjacentPair([0], [1], distance=2)}, "a bracket is about neighbours"),
+        ({"adjacency": "all-differ", "pair": AdjacentPair([0, 0], [1, 1]), "answers": 3}, "answers must be those"),
+        ({"adjacency": "all-differ", "answers": 0}, "answers must be at least 1"),
+        ({"adjacency": "all-differ", "pair": AdjacentPair(["a"], ["b"])}, "must be a finite number"),
+        ({"claim": "eps +"}, "claim"),
+        ({"claim": "-eps"}, "claim must be at least 0"),
+        ({"claim": "n*eps"}, "claim"),
+        ({"adjacency": "all-differ", "pair": AdjacentPair([0], [10**400])}, "the answers move by 10000"),
+        (
+            {"adjacency": "all-differ", "pair": AdjacentPair(np.zeros((2, 2)), np.ones((2, 2)))},
+            "must be a finite number",
+        ),
+        ({"domain": [0, 1]}, "a replay needs both"),
+        ({"neighbours": "all"}, "a replay needs both"),
+        ({"domain": 2, "neighbours": "all"}, "domain must be the datasets"),
+        ({"domain": [0, 1], "neighbours": "near"}, "neighbours must be a function"),
+        ({"domain": [0, 1], "neighbours": "all", "adjacency": "up"}, "adjacency and answers are for query answers"),
+        ({"domain": [0, 1], "neighbours": "all", "answers": 1}, "adjacency and answers are for query answers"),
+        ({"confidence": 1.0}, "confidence must lie"),
+        ({"seed": -1}, "seed must be"),
+    ],
+)
+def test_wrong_questions(engine: Engine, wanted: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidSpec, match=message):
+        joined(engine, program("c2_sparse_vector"), ONE, **wanted)
+
+
+def test_missing_parameters_are_named(engine: Engine) -> None:
+    found = joined(engine, program("c2_sparse_vector"), {"eps": 1}, claim=PureDP(1.0), adjacency="all-differ")
+    assert any("needs a value for 'N'" in reason for reason in found.bracket.reasons)
+
+
+def test_parameters_out_of_range_prove_nothing(engine: Engine) -> None:
+    pair = AdjacentPair([0], [1])
+    for bad in ({"eps": -1}, {"eps": 0}, {"N": 0}, {"N": 0.5}, {"eps": True}, {"eps": np.array([1.0])}, {"eps": "1"}):
+        given = {**ONE, **bad}
+        found = joined(engine, program("c2_sparse_vector"), given, claim=PureDP(1.0), adjacency="all-differ", pair=pair)
+        assert (found.bracket.verdict.value, found.bracket.uppers) == ("OPEN", ())
+
+
+def test_numbers_of_numpy_are_numbers(engine: Engine) -> None:
+    for eps in (np.float64(0.5), Fraction(1, 2)):
+        for pair in (AdjacentPair(np.array(0), np.array(1.0)), AdjacentPair(np.float64(0), np.int64(1))):
+            found = joined(engine, counted, {"eps": eps}, claim="eps", adjacency="all-differ", pair=pair)
+            assert found.bracket.verdict.value == "PROVED"
+            assert found.bracket.ends == (0.5, 0.5)
+
+
+def test_runs_that_raise_are_not_those_of_a_proof(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {"claim": PureDP(1.0), "adjacency": "all-differ", "pair": AdjacentPair(0, 1), "runs": 2_000}
+    sound = joined(engine, counted, **given)
+    assert sound.bracket.verdict.value == "PROVED"
+    assert sound.audit is not None
+    for last, verdict in (("raised ValueError", "OPEN"), ("None", "PROVED")):
+        ends = Ending("a value", (9, 8), (0, 0)), Ending(last, (0, 1), (0, 1))
+        answer = replace(sound.audit, endings=ends)
+        monkeypatch.setattr("dpaudit.verify.bracketing.join.run_audit", lambda *_, answer=answer, **__: answer)
+        found = joined(engine, counted, **given).bracket
+        assert found.verdict.value == verdict
+        said = any("some runs raised ValueError, and what was proved never raises" in each for each in found.reasons)
+        assert said == (verdict == "OPEN")
+
+
+def test_numbers_that_wrap_around_are_not_those_of_a_proof(engine: Engine) -> None:
+    small = AdjacentPair(np.array([0, 1], dtype=np.uint8), np.array([1, 0], dtype=np.uint8))
+    with pytest.raises(InvalidSpec, match="of the type uint8, whose sums wrap around"):
+        joined(engine, program("c2_sparse_vector"), ONE, adjacency="all-differ", pair=small)
+    given = {**ONE, "N": np.int8(100)}
+    found = joined(engine, program("c2_sparse_vector"), given, claim=PureDP(1.0), adjacency="all-differ").bracket
+    assert found.verdict.value == "OPEN"
+    assert "the parameter N is of the type int8" in found.reasons[0]
+
+
+def test_answers_are_found_by_their_place() -> None:
+    """data[0] of the series is 2.0, and a program reads it so: its first answer is 1.0 by place alone."""
+    series = pytest.importorskip("pandas").Series([1.0, 2.0], index=[1, 0])
+    with pytest.raises(InvalidSpec, match="finds its answers by labels"):
+        exact_answers("pair.first", series)
+    assert exact_answers("pair.first", series.to_list()) == (1, 2)
+
+
+def test_scopes_tell_parameters_as_they_were_given(engine: Engine) -> None:
+    found = joined(engine, counted, {"eps": 3.731}, adjacency="all-differ", pair=AdjacentPair(0, 1)).bracket
+    assert all("eps = 3.731" in bound.scope for bound in found.uppers)
+
+
+def test_a_sensitivity_is_a_number(engine: Engine) -> None:
+    def scaled(data: float, rng: Any, sensitivity: float = 1.0) -> float:
+        return data + rng.laplace(scale=sensitivity)  # type: ignore[no-any-return]
+
+    for bad in (2, "x", None, np.array([1, 1]), math.nan):
+        with pytest.raises(InvalidSpec, match="give sensitivity = 1"):
+            joined(engine, scaled, {"sensitivity": bad}, adjacency="all-differ")
+
+
+def test_numbers_are_taken_as_they_are() -> None:
+    assert rational("x", 0.1) == Fraction(0.1) != Fraction(1, 10)
+    assert rational("x", 10**400) == 10**400
+    assert exact_answers("x", 3) == (3,)
+    for bad in (math.nan, math.inf, True, "1", None):
+        with pytest.raises(InvalidSpec):
+            rational("x", bad)
+
+
+@pytest.mark.parametrize("adjacency", WAYS)
+def test_equal_answers_are_adjacent_and_far_ones_are_not(adjacency: str) -> None:
+    same = (Fraction(1), Fraction(2))
+    check_adjacent(same, same, adjacency)
+    with pytest.raises(InvalidSpec):
+        check_adjacent(same, (Fraction(4), Fraction(2)), adjacency)
+
+
+# the catalogue
+
+
+@for_each("entry", OF_ANSWERS, ids=lambda entry: entry.name)
+def test_the_adjacency_of_an_entry_fits_its_pair(entry: Any) -> None:
+    assert set(entry.adjacency) <= set(ADJACENCIES)
+    word = target_of(entry).adjacency
+    assert word in WAYS
+    assert set(WAYS[word]) == set(entry.adjacency)
+    check_adjacent(*(exact_answers("data", data) for data in entry.default_pair), word)
+    assert any(word in entry.neighbours for word in ("direction", "rise", "apart"))
+
+
+def test_twins_with_neighbours_of_their_own_have_an_adjacency_of_their_own() -> None:
+    for parent in entries():
+        for twin in parent.twins.values():
+            if parent.adjacency and twin.neighbours != parent.neighbours:
+                assert twin.adjacency != parent.adjacency, twin.name
+
+
+@for_each(
+    "text",
+    [
+        "def f(q, rng):\n    return 0\nf = 1\n",
+        "def f(q, rng):\n    return 0\ndef f(q, rng):\n    return 1\n",
+        "def f(q, rng):\n    return 0\nfrom os import *\n",
+        "def f(q, rng):\n    return 0\ndef g():\n    global f\n    f = 1\n",
+        "if True:\n    def f(q, rng):\n        return 0\n",
+        "class f:\n    pass\n",
+        "def f(q, rng):\n    return 0\nfor f in []:\n    pass\n",
+        "def f(q, rng):\n    return 0\ndef g(x=(f := 1)):\n    pass\n",
+        "def f(q, rng):\n    return 0\n@(f := len)\ndef g(x):\n    pass\n",
+        "def f(q, rng):\n    return 0\nclass C(f := object):\n    pass\n",
+        "def f(q, rng):\n    return 0\ntry:\n    1 / 0\nexcept ZeroDivisionError as f:\n    pass\n",
+        "def f(q, rng):\n    return 0\nmatch len:\n    case f:\n        pass\n",
+        "def f(q, rng):\n    return 0\nmatch []:\n    case [*f]:\n        pass\n",
+        "def f(q, rng):\n    return 0\nmatch {}:\n    case {**f}:\n        pass\n",
+        "def f(q, rng, *, eps=1):\n    return 0\nf.__kwdefaults__['eps'] = 9\n",
+        "def f(q, rng, eps=1):\n    return 0\nf.__defaults__ = (9,)\n",
+        "def f(q, rng):\n    return " + "-" * 100_000 + "1\n",
+        "def f(q, rng:\n",
+        "",
+    ],
+)
+def test_a_name_that_may_mean_another_function_is_not_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "m.py").write_text(text)
+    with pytest.raises(InvalidSpec):
+        source_of("m:f", str(tmp_path))
+
+
+def test_a_source_is_found_as_python_would(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "__init__.py").write_text("def f(q, rng):\n    return 1\n")
+    (tmp_path / "m.py").write_text("def f(q, rng):\n    return 2\n")
+    (tmp_path / "m" / "inner.py").write_text("def f(q, rng):\n    return 3\n")
+    assert "return 1" in source_of("m:f", str(tmp_path))[0]
+    assert "return 3" in source_of("m.inner:f", str(tmp_path))[0]
+    (tmp_path / "latin.py").write_bytes("# coding: latin-1\ndef f(q, rng):\n    return 'é'\n".encode("latin-1"))
+    assert "é" in source_of("latin:f", str(tmp_path))[0]
+    for name in ("time", "random", "pytest"):  # loaded already, from elsewhere
+        (tmp_path / f"{name}.py").write_text("def f(q, rng):\n    return 4\n")
+    (tmp_path / "fast.py").write_text("def f(q, rng):\n    return 5\n")
+    (tmp_path / f"fast{EXTENSION_SUFFIXES[0]}").write_bytes(b"")  # the compiled one goes first
+    (tmp_path / "_pytest").mkdir()  # no package without __init__.py where there is one with it
+    (tmp_path / "_pytest" / "mark.py").write_text("def f(q, rng):\n    return 6\n")
+    for bad in ("m", "m:", ":f", "time:f", "random:f", "pytest:f", "fast:f", "_pytest.mark:f", "no_such_module:f"):
+        with pytest.raises(InvalidSpec):
+            source_of(bad, str(tmp_path))
+    with pytest.raises(InvalidSpec):
+        source_of("../m:f", str(tmp_path))
+
+
+def test_the_known_loss_of_an_entry() -> None:
+    entry = find("laplace.half_noise")
+    pair = entry.pair
+    found = known_upper(entry, pair, 0.0)
+    assert found is not None
+    assert (found.epsilon_upper, found.label, found.arithmetic) == (2.0, Label.EXACT_PAIR, Arithmetic.FLOATS)
+    assert known_upper(wrap(entry.reference), SealedPair.seal(pair), 0.0) == found
+    assert known_upper(wrap("dpaudit.catalogue.additive:laplace.half_noise"), pair, 0.0) == found
+    assert known_upper(wrap(lambda data: 0), pair, 0.0) is None
+    assert known_upper(entry, AdjacentPair("a", "b"), 0.0) is None
+    infinite = find("laplace.uniform_noise")
+    assert known_upper(infinite, infinite.pair, 0.0).epsilon_upper == math.inf  # type: ignore[union-attr]
+
+
+def test_a_loss_in_another_parameter_is_told_at_the_delta_of_the_audit() -> None:
+    entry = find("gaussian_gdp")
+    found = known_upper(entry, entry.pair, 1e-3)
+    assert found is not None
+    assert (found.delta, found.epsilon_lower) == (1e-3, None)
+    assert found.epsilon_upper == pytest.approx(dpaudit.GaussianDP(1.0).epsilon_at(1e-3))
+
+
+def test_an_audit_of_an_entry_shows_the_bracket_of_the_pair(audited: Joined) -> None:
+    known, result = find("laplace.half_noise"), audited.audit
+    assert result is not None
+    assert result.upper is not None
+    assert result.bracket is not None
+    assert result.bracket.ends[1] == known.true_loss(*known.default_pair)
+    assert "\nbracket  " in str(result)
+    pairs = [{**result.spec["pairs"][0], "distance": 2}]
+    bound = UpperBound(1.0, 0.0, Label.PROVED, "all", Arithmetic.REALS, "x")
+    apart = replace(result, spec={**result.spec, "pairs": pairs}, upper=bound)
+    assert apart.bracket is None
+    assert "the two are not joined" in str(apart)
+
+
+# the Python door
+
+
+def test_the_python_door() -> None:
+    def sparse(q: list[float], rng: Any, eps: float) -> int:
+        threshold = rng.laplace(scale=2 / eps)
+        place = 0
+        for x in q:
+            if x + rng.laplace(scale=4 / eps) >= threshold:
+                break
+            place += 1
+        return place
+
+    found = dpaudit.bracket(sparse, 1.0, adjacency="all-differ", parameters={"eps": 1.0}, answers=3, runs=0)
+    assert isinstance(found, dpaudit.Bracket)
+    assert found.verdict in (dpaudit.BracketVerdict.PROVED, dpaudit.BracketVerdict.OPEN, dpaudit.BracketVerdict.PINNED)
+    for bad in (
+        {"claim": -1.0}, {"claim": object()}, {"claim": PureDP}, {"claim": math.nan}, {"upper": 1.0}, {"upper": "x"},
+        {"upper": [3]}, {"runs": -1}, {"parameters": ["eps"]}, {"pair": 3}, {"mechanism": None},
+    ):  # fmt: skip
+        with pytest.raises(InvalidSpec):
+            dpaudit.bracket(**{"mechanism": sparse, "parameters": {"eps": 1.0}, "runs": 0, **bad})  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from benchmarks.tables import print_table
 from dpaudit.api.audits import audit
 from dpaudit.data import AdjacentPair
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import batched, wrap
 from dpaudit.outputs.canonical import token

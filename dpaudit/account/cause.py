@@ -13,9 +13,8 @@ from dpaudit.base.quoting import LONGEST_DATA, TABLE, clean, plain_text, standin
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
 from dpaudit.events.event import is_one, short
-from dpaudit.events.features.column import spell
-from dpaudit.events.features.joint import Above, Distinct, Equal, Extreme, FirstOf, Present, taken_over
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate, spell, taken_over
+from dpaudit.events.joint import Above, Distinct, Equal, Extreme, FirstOf, Present
 from dpaudit.outputs.canonical import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path, derived
 from dpaudit.results.audited import Audited, Finding
 

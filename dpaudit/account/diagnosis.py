@@ -18,9 +18,8 @@ from dpaudit.base.quoting import LONGEST_DATA, clean, literal, plain_text, stand
 from dpaudit.claims import Claim
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.event import is_one
-from dpaudit.events.features.column import spell
-from dpaudit.events.features.joint import Difference, Equal
-from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.events.features import Coordinate, Whole, spell
+from dpaudit.events.joint import Difference, Equal
 from dpaudit.outputs.canonical import (
     ABSENT,
     CLASS,

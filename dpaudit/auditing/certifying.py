@@ -15,7 +15,7 @@ from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import Event
-from dpaudit.events.features.plain import Whole
+from dpaudit.events.features import Whole
 from dpaudit.execution.engine import Session
 from dpaudit.outputs.canonical import Pilot, Token
 from dpaudit.results.audited import Finding

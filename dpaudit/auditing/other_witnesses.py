@@ -19,9 +19,8 @@ from dpaudit.base.validate import error_probability
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events import Event
 from dpaudit.events.bits import KINDS
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import Feature
-from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.events.features import Coordinate, Feature, Whole
+from dpaudit.events.scores import Binning
 from dpaudit.execution.engine import Session
 from dpaudit.outputs.canonical import Outputs, Path, Pilot, Sample, Token, concatenate
 from dpaudit.processes.tasks import FreshTask

@@ -4,8 +4,7 @@ import numpy as np
 
 from dpaudit.base.arrays import Bools, Places, Reals
 from dpaudit.events import Event, Partition
-from dpaudit.events.features.column import spell
-from dpaudit.events.features.plain import Whole
+from dpaudit.events.features import Whole, spell
 from dpaudit.outputs.canonical import (
     ABSENT,
     MESSAGE,

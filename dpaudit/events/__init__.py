@@ -1,13 +1,12 @@
-"""Sets of outputs, and which runs are in them: what is evaluated of a frozen event; `search` finds one."""
+"""Sets of outputs, and which runs are in them: the evaluation of a frozen event. `dpaudit.search` finds one."""
 
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.bits import KINDS as BIT_KINDS
-from dpaudit.events.event import Event, HitCounter, TwoEvents
-from dpaudit.events.features import plain_feature
-from dpaudit.events.features.column import Feature
-from dpaudit.events.partition import Partition
+from dpaudit.events.event import Event, HitCounter, Partition, TwoEvents
+from dpaudit.events.features import Feature
+from dpaudit.events.joint import plain_feature
 from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.outputs.canonical import Token
 
@@ -47,6 +46,6 @@ def feature_from_dict(written: dict[str, Any]) -> Feature:
         if score.kind == written.get("kind"):
             return score.from_dict(written)
     parts = [written[key] for key in ("one", "other")] if written.get("kind") == TwoEvents.kind else []
-    if parts and all(each["feature"].get("kind") != TwoEvents.kind for each in parts):  # of two, none made of two again
+    if parts and all(each["feature"].get("kind") != TwoEvents.kind for each in parts):  # both parts are single events
         return TwoEvents(*map(event_from_dict, parts))
     raise InvalidSpec(f"the event's feature has the unknown kind {written.get('kind')!r}; a newer dpaudit may know it")

@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.base.arrays import Reals, Words
-from dpaudit.events.features.column import OfPath, OfPaths, spell
+from dpaudit.events.features import OfPath, OfPaths, spell
 from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Outputs, Path, Token, token
 
 Ints = npt.NDArray[np.int32]
 
 ZERO = 1024  # stands for the exponents of 0, above those of all other numbers
 NOT_FINITE = 1025  # and of infinities and NaN
-MOST_ZEROS = 3  # trailing zeros that are told apart
+MOST_ZEROS = 3  # trailing zeros that are distinguished
 
 _MANTISSA, _IMPLICIT = np.uint64((1 << 52) - 1), np.uint64(1 << 52)
 
@@ -125,13 +125,13 @@ class TrailingZeros(OfPath, kind="trailing-zeros"):
         (-51, 1)
         """
         places, edges = {code: place for place, code in enumerate(self.labels())}, (-math.inf, *self.edges, math.inf)
-        found = []
+        bounds = []
         for each in tokens:
             part, zeros = divmod(places.get(each.code, MOST_ZEROS), MOST_ZEROS + 1)
             size = max(abs(edges[part]), abs(edges[part + 1]))
             if zeros < MOST_ZEROS and size < math.inf:
-                found.append(math.ceil(math.log2(size)) - self.width + zeros + 1)
-        return (max(found), len(found)) if found else None
+                bounds.append(math.ceil(math.log2(size)) - self.width + zeros + 1)
+        return (max(bounds), len(bounds)) if bounds else None
 
     def __str__(self) -> str:
         return f"{spell(self.path)} as {self.width} bits"
@@ -139,16 +139,16 @@ class TrailingZeros(OfPath, kind="trailing-zeros"):
 
 @dataclass(frozen=True, slots=True)
 class LinePart(OfPath, kind="part"):
-    """In which part of the line a number lies: what `TrailingZeros` tells without the zeros."""
+    """In which part of the line a number lies: `TrailingZeros` without the zeros."""
 
     path: Path = ()
     edges: tuple[float, ...] = ()
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
-        found = _parts(column, self.edges).astype(np.float32)
-        found[~np.isfinite(column.values)] = np.nan
-        return Column(found, column.codes)
+        parts = _parts(column, self.edges).astype(np.float32)
+        parts[~np.isfinite(column.values)] = np.nan
+        return Column(parts, column.codes)
 
     def __str__(self) -> str:
         return f"part of the line that holds {spell(self.path)}"
@@ -156,7 +156,7 @@ class LinePart(OfPath, kind="part"):
 
 @dataclass(frozen=True, slots=True)
 class OnGrid(OfPath, kind="on-grid"):
-    """1 where a number is exactly the float nearest to a multiple of `step`, 0 where it is beside it."""
+    """1 where a number is exactly the float nearest to a multiple of `step`, 0 where it is not."""
 
     path: Path = ()
     step: float = 1.0
@@ -187,9 +187,9 @@ def _least(outputs: Outputs, paths: tuple[Path, ...], which: int) -> Column:
     least = np.full(outputs.runs, NOT_FINITE, np.int32)
     for path in paths:
         np.minimum(least, exponents(outputs.column(path).values)[which], out=least)
-    found = least.astype(np.float32)
-    found[least == NOT_FINITE] = np.nan
-    return Column(found, outputs.column(paths[0]).codes if len(paths) == 1 else None)
+    numbers = least.astype(np.float32)
+    numbers[least == NOT_FINITE] = np.nan
+    return Column(numbers, outputs.column(paths[0]).codes if len(paths) == 1 else None)
 
 
 KINDS: tuple[type[LowestBit] | type[TrailingZeros] | type[OnGrid], ...] = (LowestBit, TrailingZeros, OnGrid)

@@ -1,5 +1,6 @@
-"""An event: a set of outputs, given as intervals and tokens of one feature."""
+"""An event: a set of outputs, given as intervals and tokens of one feature; a partition: several disjoint ones."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.base.arrays import Bools, Bytes, Integers, Words
-from dpaudit.events.features.column import Feature, stored
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.errors import InvalidSpec
+from dpaudit.events.features import Coordinate, Feature, stored
 from dpaudit.outputs.canonical import ABSENT, Column, Outputs, Path, Sample, Token
 
-FEW_TOKENS = 16  # up to so many, comparing one by one beats sorting
-SHOWN = 6  # intervals or tokens that the printed form names
+FEW_TOKENS = 16  # up to this many, comparing one by one is faster than sorting
+SHOWN = 6  # intervals, tokens or bins that the printed form names
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,9 @@ class Event:
 
     def among(self, column: Column) -> Bools:
         """Which cells of the feature's column are in the event."""
-        within = _within_doubles if column.values.dtype == np.float64 else _within
         inside: Bools | None = None
         for low, high in self.intervals:
-            part = within(column.values, low, high)
+            part = _within(column.values, low, high)
             inside = part if inside is None else inside | part
         if self.tokens:
             part = _among(column.tokens, self.tokens)
@@ -77,7 +77,8 @@ class Event:
         parts = [_spelled(name, low, high) for low, high in self.intervals[:SHOWN]]
         labels = [token.label for token in self.tokens[:SHOWN]]
         if len(labels) == 1:
-            parts.append(_missing(name) if self.tokens[0] == ABSENT else f"{name} is {labels[0]}")
+            missing = "output is a plain number, or no value" if name == "type(output)" else f"there is no {name}"
+            parts.append(missing if self.tokens[0] == ABSENT else f"{name} is {labels[0]}")
         elif labels:
             more = len(self.tokens) - len(labels)
             parts.append(f"{name} is one of {', '.join(labels)}" + (f" and {more} more" if more else ""))
@@ -126,30 +127,23 @@ class HitCounter:
         return np.array([hits[0], first.runs, hits[1], second.runs], np.int64)
 
     def mixed(self, outputs: Outputs, second: Bools) -> Integers:
-        """The same of outputs in the order of their runs: the event is looked at once for both sides."""
+        """The same of outputs in the order of their runs: the event is evaluated once for both sides."""
         inside = self.event.contains(outputs)
         hits, runs = np.count_nonzero(inside & second), np.count_nonzero(second)
         return np.array([np.count_nonzero(inside) - hits, outputs.runs - runs, hits, runs], np.int64)
 
 
 def _within(values: npt.NDArray[Any], low: float, high: float) -> Bools:
+    """Which values, rounded to float32, are in (low, high]; doubles are compared without rounding each of them."""
+    end = _last_double if values.dtype == np.float64 else np.float32
     inside: Bools
     if high == math.inf:
-        inside = ~np.isnan(values) if low == -math.inf else values > np.float32(low)
+        inside = ~np.isnan(values) if low == -math.inf else values > end(low)
     elif low == -math.inf:
-        inside = values <= np.float32(high)
+        inside = values <= end(high)
     else:
-        inside = (values > np.float32(low)) & (values <= np.float32(high))
+        inside = (values > end(low)) & (values <= end(high))
     return inside
-
-
-def _within_doubles(values: npt.NDArray[Any], low: float, high: float) -> Bools:
-    """`_within` of the values rounded to float32, without rounding each of them."""
-    if high == math.inf:
-        return ~np.isnan(values) if low == -math.inf else np.asarray(values > _last_double(low))
-    if low == -math.inf:
-        return np.asarray(values <= _last_double(high))
-    return np.asarray((values > _last_double(low)) & (values <= _last_double(high)))
 
 
 @lru_cache(maxsize=1024)
@@ -175,8 +169,8 @@ def _among(codes: Words, tokens: tuple[Token, ...]) -> Bools:
         return inside
     known = np.sort(np.fromiter((token.code for token in tokens), np.uint64, len(tokens)))
     place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-    found: Bools = known[place] == codes
-    return found
+    matches: Bools = known[place] == codes
+    return matches
 
 
 def _spelled(name: str, low: float, high: float) -> str:
@@ -196,10 +190,58 @@ def is_one(low: float, high: float) -> bool:
     return low == high or (low > -math.inf and bool(np.nextafter(np.float32(high), np.float32(low)) == np.float32(low)))
 
 
-def _missing(name: str) -> str:
-    return "output is a plain number, or no value" if name == "type(output)" else f"there is no {name}"
-
-
 def short(number: float) -> str:
     """An end of an interval in the fewest digits that tell it from other numbers of single precision."""
     return f"{np.float32(number)!s}".removesuffix(".0") if abs(number) < 1e16 else f"{number:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Disjoint bins of one feature, in order of falling ratio p/q: the first ones together make the events certified.
+
+    Outputs in none of the bins count as rest, with the last bin. Raises `InvalidSpec` where bins overlap.
+
+    >>> low, high = (Event(Coordinate(), (each,)) for each in ((-math.inf, 0.0), (0.0, math.inf)))
+    >>> print(Partition(Coordinate(), (low, high)))
+    2 bins: output <= 0 | output > 0
+    """
+
+    feature: Feature
+    bins: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        if not self.bins or any(each.feature != self.feature for each in self.bins):
+            raise InvalidSpec("a partition needs at least one bin, and all of them on its own feature")
+        spans = sorted(span for each in self.bins for span in each.intervals)
+        codes = [token.code for each in self.bins for token in each.tokens]
+        overlap = any(after[0] < before[1] for before, after in itertools.pairwise(spans))
+        if overlap or len(set(codes)) < len(codes):
+            raise InvalidSpec("the bins of a partition must not overlap")
+
+    @property
+    def wanted(self) -> frozenset[Path] | None:
+        """The paths it reads; None for all."""
+        return self.feature.wanted
+
+    @property
+    def sets(self) -> int:
+        """The number of sets that are counted: its bins."""
+        return len(self.bins)
+
+    def state(self, outputs: Outputs) -> Bytes:
+        """The bin that each run is in, numbered from 1; 0 where it is in none: uint8[runs]."""
+        column = self.feature.column(outputs)
+        states = np.zeros(outputs.runs, np.uint8)
+        for number, part in enumerate(self.bins, start=1):
+            states[part.among(column)] = number
+        return states
+
+    def to_dict(self) -> dict[str, Any]:
+        """The partition as results store it."""
+        bins = [{key: value for key, value in each.to_dict().items() if key != "feature"} for each in self.bins]
+        return {"feature": self.feature.to_dict(), "bins": bins}
+
+    def __str__(self) -> str:
+        more = len(self.bins) - SHOWN
+        names = " | ".join(str(each) for each in self.bins[:SHOWN]) + (f" | and {more} more" if more > 0 else "")
+        return f"{len(self.bins)} bin{'s' if len(self.bins) > 1 else ''}: {names}"

@@ -1,4 +1,7 @@
-"""Joint events: one number that sums what all coordinates say, learned on a pilot and stored whole, as numbers.
+"""Learned scores: one number that sums what all coordinates say, learned on a pilot and stored whole, as numbers.
+
+`Binning` has the cells of one feature, which search counts and for each of which a score has a weight: ordered bins of
+its numbers, bin i those in (edges[i-1], edges[i]], and its tokens.
 
 `LogRatio` adds, for each coordinate, each step from one to the next or each pair of neighbours, the log ratio of the
 cell it falls into: the likelihood ratio where these are independent, or form a chain. `Linear` is a weighted sum of
@@ -7,18 +10,101 @@ score loses power.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from dpaudit.base.arrays import Places, Reals
-from dpaudit.events.cells import Binning
-from dpaudit.events.features import plain_feature
-from dpaudit.events.features.column import OfPaths, rounded, single, stored
-from dpaudit.events.features.joint import Difference, Product
-from dpaudit.events.features.plain import Coordinate, Shape
+from dpaudit.base.arrays import Bools, Integers, Places, Reals, Singles, Words
+from dpaudit.events.features import Coordinate, OfPaths, Shape, rounded, single, stored
+from dpaudit.events.joint import Difference, Product, plain_feature
 from dpaudit.outputs.canonical import Column, Numbers, Outputs, Path, Token
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binning:
+    """The cells of a feature: `len(edges) + 1` bins, then a cell for each token, then one for all other tokens.
+
+    With `step` the edges are even and bins are found by arithmetic; a value within rounding of an edge may
+    then be counted one bin aside, which concerns the search alone.
+    """
+
+    edges: Singles
+    tokens: tuple[Token, ...] = ()
+    step: float | None = None
+    _order: Places = field(init=False, repr=False, compare=False)
+    _known: Words = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        codes = np.array([token.code for token in self.tokens], np.uint64)
+        object.__setattr__(self, "_order", np.argsort(codes))
+        object.__setattr__(self, "_known", codes[self._order])
+
+    def __eq__(self, other: object) -> bool:  # of arrays, == is no truth value
+        return isinstance(other, Binning) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[bytes, tuple[Token, ...], float | None]:
+        return self.edges.tobytes(), self.tokens, self.step
+
+    @property
+    def bins(self) -> int:
+        """The number of ordered bins."""
+        return len(self.edges) + 1
+
+    @property
+    def cells(self) -> int:
+        """The number of all cells."""
+        return self.bins + len(self.tokens) + 1
+
+    @property
+    def alone(self) -> Bools:
+        """Which bins hold one value only: bool[bins]."""
+        single_valued = np.zeros(self.bins, np.bool_)
+        single_valued[1:-1] = np.nextafter(self.edges[1:], np.float32(-np.inf)) == self.edges[:-1]
+        return single_valued
+
+    def counts(self, column: Column, times: Integers | None = None) -> Integers:
+        """How many runs fall into each cell: int64[cells]; each entry of the column counts `times` over, int64 too."""
+        cell = self._number_cells(column.values)
+        if column.codes is not None or self._has_nan(column.values):
+            codes = column.tokens
+            rows = np.flatnonzero(codes)
+            cell[rows] = self.token_cells(codes[rows])
+        if times is None:
+            return np.bincount(cell, minlength=self.cells)
+        return np.bincount(cell, weights=times, minlength=self.cells).astype(np.int64)
+
+    def _has_nan(self, values: npt.NDArray[np.generic]) -> bool:
+        return bool(len(values)) and values.dtype.kind == "f" and bool(np.isnan(np.min(values)))
+
+    def _number_cells(self, values: npt.NDArray[np.generic]) -> Places:
+        if len(self.edges) == 0:
+            return np.zeros(len(values), np.intp)
+        if self.step is None:
+            return np.searchsorted(self.edges, values, side="left")
+        with np.errstate(invalid="ignore", over="ignore"):
+            place: Singles = single(values) - self.edges[0]  # before the division, which would lose the low digits
+            place *= np.float32(1.0 / self.step)
+            place += np.float32(1.0)
+            np.clip(place, 0.0, len(self.edges), out=place)
+            return place.astype(np.intp)
+
+    def token_cells(self, codes: Words) -> Places:
+        """The cells of tokens, by their codes; both in one shape."""
+        if not self.tokens:
+            return np.full(len(codes), self.bins, np.intp)
+        place = np.minimum(np.searchsorted(self._known, codes), len(self._known) - 1)
+        return self.bins + np.where(self._known[place] == codes, self._order[place], len(self.tokens))
+
+    def interval(self, first: int, last: int) -> tuple[float, float]:
+        """The interval (low, high] of the bins first .. last."""
+        low = -np.inf if first == 0 else float(self.edges[first - 1])
+        high = np.inf if last == len(self.edges) else float(self.edges[last])
+        return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +152,8 @@ class Term:
 
     def to_dict(self) -> dict[str, Any]:
         """The term as results store it."""
-        return {
-            "coordinate": self.coordinate.to_dict(),
-            **_written(self.bins),
-            "weights": list(map(stored, self.weights)),
-        }
+        weights = list(map(stored, self.weights))
+        return {"coordinate": self.coordinate.to_dict(), **_written(self.bins), "weights": weights}
 
     @classmethod
     def from_dict(cls, written: dict[str, Any]) -> "Term":
@@ -145,13 +228,9 @@ class LogRatio:
         return f"log-ratio score of {shape}{len(self.terms) - (Shape in kinds)} {what}{alike}"
 
 
-def _clipped(numbers: Reals) -> Reals:
-    return np.clip(numbers, -1.0, 1.0)
-
-
 OF: Mapping[str, Callable[[Reals], Reals]] = {  # what of standardised numbers is weighed
     "values": np.asarray,
-    "clipped": _clipped,
+    "clipped": lambda numbers: np.clip(numbers, -1.0, 1.0),
     "distances": np.abs,
     "squares": np.square,
 }
@@ -160,8 +239,8 @@ OF: Mapping[str, Callable[[Reals], Reals]] = {  # what of standardised numbers i
 def weighed(numbers: Numbers, centre: float | Reals, scale: float | Reals, of: str) -> Reals:
     """What is weighed of numbers, of the shape they have: 0 where there is none, infinities as a million."""
     with np.errstate(invalid="ignore", over="ignore"):
-        found = OF[of]((numbers.astype(np.float64) - centre) / scale)
-    return found if np.isfinite(found).all() else np.nan_to_num(found, nan=0.0, posinf=1e6, neginf=-1e6)
+        terms = OF[of]((numbers.astype(np.float64) - centre) / scale)
+    return terms if np.isfinite(terms).all() else np.nan_to_num(terms, nan=0.0, posinf=1e6, neginf=-1e6)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ import numpy as np
 
 from dpaudit.base.arrays import Integers, Places, Reals
 from dpaudit.claims.projection import growth
-from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
-from dpaudit.events.features.column import Feature
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate, Feature
+from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import Outputs, Pilot, Sample, concatenate
 from dpaudit.search.binning import Tables
 from dpaudit.search.candidates import features_of

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Singles, Words
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import Feature, rounded, single
-from dpaudit.events.scores import LogRatio, cells_in
+from dpaudit.events.features import Feature, rounded, single
+from dpaudit.events.scores import Binning, LogRatio, cells_in
 from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Numbers, Outputs, Path, Sample, Token
 
 EVEN_BINS = 4096

@@ -8,9 +8,8 @@ import numpy as np
 
 from dpaudit.base.arrays import Reals
 from dpaudit.events.bits import ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import Feature, single
-from dpaudit.events.features.joint import (
+from dpaudit.events.features import DECIMALS, Coordinate, Decimals, Feature, Residue, Shape, Whole, single
+from dpaudit.events.joint import (
     Above,
     Difference,
     Distinct,
@@ -23,9 +22,7 @@ from dpaudit.events.features.joint import (
     Sum,
     levels_of,
 )
-from dpaudit.events.features.plain import Coordinate, Shape, Whole
-from dpaudit.events.features.residue import DECIMALS, Decimals, Residue
-from dpaudit.events.scores import Linear, Part
+from dpaudit.events.scores import Binning, Linear, Part
 from dpaudit.outputs.canonical import NOT_A_NUMBER, TYPE, Column, Outputs, Path, Pilot, beside, derived
 from dpaudit.search.binning import Tables, atoms_of, binning
 from dpaudit.search.dense import dense

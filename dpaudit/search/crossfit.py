@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Singles
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import Feature, single
-from dpaudit.events.scores import Linear, LogRatio, cells_in
+from dpaudit.events.features import Feature, single
+from dpaudit.events.scores import Binning, Linear, LogRatio, cells_in
 from dpaudit.outputs.canonical import Column, Pilot, concatenate
 from dpaudit.search.binning import Tables, binning
 from dpaudit.search.candidates import lines_of

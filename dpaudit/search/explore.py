@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base.arrays import Integers
-from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
-from dpaudit.events.features.column import Feature
-from dpaudit.events.features.plain import Coordinate, Whole
-from dpaudit.events.scores import Linear, LogRatio
+from dpaudit.events.features import Coordinate, Feature, Whole
+from dpaudit.events.scores import Binning, Linear, LogRatio
 from dpaudit.outputs.canonical import Path, Pilot, Sample, concatenate
 from dpaudit.search.binning import Tables, binning
 from dpaudit.search.candidates import features_of, lines_of, terms_of

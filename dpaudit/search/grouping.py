@@ -17,10 +17,9 @@ import numpy as np
 
 from dpaudit.base.arrays import Integers, Places, Reals
 from dpaudit.errors import InvalidSpec
-from dpaudit.events.cells import Binning
-from dpaudit.events.event import Event
-from dpaudit.events.features.column import Feature
-from dpaudit.events.partition import Partition
+from dpaudit.events.event import Event, Partition
+from dpaudit.events.features import Feature
+from dpaudit.events.scores import Binning
 from dpaudit.search.explore import Plan, price
 from dpaudit.search.goal import Goal, luck_down, luck_up
 from dpaudit.search.prior import believed

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import Feature, single
-from dpaudit.events.features.plain import Coordinate, Shape, Whole
+from dpaudit.events.features import Coordinate, Feature, Shape, Whole, single
+from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, TYPE, Outputs, Path, derived
 from dpaudit.search.binning import binning
 from dpaudit.search.entries import MOST, coordinates_of

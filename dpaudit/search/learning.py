@@ -12,10 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Reals, Singles
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import single
-from dpaudit.events.features.plain import Coordinate, Shape
-from dpaudit.events.scores import LogRatio, Neighbours, Part, Term
+from dpaudit.events.features import Coordinate, Shape, single
+from dpaudit.events.scores import Binning, LogRatio, Neighbours, Part, Term
 from dpaudit.outputs.canonical import Column, Outputs
 from dpaudit.search.binning import Tables, around, atoms_of, binning
 from dpaudit.search.smoothing import surface, trend

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpaudit.base.arrays import Integers
 from dpaudit.claims import Claim
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Session
 from dpaudit.outputs.canonical import FEWEST_HELD, MOST_HELD, Pilot, room_for
 from dpaudit.results.observations import Explored
@@ -301,7 +301,7 @@ def excess(claim: Claim, distance: int, proposal: Candidate | None) -> float:
 
     >>> from dpaudit.claims import PureDP
     >>> from dpaudit.events import Event
-    >>> from dpaudit.events.features.plain import Whole
+    >>> from dpaudit.events.features import Whole
     >>> near, far = (Proposal(Event(Whole()), "first", "any", score) for score in (1.1, 2.1))
     >>> round(excess(PureDP(1.0), 1, near), 6), round(excess(PureDP(1.0), 2, far), 6)
     (0.1, 0.05)

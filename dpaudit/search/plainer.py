@@ -12,12 +12,10 @@ from typing import Literal
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Reals
-from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event, TwoEvents
-from dpaudit.events.features.column import Feature, single
-from dpaudit.events.features.joint import Equal, Extreme, FirstOf, Ordered, Product
-from dpaudit.events.features.plain import Coordinate, Shape, Whole
-from dpaudit.events.scores import Linear, LogRatio
+from dpaudit.events.features import Coordinate, Feature, Shape, Whole, single
+from dpaudit.events.joint import Equal, Extreme, FirstOf, Ordered, Product
+from dpaudit.events.scores import Binning, Linear, LogRatio
 from dpaudit.outputs.canonical import (
     ABSENT,
     NONE,

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Reals
-from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
-from dpaudit.events.features.column import Feature
+from dpaudit.events.features import Feature
+from dpaudit.events.scores import Binning
 from dpaudit.search.goal import FEWEST_HITS, Goal, Spread, luck_down, luck_up
 from dpaudit.search.prior import Believed, believed
 from dpaudit.search.smoothing import Tails, smoothed

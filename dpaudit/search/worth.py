@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from dpaudit.base.arrays import Integers
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import Feature
+from dpaudit.events.features import Feature
+from dpaudit.events.scores import Binning
 from dpaudit.search.crossfit import Folds, made_alike
 from dpaudit.search.explore import Plan
 from dpaudit.search.goal import Goal

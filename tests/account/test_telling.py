@@ -15,9 +15,9 @@ from dpaudit import report
 from dpaudit.account import assertion
 from dpaudit.account.cause import words_of
 from dpaudit.base import quoting
-from dpaudit.events import Event, Partition, TwoEvents, bits, event_from_dict, scores
-from dpaudit.events.cells import Binning
-from dpaudit.events.features import KINDS, joint, plain, residue
+from dpaudit.events import Event, Partition, TwoEvents, bits, event_from_dict, features, joint, scores
+from dpaudit.events.joint import KINDS
+from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import (
     ABSENT,
     CLASS,
@@ -52,17 +52,17 @@ TOKENS = (
     *((Token("", 0),), (Token("type int", 2**64 - 1),), tuple(token("text", f"w{k}") for k in range(40))),
 )
 BINS = Binning(np.array([0.0, 1.0], np.float32), (NONE,))
-PLAIN = plain.Coordinate(())
-ODD = plain.Coordinate((0,), -1e308)
+PLAIN = features.Coordinate(())
+ODD = features.Coordinate((0,), -1e308)
 NEIGHBOURS = scores.Neighbours(PLAIN, ODD, BINS)
 FEATURES: tuple[Any, ...] = (
-    *(plain.Coordinate(path, centre) for path in PATHS for centre in (0.0, 1e308, -INF)),
+    *(features.Coordinate(path, centre) for path in PATHS for centre in (0.0, 1e308, -INF)),
     *(
-        plain.Whole(),
-        plain.Shape(NOTHING),
-        plain.Shape(MANY, (INF, 1.0)),
-        residue.Decimals(()),
-        residue.Residue((), INF),
+        features.Whole(),
+        features.Shape(NOTHING),
+        features.Shape(MANY, (INF, 1.0)),
+        features.Decimals(()),
+        features.Residue((), INF),
     ),
     *(joint.Ordered(paths, rank, rank == 1) for paths in (NOTHING, TWO, MANY) for rank in (0, -1, 1, 10**9)),
     *(joint.Above(paths, bound) for paths in (NOTHING, TWO, MANY) for bound in (INF, -INF, NAN, 0.5)),
@@ -79,7 +79,7 @@ FEATURES: tuple[Any, ...] = (
     *(bits.TrailingZeros((), edges) for edges in ((), (0.5, 1.0), (-INF, INF))),
     *(scores.Linear((), (), (), ()), scores.Linear(TWO, (INF, NAN), (0.0, INF), (1.0, NAN), "squares")),
     *(scores.LogRatio(()), scores.LogRatio((scores.Term(PLAIN, BINS, (1.0, -INF, INF, NAN, 0.0)),), pooled=True)),
-    scores.LogRatio((scores.Term(NEIGHBOURS, BINS, (0.0,) * 5), scores.Term(plain.Shape(TWO), BINS, (0.0,) * 5))),
+    scores.LogRatio((scores.Term(NEIGHBOURS, BINS, (0.0,) * 5), scores.Term(features.Shape(TWO), BINS, (0.0,) * 5))),
 )
 
 

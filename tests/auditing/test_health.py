@@ -18,7 +18,7 @@ from dpaudit.base.strict import stored
 from dpaudit.certify.independence import repeats
 from dpaudit.errors import DpAuditError
 from dpaudit.events import Event
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import Failure, Pilot, token

@@ -16,7 +16,7 @@ from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import Event, Partition
-from dpaudit.events.features.plain import Whole
+from dpaudit.events.features import Whole
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.results.audited import screening_share
 from dpaudit.running.streams import Stage

@@ -25,7 +25,7 @@ from dpaudit.claims import (
 from dpaudit.claims.projection import growth, nearest
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from tests.certify import exact
 
 EVENT = Event(Coordinate(), ((0.0, math.inf),))

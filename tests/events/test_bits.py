@@ -14,7 +14,7 @@ import pytest
 from dpaudit.events import event_from_dict
 from dpaudit.events.bits import KINDS, NOT_FINITE, ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
 from dpaudit.events.event import Event
-from dpaudit.events.features.column import Feature
+from dpaudit.events.features import Feature
 from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Outputs
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.candidates import MOST, bit_binning, bit_features, without_bits

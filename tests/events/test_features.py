@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events import Event, Feature, event_from_dict, feature_from_dict
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import spell
-from dpaudit.events.features.joint import (
+from dpaudit.events.features import Coordinate, Shape, Whole, spell
+from dpaudit.events.joint import (
     Above,
     Difference,
     Distinct,
@@ -29,8 +28,7 @@ from dpaudit.events.features.joint import (
     Sum,
     levels_of,
 )
-from dpaudit.events.features.plain import Coordinate, Shape, Whole
-from dpaudit.events.scores import OF, Linear, LogRatio, Term
+from dpaudit.events.scores import OF, Binning, Linear, LogRatio, Term
 from dpaudit.outputs.canonical import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column, Outputs, Token, token
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.dense import dense

@@ -15,8 +15,8 @@ from dpaudit.certify import Binned, certify
 from dpaudit.claims import Claim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition, partition_from_dict
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.events.features import Coordinate, Whole
+from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import Outputs, Pilot, Sample, token
 from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.running.watch import Watch

@@ -11,8 +11,8 @@ import numpy as np
 
 from dpaudit.claims import PureDP
 from dpaudit.events import Event
-from dpaudit.events.features import plain_feature
-from dpaudit.events.features.residue import Decimals, Residue
+from dpaudit.events.features import Decimals, Residue
+from dpaudit.events.joint import plain_feature
 from dpaudit.outputs.canonical import NOT_A_NUMBER, Outputs, Pilot
 from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.search.candidates import residues_of

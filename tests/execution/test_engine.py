@@ -14,7 +14,7 @@ from dpaudit import AdjacentPair, AuditSpec, PureDP, UnsoundAudit, batched
 from dpaudit.auditing import run_audit
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import token

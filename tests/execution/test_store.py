@@ -18,7 +18,7 @@ from dpaudit.auditing import run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.errors import OutOfTime
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.execution.limit import Limit
 from dpaudit.execution.store import ForeignShard, StoredShard

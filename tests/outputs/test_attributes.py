@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit.events.features.joint import Ordered
+from dpaudit.events.joint import Ordered
 from dpaudit.outputs.canonical import Column, Outputs, derived
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.outputs.spelled import step

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpaudit.events.features.joint import Equal
-from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.events.features import Coordinate, Whole
+from dpaudit.events.joint import Equal
 from dpaudit.outputs.canonical import REST, TYPE, Failure, Outputs, Path, token
 from dpaudit.outputs.encode import encode_objects
 from tests.outputs import kinds

@@ -16,7 +16,7 @@ import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, audit, batched
 from dpaudit.events import Event
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import PRINTED_AS, beside, token

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dpaudit.data import AdjacentPair
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features.joint import Equal
-from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.events.features import Coordinate, Whole
+from dpaudit.events.joint import Equal
 from dpaudit.outputs.canonical import Sample, token
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.running.streams import Shard, Stage

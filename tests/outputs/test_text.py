@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpaudit.events.features.column import spell
-from dpaudit.events.features.plain import Shape, Whole
+from dpaudit.events.features import Shape, Whole, spell
 from dpaudit.outputs.canonical import Outputs, Path, Pilot, beside, derived
 from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.outputs.text import FLOAT, JSON, LONGEST_NUMBER, NUMBERS, WORDS

@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit import AdjacentPair
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.running.progress import Progress

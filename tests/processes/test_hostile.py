@@ -231,7 +231,7 @@ def test_a_dead_loky_worker_is_no_verdict(name: str) -> None:
 def test_leaving_from_a_loky_worker_does_not_decide_the_verdict() -> None:
     with Engine(2, "loky") as engine, engine.session(wrap(hostile.leaves), (AdjacentPair(0, 1),), 0, None) as session:
         from dpaudit.events import Event, HitCounter
-        from dpaudit.events.features.plain import Coordinate
+        from dpaudit.events.features import Coordinate
         from dpaudit.running.streams import Stage, shards
 
         work = shards(Stage.CERTIFY, 0, 1_000, 100)

@@ -13,7 +13,7 @@ from benchmarks.hostiles import leak
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.running.streams import Stage, shards

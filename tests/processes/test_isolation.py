@@ -14,7 +14,7 @@ from dpaudit import audit, batched, command
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import Outputs, token

@@ -14,7 +14,7 @@ from dpaudit.auditing.health.checks import check_compared
 from dpaudit.certify.evidence import Binned
 from dpaudit.errors import ClaimRefuted, InvalidSpec, UnsoundAudit
 from dpaudit.events import Event, Partition
-from dpaudit.events.features.plain import Whole
+from dpaudit.events.features import Whole
 from dpaudit.ledger import baseline
 from dpaudit.ledger.results import Ledger
 from dpaudit.outputs.canonical import Pilot, Token

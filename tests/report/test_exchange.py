@@ -19,9 +19,8 @@ import xmlschema
 
 from dpaudit.account.suites import EXIT_CODES, RULES, reported, suite_line
 from dpaudit.events import event_from_dict
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.plain import Coordinate
-from dpaudit.events.scores import LogRatio, Term
+from dpaudit.events.features import Coordinate
+from dpaudit.events.scores import Binning, LogRatio, Term
 from dpaudit.report import csv_, json_, junit, sarif, summary
 from dpaudit.results.audited import Finding
 from dpaudit.results.result import fingerprint

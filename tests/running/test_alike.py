@@ -17,7 +17,7 @@ import pytest
 import dpaudit
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import command, wrap
 from dpaudit.running import alike

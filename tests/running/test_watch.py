@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit import AdjacentPair, batched
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import Outputs, token

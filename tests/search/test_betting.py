@@ -11,7 +11,7 @@ import pytest
 from dpaudit.certify.sequential import offsets
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
 from dpaudit.events import Event, HitCounter
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.outputs.canonical import Outputs, Pilot, Sample
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search import betting

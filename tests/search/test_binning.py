@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.plain import Coordinate, Whole
+from dpaudit.events.features import Coordinate, Whole
+from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import NONE, NOT_A_NUMBER, Column, Sample, token
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.binning import EVEN_BINS, FEW_VALUES, Tables, binning, recurring

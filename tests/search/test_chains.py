@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.base.arrays import Integers, Reals
 from dpaudit.events import Event, event_from_dict
-from dpaudit.events.features.joint import Product
+from dpaudit.events.joint import Product
 from dpaudit.events.scores import LogRatio, Neighbours
 from dpaudit.outputs.canonical import Column, Outputs, Pilot, Sample, concatenate
 from dpaudit.outputs.encode import encode_objects

@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 from dpaudit.base.arrays import Integers, Reals
 from dpaudit.claims import PureDP
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
+from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import Token
 from dpaudit.search.goal import Goal
 from dpaudit.search.selection import MARGIN, propose, surely

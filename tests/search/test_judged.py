@@ -6,8 +6,8 @@ import numpy as np
 
 from dpaudit.base.arrays import Integers, Reals
 from dpaudit.claims import PureDP
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
+from dpaudit.events.scores import Binning
 from dpaudit.search.explore import judged
 from dpaudit.search.goal import Goal
 from dpaudit.search.selection import BY_RATIO, Proposal, cells_inside, groups_of, propose

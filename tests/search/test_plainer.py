@@ -7,8 +7,8 @@ import pytest
 
 from dpaudit.claims import PureDP
 from dpaudit.events import Event
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
+from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.goal import Goal

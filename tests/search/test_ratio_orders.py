@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpaudit.claims import PureDP
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
+from dpaudit.events.scores import Binning
 from dpaudit.search.goal import Goal, Spread
 from dpaudit.search.selection import propose
 

@@ -9,10 +9,8 @@ import pytest
 
 from dpaudit.base.arrays import Reals
 from dpaudit.claims import PureDP
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.column import Feature
-from dpaudit.events.features.plain import Coordinate, Whole
-from dpaudit.events.scores import Linear, LogRatio
+from dpaudit.events.features import Coordinate, Feature, Whole
+from dpaudit.events.scores import Binning, Linear, LogRatio
 from dpaudit.outputs.canonical import Column, Outputs, Pilot, Sample
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.binning import Tables

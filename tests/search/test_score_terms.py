@@ -10,8 +10,8 @@ import pytest
 
 from dpaudit.base.arrays import Reals
 from dpaudit.claims import PureDP
-from dpaudit.events.features.joint import Above, Difference, Ordered
-from dpaudit.events.features.plain import Coordinate, Shape
+from dpaudit.events.features import Coordinate, Shape
+from dpaudit.events.joint import Above, Difference, Ordered
 from dpaudit.events.scores import LogRatio
 from dpaudit.outputs.canonical import ABSENT, Column, Outputs, Pilot, Sample, absent, concatenate
 from dpaudit.outputs.encode import encode_objects

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dpaudit.base.arrays import Integers
 from dpaudit.claims import ApproximateDP, PureDP
-from dpaudit.events.cells import Binning
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
+from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import token
 from dpaudit.search.goal import FEWEST_HITS, Goal
 from dpaudit.search.selection import Proposal, propose

@@ -18,7 +18,7 @@ from dpaudit.certify import independence
 from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition
-from dpaudit.events.features.plain import Whole
+from dpaudit.events.features import Whole
 from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.observations import BETWEEN, CHECKS, CURES, LEVEL, ONE_OUTPUT, SERIAL, VALUE, Check, Health

@@ -21,7 +21,7 @@ from dpaudit.certify.sequential import Block, log_wealth
 from dpaudit.claims import PureDP, RenyiDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition
-from dpaudit.events.features.plain import Coordinate
+from dpaudit.events.features import Coordinate
 from dpaudit.outputs.canonical import Token
 from dpaudit.report.figures import LIGHT, Drawing, drawings
 from dpaudit.results.result import AuditResult

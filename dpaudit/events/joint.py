@@ -1,15 +1,28 @@
-"""Features of several coordinates together: ranks, sums, differences, counts and positions."""
+"""Features of several coordinates together: ranks, sums, differences, counts and positions; and the table of kinds."""
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dpaudit.base.arrays import Reals
-from dpaudit.events.features.column import OfPaths, OfTwo, rounded, single, spell
+from dpaudit.events.features import (
+    FEW,
+    Coordinate,
+    Decimals,
+    Feature,
+    OfPaths,
+    OfTwo,
+    Residue,
+    Shape,
+    Whole,
+    rounded,
+    single,
+    spell,
+    taken_over,
+)
 from dpaudit.outputs.canonical import ABSENT, Column, Outputs, Path
-
-FEW = 64  # entries up to which it is understood that they are those of the output
 
 
 def _matrix(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> Reals:
@@ -31,12 +44,6 @@ def levels_of(outputs: Outputs, paths: tuple[Path, ...], steps: bool, parts: tup
     return tuple(float(level) for level in np.unique(single(np.quantile(numbers, parts)))) if len(numbers) else ()
 
 
-def taken_over(paths: tuple[Path, ...], steps: bool = False) -> str:
-    """What a feature of several coordinates is taken over, in words; where there may be more, that it is a part."""
-    whole = "output" if len(paths) < FEW else f"{len(paths)} entries of output"
-    return f"steps of {whole}" if steps else whole
-
-
 @dataclass(frozen=True, slots=True)
 class Ordered(OfPaths, kind="ordered"):
     """The number of a given rank among the coordinates, or their steps: 0 the least, -1 the greatest."""
@@ -48,8 +55,8 @@ class Ordered(OfPaths, kind="ordered"):
         matrix = _matrix(outputs, self.paths, self.steps)
         if self.rank in (0, -1):
             with np.errstate(all="ignore"):
-                found = np.fmin.reduce(matrix, axis=1) if self.rank == 0 else np.fmax.reduce(matrix, axis=1)
-            return rounded(Column(found))
+                extreme = np.fmin.reduce(matrix, axis=1) if self.rank == 0 else np.fmax.reduce(matrix, axis=1)
+            return rounded(Column(extreme))
         if self.rank > 0:  # NaN sorts last, so both ends count numbers only
             return rounded(Column(np.sort(matrix, axis=1)[:, self.rank]))
         return rounded(Column(-np.sort(-matrix, axis=1)[:, -self.rank - 1]))
@@ -209,3 +216,18 @@ class Product(OfTwo, kind="product"):
     def __str__(self) -> str:
         sides = zip((self.left, self.right), self.centres, strict=True)
         return " * ".join(f"({spell(path)} - {centre:.6g})" if centre else spell(path) for path, centre in sides)
+
+
+KINDS = (
+    *(Coordinate, Shape, Whole, Residue, Decimals),
+    *(Ordered, Above, Difference, Product, Sum, Equal, Extreme, Present, Distinct, FirstOf),
+)
+
+
+def plain_feature(written: dict[str, Any]) -> Feature | None:
+    """The feature of a written result; None for a kind that is none of these.
+
+    >>> print(plain_feature({"kind": "coordinate", "path": [2]}))
+    output[2]
+    """
+    return next((each.from_dict(written) for each in KINDS if each.kind == written.get("kind")), None)

@@ -34,8 +34,8 @@ def headline(bracket: Bounds) -> str:
     'OPEN  sparse: nothing is known of epsilon, claimed 1'
     """
     claim = bracket.claim  # of pure and approximate DP the epsilon, of other forms all of it
-    told = f"{claim.epsilon:.12g}" if isinstance(claim, PureDP | ApproximateDP) else claim
-    claimed = "" if claim is None else f", claimed {told}"
+    promise = f"{claim.epsilon:.12g}" if isinstance(claim, PureDP | ApproximateDP) else claim
+    claimed = "" if claim is None else f", claimed {promise}"
     way = "" if bracket.one_way is None else f" (one way: {bracket.one_way})"
     return visible(f"{bracket.verdict.value}  {bracket.name}: {ends_text(bracket)}{claimed}{way}")
 
@@ -55,27 +55,27 @@ def facts(bracket: Bounds) -> list[tuple[str, str]]:
 
 
 def sentences(bracket: Bounds) -> tuple[str, ...]:
-    """The bracket as sentences of a report that tells verdict, bound and claim of the audit already."""
+    """The bracket as sentences of a report that already states the verdict, the bound and the claim of the audit."""
     lines = [f"{bracket.verdict.value}: {ends_text(bracket)}; {meaning(bracket)}"]
     lines += [upper_text(each) + mark(bracket, each) for each in bracket.uppers]
     return (*lines, contradiction(bracket)) if bracket.contradictory else tuple(lines)
 
 
 def contradiction(bracket: Bounds) -> str:
-    """What may be the matter where a lower bound exceeds an upper one."""
+    """The possible causes where a lower bound exceeds an upper one."""
     audited = all(isinstance(low, LowerBound) for low, _ in bracket.contradictions)
     return AUDIT_CONTRADICTS if audited else BOUNDS_CONTRADICT
 
 
 def mark(bracket: Bounds, bound: LowerBound | UpperBound) -> str:
     """What the line of a bound ends with where two of the bracket contradict each other; else nothing."""
-    told = dict.fromkeys(
+    words = dict.fromkeys(
         word
         for pair in bracket.contradictions
         for each, word in zip(pair, ("exceeds an upper bound", "exceeded by a lower bound"), strict=True)
         if each is bound
     )
-    return f"; {' and '.join(told) or BESIDE}" if bracket.contradictory else ""
+    return f"; {' and '.join(words) or BESIDE}" if bracket.contradictory else ""
 
 
 def ends_text(bracket: Bounds) -> str:
@@ -138,12 +138,12 @@ def upper_text(bound: UpperBound) -> str:
     """A bound with its label, scope, arithmetic and source."""
     where = f" at delta {bound.delta:g}" if bound.delta else ""
     if bound.epsilon_upper == math.inf and bound.epsilon_lower != math.inf:
-        said = f"epsilon >= {at_least(bound.epsilon_lower)}{where}" if bound.epsilon_lower else "no finite bound"
+        text = f"epsilon >= {at_least(bound.epsilon_lower)}{where}" if bound.epsilon_lower else "no finite bound"
     elif is_exact(bound):
-        said = f"epsilon {'is' if bound.epsilon_upper == math.inf else '='} {nearest(bound.epsilon_upper)}{where}"
+        text = f"epsilon {'is' if bound.epsilon_upper == math.inf else '='} {nearest(bound.epsilon_upper)}{where}"
     else:
-        said = f"epsilon <= {at_most(bound.epsilon_upper)}{where}"
-    return f"{said}; {_LABELS[bound.label]} {bound.scope}; {_KINDS[bound.arithmetic]}; {bound.source}"
+        text = f"epsilon <= {at_most(bound.epsilon_upper)}{where}"
+    return f"{text}; {_LABELS[bound.label]} {bound.scope}; {_KINDS[bound.arithmetic]}; {bound.source}"
 
 
 _LABELS = {

@@ -31,20 +31,20 @@ def cause(result: Audited) -> str:
     >>> cause(example.result())
     'output above 9.5 in 18 % of the runs on the first dataset against 2.5 % on the second'
     """
-    if result.certificate.refuted and (told := answers(result)):
-        return told + _of_data(result, *(result.typical.constant if result.typical else ()))
+    if result.certificate.refuted and (words := answers(result)):
+        return words + _of_data(result, *(result.typical.constant if result.typical else ()))
     if result.certificate.refuted:
         what = "search runs" if result.stopped_early and result.typical is not None else "runs"
         hits = hits_of(result)
-        told = (
+        words = (
             f"{words_of(result.witness.event, result)} in {_rates(*hits, result.witness.p_side, what)}{_mostly(result)}"
         )
         event = result.witness.event
         event = event.bins[0] if isinstance(event, Partition) else event
         if not isinstance(event.feature, Coordinate) or derived(event.feature.path):
-            return told
+            return words
         texts = [token.label for token in event.tokens if not hits[2]]
-        return told + _of_data(result, *(short(high) for low, high in event.intervals if is_one(low, high)), *texts)
+        return words + _of_data(result, *(short(high) for low, high in event.intervals if is_one(low, high)), *texts)
     bits = result.representation
     if bits is None or not bits.certificate.refuted:
         return ""
@@ -53,15 +53,15 @@ def cause(result: Audited) -> str:
 
 def _mostly(result: Audited) -> str:
     """Of an event that nobody can read, the part that people can: its rates, and the bound that it gives alone."""
-    if (found := result.plain) is None or found.certificate.lower <= 0.0:
+    if (plain := result.plain) is None or plain.certificate.lower <= 0.0:
         return ""
-    much = "mostly" if 2.0 * found.certificate.lower >= result.certificate.lower else "in part"
-    return f"; {much}: {_of(found, result)}, which alone shows {alone(result)}"
+    much = "mostly" if 2.0 * plain.certificate.lower >= result.certificate.lower else "in part"
+    return f"; {much}: {_of(plain, result)}, which alone shows {alone(result)}"
 
 
-def _of(found: Finding, result: Audited) -> str:
+def _of(finding: Finding, result: Audited) -> str:
     """The event of a finding beside the witness, with its rates."""
-    return f"{words_of(found.witness.event, result)} in {_rates(*hits_in(found.evidence), found.witness.p_side)}"
+    return f"{words_of(finding.witness.event, result)} in {_rates(*hits_in(finding.evidence), finding.witness.p_side)}"
 
 
 def _of_data(result: Audited, *values: str | None) -> str:
@@ -69,14 +69,14 @@ def _of_data(result: Audited, *values: str | None) -> str:
     data = [plain_text(result.pair[side]["value"]) for side in ("first", "second")]
     known = {text for each in data if isinstance(each, list | dict) for text in _texts(each)}
     known -= {"0", "1", "-1", *(str(len(each)) for each in data if isinstance(each, list | dict))}
-    told = [clean(value) for value in dict.fromkeys(values) if value in known]
-    if not told or len(told) > MOST:
+    texts = [clean(value) for value in dict.fromkeys(values) if value in known]
+    if not texts or len(texts) > MOST:
         return ""
-    return f"; {' and '.join(told)} {'is a value' if len(told) == 1 else 'are values'} of the data"
+    return f"; {' and '.join(texts)} {'is a value' if len(texts) == 1 else 'are values'} of the data"
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """The numbers and texts that a dataset holds, as outputs are told."""
+    """The numbers and texts that a dataset holds, as outputs are printed."""
     if isinstance(data, list | dict):
         rows = data["rows"] if isinstance(data, dict) and data.keys() >= TABLE else data
         yield from itertools.chain.from_iterable(map(_texts, rows.values() if isinstance(rows, dict) else rows))
@@ -91,7 +91,7 @@ def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "r
 
 
 def words_of(event: Event | Partition, result: Audited) -> str:
-    """What the event is, to be followed by how often it came."""
+    """The event in words; how often it came follows in the sentence."""
     event = event.bins[0] if isinstance(event, Partition) else event
     if isinstance(event.feature, TwoEvents) and event.intervals == ((0.5, math.inf),):
         return f"{words_of(event.feature.one, result)} and {words_of(event.feature.other, result)}"
@@ -140,7 +140,7 @@ def _of_first(feature: FirstOf, place: str, low: float, high: float) -> str:
 
 
 def _odd(event: Event) -> bool:
-    """Whether an interval holds one number, none, or a bound that is none: as it stands it says that best."""
+    """Whether an interval holds one number, none, or a NaN bound: then the event is best printed as it is."""
     return not all(low < high for low, high in event.intervals)
 
 
@@ -166,9 +166,9 @@ def _of_grid(feature: LowestBit, low: float, high: float) -> str:
     if len(feature.paths) > 1:
         on = f"all {len(feature.paths)} numbers of output are multiples"
         off = f"not {on}"
-    told = [] if math.isinf(low) else [f"{on} of 2^{math.floor(low) + 1}"]
-    told += [f"{off} of 2^{math.floor(high) + 1}"] if high < ZERO else []
-    return " and ".join(told) or f"{on} of some power of 2"
+    parts = [] if math.isinf(low) else [f"{on} of 2^{math.floor(low) + 1}"]
+    parts += [f"{off} of 2^{math.floor(high) + 1}"] if high < ZERO else []
+    return " and ".join(parts) or f"{on} of some power of 2"
 
 
 def _of_token(path: Path, label: str, result: Audited) -> str:
@@ -177,13 +177,13 @@ def _of_token(path: Path, label: str, result: Audited) -> str:
         note = result.provenance.get("exceptions", {}).get(label)
         return does(label) if note is None else f"{does(label)}, {clean(note, LONGEST_DATA)},"
     *before, last = path or ("",)
-    told = clean(spell(path), LONGEST_DATA)
+    name = clean(spell(path), LONGEST_DATA)
     if label == ABSENT.label:
         key = isinstance(last, str) and not last.startswith("@")
         where = f" of {clean(spell(tuple(before)))}" if before else ""
-        return f"the key {clean(repr(last))}{where} is missing" if key else f"there is no {told}"
+        return f"the key {clean(repr(last))}{where} is missing" if key else f"there is no {name}"
     if last in (TYPE, CLASS):
         return f"type of {clean(spell(tuple(before)))} is {clean(label.removeprefix('type '))}"
     if path == (MESSAGE,):
         return f"the message of the exception is {clean(label)}"
-    return f"{_placed(path, told)} is {'NaN' if label == 'nan' else clean(label)}"
+    return f"{_placed(path, name)} is {'NaN' if label == 'nan' else clean(label)}"

@@ -39,10 +39,10 @@ class RunNoise:
     """What chance explains of a bound that moved: limits of the loss of the old event, and of the new one.
 
     `old_upper` is the upper limit of what the old event loses, at error probability `error`, in the claim's parameter;
-    `margin` what the search may have missed, where the new event is not the old one; `new_upper` as `old_upper`, of
-    the new counts. None where the counts give no limit. `why_not` says why the bounds are not held against each other.
-    `again` is the bound that the old event has on fresh runs of the code of today, `limit` what it lost at the most;
-    `not_again` says why it was not run.
+    `margin` what the search may have missed, where the new event is not the old one; `new_upper` is the same limit of
+    the new counts. None where the counts give no limit. `why_not` says why the bounds are not compared. `again` is the
+    lower bound of the old event on fresh runs of today's code, `limit` the upper limit of its old loss; `not_again`
+    says why it was not run.
     """
 
     error: float
@@ -62,7 +62,7 @@ class RunNoise:
 
     @property
     def chance(self) -> float:
-        """Of a rise where no event loses more: a limit strays, or a bound that is held against it."""
+        """The probability of an apparent rise although no event loses more: a limit or a bound missed the truth."""
         return 2.0 * self.error * ((self.again is not None) + (self.threshold is not None))
 
     @property
@@ -116,7 +116,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All audits of two records, what they were read from, and in how many of them there is something to compare."""
+    """All audits of two records, and where these were read from."""
 
     old: str
     new: str
@@ -129,15 +129,15 @@ class Comparison:
         return sum(change.kind is not Kind.NEITHER for change in both)
 
     @property
-    def held(self) -> int:
-        """The bounds that were held against each other."""
+    def rise_checks(self) -> int:
+        """How many bounds were compared with the old ones."""
         return sum(change.noise is not None and change.noise.chance > 0.0 for change in self.changes)
 
     @property
     def false_alarm(self) -> float:
-        """The chance at the most that one or more of them rose where no new event loses more than the old one.
+        """An upper limit of the probability that a bound rises although no new event loses more than the old one.
 
-        Each side of a pair strays with its error probability; of a suite they add up.
+        Each side of a pair misses the truth with its error probability; those of a suite add up.
         """
         return min(1.0, sum(change.noise.chance for change in self.changes if change.noise is not None))
 
@@ -163,15 +163,17 @@ def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
     """The whole comparison, the gravest changes first; what did not change is only counted."""
     lines = [comparison_headline(comparison, fail_on), f"old  {comparison.old}", f"new  {comparison.new}", ""]
     every = comparison.changes
-    told = [each for each in every if not each.unchanged or each.hidden or (each.noise and each.noise.not_again)]
-    lines += map(change_line, told)
+    shown = [each for each in every if not each.unchanged or each.hidden or (each.noise and each.noise.not_again)]
+    lines += map(change_line, shown)
     if len(lines) > 4:
         lines.append("")
     if comparison.compared:
-        bounds, chance = counted(comparison.held, "bound"), p_text(comparison.false_alarm)
-        held = f"{bounds} {'was' if comparison.held == 1 else 'were'} held against the old: one of them rises by chance"
-        held += f" with probability {chance} at most, if no new event loses more."
-        lines += [RULE, *([held] if comparison.held else []), MISSED]
+        many, chance = comparison.rise_checks, p_text(comparison.false_alarm)
+        alarms = (
+            f"{counted(many, 'bound')} {'was' if many == 1 else 'were'} held against the old: one of them rises by "
+        )
+        alarms += f"chance with probability {chance} at most, if no new event loses more."
+        lines += [RULE, *([alarms] if many else []), MISSED]
     else:
         lines.append("No audit with a verdict is in both: there was nothing to compare.")
     return tuple(lines)
@@ -180,10 +182,10 @@ def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
 def comparison_headline(comparison: Comparison, fail_on: str) -> str:
     """How many audits were compared, what became of them, and the exit code."""
     tally = {kind: sum(change.kind is kind for change in comparison.changes) for kind in Kind}
-    told = [f"{number} {kind.value}" for kind, number in tally.items() if number]
+    counts = [f"{number} {kind.value}" for kind, number in tally.items() if number]
     regressions = sum(change.regression for change in comparison.changes)
     head = f"{counted(comparison.compared, 'audit')} compared: {counted(regressions, 'regression')}"
-    return "; ".join([head, *([", ".join(told)] if told else []), f"exit code {comparison.exit_code(fail_on)}"])
+    return "; ".join([head, *([", ".join(counts)] if counts else []), f"exit code {comparison.exit_code(fail_on)}"])
 
 
 def change_line(change: Change) -> str:
@@ -245,17 +247,13 @@ def _of_bounds(change: Change, noise: RunNoise) -> list[str]:
     error = p_text(noise.error)
     if Kind.ROSE in change.kinds and not noise.grew:
         most = f"the old event loses at most {up(math.inf if noise.old_upper is None else noise.old_upper, 4)}"
-        return [f"rose beyond noise: {most} (error probability {error}){_margin(noise)}"]
+        where = f"is at {noise.elsewhere}" if noise.elsewhere else "holds other outputs too, or fewer"
+        margin = f", and the new one {where}: {up(noise.margin, 4)} more for what the old search may have missed"
+        margin = margin if noise.margin != 0.0 else ""
+        return [f"rose beyond noise: {most} (error probability {error}){margin}"]
     if Kind.FELL in change.kinds and noise.new_upper is not None:
         return [f"fell beyond noise: the new event loses at most {up(noise.new_upper, 4)} (error probability {error})"]
     return []
-
-
-def _margin(noise: RunNoise) -> str:
-    if noise.margin == 0.0:
-        return ""
-    where = f"is at {noise.elsewhere}" if noise.elsewhere else "holds other outputs too, or fewer"
-    return f", and the new one {where}: {up(noise.margin, 4)} more for what the old search may have missed"
 
 
 def _half(half: Half) -> str:

@@ -1,7 +1,8 @@
 """Diagnosis: what kind of mistake the evidence of a refutation fits, where to look, and what usually mends it.
 
 A kind is named where the evidence shows it, by thresholds that luck passes about once in 10,000 times, and no other
-fits better; where none fits there is no diagnosis. It is advice, never evidence.
+fits better; where none fits there is no diagnosis. It is advice, never evidence. `ADVICE` says for each kind of mistake
+what to look at and what usually mends it.
 """
 
 import math
@@ -11,7 +12,6 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dpaudit.account.advice import made
 from dpaudit.account.findings import answers, does, hits_of, of_endings
 from dpaudit.base.numerals import PERCENT_FROM, percent, portion
 from dpaudit.base.quoting import LONGEST_DATA, clean, literal, plain_text, standing
@@ -36,6 +36,102 @@ from dpaudit.outputs.canonical import (
 from dpaudit.results.audited import Audited
 from dpaudit.results.observations import FIRST_CALLS, Diagnosis, PlaceValues, Typical
 
+ADVICE = {  # by kind: what to look at, what usually mends it
+    "constant output": (
+        "where the noise is drawn: a fixed seed, noise that is computed and not added, or code that draws none",
+        "draw fresh noise in every call, from the generator that the call is given or an unseeded one, and return it",
+    ),
+    "constant on one dataset": (
+        "the branch that answers without noise: no or few rows, one value, an early return, a default",
+        "add the same noise on every path, that of empty and degenerate data too",
+    ),
+    "answer without noise": (
+        "when the noise is left out: a probability, a cache, a retry, a limit that is read off the data",
+        "add noise in every run; where outputs are clipped, clip them to limits that are fixed beforehand",
+    ),
+    "number of records": (
+        "where the number of records enters: len(rows), the mean, the scale of the noise, the length of the output",
+        "release it with noise of its own; divide by a number that is public or noisy, in the scale of the noise too",
+    ),
+    "infinity": (
+        "what a single value can do: nothing limits it before sums, means and scales are computed of it",
+        "clip what a record adds to limits that are fixed beforehand, NaN too (it passes min, max and most clips), "
+        "or leave out what is beyond",
+    ),
+    "failure": (
+        "the code that fails, or returns None or NaN, and which data bring a run there",
+        "let both datasets end alike: check what is public (types, columns, limits) and never values or their number, "
+        "and give a noisy answer where data are few",
+    ),
+    "message": (
+        "the text of the exception: what it is formatted with",
+        "raise with a constant message, or answer with noise; whoever sees the message sees the data in it",
+    ),
+    "keys": (
+        "where the keys come from: groups, categories or columns that occur in the data",
+        "fix the keys beforehand, or release a key only where its noisy count passes a threshold, which costs a delta; "
+        "a threshold that is there already is too low for the delta of the claim",
+    ),
+    "length": (
+        "the loop that fills the output: over records, groups or categories of the data",
+        "give the output a fixed length, or choose it with noise; noise that is there already is too small",
+    ),
+    "type": (
+        "branches, rounding and library calls that give another type for some data",
+        "convert what is returned to one type, in one place, whatever the data are",
+    ),
+    "order": (
+        "what the output is filled from: the order of records, groups or a sort without noise",
+        "sort what is returned in an order that does not depend on the data",
+    ),
+    "support": (
+        "where the answers come from: a list, a range or limits that are read off the data, or a step without noise",
+        "choose among answers that are fixed beforehand, each of them possible whatever the data are",
+    ),
+    "probabilities": (
+        "how the probabilities follow from epsilon: the chance of a true answer, the weights of the candidates "
+        "(epsilon times utility, over twice its sensitivity), the noise on what is compared, or codes and ranks that "
+        "one record changes for all (by order of appearance)",
+        "compute them from the claimed epsilon, or state the claim that they keep",
+    ),
+    "shared noise": (
+        "whether each entry draws noise of its own",
+        "draw a number for each entry, rng.laplace(size=n) and not rng.laplace()",
+    ),
+    "scale": (
+        "what the scale of the noise is computed from: the range, the spread, the largest value or the sensitivity of "
+        "the data at hand",
+        "compute it from public limits; where it must follow the data, use smooth sensitivity or pay for the estimate",
+    ),
+    "location": (
+        "the sensitivity on this pair: limits that are not enforced (clipping), the unit of the noise, scale and "
+        "variance mixed up, epsilon spent several times",
+        "more noise, or tighter limits on what a record adds: the noise must be scaled to the most that one record can "
+        "change, and nothing may change more; or state the claim that this noise keeps",
+    ),
+    "bounded noise": (
+        "the law of the noise: uniform, clipped or cut off, or limits that move with the answer",
+        "use noise without ends (Laplace, Gaussian, geometric), or claim a delta that covers what lies beyond them",
+    ),
+    "tail": (
+        "the law of the noise and the delta of the claim: Gaussian noise keeps no claim whose delta is 0",
+        "Laplace noise of scale sensitivity / epsilon; or a claim with a delta (larger than now), and the Gaussian "
+        "noise it asks for",
+    ),
+    "bits of floats": (
+        "the last line that adds noise: a sum is rounded to the floats near the sum, so which last bits can occur "
+        "depends on the answer (Mironov 2012)",
+        "release integers from discrete noise, or snap the output to a fixed power-of-two grid not finer than the "
+        "scale of the noise; this says nothing about the calibration of the noise",
+    ),
+}
+
+
+def diagnosis_of_kind(kind: str, sentence: str, look_at: str = "") -> Diagnosis:
+    """The diagnosis of a kind, with where to look in this case if that is known."""
+    return Diagnosis(kind, sentence, look_at or ADVICE[kind][0], ADVICE[kind][1])
+
+
 SURE = 4.0  # deviations beyond which a difference is no luck
 ALIKE = 0.06  # of the width: differences of shape and spread up to it are none
 MANY, FEW = 20, 8  # different numbers of a side that show noise, and that do not
@@ -48,7 +144,7 @@ LUCK = 9.2  # of what is expected so often there is none about once in 10,000 ti
 FLAT = 2.1  # between the tails of uniform and of normal noise
 
 
-@standing(lambda told: Diagnosis("not told", told, "the event and its counts", "nothing that can be told"))
+@standing(lambda line: Diagnosis("not told", line, "the event and its counts", "nothing that can be told"))
 def diagnosis(result: Audited) -> Diagnosis | None:
     """The kind of mistake that the evidence of a refuted result fits; None where none does, or nothing is refuted.
 
@@ -61,11 +157,11 @@ def diagnosis(result: Audited) -> Diagnosis | None:
     event, (p, runs_p, q, runs_q) = result.witness.event, hits_of(result)
     event, rates = event.bins[0] if isinstance(event, Partition) else event, (p / max(1, runs_p), q / max(1, runs_q))
     kinds = _Seen(result, event, result.witness.p_side, p, rates, result.typical).kinds()
-    return next((made(*each) for each in kinds), None)
+    return next((diagnosis_of_kind(*each) for each in kinds), None)
 
 
 WITHOUT = "means, divisions and logarithms of nothing, numbers that overflow, and branches without an answer"
-BITS = made("bits of floats", "the low bits of the floats tell the datasets apart")
+BITS = diagnosis_of_kind("bits of floats", "the low bits of the floats tell the datasets apart")
 Kinds = Iterator[tuple[str, ...]]  # each a kind, its sentence and perhaps where to look
 
 
@@ -82,9 +178,11 @@ class _Seen:
 
     def kinds(self) -> Kinds:
         """The kinds that fit, the surest first."""
-        held = ["float('" in literal(plain_text(self.result.pair[side].get("value"))) for side in ("first", "second")]
-        if held[0] != held[1] and (self._mostly("infinite") or self._mostly("nan")):
-            side, what = "first" if held[0] else "second", clean(self.event.feature)
+        infinite = [
+            "float('" in literal(plain_text(self.result.pair[side].get("value"))) for side in ("first", "second")
+        ]
+        if infinite[0] != infinite[1] and (self._mostly("infinite") or self._mostly("nan")):
+            side, what = "first" if infinite[0] else "second", clean(self.event.feature)
             yield "infinity", f"an infinity or NaN in the {side} dataset goes through: {what} is no finite number then"
         yield from self._failures()
         if self.result.witness.selector.startswith(FIRST_CALLS):
@@ -114,8 +212,8 @@ class _Seen:
     @property
     def sizes(self) -> tuple[int | None, int | None]:
         """The numbers of records of the two datasets, where these are kept."""
-        found = (self.result.pair[side].get("value") for side in ("first", "second"))
-        first, second = (len(each) if isinstance(each, list | tuple | str) else None for each in found)
+        datasets = (self.result.pair[side].get("value") for side in ("first", "second"))
+        first, second = (len(each) if isinstance(each, list | tuple | str) else None for each in datasets)
         return first, second
 
     @property
@@ -135,11 +233,11 @@ class _Seen:
 
     def _failures(self) -> Kinds:
         """Exceptions, None, NaN and time-outs; and the text of exceptions."""
-        said = {
+        messages = {
             label: clean(note, LONGEST_DATA) for label, note in self.result.provenance.get("exceptions", {}).items()
         }
         if getattr(self.event.feature, "path", ())[-1:] == (MESSAGE,):
-            where = f"where the exception is raised: {next(iter(said.values()))}" if said else ""
+            where = f"where the exception is raised: {next(iter(messages.values()))}" if messages else ""
             yield "message", "runs raise on both datasets, and the message tells them apart", where
         if not of_endings(self.result):
             failed = [token.label for token in self.event.tokens if token.label.startswith("raised ")]
@@ -151,21 +249,23 @@ class _Seen:
         apart = [abs(a / max(1, sum(first)) - b / max(1, sum(second))) for a, b in zip(first, second, strict=True)]
         place = max(range(1, len(endings)), key=lambda j: apart[j])
         what, (one, other) = endings[place].what, (portion(each[place], sum(each)) for each in (first, second))
-        told = f"a run {does(what)} in {one} of the search runs on the first dataset and in {other} on the second"
-        where = f"where it is raised, and which data bring a run there: {said[what]}" if what in said else ""
-        yield "failure", told, where
+        text = f"a run {does(what)} in {one} of the search runs on the first dataset and in {other} on the second"
+        where = f"where it is raised, and which data bring a run there: {messages[what]}" if what in messages else ""
+        yield "failure", text, where
 
     def _constants(self, typical: Typical) -> Kinds:
         """One answer in all runs, of the whole output or at a place that the event reads."""
         if answers(self.result):
             yield "constant output", answers(self.result)
         whole = [None if each is None else clean(each, LONGEST_DATA) for each in typical.constant]
-        held = [("the output", *whole)]
+        answers_of = [("the output", *whole)]
         for place in typical.places:
             if place.named and place.numbers == typical.runs:
                 both = zip(place.levels, place.different, strict=True)
-                held.append((clean(place.name), *(f"{levels[3]:g}" if many == 1 else None for levels, many in both)))
-        for name, one, other in held:
+                answers_of.append(
+                    (clean(place.name), *(f"{levels[3]:g}" if many == 1 else None for levels, many in both))
+                )
+        for name, one, other in answers_of:
             if one is not None and other is not None and one != other and self.rates == (1.0, 0.0):
                 if (one, other) == tuple(map(str, self.sizes)):
                     yield (
@@ -183,8 +283,8 @@ class _Seen:
                 at = self.rates[side != self.p_side]
                 if at not in (0.0, 1.0) or (at == 0.0 and self.alone):  # it is one answer: the other is as constant
                     continue
-                told = f"{name} is {other if one is None else one} in every search run on the {side} dataset"
-                yield "constant on one dataset", f"{told}, and varies on the other"
+                text = f"{name} is {other if one is None else one} in every search run on the {side} dataset"
+                yield "constant on one dataset", f"{text}, and varies on the other"
 
     def _beside(self, event: Event, path: Path) -> Kinds:
         """What an output shows beside its values: length, types, order, keys, elements, None and NaN at a place."""
@@ -225,8 +325,8 @@ class _Seen:
         place = next(iter(places), None)
         cut = None if place is None else place.cut_off
         if place is not None and cut and cut[0] > SURE * cut[1] and _Compared(place, *cut).breaks(self.result.claim):
-            told = f"{clean(place.name)}, cut off at one end, moves by at least {_told(cut[0])} between the datasets"
-            yield "location", f"{told}: the noise is too small for that"
+            text = f"{clean(place.name)}, cut off at one end, moves by at least {_told(cut[0])} between the datasets"
+            yield "location", f"{text}: the noise is too small for that"
         if place is not None and self.alone and not event.tokens and min(place.different) >= MANY:
             if self.rates[0] >= OFTEN and self.rates[1] == 0.0:
                 yield "answer without noise", f"one number recurs: it comes in {self.share} of the runs {self.only}"
@@ -235,8 +335,8 @@ class _Seen:
                 yield "support", f"an answer that comes on the {self.p_side} dataset never came on the other"
             elif place is not None and self._shifted(place):
                 shift = _told(abs(place.levels[0][3] - place.levels[1][3]))
-                told = f"{clean(place.name)}, a whole number, moves by {shift} between the datasets"
-                yield "location", f"{told}: the noise is too small for that"
+                text = f"{clean(place.name)}, a whole number, moves by {shift} between the datasets"
+                yield "location", f"{text}: the noise is too small for that"
             elif self.alone or place is not None:
                 same = "the same answers come" if place is None else f"the same few values of {clean(place.name)} come"
                 yield "probabilities", f"{same} with probabilities too far apart for the claim"
@@ -244,29 +344,29 @@ class _Seen:
     def _numbers(self, typical: Typical) -> Kinds:
         """Noisy numbers: noise that ends, another scale, an answer that moves further than the noise hides, a tail."""
         asked = [place for place in typical.places if place.named and all(place.levels) and min(place.different) >= 3]
-        found = [each for place in asked if (each := _Compared.of(place)) is not None]
-        if not found or len(found) < len(asked):
+        compared = [each for place in asked if (each := _Compared.of(place)) is not None]
+        if not compared or len(compared) < len(asked):
             return
-        for each in found:
+        for each in compared:
             name = clean(each.place.name)
             if self._ends(each):
                 yield "bounded noise", f"{name} ends sharply, and not at the same number on both datasets"
             if each.rescaled:
                 wider, times = ("first", each.ratio) if each.ratio > 1.0 else ("second", 1.0 / each.ratio)
-                told = f"{name} varies {_told(times)} times as widely on the {wider} dataset as on the other"
+                text = f"{name} varies {_told(times)} times as widely on the {wider} dataset as on the other"
                 one, other = self.sizes
                 powers = (1.0, -1.0) if one and other and one != other else ()
                 if any(each.fits((one or 1) / (other or 1), power) for power in powers):
-                    yield "number of records", f"{told}, as the numbers of records, {one} and {other}, would have it"
+                    yield "number of records", f"{text}, as the numbers of records, {one} and {other}, would have it"
                 if times >= WIDER:
-                    yield "scale", told
-        moved = [] if any(each.rescaled for each in found) else [each for each in found if each.moved]
+                    yield "scale", text
+        moved = [] if any(each.rescaled for each in compared) else [each for each in compared if each.moved]
         if len(moved) > 1:
             names = sorted(clean(each.place.name) for each in moved)
-            told = (
+            text = (
                 f"{', '.join(names[:-1])} and {names[-1]} move between the datasets, together by more than their noise"
             )
-            yield "location", f"{told} hides"
+            yield "location", f"{text} hides"
         for each in moved:
             name, shift = clean(each.place.name), abs(each.shift)
             if self.rates[1] == 0.0 and self.hits > 10.0 * math.exp(min(4.0 * shift / each.width, 100.0)):
@@ -276,8 +376,8 @@ class _Seen:
                 yield "tail", f"a tail, {self.share} of the outputs, breaks the claim by more than their middle does"
             many = self.rates[0] > RARE and not self.alone and self._threshold(each.place) is not None
             if many or each.breaks(self.result.claim):
-                told = f"{name} moves by {_told(shift)} between the datasets, and half of the outputs lie within"
-                yield "location", f"{told} {_told(each.width / 2.0)} of their middle: the noise is too small for that"
+                text = f"{name} moves by {_told(shift)} between the datasets, and half of the outputs lie within"
+                yield "location", f"{text} {_told(each.width / 2.0)} of their middle: the noise is too small for that"
 
     def _threshold(self, place: PlaceValues) -> tuple[float, tuple[float, ...], tuple[float, ...]] | None:
         """What all outputs of the event exceed, and the levels of the likelier dataset and of the other; or nothing.
@@ -297,10 +397,10 @@ class _Seen:
 
     def _ends(self, each: "_Compared") -> bool:
         """Whether a threshold lies beyond nearly all outputs of the other dataset, which end there as if cut off."""
-        found = self._threshold(each.place)
-        if found is None or self.rates[1] > RARE * self.rates[0] or min(each.place.different) <= FEW:
+        threshold = self._threshold(each.place)
+        if threshold is None or self.rates[1] > RARE * self.rates[0] or min(each.place.different) <= FEW:
             return False
-        low, likelier, levels = found
+        low, likelier, levels = threshold
         beyond = likelier[6] > levels[6] <= low + RARE * (levels[6] - levels[3])
         return beyond and levels[6] - levels[5] < each.least_end * (levels[5] - levels[3])
 
@@ -355,9 +455,9 @@ class _Compared:
             [(level - each[3]) / width for level in each[1:6]] for each, width in zip(place.levels, widths, strict=True)
         ]
         # deviations of the quantiles of Laplace noise, in widths; those of normal noise are smaller
-        found = cls(place, place.levels[0][3] - place.levels[1][3], max(widths), widths[0] / widths[1])
-        slack = [ALIKE + SURE * found.error * wide for wide in (3.1, 1.5, 0.0, 1.5, 3.1)]
-        return None if any(abs(a - b) > most for a, b, most in zip(*shapes, slack, strict=True)) else found
+        compared = cls(place, place.levels[0][3] - place.levels[1][3], max(widths), widths[0] / widths[1])
+        slack = [ALIKE + SURE * compared.error * wide for wide in (3.1, 1.5, 0.0, 1.5, 3.1)]
+        return None if any(abs(a - b) > most for a, b, most in zip(*shapes, slack, strict=True)) else compared
 
     @property
     def error(self) -> float:

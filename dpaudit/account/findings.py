@@ -1,17 +1,21 @@
-"""What stands beside the main finding: other pairs, bets, an upper bound, bits of floats, health; how runs ended."""
+"""What stands beside the main finding: other pairs, bets, an upper bound, bits of floats, health; how runs ended;
+and what the audit could have seen: its power, its ceiling, and the controls that back them.
+"""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dpaudit.account.bracketed import sentences, upper_text
-from dpaudit.account.statements import bits_looked_at, certified_bound
-from dpaudit.base.numerals import confidence_text, counted, level_text, p_text
+from dpaudit.account.statements import at_delta, bits_looked_at, certified_bound, unseen
+from dpaudit.base.numerals import confidence_text, counted, least_text, level_text, p_text, up
 from dpaudit.base.quoting import LONGEST_DATA, clean, line, standing
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned
-from dpaudit.results.audited import Audited
+from dpaudit.certify.power import MASSES, narrowest
+from dpaudit.results.audited import POWER, Audited
 from dpaudit.results.certification import AuditEvidence
-from dpaudit.results.observations import VALUE, Ending
+from dpaudit.results.observations import VALUE, Control, Ending, by_place, smallest_seen
 
 DOES = {VALUE: "gives a value", "None": "gives None", "nan": "gives NaN", "timed out": "exceeds run_timeout_s"}
 LONGEST_NOTE = 240
@@ -27,9 +31,9 @@ def hits_of(result: Audited) -> tuple[int, int, int, int]:
 
     The last bet has a few runs alone: of an audit that stopped with it those of search, where they are kept.
     """
-    kept, way = result.typical, 1 if result.witness.p_side == "first" else -1
-    if result.stopped_early and kept is not None and all(kept.runs):
-        (p, q), (runs_p, runs_q) = kept.hits[::way], kept.runs[::way]
+    typical, way = result.typical, 1 if result.witness.p_side == "first" else -1
+    if result.stopped_early and typical is not None and all(typical.runs):
+        (p, q), (runs_p, runs_q) = typical.hits[::way], typical.runs[::way]
         return p, runs_p, q, runs_q
     return hits_in(result.blocks[-1].evidence if result.stopped_early else result.evidence)
 
@@ -84,22 +88,22 @@ def representation_lines(result: Audited) -> tuple[str, ...]:
     """The finding on the bits of floating-point outputs; empty where the spec does not ask for it."""
     if not result.spec["representation"]:
         return ()
-    found = result.representation
+    finding = result.representation
     if not bits_looked_at(result):
         return ("the bits of the outputs were not looked at: the runs were bets, or one in each of many processes",)
-    if found is None:
+    if finding is None:
         return (
             "no finding: no event on bits promised more than the rounded values do",
             "bits show best on a pair with an answer near 0, and hardly where the noise is small beside the answers",
         )
-    bound = certified_bound(found.claim, found.certificate)
-    confidence = confidence_text(found.certificate.confidence)
-    e, witness = found.evidence, found.witness
+    bound = certified_bound(finding.claim, finding.certificate)
+    confidence = confidence_text(finding.certificate.confidence)
+    e, witness = finding.evidence, finding.witness
     lines = [f"the event {clean(witness.event, LONGEST_DATA)}"]
     if not isinstance(e, Binned):
         first, second = f"{e.hits_p:,} of {e.runs_p:,} runs", f"{e.hits_q:,} of {e.runs_q:,}"
         lines.append(f"{first} on the {witness.p_side} dataset, {second} on the {witness.q_side}")
-    if found.certificate.refuted:
+    if finding.certificate.refuted:
         return (
             f"REPRESENTATION FINDING: {bound} with confidence {confidence}, a statement of its own level",
             "the bits of the output tell the datasets apart; the claim does not hold for the outputs as floats",
@@ -137,17 +141,17 @@ def unit_lines(result: Audited) -> tuple[str, ...]:
     if not result.units.again:
         why = f"too many {many}, or too much time, would have been needed, or they failed"
         return (f"not certified with one run in each {one}: {why}",)
-    found = result.units.again[0]
-    apart = counted(found.evidence.runs, one, many)
-    return (f"with one run in each of {apart}: p-value at most {p_text(found.certificate.p_value)}",)
+    finding = result.units.again[0]
+    apart = counted(finding.evidence.runs, one, many)
+    return (f"with one run in each of {apart}: p-value at most {p_text(finding.certificate.p_value)}",)
 
 
 @standing(str)
 def meaning(result: Audited) -> str:
     """What the event comes to, ` (that is: the run raises ValueError)`; empty where the event says it itself."""
-    held = [each for each in result.endings if sum(each.runs)]
-    inside = [each for each in held if each.hits == each.runs]
-    if held and inside and all(each.hits in (each.runs, (0, 0)) for each in held):
+    endings = [each for each in result.endings if sum(each.runs)]
+    inside = [each for each in endings if each.hits == each.runs]
+    if endings and inside and all(each.hits in (each.runs, (0, 0)) for each in endings):
         return f" (in {_held(result)} that was: the run {' or '.join(does(each.what) for each in inside)})"
     return ""
 
@@ -158,9 +162,9 @@ def ending_lines(result: Audited) -> tuple[str, ...]:
     if not result.endings:
         return tuple(lines)
     total = [sum(each.runs[side] for each in result.endings) for side in (0, 1)]
-    said = result.provenance.get("exceptions", {})
+    messages = result.provenance.get("exceptions", {})
     for each in result.endings[1:]:
-        note = f": {clean(said[each.what], LONGEST_NOTE)}" if each.what in said else ""
+        note = f": {clean(messages[each.what], LONGEST_NOTE)}" if each.what in messages else ""
         first, second = (f"{runs:,} of {of:,}" for runs, of in zip(each.runs, total, strict=True))
         where = f"{first} {_held(result)} on the first dataset, {second} on the second"
         lines.append(f"the mechanism {does(each.what)} in {where}{note}")
@@ -172,8 +176,8 @@ def ending_lines(result: Audited) -> tuple[str, ...]:
 def alone(result: Audited) -> str:
     """The bound that the plain event gives alone, at most that of the witness: then one error covers both."""
     assert result.plain is not None
-    made, first = result.plain.certificate, result.certificate
-    kept = made if made.lower <= first.lower else replace(first, method=made.method)
+    plain, first = result.plain.certificate, result.certificate
+    kept = plain if plain.lower <= first.lower else replace(first, method=plain.method)
     return certified_bound(result.claim, kept)
 
 
@@ -212,3 +216,104 @@ def does(ending: str) -> str:
     """What a run does that ends so: `raises ValueError` for "raised ValueError"."""
     kind, _, name = ending.partition(" ")
     return f"raises {clean(name, LONGEST_DATA)}" if kind == "raised" else DOES.get(ending, clean(ending))
+
+
+KNOWN = "for an event that is known"  # the search has to find one
+FOUND = "search counted in"
+SIMPLE = "where one value, or one end of a range, shows it"  # the kinds of leak that the figure was measured for
+OTHERS = "leaks that only several entries, or many values, show together are not in this figure"
+
+
+@standing(line)
+def could_see(result: Audited) -> tuple[str, ...]:
+    """What an audit of this size could have certified, and the losses it would have refuted."""
+    name = result.claim.parameter
+    if result.evidence.runs == 0:
+        return ("the bets refuted the claim before any run was counted for a fixed bound",)
+    most, where = f"epsilon {up(result.ceiling, 2)}", at_delta(result.certificate.delta)
+    if result.certificate.epsilon_lower is None:  # bins bound the claim's own parameter
+        most, where = f"{name} {up(result.ceiling, 2)}", result.claim.where
+    lines = [f"at most {most}{where}: with all hits on one side no more can be certified"]
+    known, blind = _by_mass(result.least_caught)
+    if result.searching_runs:
+        losses, missed = _by_mass(result.least_found)
+        if losses:
+            lines.append(f"refuted with power {exact(POWER)}, {FOUND}, {SIMPLE}: a true {name} from here on")
+            lines.append(f"by its probability: {losses}")
+            narrow = float(up(narrowest(result.searching_runs), 3))
+            so = f"so from probability {exact(narrow)} on, where entries are 64 or fewer"
+            lines.append(f"of a narrow range inside the numbers {so}, and not otherwise")
+        if missed:
+            lines.append(f"no power is stated for what search has to find at probability {_either(missed)}")
+    if known:
+        lines.append(f"{KNOWN}, refuted with power {exact(POWER)} by the certifying runs alone: {known}")
+    if blind:
+        lines.append(f"nothing is caught on an event of probability {_either(blind)}")
+    if result.searching_runs:
+        lines.append(OTHERS + ("" if result.controls else "; controls = 20 measures what is seen in this mechanism"))
+    if unseen(result):
+        lines.append(f"no power is claimed for what was left out: {unseen(result)}")
+    return (*lines, *_of_witness(result), *_demanded(result))
+
+
+def _by_mass(least: Callable[[float], float | None]) -> tuple[str, list[str]]:
+    """The least parameters by the probability of the event, and the probabilities that have none."""
+    losses = {mass: least(mass) for mass in MASSES}
+    texts = [f"{least_text(value)} at {exact(mass)}" for mass, value in losses.items() if value is not None]
+    return "; ".join(texts), [exact(mass) for mass, value in losses.items() if value is None]
+
+
+def _of_witness(result: Audited) -> tuple[str, ...]:
+    e = result.evidence
+    if isinstance(e, Binned) or not e.runs_p or not e.hits_p:
+        return ()
+    mass, line = e.hits_p / e.runs_p, result.witness.tangent
+    least = result.least_caught(mass, delta=None if line is None else line.offset)
+    if least is None or least == math.inf:
+        return ()
+    once = f"on an event as probable as the witness ({mass:.3g}), once known"
+    return (f"{once}: {result.claim.parameter} from {least_text(least)}",)
+
+
+def _demanded(result: Audited) -> tuple[str, ...]:
+    if result.power_reached is None:
+        return ()
+    wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
+    reached = "reached" if result.power_reached else "NOT reached: give more runs"
+    return (f"the power that the spec demands ({wanted}), {FOUND}, was {reached}",)
+
+
+def control_lines(result: Audited) -> tuple[str, ...]:
+    """What became of the spiked controls; empty where there were none."""
+    if not result.controls:
+        return ()
+    places = by_place(result.controls)
+    lines = [_of_place(result, place, controls) for place, controls in places.items()]
+    if not any(map(smallest_seen, places.values())):
+        lines.append("no control was caught: give more runs")
+    lines.append("a control is the mechanism with a leak put into it, as telling as stated, in the place named")
+    lines.append("it shows what search and certification together see of leaks of this kind, and of no other")
+    return tuple(lines)
+
+
+def _of_place(result: Audited, place: str, controls: Sequence[Control]) -> str:
+    smallest, first = smallest_seen(controls), min(each.mass for each in result.controls)
+    missed = [
+        f"{exact(each.mass)} (caught in {each.caught} of {counted(each.repeats, 'audit')})"
+        for each in controls
+        if not each.seen
+    ]
+    if smallest is None:
+        loss = f"{result.claim.parameter} {controls[-1].loss:.4g}"
+        return f"{place}: NOT CAUGHT at any probability, a leak of {loss} missed at {_either(missed)}"
+    loss = f"{result.claim.parameter} {smallest.loss:.4g}"
+    caught = f"in {smallest.caught} of {counted(smallest.repeats, 'audit')}"
+    text = f"{place}: caught, a leak of {loss} on an event of probability {exact(smallest.mass)}, {caught}"
+    if missed:
+        return f"{text}; missed at {_either(missed)}"
+    return text if smallest.mass == first else f"{text}; rarer ones were not tried"
+
+
+def _either(words: list[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

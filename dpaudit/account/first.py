@@ -27,11 +27,11 @@ LONGEST_SIDE = 22  # characters of the name of a dataset in a key
 SEEDED = "Where the data seed the noise, or none is drawn, other datasets may differ in every run: audit more pairs."
 
 
-def found(result: Audited) -> tuple[str, ...]:
+def finding_lines(result: Audited) -> tuple[str, ...]:
     """The pair in words, and the event: of a refutation its cause, else what came nearest to one."""
-    told, kind = cause(result), diagnosis(result)
-    if told:
-        return differ(result), f"It shows as: {told}.", *([] if kind is None else [sentence(kind.sentence)])
+    reason, kind = cause(result), diagnosis(result)
+    if reason:
+        return differ(result), f"It shows as: {reason}.", *([] if kind is None else [sentence(kind.sentence)])
     e, event = result.evidence, words_of(result.witness.event, result)
     best = f"What told them apart best, and not surely by more than the claim allows: {event}"
     if isinstance(e, Binned) or not (e.runs_p and e.runs_q):
@@ -91,14 +91,14 @@ def to_do(result: Audited, *, known: bool = False, missed: bool = False, until: 
 
 def sure(result: Audited) -> tuple[str, ...]:
     """What is certified, and how often an audit like this one is wrong."""
-    told = confidence(result)
+    level = confidence(result)
     statements = 1 if result.representation is None else 2  # that on bits has a level of its own
     steps = f" for datasets {result.distance:,} steps apart" if result.distance > 1 else ""
     return (
-        f"The true {in_words(certified(result))}, with confidence {confidence_text(told)}; claimed is "
+        f"The true {in_words(certified(result))}, with confidence {confidence_text(level)}; claimed is "
         f"{claimed(result)}{steps}.",
         f"Where a mechanism keeps its claim, an audit like this one refutes it by bad luck with a chance of at most "
-        f"{odds(min(1.0, statements * error_probability(told)))}{supposed(result)}.",
+        f"{odds(min(1.0, statements * error_probability(level)))}{supposed(result)}.",
     )
 
 
@@ -144,9 +144,9 @@ def differ(result: Audited) -> str:
     more = [_named(counts[0] - counts[1], counts[1]), _named(counts[1] - counts[0], counts[0])]
     sizes = [len(each or ()) for each in lists]
     if sizes[0] != sizes[1] and all(each is not None for each in more):
-        told = [f"only the {side} has {each}" for side, each in zip(SIDES, more, strict=True) if each]
+        differences = [f"only the {side} has {each}" for side, each in zip(SIDES, more, strict=True) if each]
         size = f"the first has {counted(sizes[0], *entries)}, the second {sizes[1]:,}"
-        return f"{head}: {size}; {' and '.join(told)}."
+        return f"{head}: {size}; {' and '.join(differences)}."
     if sizes[0] == sizes[1] > 2 and all(more) and counts[0] != counts[1]:
         return f"{head}, of {counted(sizes[0], *entries)}: where the first has {more[0]}, the second has {more[1]}."
     return f"{head}: the first is {texts[0]}, the second {texts[1]}."
@@ -205,6 +205,6 @@ def explanation(result: Audited) -> Explanation:
     >>> print(explanation(example.result()).lines()[1])
     first  9.51, 9.62, 9.84, 10.4
     """
-    kept = result.typical
-    inside, hits, runs = (((), ()), (0, 0), (0, 0)) if kept is None else (kept.inside, kept.hits, kept.runs)
+    typical = result.typical
+    inside, hits, runs = (((), ()), (0, 0), (0, 0)) if typical is None else (typical.inside, typical.hits, typical.runs)
     return Explanation(cause(result), *inside, hits, runs, diagnosis(result))

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 
 from dpaudit.account.findings import ending_lines
-from dpaudit.account.first import DO, FOUND, SURE, found, odds, sentence, sure, to_do
+from dpaudit.account.first import DO, FOUND, SURE, finding_lines, odds, sentence, sure, to_do
 from dpaudit.account.sections import Section, sections
 from dpaudit.account.statements import delta_text, limits, record_lines, trusted, unseen
 from dpaudit.account.suites import STILL_REFUTED, acceptance_line, expected_text
@@ -39,7 +39,7 @@ def page_one(result: AuditResult, entry: SuiteEntry | None = None) -> tuple[Sect
     """What a privacy officer reads first; `entry` adds what the author of a spec expected, and who accepted what."""
     return (
         Section.of(VERDICT, lambda: (*_verdict(result), *expectation(entry))),
-        Section.of(FOUND, lambda: (*found(result), *map(sentence, ending_lines(result)))),
+        Section.of(FOUND, lambda: (*finding_lines(result), *map(sentence, ending_lines(result)))),
         Section.of(DO, _to_do, result, entry),
         Section.of(SURE, _sure, result),
         Section.of(MEANING, lambda: (promise(result), *implied_promise(result), *_ratio(result))),
@@ -56,13 +56,13 @@ def account(result: AuditResult) -> list[Section]:
     return [part for part in sections(result) if part.title not in there]
 
 
-@standing(lambda told: Section(SOURCE, code=(told,)))
+@standing(lambda line: Section(SOURCE, code=(line,)))
 def excerpt(result: AuditResult) -> Section:
     """The first lines of the source of the mechanism, where it is, with their numbers; empty where none was kept."""
-    made = result.provenance
-    start = made.get("line") or 1
-    code = [f"{start + number:>5}  {line}" for number, line in enumerate(made.get("excerpt", ()))]
-    where = f"{clean(made.get('file') or 'a file that is not recorded', LONGEST_DATA)}, from line {start:,}"
+    provenance = result.provenance
+    start = provenance.get("line") or 1
+    code = [f"{start + number:>5}  {line}" for number, line in enumerate(provenance.get("excerpt", ()))]
+    where = f"{clean(provenance.get('file') or 'a file that is not recorded', LONGEST_DATA)}, from line {start:,}"
     return Section(SOURCE, (f"{where}, as it was audited.",), tuple(code))
 
 
@@ -83,18 +83,18 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
     near = "count as neighbours" if result.distance == 1 else "are several steps apart, as stated"
     if result.verdict is Verdict.REFUTED:
         where = f" if the datasets {near}:" if result.on_trust else f": on datasets that {near},"
-        said = "says" if result.distance == 1 else "implies for these"
-        lines = [f"The claim is refuted{where} outputs give away more than it {said}."]
+        verb = "says" if result.distance == 1 else "implies for these"
+        lines = [f"The claim is refuted{where} outputs give away more than it {verb}."]
     elif result.representation_refuted:
         lines = ["By the values of the outputs the claim is not refuted, which is no proof that it holds for them."]
     else:
         lines = ["The claim is not refuted: no violation was found. That is no proof that the claim holds."]
     if result.representation is not None and result.representation_refuted:
-        told = confidence_text(result.representation.certificate.confidence)
+        level = confidence_text(result.representation.certificate.confidence)
         lines.insert(
             1 if result.verdict is Verdict.REFUTED else 0,
             "The claim is refuted by bits: the low bits of the floating-point outputs tell the datasets apart, and it "
-            f"does not hold for the outputs as floats, with a confidence of its own, {told}.",
+            f"does not hold for the outputs as floats, with a confidence of its own, {level}.",
         )
     if unseen(result):
         lines.append(
@@ -124,12 +124,12 @@ def expectation(entry: SuiteEntry | None) -> tuple[str, ...]:
 
 def _ratio(result: AuditResult) -> tuple[str, ...]:
     """What the certified bound means as a ratio of probabilities."""
-    made = result.certificate
-    lower = made.epsilon_lower
+    certificate = result.certificate
+    lower = certificate.epsilon_lower
     if lower is None or not 0.0 < lower <= LARGEST_LOSS:
         return ()
     times = ratio_text(math.exp(lower) * (1.0 - 1e-12))
-    off = "" if made.delta <= 0.0 else f", after {delta_text(made.delta)} is taken off its probability"
+    off = "" if certificate.delta <= 0.0 else f", after {delta_text(certificate.delta)} is taken off its probability"
     if isinstance(result.evidence, Binned) or result.blocks:  # a statement about several events together
         return (
             f"Found: some set of outputs is at least {times} times as probable with one dataset as with the "
@@ -162,12 +162,12 @@ def _seen(result: AuditResult) -> tuple[str, ...]:
             f"is refuted with probability {exact(POWER)}. Only what comes nearly always on one dataset and hardly ever "
             "on the other can be seen.",
         )
-    told: list[str] = []
+    texts: list[str] = []
     for mass, least in list(finite.items())[:3]:
-        shows = "they come" if told else "the outputs that show it come"
-        told.append(f"{least_text(least)} or more where {shows} once in {round(1 / mass):,} runs")
+        shows = "they come" if texts else "the outputs that show it come"
+        texts.append(f"{least_text(least)} or more where {shows} once in {round(1 / mass):,} runs")
     return (
-        f"A true {result.claim.parameter} of {'; of '.join(told)}: that much is refuted with probability "
+        f"A true {result.claim.parameter} of {'; of '.join(texts)}: that much is refuted with probability "
         f"{exact(POWER)}, at least.",
         "That is so, the search counted in, where a single output or all beyond some number show it; a leak that only "
         "several parts of an output, or many outputs, show together is not in this figure.",
@@ -200,20 +200,19 @@ def _too_rare(result: AuditResult) -> tuple[str, ...]:
 
 
 def _record(result: AuditResult) -> tuple[str, ...]:
-    made = result.provenance
+    provenance = result.provenance
     stored = result.spec["mechanism"]
     called = clean(stored["reference"] or stored["name"], LONGEST_DATA)
     lines = [*record_lines(result), f"The mechanism is {called}{_source(result)}."]
-    commit = made.get("commit")
+    commit = provenance.get("commit")
     if commit:
         dirty = str(commit).endswith("-dirty")
         shown = clean(str(commit).removesuffix("-dirty"))
         more = ", with changes that were not committed" if dirty else ", with nothing uncommitted beside it"
         lines.append(f"The commit is {shown}{more}.")
-    if made.get("started"):
-        lines.append(
-            f"Started {clean(made['started'])}, by dpaudit {clean(made.get('version', 'of no known version'))}."
-        )
+    if provenance.get("started"):
+        version = clean(provenance.get("version", "of no known version"))
+        lines.append(f"Started {clean(provenance['started'])}, by dpaudit {version}.")
     lines.append(
         f"The question has the hash {spec_hash(result.spec)}, the finding the fingerprint {fingerprint(result)}."
     )
@@ -222,12 +221,12 @@ def _record(result: AuditResult) -> tuple[str, ...]:
 
 
 def _source(result: AuditResult) -> str:
-    made, digest = result.provenance, result.spec["mechanism"]["digest"]
-    if not made.get("file"):
+    provenance, digest = result.provenance, result.spec["mechanism"]["digest"]
+    if not provenance.get("file"):
         return ", its source file not recorded"
-    line = f", line {made['line']}" if made.get("line") else ""
+    line = f", line {provenance['line']}" if provenance.get("line") else ""
     of_source = f", digest of the source {clean(digest)}" if digest else ""
-    return f", in {clean(made['file'], LONGEST_DATA)}{line}{of_source}"
+    return f", in {clean(provenance['file'], LONGEST_DATA)}{line}{of_source}"
 
 
 def record_digest(result: AuditResult) -> str:

@@ -79,7 +79,7 @@ QUESTIONS = (
 
 
 def review(result: AuditResult) -> tuple[Section, ...]:
-    """The parts that a reviewer asks for beside `sections`; the last is a list of questions to tick."""
+    """The parts that a reviewer asks for in addition to `sections`; the last is a checklist."""
     return (
         Section.of(RULE, _rule, result),
         Section.of(OUTPUT, _output, result),
@@ -96,17 +96,17 @@ def review(result: AuditResult) -> tuple[Section, ...]:
     )
 
 
-@standing(lambda told: (Layer("every level", "every part", Covered.NOT, told),))
+@standing(lambda line: (Layer("every level", "every part", Covered.NOT, line),))
 def layers(result: AuditResult) -> tuple[Layer, ...]:
     """What the audit says about the levels of the pyramid of NIST SP 800-226; the parts are named in our own words."""
     bits = bits_looked_at(result)
-    beside = ", and an upper bound beside it" if result.bracket is not None else ", and no upper bound"
+    upper = ", and an upper bound beside it" if result.bracket is not None else ", and no upper bound"
     not_bits = "" if bits else "not "
     where = ", on this hardware" if bits else ""
     partly, nowhere, bit_level = Covered.PARTLY, Covered.NOT, Covered.PARTLY if bits else Covered.NOT
     parts: dict[str, tuple[tuple[str, Covered, str], ...]] = {
         "top level": (
-            ("the privacy parameter", partly, f"a certified lower bound for the pairs that were run{beside}"),
+            ("the privacy parameter", partly, f"a certified lower bound for the pairs that were run{upper}"),
             ("the unit of privacy", partly, "taken from the claim; whether it is the right one is not asked"),
         ),
         "middle level": (
@@ -136,12 +136,12 @@ def layers(result: AuditResult) -> tuple[Layer, ...]:
 
 def _rule(result: AuditResult) -> tuple[str, ...]:
     spec = result.spec
-    told = confidence(result)
+    level = confidence(result)
     error = level_text(error_probability(result.certificate.confidence))
     lines = [
         f"Written before the first run, in the question with the hash {spec_hash(spec)}: refuted where the p-value is "
         f"at most {error}, and not refuted otherwise. An experiment that broke has no verdict.",
-        f"The bound is one-sided, at confidence {confidence_text(told)}, by the certifier {clean(spec['certifier'])}; "
+        f"The bound is one-sided, at confidence {confidence_text(level)}, by the certifier {clean(spec['certifier'])}; "
         "only whole numbers of hits and runs enter it.",
     ]
     if spec["stopping"] == "anytime":
@@ -207,8 +207,8 @@ def _tried(result: AuditResult) -> tuple[str, ...]:
     spec = result.spec
     witnesses = 1 + len(result.others)
     features = sum(entry.what == "feature" for entry in result.explored)
-    made = ("looked at", "kept")
-    left = sum(each.what in ("feature", "pair") and not each.status.startswith(made) for each in result.explored)
+    statuses = ("looked at", "kept")
+    left = sum(each.what in ("feature", "pair") and not each.status.startswith(statuses) for each in result.explored)
     dropped = (
         f"{counted(left, 'thing')} that it came upon; the account names them, each with its reason" if left else ""
     )
@@ -247,14 +247,14 @@ def _beside(result: AuditResult) -> tuple[str, ...]:
     """What two limits of the same counts say in other parameters: delta at several epsilon, and mu."""
     if not result.evidence.runs:
         return ("Nothing: the bets refuted the claim, and no runs were counted for a fixed bound.",)
-    found = LowerProfile.of(result.evidence, result.level)
-    deltas = {epsilon: found.delta_at(epsilon) for epsilon in EPSILONS}
+    profile = LowerProfile.of(result.evidence, result.level)
+    deltas = {epsilon: profile.delta_at(epsilon) for epsilon in EPSILONS}
     points = [
         f"delta >= {bound(delta)} at epsilon {exact(epsilon)}" for epsilon, delta in deltas.items() if delta > 0.0
     ]
     if not points:
         return ("Nothing: the limits of the counts on either side do not part.",)
-    mu = max(_mu(low, high) for low, high in found.limits)
+    mu = max(_mu(low, high) for low, high in profile.limits)
     lines = [
         f"Two limits of the same counts, which hold together at confidence {confidence_text(confidence(result))}, say "
         "of these two datasets, whatever the claim:",
@@ -287,7 +287,7 @@ def _release(result: AuditResult) -> tuple[str, ...]:
 
 
 def _running(result: AuditResult) -> tuple[str, ...]:
-    spec, made = result.spec, result.provenance
+    spec, provenance = result.spec, result.provenance
     lines = [
         f"The seed {spec['seed']} has a child for every stage, pair and shard of {counted(spec['shard_runs'], 'run')} "
         "(numpy SeedSequence, SFC64); the side of every run was drawn by a fair coin."
@@ -300,13 +300,13 @@ def _running(result: AuditResult) -> tuple[str, ...]:
         lines.append(
             "The mechanism draws randomness of its own: repeated counts differ, and only bounds can be compared."
         )
-    if made.get("backend"):
-        workers = f" in {counted(made['n_jobs'], 'job')}" if isinstance(made.get("n_jobs"), int) else ""
+    if provenance.get("backend"):
+        workers = f" in {counted(provenance['n_jobs'], 'job')}" if isinstance(provenance.get("n_jobs"), int) else ""
         lines.append(
-            f"The runs were made by the backend {clean(made['backend'])}{workers}, which does not change counts."
+            f"The runs were made by the backend {clean(provenance['backend'])}{workers}, which does not change counts."
         )
-    if made.get("isolation"):
-        lines.append(COUNTED[made["isolation"]])
+    if provenance.get("isolation"):
+        lines.append(COUNTED[provenance["isolation"]])
     return (*lines, "Not recorded: processor, libraries of the system, container, a lock file of all packages.")
 
 

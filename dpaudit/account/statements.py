@@ -44,9 +44,9 @@ def limits(*results: Audited) -> tuple[str, ...]:
     Bits of floats and first calls are among it unless every audit looked at them.
     """
     left = [(NO_BITS, bits_looked_at), (NO_FIRSTS, first_calls_looked_at)]
-    said = [line for line, looked in left if not (results and all(map(looked, results)))]
-    kinds = [told for each in results if len(results) == 1 and (told := kinds_tried(each))]
-    return (*kinds, *LIMITS[:-1], *said, LIMITS[-1])
+    gaps = [line for line, check in left if not (results and all(map(check, results)))]
+    kinds = [text for each in results if len(results) == 1 and (text := kinds_tried(each))]
+    return (*kinds, *LIMITS[:-1], *gaps, LIMITS[-1])
 
 
 def kinds_tried(result: Audited) -> str:
@@ -63,8 +63,8 @@ def kinds_tried(result: Audited) -> str:
 def without(result: Audited) -> list[str]:
     """How to leave out data that cannot occur, NaN, infinity or None, where the pair was made with such a value."""
     kind = result.provenance.get("reasons", {}).get(result.pair["name"], "").partition(": ")[0]
-    told = f"If {kind} cannot occur in the data, audit without it: let pairs = [...] name the patterns to try."
-    return [told] if kind in ("NaN", "infinity", "None") else []
+    text = f"If {kind} cannot occur in the data, audit without it: let pairs = [...] name the patterns to try."
+    return [text] if kind in ("NaN", "infinity", "None") else []
 
 
 def bits_looked_at(result: Audited) -> bool:
@@ -92,16 +92,17 @@ def stamp(result: Audited) -> str:
     return "REFUTED, by bits too" if result.refuted else "REFUTED by bits"
 
 
-def said(result: Audited, *, digits: int = 3) -> tuple[str, ...]:
+def bound_lines(result: Audited, *, digits: int = 3) -> tuple[str, ...]:
     """What is certified, the finding that the stamp names first; where bits refute the claim, both of them."""
-    found, values = result.representation, statement(result, digits=digits)
-    if found is None or not found.certificate.refuted:
+    finding, values = result.representation, statement(result, digits=digits)
+    if finding is None or not finding.certificate.refuted:
         return (values,)
-    told = confidence_text(found.certificate.confidence)
-    bits = f"{certified_bound(found.claim, found.certificate, digits=digits)} with confidence {told}{supposed(result)}"
+    level = confidence_text(finding.certificate.confidence)
+    bits = certified_bound(finding.claim, finding.certificate, digits=digits)
+    bits += f" with confidence {level}{supposed(result)}"
     if result.refuted:
         return values, f"by bits: {bits}"
-    return f"{bits}, claimed {promised(found.claim, found.certificate)}", f"not refuted by values: {values}"
+    return f"{bits}, claimed {promised(finding.claim, finding.certificate)}", f"not refuted by values: {values}"
 
 
 def claimed(result: Audited) -> str:
@@ -111,7 +112,7 @@ def claimed(result: Audited) -> str:
 
 @standing(str)
 def promised(claim: Claim, certificate: Certificate) -> str:
-    """The same for any finding."""
+    """What a claim promises, as `claimed`, for any certificate."""
     own = claim.value
     return exact(own if own is not None else float(up(claim.promised(certificate.delta), 4)))
 
@@ -123,16 +124,16 @@ def certified(result: Audited, *, digits: int = 3) -> str:
 
 def beyond(result: Audited) -> str:
     """The bound and the claim that it is beyond, in as few words: `epsilon >= 1.98 > 1 at delta 1e-06`."""
-    told, at, where = certified(result).partition(" at ")
-    more = ("" if " > " in told else f" > {claimed(result)}") + (" on trust" if result.on_trust else "")
-    return f"{told}{more}{at}{where}{supposed(result)}"
+    text, at, where = certified(result).partition(" at ")
+    more = ("" if " > " in text else f" > {claimed(result)}") + (" on trust" if result.on_trust else "")
+    return f"{text}{more}{at}{where}{supposed(result)}"
 
 
 @standing(str)
 def certified_bound(claim: Claim, certificate: Certificate, *, digits: int = 3) -> str:
-    """The same of any certificate.
+    """The bound of any certificate, as `certified`.
 
-    Bets may refute the claim and certify no number beyond the claimed one: then it says that the truth is above it.
+    Bets may refute the claim and certify no number beyond the claimed one: then the truth is above it.
     """
     above = claim.promised(certificate.delta) if certificate.refuted else None
     where = at_delta(certificate.delta) if claim.parameter == "epsilon" else ""
@@ -154,26 +155,26 @@ def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
 def record_lines(result: Audited) -> tuple[str, ...]:
     """What people filled in of the record, and, once and short, what nobody did."""
     given = result.provenance.get("record", {})
-    told = [f"{RECORD[key].capitalize()}: {clean(said, LONGEST_DATA)}." for key, said in given.items()]
+    sentences = [f"{RECORD[key].capitalize()}: {clean(text, LONGEST_DATA)}." for key, text in given.items()]
     left = [words for key, words in RECORD.items() if key not in given]
     left += [] if result.provenance.get("commit") else ["commit"]
-    return (*told, *([f"Not recorded: {', '.join(left)}."] if left else []))
+    return (*sentences, *([f"Not recorded: {', '.join(left)}."] if left else []))
 
 
 @standing(str)
 def statement(result: Audited, *, digits: int = 3) -> str:
     """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
-    told = confidence_text(confidence(result))
+    level = confidence_text(confidence(result))
     trust = f"; {trusted(result)}" if result.on_trust else ""
     trust += f"; relation {clean(result.provenance['assumed'])} assumed" if result.provenance.get("assumed") else ""
     left = f"; {unseen(result)}" if unseen(result) else ""
     left += chosen(result)
-    stated = f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}"
+    stated = f"{certified(result, digits=digits)} with confidence {level}, claimed {claimed(result)}"
     return f"{stated}{supposed(result) if result.refuted else ''}{trust}{left}"
 
 
 def supposed(result: Audited) -> str:
-    """What a refutation supposes, after a comma: `, if the runs of a call are independent`; or nothing."""
+    """What a refutation assumes, after a comma: `, if the runs of a call are independent`; or nothing."""
     return f", {result.condition}" if result.condition else ""
 
 
@@ -198,10 +199,10 @@ def unseen(result: Audited) -> str:
     Then the other parts in which outputs differ unseen.
     """
     parts = [(result.unseen, "not looked at"), (result.unpaired, "looked at alone and in sums only")]
-    told = [(counted(many, "entry", "entries") + " of an output", f"{many:,}", how) for many, how in parts if many]
-    said = [f"{short if place else whole} {how}" for place, (whole, short, how) in enumerate(told)]
-    said += [f"parts of the output differ that were not looked at ({clean(result.unread)})"] if result.unread else []
-    return ", ".join(said)
+    counts = [(counted(many, "entry", "entries") + " of an output", f"{many:,}", how) for many, how in parts if many]
+    texts = [f"{short if place else whole} {how}" for place, (whole, short, how) in enumerate(counts)]
+    texts += [f"parts of the output differ that were not looked at ({clean(result.unread)})"] if result.unread else []
+    return ", ".join(texts)
 
 
 def confidence(result: Audited) -> float:
@@ -211,7 +212,7 @@ def confidence(result: Audited) -> float:
 
 def headline(result: Audited) -> str:
     """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
-    return f"{stamp(result)}  {clean(result.name)}: {'; '.join(said(result))}"
+    return f"{stamp(result)}  {clean(result.name)}: {'; '.join(bound_lines(result))}"
 
 
 def at_delta(delta: float) -> str:
@@ -224,5 +225,5 @@ def at_delta(delta: float) -> str:
 
 def delta_text(delta: float) -> str:
     """A delta, rounded down where it has many digits."""
-    told = exact(delta)
-    return told if len(told) <= LONGEST_DELTA else down(delta, decimals(delta, 5))
+    text = exact(delta)
+    return text if len(text) <= LONGEST_DELTA else down(delta, decimals(delta, 5))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dpaudit.account.cause import cause
 from dpaudit.account.diagnosis import BITS, diagnosis
 from dpaudit.account.findings import representation_lines
-from dpaudit.account.statements import headline, said, stamp, verdict_text
+from dpaudit.account.statements import bound_lines, headline, stamp, verdict_text
 from dpaudit.base.numerals import confidence_text, counted, p_text
 from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.base.validate import error_probability
@@ -22,10 +22,10 @@ def suite_line(entry: SuiteEntry) -> str:
     if entry.result is None:
         return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_REASON)}"
     expected = "accepted     " if entry.covered else "as expected  " if entry.as_expected else "UNEXPECTED   "
-    line = f"{expected}{stamp(entry.result):<11}  {clean(entry.name)}: {'; '.join(said(entry.result))}"
+    line = f"{expected}{stamp(entry.result):<11}  {clean(entry.name)}: {'; '.join(bound_lines(entry.result))}"
     if not entry.foreseen:
         line += f", expected {expected_text(entry)}"
-    line += f"; {found}" if (found := cause(entry.result)) else ""
+    line += f"; {reason}" if (reason := cause(entry.result)) else ""
     if entry.covered and entry.accepted is not None:
         line += f", {until_text(entry.accepted)}: {clean(entry.accepted.reason, LONGEST_DATA)}"
     if entry.result.power_reached is False:
@@ -54,14 +54,14 @@ def suite_headline(suite: SuiteResult) -> str:
     surprise += f", {counted(covered, 'accepted finding')}" if covered else ""
     weak = sum(entry.result.power_reached is False for entry in suite.entries if entry.result is not None)
     surprise += f", {weak} without the power demanded" if weak else ""
-    said = f"{counts}; {surprise}" if done else counts
+    text = f"{counts}; {surprise}" if done else counts
     over = sum(each.expired for each in suite.reviewed)
-    said += f"; {counted(over, 'acceptance')} expired" if over else ""
-    return f"{counted(len(suite.entries), 'audit')}: {said}"
+    text += f"; {counted(over, 'acceptance')} expired" if over else ""
+    return f"{counted(len(suite.entries), 'audit')}: {text}"
 
 
 def suite_question(suite: SuiteResult) -> tuple[str, ...]:
-    """What a suite asks, and what its confidence means."""
+    """How many audits a suite has, and what its confidence means."""
     if not suite.entries:
         return ("Nothing was asked: there are no audits.",)
     error = p_text(error_probability(suite.confidence))
@@ -235,41 +235,45 @@ def reported(suite: SuiteResult) -> tuple[Reported, ...]:
 
     A known violation that was found as expected, and a claim that was not refuted, are no findings.
     """
-    found: list[Reported] = []
+    findings: list[Reported] = []
     if not suite.entries:  # else a gate would open where nothing was looked at
-        found.append(Reported(NO_VERDICT, f"{suite_question(suite)[0]} {EXIT_CODES[suite.exit_code].capitalize()}."))
+        findings.append(Reported(NO_VERDICT, f"{suite_question(suite)[0]} {EXIT_CODES[suite.exit_code].capitalize()}."))
     for number, entry in enumerate(suite.entries):
-        found += _of_entry(entry, number, suite.reviewed)
+        findings += _of_entry(entry, number, suite.reviewed)
     for each in suite.reviewed:
         if each.expired or not each.matched:
             rule = EXPIRED if each.expired else UNMATCHED
-            found.append(Reported(rule, flat(reviewed_line(each)), fingerprint=each.acceptance.fingerprint))
-    return tuple(found)
+            findings.append(Reported(rule, flat(reviewed_line(each)), fingerprint=each.acceptance.fingerprint))
+    return tuple(findings)
 
 
 def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> list[Reported]:
     result, line = entry.result, flat(suite_line(entry))
     if result is None:
         return [Reported(NO_VERDICT, line, number)]
-    found = []
+    findings = []
     if not entry.foreseen:
         rule = REFUTED if result.refuted else MISSED
         # what was not refuted has the witness that this seed happened on, and no fingerprint of a finding
         mine = fingerprint(result) if rule is REFUTED else None
-        told = "; ".join((line, *(of.lines if rule is REFUTED and (of := diagnosis(result)) else ())))
-        held = entry.accepted if entry.covered else None  # a missed violation cannot be accepted
-        kept = None if held is None else _in_force(reviewed, held.fingerprint) or Reviewed(held, False, True)
-        found.append(Reported(rule, told, number, mine, kept))
+        text = "; ".join((line, *(of.lines if rule is REFUTED and (of := diagnosis(result)) else ())))
+        acceptance = entry.accepted if entry.covered else None  # a missed violation cannot be accepted
+        review = (
+            None
+            if acceptance is None
+            else _in_force(reviewed, acceptance.fingerprint) or Reviewed(acceptance, False, True)
+        )
+        findings.append(Reported(rule, text, number, mine, review))
     if result.representation_refuted and not (entry.bits and entry.foreseen):
         mine = fingerprint(result, representation=True)
-        said = "; ".join((f"{clean(result.name)}: {representation_lines(result)[0]}", *BITS.lines))
-        found.append(Reported(REPRESENTATION, said, number, mine, _in_force(reviewed, mine)))
+        text = "; ".join((f"{clean(result.name)}: {representation_lines(result)[0]}", *BITS.lines))
+        findings.append(Reported(REPRESENTATION, text, number, mine, _in_force(reviewed, mine)))
     if result.power_reached is False:
-        found.append(Reported(POWERLESS, line, number))
+        findings.append(Reported(POWERLESS, line, number))
     if entry.error or (entry.exit_code and result.power_reached is not False):
         what = entry.error or EXIT_CODES.get(entry.exit_code, f"exit code {entry.exit_code}")
-        found.append(Reported(BROKEN_REPORT, f"{flat(headline(result))}; {clean(what, LONGEST_REASON)}", number))
-    return found
+        findings.append(Reported(BROKEN_REPORT, f"{flat(headline(result))}; {clean(what, LONGEST_REASON)}", number))
+    return findings
 
 
 def flat(line: str) -> str:

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpaudit.account.findings import alone, meaning
-from dpaudit.account.power import FOUND, KNOWN, SIMPLE, could_see
+from dpaudit.account.findings import FOUND, KNOWN, SIMPLE, alone, could_see, meaning
 from dpaudit.account.statements import certified, certified_bound, claimed, confidence, stamp, verdict_text
 from dpaudit.account.suites import expected_text, until_text
 from dpaudit.base.numerals import confidence_text, least_text, level_text, p_text
@@ -40,9 +39,9 @@ class Table:
 
 def tables(result: AuditResult) -> tuple[Table, ...]:
     """The tables of a result; those that would be empty are left out."""
-    made = (_counts, _certificates, _bins, _bets, _power, _checks, _controls, _tried)
-    guarded = standing(lambda told: Table("A table", ("",), ((told,),)))
-    return tuple(table for table in (guarded(make)(result) for make in made) if table.rows)
+    parts = (_counts, _certificates, _bins, _bets, _power, _checks, _controls, _tried)
+    guarded = standing(lambda line: Table("A table", ("",), ((line,),)))
+    return tuple(table for table in (guarded(make)(result) for make in parts) if table.rows)
 
 
 def audits_table(suite: SuiteResult) -> Table:
@@ -68,18 +67,18 @@ def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
 def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
     """Every certified finding with its number and Holm-adjusted p-value; without these a plain one and that on bits."""
     numbered = enumerate(zip((result.main, *result.others), result.holm, strict=True), start=1)
-    found = [(str(number), each, p_text(p_value)) for number, (each, p_value) in numbered]
+    rows = [(str(number), each, p_text(p_value)) for number, (each, p_value) in numbered]
     more = (("plain", result.plain), ("on bits", result.representation))
-    return [*found, *((name, each, "") for name, each in more if each is not None)]
+    return [*rows, *((name, each, "") for name, each in more if each is not None)]
 
 
 def _counts(result: AuditResult) -> Table:
     rows = []
-    for number, found, _ in _listed(result):
-        if isinstance(found.evidence, Binned) or not found.evidence.runs:
+    for number, finding, _ in _listed(result):
+        if isinstance(finding.evidence, Binned) or not finding.evidence.runs:
             continue
-        pair = clean(result.spec["pairs"][found.witness.pair]["name"])
-        for name, (hits, runs) in found.sides.items():
+        pair = clean(result.spec["pairs"][finding.witness.pair]["name"])
+        for name, (hits, runs) in finding.sides.items():
             rate = f"{hits / runs:.6g}" if runs else ""
             rows.append((number, pair, name, f"{hits:,}", f"{runs:,}", rate))
     head = ("finding", "pair", "dataset", "runs in the event", "all runs", "rate")
@@ -89,13 +88,13 @@ def _counts(result: AuditResult) -> Table:
 def _certificates(result: AuditResult) -> Table:
     head = ("finding", "event", "certified", "p-value", "Holm", "confidence", "verdict")
     rows = []
-    for number, found, adjusted in _listed(result):
-        made = found.certificate
-        event, bound = clean(found.witness.event, LONGEST_DATA), certified_bound(found.claim, made)
-        event += meaning(result) if found.witness is result.witness else ""
-        verdict = verdict_text(Verdict.REFUTED if made.refuted else Verdict.NOT_REFUTED)
-        level, p_value = confidence_text(made.confidence), p_text(made.p_value)
-        if found is result.plain:  # a bound beside the witness, within it; no test of its own
+    for number, finding, adjusted in _listed(result):
+        certificate = finding.certificate
+        event, bound = clean(finding.witness.event, LONGEST_DATA), certified_bound(finding.claim, certificate)
+        event += meaning(result) if finding.witness is result.witness else ""
+        verdict = verdict_text(Verdict.REFUTED if certificate.refuted else Verdict.NOT_REFUTED)
+        level, p_value = confidence_text(certificate.confidence), p_text(certificate.p_value)
+        if finding is result.plain:  # a bound beside the witness, within it; no test of its own
             bound, p_value, verdict = alone(result), "", ""
         rows.append((number, event, bound, p_value, adjusted, level, verdict))
     note = "Each confidence is that of its own row. The verdict of the audit follows from the first."
@@ -137,8 +136,8 @@ def _power(result: AuditResult) -> Table:
     if result.searching_runs:
         ways.insert(0, (FOUND, result.least_found))
     for mass in MASSES:
-        told = ("nothing" if least is None else least_text(least) for least in (way(mass) for _, way in ways))
-        rows.append((exact(mass), *told))
+        losses = ("nothing" if least is None else least_text(least) for least in (way(mass) for _, way in ways))
+        rows.append((exact(mass), *losses))
     least = f"least true {result.claim.parameter} that is refuted with power 0.95"
     head = ("probability of the event", *(f"{least}, {words}" for words, _ in ways))
     note = f"{could_see(result)[0]}; {FOUND}: {SIMPLE}"

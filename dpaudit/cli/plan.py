@@ -105,7 +105,7 @@ def _time(question: "Question", jobs: int) -> str:
 
 def _spending(question: "Question") -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
-    from dpaudit.account.power import FOUND, SIMPLE
+    from dpaudit.account.findings import FOUND, SIMPLE
     from dpaudit.auditing.controls import most_runs
     from dpaudit.auditing.search_stage import budget
     from dpaudit.base.validate import error_probability

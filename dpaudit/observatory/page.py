@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit import report
-from dpaudit.account.statements import certified_bound, limits, not_private, promised, said, stamp
+from dpaudit.account.statements import bound_lines, certified_bound, limits, not_private, promised, stamp
 from dpaudit.account.suites import suite_line
 from dpaudit.account.tables import Table
 from dpaudit.base.files import write_text
@@ -155,7 +155,7 @@ def view(seen: Observed, record: str | None, given: Sequence[str]) -> dict[str, 
         "source": known.source or "",
         "claimed": "" if found is None else promised(found.claim, found.certificate),
         "certified": "" if found is None else certified_bound(found.claim, found.certificate),
-        "statement": "" if result is None else "; ".join(said(result)),
+        "statement": "" if result is None else "; ".join(bound_lines(result)),
         "bits": result is not None and result.representation_refuted,
         "cause": seen.cause,
         "pair": [] if result is None or found is None else pair(result.spec["pairs"][found.witness.pair]),

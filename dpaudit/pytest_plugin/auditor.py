@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, TextIO
 
 from dpaudit import report
-from dpaudit.account.assertion import missed_lines, refuted_lines, weak_lines
+from dpaudit.account.sections import missed_lines, refuted_lines, weak_lines
 from dpaudit.account.statements import beyond, certified
 from dpaudit.api.audits import audit, pose
 from dpaudit.auditing.watching import watching

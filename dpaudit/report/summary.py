@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dpaudit.account.diagnosis import diagnosis
 from dpaudit.account.sections import evidence_lines, sections
-from dpaudit.account.statements import certified, claimed, headline, not_private, said, supposed
+from dpaudit.account.statements import bound_lines, certified, claimed, headline, not_private, supposed
 from dpaudit.account.suites import NOTE, flat, reported, reviewed_lines, suite_headline
 from dpaudit.base.numerals import counted, p_text
 from dpaudit.base.quoting import LONGEST_REASON, clean
@@ -80,7 +80,7 @@ def kind_of(entry: SuiteEntry) -> str:
 def _row(entry: SuiteEntry) -> tuple[str, ...]:
     what = kind_of(entry)
     if entry.result is not None and entry.result.representation_refuted:
-        what += f": {said(entry.result)[0]}" if what in (BITS, KNOWN_BITS) else "; by bits too"
+        what += f": {bound_lines(entry.result)[0]}" if what in (BITS, KNOWN_BITS) else "; by bits too"
     if entry.result is not None and entry.result.refuted:
         what += supposed(entry.result)
     if entry.covered and entry.accepted is not None:

@@ -6,9 +6,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from dpaudit.account.assertion import LONGEST, missed_lines, refuted_lines, weak_lines
 from dpaudit.account.review import review
-from dpaudit.account.sections import full_text
+from dpaudit.account.sections import LONGEST, full_text, missed_lines, refuted_lines, weak_lines
 from dpaudit.auditing.clock import cut
 from dpaudit.events import event_from_dict
 from dpaudit.results.result import AuditResult

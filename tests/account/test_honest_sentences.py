@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.account.advice import ADVICE
 from dpaudit.account.cause import cause
-from dpaudit.account.first import found, to_do
+from dpaudit.account.diagnosis import ADVICE
+from dpaudit.account.first import finding_lines, to_do
 from dpaudit.auditing.probing import _worth_a_start
 from dpaudit.claims import PureDP
 from dpaudit.results.observations import Histogram
@@ -54,7 +54,9 @@ def test_a_share_in_percent_stands_for_a_hundred_runs_at_least() -> None:
     assert "in 4 of 4 runs on the first dataset against 0 of 5 on the second" in cause(example.result(evidence=few))
     many = replace(few, hits_p=400, runs_p=400, hits_q=0, runs_q=500)
     assert "in 100 % of the runs on the first dataset against 0 % on the second" in cause(example.result(evidence=many))
-    assert "in 4 of 4 runs on the first and 0 of 5 runs on the second" in " ".join(found(example.kept(evidence=few)))
+    assert "in 4 of 4 runs on the first and 0 of 5 runs on the second" in " ".join(
+        finding_lines(example.kept(evidence=few))
+    )
 
 
 def seeded(rows: Any, rng: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpaudit import report
-from dpaudit.account import assertion
+from dpaudit.account import sections
 from dpaudit.account.cause import words_of
 from dpaudit.base import quoting
 from dpaudit.events import Event, Partition, TwoEvents, bits, event_from_dict, features, joint, scores
@@ -139,7 +139,7 @@ def everywhere(result: AuditResult) -> dict[str, str]:
     told = {f"{name} of a suite": report.render(suite, made) for name, made in report.FORMATS.items()}
     told |= {name: report.render(result, made) for name, made in report.FORMATS.items() if made.single}
     told |= {"str": str(result), "repr": repr(result), "notebook": result._repr_html_()}
-    return told | {"explain": str(result.explain()), "failure": "\n".join(assertion.refuted_lines(result))}
+    return told | {"explain": str(result.explain()), "failure": "\n".join(sections.refuted_lines(result))}
 
 
 @pytest.mark.long
@@ -182,8 +182,11 @@ LINE = "part cannot be told (OverflowError: cannot convert float infinity to int
         ("dpaudit.account.sections._bound", {"str", "txt", "md", "html", "notebook"}),
         ("dpaudit.account.sections._verdict", {"str", "txt", "md", "html"}),
         ("dpaudit.account.sections.evidence_lines", {"str", "txt", "md", "html"}),
-        ("dpaudit.account.repeating.python_form", {"str", "txt", "md", "html", "failure"}),
-        ("dpaudit.account.diagnosis.made", {"str", "txt", "md", "html", "json", "failure", "sarif of a suite"}),
+        ("dpaudit.account.sections.python_form", {"str", "txt", "md", "html", "failure"}),
+        (
+            "dpaudit.account.diagnosis.diagnosis_of_kind",
+            {"str", "txt", "md", "html", "json", "failure", "sarif of a suite"},
+        ),
         ("dpaudit.account.officer.promise", {"md", "html"}),
         ("dpaudit.account.officer._record", {"md", "html"}),
         ("dpaudit.account.review._rule", {"md", "html"}),
@@ -193,7 +196,7 @@ LINE = "part cannot be told (OverflowError: cannot convert float infinity to int
         ("dpaudit.account.statements.bits_looked_at", {"str", "txt", "md", "html"}),
         ("dpaudit.account.tables.level_text", {"html"}),
         ("dpaudit.report.figures.panel.Panel.line", {"html", "notebook"}),
-        ("dpaudit.account.assertion.leaning", {"failure"}),
+        ("dpaudit.account.sections.leaning", {"failure"}),
     ],
 )
 def test_a_part_that_fails_says_so_and_takes_nothing_with_it(

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.account import assertion, power, statements
-from dpaudit.account.repeating import python_form, repeat
-from dpaudit.account.sections import full_text
+from dpaudit.account import findings, sections, statements
+from dpaudit.account.sections import full_text, python_form, repeat
 from dpaudit.account.statements import LIMITS, NO_BITS, NO_FIRSTS, headline, limits, statement
 from dpaudit.account.suites import MISSED, REPRESENTATION, reported, suite_headline, suite_line, suite_question
 from dpaudit.base import numerals, quoting
@@ -394,7 +393,7 @@ def test_the_python_form_names_datasets_that_are_too_large_to_write() -> None:
 def test_a_side_is_called_likelier_only_where_the_counts_certify_it(counts: tuple[int, ...], says: str) -> None:
     made, evidence = example.result(), CoinFlip(*counts)
     result = replace(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999), trail=())
-    for text in (full_text(result), "\n".join(assertion.refuted_lines(result))):
+    for text in (full_text(result), "\n".join(sections.refuted_lines(result))):
         assert says in text
         assert ("is likelier" in text) == ("is likelier" in says)
 
@@ -571,4 +570,4 @@ def test_a_known_finding_on_bits_is_expected_and_missed_where_there_is_none() ->
 
 
 def test_choices_are_listed_as_people_do() -> None:
-    assert [power._either(words) for words in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a or b", "a, b or c"]
+    assert [findings._either(words) for words in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a or b", "a, b or c"]

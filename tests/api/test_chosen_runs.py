@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.account.repeating import python_form
+from dpaudit.account.sections import python_form
 from dpaudit.account.statements import headline
 from dpaudit.api import audits as api
 from dpaudit.auditing import AuditSpec, probing

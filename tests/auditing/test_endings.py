@@ -10,7 +10,7 @@ import pytest
 
 import dpaudit
 from dpaudit import report
-from dpaudit.account import assertion
+from dpaudit.account import sections
 from dpaudit.events import event_from_dict
 from dpaudit.outputs.canonical import ABSENT, Outputs, concatenate
 from dpaudit.outputs.encode import encode_objects
@@ -54,7 +54,7 @@ def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechani
     for suffix in (".txt", ".md", ".html", ".xml", ".sarif"):
         text = report.write(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
         shown[suffix] = text.replace("&#39;", "'").replace("&#x27;", "'").replace("\\", "")
-    shown["message"] = "\n".join(assertion.refuted_lines(result)).replace("\\", "")
+    shown["message"] = "\n".join(sections.refuted_lines(result)).replace("\\", "")
     for suffix in (".txt", ".md", ".html", "message"):
         assert "he mechanism raises RuntimeError in 0 of " in shown[suffix], suffix
         assert f"{LINE}{line})" in shown[suffix], suffix
@@ -101,7 +101,7 @@ def test_an_event_on_numbers_says_where_it_is_about_a_value_at_all() -> None:
     assert "most of what tells the datasets apart by this event is whether a run gives a value at all" in text
     said = (some[0], replace(ends[1], runs=(9, 4), hits=(9, 0)))  # by what the exception says, not that there is one
     assert "gives a value at all" not in str(replace(result, endings=said))
-    message = assertion.refuted_lines(replace(result, witness=replace(result.witness, event=numbers), endings=some))
+    message = sections.refuted_lines(replace(result, witness=replace(result.witness, event=numbers), endings=some))
     assert any("let both datasets end alike" in line for line in message)
     assert not any("noise is too small" in line for line in message)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import UnsoundAudit, audit, batched, built_by
-from dpaudit.account.assertion import refuted_lines
+from dpaudit.account.sections import refuted_lines
 from dpaudit.auditing import units
 from dpaudit.certify import CoinFlip, certifier_named
 from dpaudit.claims import ApproximateDP, GaussianDP, RenyiDP

@@ -132,10 +132,10 @@ def test_audits_of_one_name_are_matched_by_all_that_they_ask_first() -> None:
 
 def test_a_comparison_states_its_false_alarms_in_all() -> None:
     found = compare(*2 * [[made.half(replace(SOUND, spec={**SOUND.spec, "name": name})) for name in "abc"]])
-    assert (found.held, found.false_alarm) == (0, 0.0)  # equal counts are not held against each other
+    assert (found.rise_checks, found.false_alarm) == (0, 0.0)  # equal counts are not held against each other
     new = [made.half(made.counted(100_100, 50_100, seed=1, name=name)) for name in "abc"]
     found = compare([made.half(replace(SOUND, spec={**SOUND.spec, "name": name})) for name in "abc"], new)
-    assert (found.held, round(found.false_alarm, 9)) == (3, 0.006)
+    assert (found.rise_checks, round(found.false_alarm, 9)) == (3, 0.006)
     told = "3 bounds were held against the old: one of them rises by chance with probability 0.006 at most"
     assert any(told in line for line in comparison_lines(found, "any"))
 

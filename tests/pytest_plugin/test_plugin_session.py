@@ -195,13 +195,13 @@ def test_a_session_that_is_ended_from_within_is_no_success(tmp_path: Path) -> No
 
 
 UNTOLD = """
-import dpaudit.account.assertion as assertion
+import dpaudit.account.sections as sections
 import dpaudit.account.cause as cause
 
 def fail(*given):
     raise OverflowError("cannot convert float infinity to integer")
 
-assertion.leaning = cause.answers = fail
+sections.leaning = cause.answers = fail
 """
 
 

@@ -16,9 +16,9 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from dpaudit import report
-from dpaudit.account import assertion
+from dpaudit.account import sections
+from dpaudit.account.findings import control_lines, could_see
 from dpaudit.account.officer import page_one
-from dpaudit.account.power import control_lines, could_see
 from dpaudit.account.suites import suite_line
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import html
@@ -84,7 +84,7 @@ def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: P
     apart = page_one(replace(trusted, spec={**made.spec, "pairs": [first]}))[0].lines
     assert any(line.startswith("The claim is refuted if the datasets are several steps apart, as") for line in apart)
     for each in (trusted, older):
-        assert "adjacency taken on trust" in assertion.refuted_lines(each)[0]
+        assert "adjacency taken on trust" in sections.refuted_lines(each)[0]
         assert "adjacency taken on trust" in suite_line(SuiteEntry("it", Verdict.REFUTED, each))
         assert json.loads(each.to_json())["adjacency"] == list(each.adjacency)
 
@@ -97,7 +97,7 @@ def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format
         assert said in re.sub(r"(?s)<head>.*?</head>|<svg.*?</svg>", "", text)[:first], suffix
     (row,) = csv.DictReader(report.write(result, tmp_path / "it.csv").read_text(encoding="utf-8").splitlines())
     assert (row["unseen"], row["unpaired"]) == ("744", "1")
-    assert said in assertion.refuted_lines(result)[0]
+    assert said in sections.refuted_lines(result)[0]
     assert said in suite_line(SuiteEntry("it", Verdict.REFUTED, result))
     assert any(f"no power is claimed for what was left out: {said}" in line for line in could_see(result))
     for each in (result, replace(result, unseen=0)):  # what was looked at one by one may well hold the witness

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpaudit.account.bracketed import at_least, at_most, headline, is_exact
-from dpaudit.account.power import FOUND, KNOWN, SIMPLE
+from dpaudit.account.findings import FOUND, KNOWN, SIMPLE
 from dpaudit.account.statements import confidence
 from dpaudit.base.numerals import bound, confidence_text, counted, decimals, least_text, p_text, up
 from dpaudit.base.validate import error_probability, exact

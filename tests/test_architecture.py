@@ -75,7 +75,7 @@ BUDGET = {
     "certify": 2_390,
     "losses": 1_420,
     "results": 2_890,
-    "account": 3_500,
+    "account": 3_490,
     "running": 2_250,
     "processes": 2_090,
     "execution": 690,

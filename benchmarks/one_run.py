@@ -110,7 +110,7 @@ def published(quick: bool) -> Iterator[tuple[str, ...]]:
 def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
     """Rows of table 1.2b. Both bounds are unpaid: designs are known before the run."""
     from dpaudit.claims import GaussianDP
-    from dpaudit.scores import gaussian, one_run_f, weighted
+    from dpaudit.scores import gaussian, one_run, weighted
 
     for epsilon, mu, ours, curve in EXPECTED:
         for m, anchor, read in zip((100, *SIZES), ours, curve, strict=True):
@@ -121,7 +121,7 @@ def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
                 coins = rng.random(m) < 0.5
                 right = weighted.ranked(rng.normal(size=m) + mu * coins, coins, rng)
                 found.append(weighted.epsilon_lower(right, DELTA, ALPHA)[0])
-                mus.append(one_run_f.parameter_lower(right, GaussianDP(1.0), ALPHA)[0])
+                mus.append(one_run.parameter_lower(right, GaussianDP(1.0), ALPHA)[0])
             right = Expected(mu, m)
             yield (
                 f"{epsilon:g} ({mu})",
@@ -131,7 +131,7 @@ def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
                 f"{weighted.epsilon_lower(right, DELTA, ALPHA)[0]:.2f}",
                 "-" if read is None else f"{read:.2f}",
                 f"**{gaussian.epsilon_of_mu(float(np.median(mus)), DELTA):.2f}**",
-                f"{gaussian.epsilon_of_mu(one_run_f.parameter_lower(right, GaussianDP(1.0), ALPHA)[0], DELTA):.2f}",
+                f"{gaussian.epsilon_of_mu(one_run.parameter_lower(right, GaussianDP(1.0), ALPHA)[0], DELTA):.2f}",
                 f"{time.process_time() - start:.1f}",
             )
 

@@ -22,9 +22,21 @@ from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, Scale
 from dpaudit.report.figures.tradeoff import allowed_region, rates
 from dpaudit.results.observations import Histogram
-from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
-from dpaudit.scores.result import ScoresResult
-from dpaudit.scores.wording import MEANINGS, OWN, apart, by, further, judged, on_lines, said
+from dpaudit.scores.result import (
+    CERTIFIED,
+    ESTIMATE,
+    INDEPENDENT,
+    MEANINGS,
+    OWN,
+    Estimate,
+    ScoresResult,
+    apart,
+    by,
+    further,
+    judged,
+    on_lines,
+    statement,
+)
 from dpaudit.version import __version__
 
 LEAST, MOST = -30.0, 308.0  # decimal logarithms of evidence that are drawn
@@ -149,7 +161,7 @@ class Account:
             (
                 line,
                 [f"Rests on {self.meanings[line]}.", *map(sentence, further(held, found.get(CERTIFIED, ())))],
-                [(said(each), by(each, self.of)) for each in held],
+                [(statement(each), by(each, self.of)) for each in held],
                 [f"{each.method}: {each.assumption}" for each in held],
             )
             for line, held in found.items()
@@ -264,7 +276,7 @@ def short(
     lines += [f"Claimed: {about}."] if about else []
     if decided is None:
         return (*lines, "Nothing is certified: only estimates without a guarantee were made.")
-    lines.append(f"Certified: {said(decided)}, with confidence {exact(confidence)}.")
+    lines.append(f"Certified: {statement(decided)}, with confidence {exact(confidence)}.")
     if refuted and decided.p_value is not None:
         chance = f"with probability at most {p_text(decided.p_value)}"
         lines.append(f"Were the claim true, evidence as strong as this would come up {chance}.")

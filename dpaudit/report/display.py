@@ -20,8 +20,7 @@ from dpaudit.report.csv_ import COLUMNS, REALS, row
 from dpaudit.results.bounds import Bounds, BracketVerdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
-from dpaudit.scores.estimate import Estimate
-from dpaudit.scores.result import ScoresResult
+from dpaudit.scores.result import Estimate, ScoresResult
 
 FIRST = ("what was found", "what to do", "how sure it is", "witness", "evidence")  # sections before the picture
 MOST_ROWS = 60  # of a table in a notebook

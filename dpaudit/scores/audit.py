@@ -1,7 +1,6 @@
-"""`audit_scores`: the methods by name, which of them a design allows, and the whole answer."""
+"""`audit_scores`: which methods a design allows, and the whole answer."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,46 +9,16 @@ from dpaudit.base import validate
 from dpaudit.base.strict import stored
 from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import certified, many_run, one_run, roc, uncertified
-from dpaudit.scores.counts import AttackCounts, checked
-from dpaudit.scores.estimate import LINES, Estimate
+from dpaudit.scores import many_run, one_run
+from dpaudit.scores.counts import AttackCounts, checked, corners, histogram
 from dpaudit.scores.intervals import RATIOS, Bootstrap
+from dpaudit.scores.methods import METHODS
 from dpaudit.scores.question import DESIGNS, MANY, ONE, Every, Given, ScoresQuestion, choice_of, curved
-from dpaudit.scores.result import INTERVALS, ScoresResult
+from dpaudit.scores.result import INTERVALS, LINES, Estimate, ScoresResult
 
 EVENTS = ("in", "out", "both")
-BESIDE = ("independent", "independent-gaussian", "gaussian-fit")  # what stands beside a certificate from one run
+COMPANIONS = ("independent", "independent-gaussian", "gaussian-fit")  # what stands beside a certificate from one run
 BAND_POINTS = 200  # corners of the band that a result keeps
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A method: what computes it, the designs it is valid for, and whether it needs the scores themselves."""
-
-    compute: Callable[[ScoresQuestion, str], Estimate | list[Estimate]]
-    designs: tuple[str, ...] = DESIGNS
-    scores: bool = False
-
-
-METHODS: dict[str, Method] = {
-    "exact": Method(certified.exact, (MANY,)),
-    "clopper-pearson": Method(certified.clopper_pearson, (MANY,)),
-    "one-run": Method(certified.one_run_pure, (ONE,)),
-    "one-run-f": Method(certified.one_run_curve, (ONE,)),
-    "gaussian": Method(uncertified.gaussian_dp),
-    "one-run-gaussian": Method(certified.one_run_gaussian, (ONE,)),
-    "independent": Method(uncertified.independent, (ONE,), scores=True),
-    "independent-gaussian": Method(uncertified.independent_gaussian, (ONE,), scores=True),
-    "gaussian-fit": Method(uncertified.gaussian_fit, scores=True),
-    "jeffreys": Method(uncertified.jeffreys),
-    "joint-beta": Method(uncertified.joint),
-    "joint-dirichlet": Method(uncertified.joint),
-    **{name: Method(uncertified.ratio) for name in RATIOS},
-    "raw-counts": Method(uncertified.raw_counts, scores=True),
-    "auroc": Method(uncertified.auroc, scores=True),
-    "tpr-at-fpr": Method(uncertified.tpr_at_fpr, scores=True),
-    "max-accuracy": Method(uncertified.max_accuracy, (MANY,), scores=True),
-}
 
 
 def audit_scores(
@@ -144,11 +113,11 @@ def audit_scores(
         prevalence=None if prevalence is None else validate.probability("prevalence", prevalence),
     )
     names = methods_of(methods, question, delta is not None)
-    found: list[Estimate] = []
+    estimates: list[Estimate] = []
     for name in names:
-        made = METHODS[name].compute(question, name)
-        found += made if isinstance(made, list) else [made]
-    return _result(question, tuple(sorted(found, key=lambda each: LINES.index(each.line))))
+        answer = METHODS[name].compute(question, name)
+        estimates += answer if isinstance(answer, list) else [answer]
+    return _result(question, tuple(sorted(estimates, key=lambda each: LINES.index(each.line))))
 
 
 def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> ScoresResult:
@@ -172,16 +141,16 @@ def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> Scores
         interval=question.interval,
         seed=question.seed,
         estimates=estimates,
-        roc=() if known else roc.corners(question.inside, question.outside),
+        roc=() if known else corners(question.inside, question.outside),
         band=() if known or question.design == ONE else _band(question),
-        histogram=None if known else roc.histogram(question.inside, question.outside),
+        histogram=None if known else histogram(question.inside, question.outside),
     )
 
 
 def _band(question: ScoresQuestion) -> tuple[tuple[float, float], ...]:
     fpr, fnr = many_run.bands(question.inside, question.outside, 1.0 - question.confidence)
-    kept = np.unique(np.linspace(0, fpr.size - 1, min(fpr.size, BAND_POINTS)).astype(int))
-    return tuple(zip(fpr[kept].tolist(), fnr[kept].tolist(), strict=True))
+    places = np.unique(np.linspace(0, fpr.size - 1, min(fpr.size, BAND_POINTS)).astype(int))
+    return tuple(zip(fpr[places].tolist(), fnr[places].tolist(), strict=True))
 
 
 def methods_of(methods: Iterable[str] | str | None, question: ScoresQuestion, delta_given: bool) -> tuple[str, ...]:
@@ -193,7 +162,7 @@ def methods_of(methods: Iterable[str] | str | None, question: ScoresQuestion, de
     if methods is None:
         if question.design == ONE:
             first = ("one-run-f" if curved(question.claim) else "one-run", "one-run-gaussian")
-            return first if question.given_counts is not None else first + BESIDE
+            return first if question.given_counts is not None else first + COMPANIONS
         return ("clopper-pearson",) if no_exact else ("exact", "clopper-pearson")
     if methods == "all":
         fit = [name for name, each in METHODS.items() if question.design in each.designs]

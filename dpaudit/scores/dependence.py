@@ -1,8 +1,9 @@
-"""Tests of dependence between canaries: what stands beside every statement that assumes none.
+"""Tests of dependence between canaries, for the statements that assume none.
 
 In a row, of normal scores of ranks: the correlation of neighbours, and the spread of the sums over blocks of neighbours
-(McSweeney & Penfield 1969). Between rows: whether two halves of the canaries are told in the same rows. The law of each
-is that of the same numbers in a random order, as Besag & Clifford (1991) draw it: exact, whatever the scores are.
+(McSweeney & Penfield 1969). Between rows: whether two halves of the canaries are guessed right in the same rows. The
+law of each is that of the same numbers in a random order, as Besag & Clifford (1991) draw it: exact, whatever the
+scores are.
 """
 
 import hashlib
@@ -54,12 +55,12 @@ def dependence(scores: Any, included: Any, of: str = "canaries") -> Dependence:
         return Dependence(1.0, 0.0, f"too little to look for dependence between {rows[0][0].size} {of}; {blind}")
     least, near = _strongest(residuals)
     p = ordered_p_value(lambda rng: _strongest(rng.permuted(residuals, axis=1))[0] <= least, residuals)
-    told = f"correlation {near:.3f}, p-value {p:.3g}" + (f" over {len(rows):,} rows" if len(rows) > 1 else "")
-    return Dependence(p, near, f"{'' if p <= 0.01 else 'no '}dependence seen between {SEES} {of}: {told}; {blind}")
+    finding = f"correlation {near:.3f}, p-value {p:.3g}" + (f" over {len(rows):,} rows" if len(rows) > 1 else "")
+    return Dependence(p, near, f"{'' if p <= 0.01 else 'no '}dependence seen between {SEES} {of}: {finding}; {blind}")
 
 
 def ordered_p_value(as_strong: Callable[[np.random.Generator], bool], values: Reals) -> float:
-    """The p-value of the order of `values`, where `as_strong` draws another one and says whether it tells as much.
+    """The p-value of the order of `values`; `as_strong` draws another one and says whether it is as strong.
 
     The draws are seeded by the values. It is at least 1 / (MOST + 1).
     """
@@ -72,14 +73,14 @@ def ordered_p_value(as_strong: Callable[[np.random.Generator], bool], values: Re
     return (strong + 1) / (most + 1)
 
 
-def halves_told(scores: Reals, included: Any) -> Reals:
+def halves_right(scores: Reals, included: Any) -> Reals:
     """How much more than half of every second canary of a row, and of the others, is guessed right: shape (2,)."""
     sides = np.where(included, 1.0, -1.0)
     return np.array([np.sign(scores[k::2] - np.median(scores[k::2])) @ sides[k::2] for k in (0, 1)])
 
 
 def halves_p_value(halves: Reals) -> float:
-    """The p-value of independence of two halves of canaries that are told in the same rows; shape (rows, 2)."""
+    """The p-value of independence of two halves of canaries, by the rows that they are guessed right in: (rows, 2)."""
     away = halves - halves.mean(axis=0)
     seen = float(away[:, 0] @ away[:, 1])
     seen -= 1e-9 * abs(seen)  # the order itself is as strong as itself, whatever its sign

@@ -1,9 +1,9 @@
-"""E-values of trainings, or of steps, against a claim: by what their scores may tell, in nats, and by right guesses.
+"""E-values of trainings, or of steps, against a claim: by information in nats, and by right guesses.
 
 For curves, M is a prediction of the coins, as a multiple of the chance that a blind one has; I(claim) and the e-value
 that follows from E ln M <= m I(claim) are those of docs/statistics/training.md. For claims with one epsilon, right
 guesses about canaries are sharp where the mechanism answers each bit. Of curves too, with an h of 1, 2, 4, ..., where
-the claim's own bound on the tail is at most 1/2, 1/4, 1/8, ...: where a leak is strong, that says more than nats.
+the claim's own bound on the tail is at most 1/2, 1/4, 1/8, ...: where a leak is strong, that is stronger than nats.
 """
 
 import math
@@ -16,8 +16,7 @@ from dpaudit.claims import Claim
 from dpaudit.claims.composition import subsample_poisson
 from dpaudit.claims.conversion import to_profile
 from dpaudit.claims.lines import Lines
-from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.one_run_f import is_refuted, least_right, made_for, p_value, region_of
+from dpaudit.scores.one_run import Guesses, curve_p_value, guesses_for, is_refuted, least_right, region_of
 
 BINS, REACH = 64, 4.0  # parts of the canaries: equal parts of the normal scores of their ranks, from -4 to 4
 CENTRES = (np.arange(BINS) + 0.5) / BINS * 2.0 * REACH - REACH
@@ -29,7 +28,7 @@ SLOPES, RAREST = 257, 1e-12  # lines that stand for a curve, and the delta of th
 
 @lru_cache(maxsize=4096)
 def information(claim: Claim, rate: float = 1.0) -> float:
-    """The most that an output tells about one fair coin, in nats: ln 2 where it tells all. Rounded up.
+    """The most information in an output about one fair coin, in nats: ln 2 where it is all. Rounded up.
 
     >>> from dpaudit.claims import ApproximateDP, GaussianDP
     >>> round(information(GaussianDP(0.2)), 5), round(information(ApproximateDP(0.0, 1e-3)), 6)
@@ -86,14 +85,14 @@ def _predicted(raw: bytes, rate: float) -> Reals:
     odds = shift * CENTRES + (rate - 1.0) * shift**2 / 2.0
     if rate < 1.0:
         odds = np.logaddexp(math.log1p(-rate), math.log(rate) + odds)
-    told = counts[:, 0] @ log_expit(odds).T + counts[:, 1] @ log_expit(-odds).T
-    told += counts.sum(axis=(1, 2))[:, None] * math.log(2.0)
-    before = np.concatenate([[0.0], np.asarray(logsumexp(np.cumsum(told, axis=0), axis=1)) - math.log(STRENGTHS.size)])
+    logs = counts[:, 0] @ log_expit(odds).T + counts[:, 1] @ log_expit(-odds).T
+    logs += counts.sum(axis=(1, 2))[:, None] * math.log(2.0)
+    before = np.concatenate([[0.0], np.asarray(logsumexp(np.cumsum(logs, axis=0), axis=1)) - math.log(STRENGTHS.size)])
     return np.asarray(np.diff(before))
 
 
 def floor(most: float, rows: Reals, alpha: float) -> Reals:
-    """The b that makes the e-values of so many rows grow fastest where the claim is false by just enough.
+    """The b that makes the e-values of this many rows grow fastest where the claim is false by just enough.
 
     `most` is m I(claim). The standard deviation of an e-value is then about sqrt(2 ln(1/alpha) / rows): what is known
     of ln M near the claim is that its mean is m I and its variance twice that.
@@ -101,10 +100,10 @@ def floor(most: float, rows: Reals, alpha: float) -> Reals:
     return np.maximum(LEAST, np.sqrt(most * rows / math.log(1.0 / alpha)) - most)
 
 
-def log_e_values(told: Reals, most: float, b: Reals) -> Reals:
+def log_e_values(log_predictions: Reals, most: float, b: Reals) -> Reals:
     """The logarithms of the e-values of rows, from their ln M, where m I(claim) is `most`."""
     lost = KEPT * b
-    hedged = b + np.logaddexp(-lost, np.log(-np.expm1(-lost)) + told)
+    hedged = b + np.logaddexp(-lost, np.log(-np.expm1(-lost)) + log_predictions)
     return np.asarray(np.log(hedged) - np.log(most + b))
 
 
@@ -133,15 +132,15 @@ def log_wealth(counts: Integers, epsilon: float, delta: float, reference: float,
 
     bets, share = np.tile(BETS, len(ENDS)), EXTRA / expected[:, None]
     outer = np.repeat([BINS // 2 - end for end in ENDS], len(BETS))
-    right, made = (np.cumsum(each[:, ::-1], axis=1)[:, ::-1][:, outer] for each in folded(counts))
+    right, guesses = (np.cumsum(each[:, ::-1], axis=1)[:, ::-1][:, outer] for each in folded(counts))
     q, at = 1.0 / (1.0 + math.exp(-epsilon)), 1.0 / (1.0 + math.exp(-reference))
     tilted = q * np.exp(bets) / (1.0 - q + q * np.exp(bets))
     with np.errstate(divide="ignore"):
         # the most that delta may add, as a part of F times h at its cut
         added = np.log(0.5 * delta / share * counts.sum(axis=(1, 2))[:, None]) + np.log(-np.expm1(-bets))
-        cut = np.clip(np.floor((made * np.log1p(at * np.expm1(bets)) - added) / bets), 0.0, made)
-        below = made * np.log1p(q * np.expm1(bets)) + np.log(bdtr(cut, made, tilted))
-        mean = np.logaddexp(below, bets * cut + np.log(bdtrc(cut, made, q)))
+        cut = np.clip(np.floor((guesses * np.log1p(at * np.expm1(bets)) - added) / bets), 0.0, guesses)
+        below = guesses * np.log1p(q * np.expm1(bets)) + np.log(bdtr(cut, guesses, tilted))
+        mean = np.logaddexp(below, bets * cut + np.log(bdtrc(cut, guesses, q)))
     least = np.maximum(mean, np.where(cut > 0.0, bets * cut + added, -math.inf))
     paths = np.cumsum(bets * np.minimum(right, cut) - least - (delta > 0.0) * np.log1p(share) - ROUNDING, axis=0)
     return np.asarray(logsumexp(paths, axis=1) - math.log(bets.size))
@@ -151,21 +150,21 @@ def log_wealth(counts: Integers, epsilon: float, delta: float, reference: float,
 def _steps(claim: Claim, canaries: int, alpha: float) -> tuple[int, int, tuple[int, ...]]:
     """The part of `BINS` beyond which is guessed, how many canaries that is, and the v at which h doubles."""
     ranks = np.arange(canaries, dtype=np.float64)
-    made = np.cumsum(folded(binned(ranks, ranks < 0.0)[None])[1][0, ::-1])[::-1]
-    part = int(np.argmin(abs(made - made_for(claim, canaries, alpha)) + canaries * (made == 0)))
-    r, region = int(made[part]), region_of(claim)
-    found: list[int] = []
+    guesses = np.cumsum(folded(binned(ranks, ranks < 0.0)[None])[1][0, ::-1])[::-1]
+    part = int(np.argmin(abs(guesses - guesses_for(claim, canaries, alpha)) + canaries * (guesses == 0)))
+    r, region = int(guesses[part]), region_of(claim)
+    doublings: list[int] = []
     for k in range(1, HALVINGS + 1):
-        found.append(least_right(region, r, canaries, 0.5**k, found[-1] - 1 if found else r // 2))
-    return part, r, tuple(v for v in found if v <= r)
+        doublings.append(least_right(region, r, canaries, 0.5**k, doublings[-1] - 1 if doublings else r // 2))
+    return part, r, tuple(v for v in doublings if v <= r)
 
 
 @lru_cache(maxsize=1024)
-def _mean(claim: Claim, canaries: int, made: int, steps: tuple[int, ...]) -> float:
+def _mean(claim: Claim, canaries: int, guesses: int, steps: tuple[int, ...]) -> float:
     """The bound on E h(V) under a claim."""
     region, mean, j = region_of(claim), 1.0, 0
     for k, v in enumerate(steps):
-        while j <= HALVINGS and is_refuted(Guesses(v, made, canaries, fixed=True), region, 0.5 ** (j + 1)):
+        while j <= HALVINGS and is_refuted(Guesses(v, guesses, canaries, fixed=True), region, 0.5 ** (j + 1)):
             j += 1
         mean += 2.0**k * 0.5**j
     return mean
@@ -180,7 +179,7 @@ def joined(claim: Claim, rate: float) -> Claim:
 def log_one_tells(counts: Integers, own: Claim, claim: Claim, alpha: float, steps: int, rate: float) -> Reals:
     """The logarithm of the mean of e-values of single rows, after each row: 1 for rows to come.
 
-    A row's is 1 / P where so many guesses are right that it alone refutes `own`, at its share of `alpha`; else 0. P is
+    A row's is 1 / P where enough guesses are right that it alone refutes `own`, at its share of `alpha`; else 0. P is
     the p-value of that number against `claim`. The shares of trainings fall so that there may be ever more of them.
     """
     from scipy.special import ndtri
@@ -188,8 +187,8 @@ def log_one_tells(counts: Integers, own: Claim, claim: Claim, alpha: float, step
     canaries, power = int(counts[0].sum()), np.log2(np.arange(len(counts)) // steps + 1).astype(int)
     shares = 1.0 / (steps * 2.0**power * (power + 1.0) * (power + 2.0))
     part = math.ceil((1.0 - float(ndtri(SURE * rate)) / REACH) * BINS / 2.0)
-    told = counts if rate == 1.0 else counts * (np.arange(BINS) >= BINS // 2)  # not all that are in have joined
-    right, made = (each[:, part - BINS // 2 :].sum(axis=1) for each in folded(told))
+    used = counts if rate == 1.0 else counts * (np.arange(BINS) >= BINS // 2)  # not all that are in have joined
+    right, guesses = (each[:, part - BINS // 2 :].sum(axis=1) for each in folded(used))
     ranks = np.arange(canaries, dtype=np.float64)
     r = int(binned(ranks, ranks < 0.0)[1, part:].sum()) * (2 if rate == 1.0 else 1)
     worth, mine, other = np.ones(len(counts)), region_of(joined(own, rate)), joined(claim, rate)
@@ -198,9 +197,9 @@ def log_one_tells(counts: Integers, own: Claim, claim: Claim, alpha: float, step
         v = least_right(mine, r, canaries, level, r // 2)
         if v > r:  # no number of right guesses would do: no bet
             continue
-        won = (power == each) & (right - np.maximum(0, made - r) >= v)
+        won = (power == each) & (right - np.maximum(0, guesses - r) >= v)
         worth[power == each] = 0.0
-        worth[won] = 1.0 / p_value(Guesses(v, r, canaries, fixed=True), other) if won.any() else 0.0
+        worth[won] = 1.0 / curve_p_value(Guesses(v, r, canaries, fixed=True), other) if won.any() else 0.0
     return np.asarray(np.log(1.0 + np.cumsum(shares * (worth - 1.0))))
 
 
@@ -211,6 +210,6 @@ def log_doublings(counts: Integers, own: Claim, claim: Claim, alpha: float) -> R
     """
     canaries = int(counts[0].sum())
     part, r, steps = _steps(own, canaries, alpha)
-    right, made = (each[:, part:].sum(axis=1) for each in folded(counts))
-    doubled = np.searchsorted(np.array(steps), right - np.maximum(0, made - r), side="right")
+    right, guesses = (each[:, part:].sum(axis=1) for each in folded(counts))
+    doubled = np.searchsorted(np.array(steps), right - np.maximum(0, guesses - r), side="right")
     return np.asarray(doubled * math.log(2.0) - math.log(_mean(claim, canaries, r, steps)) - 1e-9)

@@ -20,13 +20,13 @@ from dpaudit.claims.conversion import to_approximate
 from dpaudit.claims.crossing import least
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
-from dpaudit.scores import evalues, many_run, one_run, one_run_f, weighted
+from dpaudit.scores import evalues, many_run, one_run, weighted
 from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.dependence import halves_p_value, halves_told
-from dpaudit.scores.estimate import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate
+from dpaudit.scores.dependence import halves_p_value, halves_right
 from dpaudit.scores.gaussian import epsilon_of_mu, mu_of
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import curved
+from dpaudit.scores.result import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate
 
 
 def composed_epsilon(
@@ -79,7 +79,7 @@ SPLITS = (17, 24, 32, 40, 47)  # parts from which on scores are called in, each 
 SURE = 4  # parts on both sides of the middle that a bound on mu leaves out: 38 % of the canaries
 MOST = 40.0  # the largest parameter that is looked at
 ONE_TELLS = 0.1  # of the bets
-MOST_ROWS = 10_000  # that are looked at beforehand: many more take longer than what they ask about
+MOST_ROWS = 10_000  # that are looked at beforehand: many more would take longer than the trainings
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Evidence:
 
     `counts` has shape (rows, 2, parts): a row for every training, or every step of every training. `steps` is how
     many rows a training has; how boldly a row bets follows from it and from the rows before. `delta` is where epsilon
-    is told.
+    is stated.
     A canary that is in joins a row with probability `rate`, alone; the claim is about a row that it joined.
     """
 
@@ -111,14 +111,14 @@ class Evidence:
             raise InvalidSpec(
                 f"scores and coins must have one shape, with {self.canaries} canaries; got {rows.shape}, {coins.shape}"
             )
-        made = [evalues.binned(row, coin) for row, coin in zip(rows, coins, strict=True)]
-        halves = [halves_told(row, coin) for row, coin in zip(rows, coins, strict=True)]
-        return replace(self, counts=np.concatenate([self.counts, made]), halves=np.concatenate([self.halves, halves]))
+        new = [evalues.binned(row, coin) for row, coin in zip(rows, coins, strict=True)]
+        halves = [halves_right(row, coin) for row, coin in zip(rows, coins, strict=True)]
+        return replace(self, counts=np.concatenate([self.counts, new]), halves=np.concatenate([self.halves, halves]))
 
     def log_path(self, claim: Claim) -> Reals:
         """The logarithm of the e-process against `claim` after each row; the bets are those against `self.claim`.
 
-        Where a training has steps, a part `ONE_TELLS` of them is that a single row tells nearly all.
+        Where a training has steps, a part `ONE_TELLS` of them is that a single row gives nearly all away.
         """
         path = self._together(claim)
         if self.steps == 1 or len(self.counts) == 0:
@@ -127,7 +127,7 @@ class Evidence:
         return np.asarray(np.logaddexp(path + math.log1p(-ONE_TELLS), alone + math.log(ONE_TELLS)))
 
     def _together(self, claim: Claim) -> Reals:
-        """The same of what all rows tell together: products of e-values."""
+        """The same of all rows together: products of e-values."""
         if len(self.counts) == 0:
             return np.zeros(self.steps)
         if self.claim.linear:
@@ -135,7 +135,7 @@ class Evidence:
         most, against = (self.canaries * evalues.information(each, self.rate) for each in (self.claim, claim))
         b = evalues.floor(most, self._expected, self.alpha)
         path = np.cumsum(evalues.log_e_values(evalues.predicted(self.counts, self.rate), against, b))
-        if claim.linear:  # an epsilon told beside a curve
+        if claim.linear:  # an epsilon stated in addition to a curve
             other = self._guessed(claim)
         elif self.steps == 1:
             other = np.cumsum(evalues.log_doublings(self.counts, self.claim, claim, self.alpha))
@@ -151,7 +151,7 @@ class Evidence:
 
     @property
     def _expected(self) -> Reals:
-        """How many rows each row bets for: those of 1, 2, 4, ... trainings, whichever it falls into."""
+        """How many rows each row bets for: those of 1, 2, 4, ... trainings, the block that it is in."""
         return self.steps * 2.0 ** np.ceil(np.log2(np.arange(len(self.counts)) // self.steps + 1))
 
     @property
@@ -172,7 +172,7 @@ class Evidence:
     def largest(self, family: Callable[[float], Claim], whole: bool = False) -> float:
         """The largest parameter of a growing family that is refuted; 0.0 where there is none.
 
-        `whole`: where a training ends, and by what its rows tell together.
+        `whole`: where a training ends, and of its rows together.
         """
         goal = -math.log(self.alpha)
         low, high = 0.0, MOST
@@ -243,10 +243,10 @@ class Evidence:
             judged = AttackCounts(tp=tp, fp=fp, tn=int(outside.sum()) - fp, fn=int(inside.sum()) - tp)
             fpr, fnr = many_run.rectangle(judged, self.alpha / len(SPLITS))
             errors.append((fpr, min(1.0, 1.0 - (1.0 - fnr - (1.0 - self.rate) * fpr) / self.rate)))
-        right, made = evalues.folded(self.counts)
+        right, guesses = evalues.folded(self.counts)
         detail = {"spread_p_value": halves_p_value(self.halves)}
         if isinstance(self.claim, GaussianDP):
-            sure = Guesses(int(right[:, SURE:].sum()), int(made[:, SURE:].sum()), int(made.sum()), fixed=True)
+            sure = Guesses(int(right[:, SURE:].sum()), int(guesses[:, SURE:].sum()), int(guesses.sum()), fixed=True)
             sampled = max(mu_of(*each) for each in errors)
             detail["mu_lower"] = one_run.mu_lower(sure, self.alpha) if self.rate == 1.0 else sampled
         below = np.cumsum(outside) - outside / 2.0
@@ -285,9 +285,9 @@ def begin(
     steps: int | None = None,
     rate: float = 1.0,
 ) -> Evidence:
-    """No evidence yet: `.after(scores, included)` adds a training, as often as one likes.
+    """No evidence yet: `.after(scores, included)` adds a training, any number of times.
 
-    `delta` is where epsilon is told: the claim's, if it has one epsilon. With `steps`, the claim is that of one step,
+    `delta` is where epsilon is stated: the claim's, if it has one epsilon. With `steps`, the claim is that of one step,
     and a training has that many; where the audit itself lets a canary that is in join a step with probability `rate`,
     alone, it is that of a step before sampling, such as `GaussianDP(1 / noise_multiplier)`.
 
@@ -298,14 +298,14 @@ def begin(
     >>> evidence.refuted, round(evidence.composed(20, 1e-5).detail["step_mu_lower"], 2)
     (True, 0.36)
     """
-    told = claim.delta if delta is None or claim.linear else validate.probability("delta", delta)
+    at = claim.delta if delta is None or claim.linear else validate.probability("delta", delta)
     count, error = validate.whole("canaries", canaries, least=1), validate.open_probability("alpha", alpha)
     rows, within = (1, WITHIN) if steps is None else (validate.whole("steps", steps, least=1), EACH_STEP)
     share = validate.positive("rate", validate.probability("rate", rate))
-    return Evidence(claim, count, error, told, rows, share, within)
+    return Evidence(claim, count, error, at, rows, share, within)
 
 
-# what so many canaries could show, had the scores told every coin: said before anything is trained
+# --- what this many canaries could show if the scores gave every coin away: known before anything is trained ---
 
 
 @lru_cache(maxsize=64)
@@ -325,27 +325,27 @@ def ceiling(
         return bound, _least(lambda number: refutable(number, claim, alpha), 30)
 
     rows, asked = trainings * (steps or 1), (claim, delta, alpha, steps)
-    bound = _told(canaries, rows, *asked).largest(lambda epsilon: ApproximateDP(epsilon, delta))
-    return bound, _least(lambda number: number > 1 and _told(number, rows, *asked).refuted, 20)
+    bound = _best_case(canaries, rows, *asked).largest(lambda epsilon: ApproximateDP(epsilon, delta))
+    return bound, _least(lambda number: number > 1 and _best_case(number, rows, *asked).refuted, 20)
 
 
 def refutable_by_rows(
     canaries: int, claim: Claim, delta: float, alpha: float, *, trainings: int, steps: int | None
 ) -> bool | None:
-    """Whether trainings that tell every coin would refute the claim; None where `MOST_ROWS` do not, and there are more.
+    """Whether trainings that give every coin away would refute the claim; None where `MOST_ROWS` do not, of more rows.
 
-    One canary a row is never told: a rank among one says nothing.
+    One canary a row gives nothing away: a rank among one says nothing.
     """
     rows = trainings * (steps or 1)
-    found = canaries > 1 and _told(canaries, rows, claim, delta, alpha, steps).refuted
-    return None if canaries > 1 and not found and rows > MOST_ROWS else found
+    refuted = canaries > 1 and _best_case(canaries, rows, claim, delta, alpha, steps).refuted
+    return None if canaries > 1 and not refuted and rows > MOST_ROWS else refuted
 
 
-def _told(canaries: int, rows: int, claim: Claim, delta: float, alpha: float, steps: int | None) -> Evidence:
-    """The evidence of so many rows, at most `MOST_ROWS`, of which each tells every coin."""
+def _best_case(canaries: int, rows: int, claim: Claim, delta: float, alpha: float, steps: int | None) -> Evidence:
+    """The evidence of this many rows, at most `MOST_ROWS`, each of which gives every coin away."""
     ranks = np.arange(canaries, dtype=np.float64)
-    told = np.repeat(evalues.binned(ranks, ranks >= canaries // 2)[None], min(rows, MOST_ROWS), axis=0)
-    return replace(begin(claim, canaries, alpha, delta=delta, steps=steps), counts=told)
+    counts = np.repeat(evalues.binned(ranks, ranks >= canaries // 2)[None], min(rows, MOST_ROWS), axis=0)
+    return replace(begin(claim, canaries, alpha, delta=delta, steps=steps), counts=counts)
 
 
 def _least(enough: Callable[[int], bool], most: int) -> int | None:
@@ -355,10 +355,10 @@ def _least(enough: Callable[[int], bool], most: int) -> int | None:
 
 
 def refutable(canaries: int, claim: Claim, alpha: float) -> bool:
-    """Whether so many canaries of one training would refute the claim at `alpha`, had every guess been right."""
+    """Whether this many canaries of one training would refute the claim at `alpha`, had every guess been right."""
     if not curved(claim):
         epsilon, delta = float(claim.epsilon_at(float(claim.delta))), float(claim.delta)
         used = weighted.design(canaries, epsilon, delta, alpha)
         return weighted.p_value(used, used.total, canaries, epsilon, delta) <= alpha
-    made = one_run_f.made_for(claim, canaries, alpha)
-    return one_run_f.is_refuted(Guesses(made, made, canaries, fixed=True), one_run_f.region_of(claim), alpha)
+    number = one_run.guesses_for(claim, canaries, alpha)
+    return one_run.is_refuted(Guesses(number, number, canaries, fixed=True), one_run.region_of(claim), alpha)

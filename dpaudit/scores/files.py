@@ -117,10 +117,10 @@ def _column(header: list[str], named: str | None, known: Iterable[str]) -> int |
         if named not in header:
             raise InvalidSpec(f"there is no column {clean(named)!r}; it has {clean(', '.join(header), 200)}")
         return header.index(named)
-    found = [place for place, name in enumerate(header) if name.lower() in known]
-    if len(found) > 1:
-        raise InvalidSpec(f"{' and '.join(header[each] for each in found[:2])} could both be meant; name one")
-    return found[0] if found else None
+    places = [place for place, name in enumerate(header) if name.lower() in known]
+    if len(places) > 1:
+        raise InvalidSpec(f"{' and '.join(header[each] for each in places[:2])} could both be meant; name one")
+    return places[0] if places else None
 
 
 def _number(place: str, value: Any) -> float:
@@ -166,18 +166,18 @@ def _numpy(source: Path, packed: bool, inside: str | None, outside: str | None) 
         return Loaded(table[yes, 0], table[~yes, 0])
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            held = {each.filename.removesuffix(".npy"): each for each in archive.infolist()}
-            if len(held) < len(archive.infolist()):
+            members = {each.filename.removesuffix(".npy"): each for each in archive.infolist()}
+            if len(members) < len(archive.infolist()):
                 raise InvalidSpec("an array stands in it twice; keep one")
             sides = []
-            for key in _keys(held, inside, outside):
-                if key not in held:
-                    raise InvalidSpec(f"must hold an array {key!r}, got {clean(', '.join(held), 200) or 'none'}")
-                if held[key].file_size > LARGEST_ARRAYS or held[key].compress_type not in PACKED:
+            for key in _keys(members, inside, outside):
+                if key not in members:
+                    raise InvalidSpec(f"must hold an array {key!r}, got {clean(', '.join(members), 200) or 'none'}")
+                if members[key].file_size > LARGEST_ARRAYS or members[key].compress_type not in PACKED:
                     raise InvalidSpec(
                         f"array {key!r} is larger than {LARGEST_ARRAYS >> 20} MB, or packed in another way"
                     )
-                sides.append(_array(f"array {key!r} ", archive.read(held[key])))
+                sides.append(_array(f"array {key!r} ", archive.read(members[key])))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
         if isinstance(error, InvalidSpec):
             raise
@@ -195,8 +195,8 @@ def _array(name: str, content: bytes) -> Any:
             shape, fortran, dtype = header(file)
     except Exception as error:  # numpy hands the header to Python's own parser, which raises whatever it likes
         raise InvalidSpec(f"{name}cannot be read as numpy arrays: {clean(error)}") from None
-    held = len(content) - file.tell()
+    length = len(content) - file.tell()
     wrong = dtype.kind not in "biuf" or any(type(size) is not int or size < 0 for size in shape)
-    if wrong or math.prod(shape) * dtype.itemsize != held:
-        raise InvalidSpec(f"{name}must be real numbers that fill its shape, got {dtype} {shape} in {held:,} bytes")
+    if wrong or math.prod(shape) * dtype.itemsize != length:
+        raise InvalidSpec(f"{name}must be real numbers that fill its shape, got {dtype} {shape} in {length:,} bytes")
     return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape, order="F" if fortran else "C")

@@ -13,7 +13,7 @@ import numpy as np
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.claims import Claim, claim_of
 from dpaudit.claims.crossing import narrowed
-from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.counts import AttackCounts, roc
 from dpaudit.scores.gaussian import epsilon_of
 
 LEAST_ALPHA = 1e-18  # a p-value below this is reported as this
@@ -67,8 +67,8 @@ def exact(counts: AttackCounts, delta: float, alpha: float, claim: Claim | None,
     if event == "out":
         sides = (counts.tn, counts.fn, counts.others, counts.members)
     tested: Claim = claim_of(0.0, delta) if claim is None else claim
-    made = UNCONDITIONAL.certify(FixedSides(*sides), tested, 1.0 - alpha, delta)
-    return (made.epsilon_lower or 0.0), made.p_value
+    certificate = UNCONDITIONAL.certify(FixedSides(*sides), tested, 1.0 - alpha, delta)
+    return (certificate.epsilon_lower or 0.0), certificate.p_value
 
 
 def bands(in_scores: Any, out_scores: Any, alpha: float) -> tuple[Any, Any]:
@@ -76,8 +76,6 @@ def bands(in_scores: Any, out_scores: Any, alpha: float) -> tuple[Any, Any]:
 
     Arrays of shape (corners,): the thresholds where one more guess "in" would be a non-member.
     """
-    from dpaudit.scores.roc import roc
-
     curve = roc(in_scores, out_scores)
     corner = np.append((np.diff(curve.fp) > 0), True) & np.concatenate([[True], np.diff(curve.tp) > 0])
     places = np.flatnonzero(corner)
@@ -89,8 +87,6 @@ def bands(in_scores: Any, out_scores: Any, alpha: float) -> tuple[Any, Any]:
 
 def right_limits(in_scores: Any, out_scores: Any, alpha: float) -> tuple[Any, Any]:
     """Upper limits of (tpr, tnr) at every threshold, shape (thresholds,); all of them hold together at `alpha`."""
-    from dpaudit.scores.roc import roc
-
     curve = roc(in_scores, out_scores)
     return _upper(curve.tp, curve.members, alpha), _upper(curve.others - curve.fp, curve.others, alpha)
 
@@ -142,9 +138,9 @@ def shown(fpr: float, fnr: float, delta: float) -> float:
     (1.6094, 0.0, 0.0)
     """
     best = 0.0
-    for kept, lost in ((1.0 - fnr, fpr), (1.0 - fpr, fnr)):
-        if kept > delta and lost > 0.0:
-            best = max(best, math.log(kept - delta) - math.log(lost))
+    for likely, rare in ((1.0 - fnr, fpr), (1.0 - fpr, fnr)):
+        if likely > delta and rare > 0.0:
+            best = max(best, math.log(likely - delta) - math.log(rare))
     return best
 
 

@@ -16,10 +16,10 @@ from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import gaussian, one_run, weighted
-from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.estimate import MODEL, Estimate
+from dpaudit.scores.counts import AttackCounts, roc
 from dpaudit.scores.intervals import Bootstrap
 from dpaudit.scores.one_run import Guesses
+from dpaudit.scores.result import MODEL, Estimate
 
 CANDIDATES = 400  # thresholds that are looked at when one is chosen
 LUCK = [[0.1], [0.3], [0.5], [0.7], [0.9]]  # quantiles over which a mean is taken
@@ -95,8 +95,8 @@ class ThresholdRule:
 
     def counts(self, in_scores: Any, out_scores: Any) -> AttackCounts:
         """The counts of this attack on these scores."""
-        found = AttackCounts.from_scores(in_scores, out_scores, self.threshold)
-        return found if self.high else found.reversed()
+        counts = AttackCounts.from_scores(in_scores, out_scores, self.threshold)
+        return counts if self.high else counts.reversed()
 
     def __str__(self) -> str:
         return f'"in" where the score is {"at least" if self.high else "below"} {self.threshold:.6g}'
@@ -107,14 +107,14 @@ def parts(in_scores: Any, out_scores: Any, fraction: float, rng: Any) -> tuple[A
 
     Raises `InvalidSpec` where a side is too small to be split.
     """
-    found: list[Any] = []
+    sides: list[Any] = []
     for name, scores in (("in_scores", in_scores), ("out_scores", out_scores)):
         if scores.size < 2:
             raise InvalidSpec(f"{name} must hold at least 2 scores to be split, got 1; give threshold=... instead")
-        kept = min(scores.size - 1, max(1, round(fraction * scores.size)))
+        size = min(scores.size - 1, max(1, round(fraction * scores.size)))
         order = rng.permutation(scores.size)
-        found.append((scores[order[:kept]], scores[order[kept:]]))
-    return found[0][0], found[1][0], found[0][1], found[1][1]
+        sides.append((scores[order[:size]], scores[order[size:]]))
+    return sides[0][0], sides[1][0], sides[0][1], sides[1][1]
 
 
 def choose(
@@ -127,8 +127,6 @@ def choose(
     """
     from scipy.special import betaincinv
 
-    from dpaudit.scores.roc import roc
-
     curve = roc(chosen_in, chosen_out)
     places = _spread(curve.thresholds.size)
     tpr = (curve.tp[places] + 0.5) / (curve.members + 1.0)
@@ -136,17 +134,17 @@ def choose(
     best: tuple[float, ThresholdRule] | None = None
     bent = claim if curved(claim) else None
     seen = curve.members, curve.others
-    # a part is small: what was seen may be luck. A curved claim takes sizes as for a difference of both parts; others
-    # the mean over what the rare rate may be, given what was seen of it (Jeffreys), as its logarithm is what counts
+    # a part is small, and its rates may be luck. A curved claim takes sizes as for a difference of both parts; others
+    # the mean over the posterior of the rare rate (Jeffreys), because its logarithm is what counts
     n_in, n_out = sizes if bent is None else (a * b / (a + b) for a, b in zip(sizes, seen, strict=True))
     for high in (True, False):
         for event in ("in", "out"):
             likely, rare = (tpr, fpr) if event == "in" else (1.0 - fpr, 1.0 - tpr)
-            n_p, n_q, looked = (n_in, n_out, seen[1]) if event == "in" else (n_out, n_in, seen[0])
+            n_p, n_q, rare_size = (n_in, n_out, seen[1]) if event == "in" else (n_out, n_in, seen[0])
             if not high:
                 likely, rare = 1.0 - likely, 1.0 - rare
             p = betaincinv(likely * n_p, (1.0 - likely) * n_p + 1.0, alpha / 2.0)
-            maybe = rare if bent else betaincinv(rare * (looked + 1.0), (1.0 - rare) * (looked + 1.0), LUCK)
+            maybe = rare if bent else betaincinv(rare * (rare_size + 1.0), (1.0 - rare) * (rare_size + 1.0), LUCK)
             q = betaincinv(maybe * n_q + 1.0, (1.0 - maybe) * n_q, 1.0 - alpha / 2.0)
             worth = _worth(p, q, delta, bent)
             if bent is None:
@@ -272,11 +270,11 @@ class ScoresQuestion:
 
     def of_mu(self, method: str, label: str, assumption: str, mu: float) -> list[Estimate]:
         """A lower bound on mu, which needs no model, and the epsilon at `delta` of that Gaussian curve, which does."""
-        said = replace(self.estimate(method, label, assumption, lower=mu), quantity="mu", delta=None)
+        bound = replace(self.estimate(method, label, assumption, lower=mu), quantity="mu", delta=None)
         if self.delta == 0.0:
-            return [said]
+            return [bound]
         epsilon = gaussian.epsilon_of_mu(mu, self.delta)
-        return [said, self.estimate(method, MODEL, f"{NORMAL}; {assumption}", lower=epsilon, mu_lower=mu)]
+        return [bound, self.estimate(method, MODEL, f"{NORMAL}; {assumption}", lower=epsilon, mu_lower=mu)]
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:

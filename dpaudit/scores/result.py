@@ -1,23 +1,218 @@
-"""What an audit of scores says: estimates with their labels and assumptions, and a verdict only of certified ones."""
+"""What an audit of scores says: estimates with their labels and assumptions, and a verdict only of certified ones.
+
+In words the estimates stand on three lines that are never mixed, each with what it assumes; lower ends are rounded
+down, upper ends up.
+"""
 
 import json
+import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpaudit.base.numerals import p_text
+from dpaudit.base.quoting import clean
 from dpaudit.base.strict import by_fields
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.results.display import Displayed
 from dpaudit.results.observations import Histogram
-from dpaudit.scores import wording
 from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.estimate import CERTIFIED, Estimate
 
 SCHEMA = "dpaudit.scores/1"
 INTERVALS = ("lower", "upper", "two-sided")
+CERTIFIED, INDEPENDENT, MODEL, BAYESIAN, APPROXIMATE, POINT, COMPOSED = LABELS = (
+    "certified",
+    "given independent canaries",
+    "model-based",
+    "Bayesian",
+    "approximate",
+    "point estimate",
+    "composed from certified steps",
+)
+ESTIMATE = "estimate"
+LINES = (CERTIFIED, INDEPENDENT, ESTIMATE)  # never mixed; only the first may decide
+MEANINGS = {
+    CERTIFIED: "its design alone, and no model of the scores; this line alone decides",
+    INDEPENDENT: "canaries answered independently, assumed and not shown; never decides",
+    ESTIMATE: "a model of the scores, or nothing: a figure without a guarantee; never decides",
+}
+COLUMN, WIDTH = 28, 120  # of the titles, and of a line
+OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
+LONGEST = 600  # characters of a user's text on the terminal
+APART = "a statement of its own at this confidence; here the test of the claim is the sharper one"
+
+Facts = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One method's answer about one quantity ("epsilon", "auroc", ...).
+
+    `label` says what kind of statement it is (one of `LABELS`), `assumption` what it rests on, in words. `value` is
+    the plain estimate, `lower` and `upper` the ends of the interval at `confidence`; None where the method has none.
+    `p_value` is that of the claim: the least error probability at which this method refutes it (certified ones only).
+    """
+
+    method: str
+    label: str
+    quantity: str
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    delta: float | None = None
+    confidence: float | None = None
+    p_value: float | None = None
+    assumption: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def line(self) -> str:
+        """The one of the three `LINES` that it stands on, or below; a figure without a bound is an estimate."""
+        if self.label == COMPOSED:
+            return CERTIFIED
+        return ESTIMATE if self.label not in LINES or self.lower is None is self.upper else self.label
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The lower end, where the quantity is epsilon."""
+        return self.lower if self.quantity == "epsilon" else None
+
+    @property
+    def epsilon_upper(self) -> float | None:
+        """The upper end, where the quantity is epsilon: of what this attack shows, never of the mechanism's own."""
+        return self.upper if self.quantity == "epsilon" else None
+
+    def to_dict(self) -> dict[str, object]:
+        """The estimate as plain values; infinity is the string "inf"."""
+        return by_fields(self)
+
+
+def number_text(value: float | None) -> str:
+    """A lower bound or an estimate with four decimals, rounded down.
+
+    >>> number_text(1.23456), number_text(0.0), number_text(None)
+    ('1.2345', '0', 'nothing')
+    """
+    if value is None or not math.isfinite(value):
+        return "nothing" if value is None else "infinity"
+    return f"{math.floor(value * 1e4) / 1e4:.4f}" if value else "0"
+
+
+def statement(each: Estimate) -> str:
+    """What an estimate says: bounds on the claim's own parameter and on its quantity, or the plain figure.
+
+    >>> statement(Estimate(method="m", label=CERTIFIED, quantity="epsilon", lower=1.23456, delta=1e-5, assumption=""))
+    'epsilon >= 1.2345 at delta 1e-05'
+    """
+    ends = [(name, ">=", number_text(value)) for name, value in own_bounds(each).items()]
+    if each.lower is not None:
+        ends.append((each.quantity, ">=", number_text(each.lower)))
+    if each.upper is not None:
+        upper = f"{math.ceil(each.upper * 1e4) / 1e4:.4f}" if math.isfinite(each.upper) else "infinity"
+        ends.append((each.quantity, "<=", upper))
+    if each.line != ESTIMATE:  # no figure without a guarantee stands beside a bound that has one
+        text = ", ".join(map(" ".join, ends))
+    elif each.value is None and ends:
+        text = f"in its model {', '.join(map(' '.join, ends))}"
+    else:
+        limits = " and ".join(f"{sign} {end}" for _, sign, end in ends)
+        text = f"{each.quantity} about {number_text(each.value)}" + (f", in its model {limits}" if ends else "")
+    return text + ("" if not each.delta else f" at delta {each.delta:g}")
+
+
+def own_bounds(each: Estimate) -> dict[str, float]:
+    """Lower bounds on parameters other than the quantity, where they rest on no more than the line says."""
+    bounds = {key.removesuffix(OWN): end for key, end in each.detail.items() if key.endswith(OWN)}
+    return {name: end for name, end in bounds.items() if each.line != ESTIMATE and "_" not in name != each.quantity}
+
+
+def by(each: Estimate, of: str = "") -> str:
+    """What it is about, where not a run: `of`; the method; the kind of statement, where the line does not say it."""
+    if each.label == COMPOSED:
+        return f"a run of {each.detail['steps']:,} steps, {each.label}"
+    return ", ".join(filter(None, (of, each.method, "" if each.label in LINES else each.label)))
+
+
+def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
+    """The estimates by line, in the order of the lines; empty lines and repeated statements are left out."""
+    lines: dict[str, list[Estimate]] = {line: [] for line in LINES}
+    for each in estimates:
+        if not any(
+            f"{statement(each)}, " in statement(other) for other in lines[each.line]
+        ):  # a part of an earlier statement
+            lines[each.line].append(each)
+    return {line: group for line, group in lines.items() if group}
+
+
+def further(estimates: Sequence[Estimate], certified: Iterable[Estimate]) -> list[str]:
+    """What statements of a line assume beyond its first one; and where one that assumes more says less."""
+    known = {(each.quantity, each.delta): each.lower or 0.0 for each in certified if each.label == CERTIFIED}
+    first = estimates[0].assumption
+    return [
+        f"{each.method} assumes more: {each.assumption.removeprefix(first).lstrip('.;: ')}"
+        for each in estimates[1:]
+        if each.line == CERTIFIED and each.assumption != first
+    ] + [
+        f"{each.method} is a test of its own and shows less here than what is certified, which holds with them too"
+        for each in estimates
+        if each.line == INDEPENDENT and (each.lower or 0.0) < known.get((each.quantity, each.delta), 0.0)
+    ]
+
+
+def line_facts(estimates: Iterable[Estimate], meanings: dict[str, str], of: str = "") -> Facts:
+    """For each line its statements, and below them what it rests on; `of` is what they are about, if not a run."""
+    lines = on_lines(estimates)
+    facts: list[tuple[str, str]] = []
+    for line, group in lines.items():
+        texts = [*(f"{statement(each)} ({by(each, of)})" for each in group), f"rests on: {meanings[line]}"]
+        texts += further(group, lines.get(CERTIFIED, ()))
+        facts += [("" if k else line, text) for k, text in enumerate(texts)]
+    return facts
+
+
+def laid_out(headline: str, facts: Facts) -> str:
+    """A headline and facts in two columns, long ones broken; every text made harmless."""
+    lines = [clean(headline, LONGEST)]
+    for title, text in facts:
+        wrapped = textwrap.wrap(clean(text, LONGEST), WIDTH - COLUMN - 2, break_on_hyphens=False) or [""]
+        lines += [f"  {'' if k else title:<{COLUMN}}{part}".rstrip() for k, part in enumerate(wrapped)]
+    return "\n".join(lines)
+
+
+def headline(stamp: str, claim: str, decided: Estimate | None, confidence: float) -> str:
+    """The verdict, the claim, and what decided."""
+    about = f"claim {claim}: " if claim else ""
+    if decided is None:
+        return f"{stamp}  {about}nothing is certified"
+    p = "" if decided.p_value is None else f"p-value {p_text(decided.p_value)}, "
+    several = " each" if own_bounds(decided) else ""  # at one error probability, not together
+    return f"{stamp}  {about}{p}{statement(decided)} with confidence {confidence:g}{several} ({decided.method})"
+
+
+def apart(claim: Claim | None, decided: Estimate | None, refuted: bool | None) -> str:
+    """A word on a claim that is refuted by a test of its own, where the bound beside it is no larger than the claim."""
+    if claim is None or decided is None or not refuted:
+        return ""
+    own = own_bounds(decided).get(claim.parameter)
+    lower, promised = (own, claim.value) if own else (decided.lower, claim.epsilon_at(decided.delta or 0.0))
+    return "" if lower is None or promised is None or lower > promised else APART
+
+
+def judged(counts: AttackCounts | None, decided: Estimate | None) -> str:
+    """What was counted for the estimate that decides: right guesses, their weights, or the cells of a rule."""
+    detail = {} if decided is None else decided.detail
+    if isinstance(detail.get("right"), int):
+        return f"{detail['right']:,} of {detail['guesses']:,} guesses are right"
+    if "weights" in detail:
+        total = sum(w * n for w, n in zip(detail["weights"], detail["counts"], strict=True))
+        return f"{detail['won']:,} of a weight of {total:,} is right, in {sum(detail['counts']):,} guesses"
+    if counts is None:
+        return ""
+    return f"tp {counts.tp:,} of {counts.members:,} members, fp {counts.fp:,} of {counts.others:,} non-members"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,9 +270,9 @@ class ScoresResult(Displayed):
 
     def estimate(self, method: str) -> Estimate:
         """The first estimate of that method; raises `KeyError` where it was not asked for."""
-        for found in self.estimates:
-            if found.method == method:
-                return found
+        for each in self.estimates:
+            if each.method == method:
+                return each
         raise KeyError(method)
 
     def to_dict(self) -> dict[str, object]:
@@ -88,8 +283,8 @@ class ScoresResult(Displayed):
             "refuted": self.refuted,
             "decided_by": None if self.deciding is None else self.deciding.method,
         }
-        held = {**by_fields(self), "sizes": {"in": self.sizes[0], "out": self.sizes[1]}}
-        return head | {"scores" if key == "sizes" else key: each for key, each in held.items() if key != "claim"}
+        values = {**by_fields(self), "sizes": {"in": self.sizes[0], "out": self.sizes[1]}}
+        return head | {"scores" if key == "sizes" else key: each for key, each in values.items() if key != "claim"}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON."""
@@ -97,17 +292,17 @@ class ScoresResult(Displayed):
         return Path(path)
 
     def __str__(self) -> str:
-        meanings = wording.MEANINGS | {CERTIFIED: f"{self.assumption}; this line alone decides"}
+        meanings = MEANINGS | {CERTIFIED: f"{self.assumption}; this line alone decides"}
         facts = [
-            *wording.line_facts(self.estimates, meanings),
+            *line_facts(self.estimates, meanings),
             ("scores", f"{self.sizes[0]:,} in, {self.sizes[1]:,} out; {self.choice}"),
-            ("judged", wording.judged(self.counts, self.deciding)),
+            ("judged", judged(self.counts, self.deciding)),
         ]
         if sum(each.label == CERTIFIED for each in self.estimates) > 1:
             facts.append(("several certified", "each holds at its confidence on its own; only the first decides"))
-        if told := wording.apart(self.claim, self.deciding, self.refuted):
-            facts.append(("the bound", told))
-        return wording.laid_out(self.headline, facts)
+        if note := apart(self.claim, self.deciding, self.refuted):
+            facts.append(("the bound", note))
+        return laid_out(self.headline, facts)
 
     @property
     def headline(self) -> str:
@@ -116,4 +311,4 @@ class ScoresResult(Displayed):
             return "NO CERTIFICATE  only estimates without a guarantee were asked for"
         stamp = "CERTIFIED" if self.refuted is None else "REFUTED" if self.refuted else "NOT REFUTED"
         claim = "" if self.claim is None or self.refuted is None else str(self.claim)
-        return wording.headline(stamp, claim, self.deciding, self.confidence)
+        return headline(stamp, claim, self.deciding, self.confidence)

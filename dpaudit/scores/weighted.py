@@ -1,8 +1,8 @@
 """Certified bounds from one run by weighted guesses: the surer a guess, the more it counts.
 
 Only the ranks of the scores say who gets which weight; the proof: docs/statistics/training.md. *A bound on epsilon*
-asks each epsilon in turn, from 0, and ends at the first that is not refuted. So every epsilon may have its own design,
-for which nothing is paid: the one for which the weakest Gaussian leak is refuted. `STEPS` of epsilon share one; within
+tries each epsilon in turn, from 0, and ends at the first that is not refuted. So every epsilon may have its own design,
+at no cost: the one for which the weakest Gaussian leak is refuted. `STEPS` of epsilon share one; within
 a step the tail only grows with epsilon and the second term is taken at its start.
 """
 
@@ -34,7 +34,7 @@ class Weights:
     counts: tuple[int, ...]
 
     @property
-    def made(self) -> int:
+    def guesses(self) -> int:
         """How many canaries are guessed."""
         return sum(self.counts)
 
@@ -56,14 +56,14 @@ def ranked(scores: Any, members: Any, rng: Any, event: str = "both") -> Any:
     "out": from the lowest up. Ties are broken by `rng`: another one for other data, as the order may know the coins.
     """
     mixed = rng.permutation(scores.size)
-    said = members[mixed[np.argsort(-scores[mixed], kind="stable")]]
+    coins = members[mixed[np.argsort(-scores[mixed], kind="stable")]]
     if event == "in":
-        return said
+        return coins
     if event == "out":
-        return ~said[::-1]
-    right = np.empty(said.size, dtype=bool)
-    half = (said.size + 1) // 2
-    right[0::2], right[1::2] = said[:half], ~said[half:][::-1]
+        return ~coins[::-1]
+    right = np.empty(coins.size, dtype=bool)
+    half = (coins.size + 1) // 2
+    right[0::2], right[1::2] = coins[:half], ~coins[half:][::-1]
     return right
 
 
@@ -76,7 +76,7 @@ def tail(design: Weights, v: int, q: float) -> float:
     if v <= 0:
         return 1.0
     if len(design.weights) == 1:
-        return upper_tail(-(-v // design.weights[0]), design.made, q)
+        return upper_tail(-(-v // design.weights[0]), design.guesses, q)
     if v > design.total:
         return 0.0
     w, n = np.array(design.weights, dtype=float), np.array(design.counts, dtype=float)
@@ -98,9 +98,9 @@ def tail(design: Weights, v: int, q: float) -> float:
     log = sum(k * np.log1p(x * np.expm1(1j * each * t)) for each, k, x in zip(w, n, p, strict=True))
     mass = np.maximum(0.0, np.fft.irfft(np.conj(np.exp(log - 1j * start * t)), size))
     above = np.arange(size) + start - v
-    kept = above >= 0
+    part = above >= 0
     back = float(np.dot(n, np.log1p(q * np.expm1(theta * w)))) - theta * v if theta else 0.0
-    return min(1.0, math.exp(back) * float(np.dot(mass[kept], np.exp(-theta * above[kept]))) * (1.0 + SLACK))
+    return min(1.0, math.exp(back) * float(np.dot(mass[part], np.exp(-theta * above[part]))) * (1.0 + SLACK))
 
 
 def excess(design: Weights, canaries: int, q: float, delta: float) -> float:
@@ -130,20 +130,20 @@ def epsilon_lower(
     >>> round(epsilon_lower(np.ones(100, dtype=bool), 0.0, 0.05)[0], 2)
     3.49
     """
-    canaries, p, held = int(right.size), 0.0, True
+    canaries, p, refuted = int(right.size), 0.0, True
     bound, last = 0.0, None
     for start, end in pairwise(sorted({*STEPS, claimed or 0.0})):
         own = end == claimed or start == claimed == 0.0
-        if not held and not own:
+        if not refuted and not own:
             continue
         used = design(canaries, end, delta, alpha, event, start)
         v, left = used.won(right), alpha - excess(used, canaries, _q(start), delta)
         if claimed is not None and (own or (end < claimed and tail(used, v, _q(end)) > left)):
             p = max(p, min(1.0, tail(used, v, _q(claimed)) + alpha - left))
-        if held:
+        if refuted:
             bound, last = _within(used, v, start, end, left), used
-            held = bound == end
-        if not held and end >= (claimed or 0.0):
+            refuted = bound == end
+        if not refuted and end >= (claimed or 0.0):
             break
     assert last is not None
     return bound, None if claimed is None else p, last
@@ -166,20 +166,20 @@ def design(
     """
     size, q = canaries if event == "both" else canaries / 2.0, _q(epsilon)
     first = q if since is None else _q(since)
-    best, found = MOST_MU, Weights((1,), (math.ceil(size),))
+    best, winner = MOST_MU, Weights((1,), (math.ceil(size),))
     for width in WIDTHS if delta > 0.0 else WIDTHS[:1]:
         low, high = 0.0, best
         while high - low > 0.01 * high:
             middle = (low + high) / 2.0
-            made, v = _expected(size, epsilon, middle, width)
-            cost = 0.0 if made is None else excess(made, canaries, first, delta)
-            if made is None or cost > alpha or tail(made, v, q) + cost > alpha:
+            candidate, v = _expected(size, epsilon, middle, width)
+            cost = 0.0 if candidate is None else excess(candidate, canaries, first, delta)
+            if candidate is None or cost > alpha or tail(candidate, v, q) + cost > alpha:
                 low = middle
             else:
-                high, best, found = middle, middle, made
-        if excess(found, canaries, first, delta) < 0.1 * alpha:
+                high, best, winner = middle, middle, candidate
+        if excess(winner, canaries, first, delta) < 0.1 * alpha:
             break
-    return found
+    return winner
 
 
 def _expected(canaries: float, epsilon: float, mu: float, width: float) -> tuple[Weights | None, int]:
@@ -191,11 +191,11 @@ def _expected(canaries: float, epsilon: float, mu: float, width: float) -> tuple
     shares = [tail_share(mu, z) for z in ends] + [(0.0, 0.0)]
     counts = [round(canaries * (a[0] - b[0])) for a, b in pairwise(shares)]
     right = [canaries * (a[1] - b[1]) for a, b in pairwise(shares)]
-    kept = [i for i in range(LEVELS - 1, -1, -1) if counts[i] > 0]
-    if not kept:
+    levels = [i for i in range(LEVELS - 1, -1, -1) if counts[i] > 0]
+    if not levels:
         return None, 0
-    won = sum((i + 1) * min(right[i], counts[i]) for i in kept)
-    return Weights(tuple(i + 1 for i in kept), tuple(counts[i] for i in kept)), int(won)
+    won = sum((i + 1) * min(right[i], counts[i]) for i in levels)
+    return Weights(tuple(i + 1 for i in levels), tuple(counts[i] for i in levels)), int(won)
 
 
 def _q(epsilon: float) -> float:

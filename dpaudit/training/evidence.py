@@ -11,11 +11,11 @@ from dpaudit.base.numerals import counted
 from dpaudit.certify.certifiers import suited
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import audit_scores, few
+from dpaudit.scores.counts import corners, histogram
 from dpaudit.scores.dependence import dependence
 from dpaudit.scores.few import MOST_ROWS, Evidence, ceiling, refutable_by_rows
 from dpaudit.scores.few import refutable as one_refutable
 from dpaudit.scores.question import Split
-from dpaudit.scores.roc import corners, histogram
 from dpaudit.training.coins import check_informative, drawn
 from dpaudit.training.plan import FEW, MANY, ONE, STEPS, TrainingPlan
 

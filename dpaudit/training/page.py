@@ -7,8 +7,8 @@ from dpaudit.account.statements import NO_BITS, at_delta
 from dpaudit.base.numerals import counted
 from dpaudit.base.validate import error_probability
 from dpaudit.report.account import Account, pictures, sentence, short
-from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, number_text
 from dpaudit.scores.few import ceiling
+from dpaudit.scores.result import CERTIFIED, INDEPENDENT, number_text
 from dpaudit.training import wording
 from dpaudit.training.wording import Trained
 

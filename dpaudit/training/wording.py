@@ -10,10 +10,9 @@ from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.results.observations import Histogram
 from dpaudit.results.verdict import Verdict
-from dpaudit.scores import wording
+from dpaudit.scores import result as wording
 from dpaudit.scores.dependence import Dependence
-from dpaudit.scores.estimate import CERTIFIED, Estimate
-from dpaudit.scores.wording import Facts
+from dpaudit.scores.result import CERTIFIED, Estimate, Facts
 
 MOST_LINES = 6  # of what was not tested, on the terminal
 ANY_DEPENDENCE = "the coins alone, in whatever way canaries depend on each other; it decides"

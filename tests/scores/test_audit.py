@@ -13,8 +13,8 @@ import pytest
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import LABELS, METHODS, AttackCounts, audit_scores
-from dpaudit.scores.estimate import LINES
 from dpaudit.scores.files import read_scores
+from dpaudit.scores.result import LINES
 from tests.cases import for_each
 
 RNG = np.random.default_rng(11)

@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import dependence, evalues, few, one_run_f
+from dpaudit.scores import dependence, evalues, few, one_run
 from dpaudit.scores.few import Evidence, ceiling
 from tests.cases import for_each
 from tests.scores import naive
@@ -182,7 +182,7 @@ def test_no_mechanism_that_speaks_seldom_and_then_loudly_earns_by_the_bet_on_one
     worth = (math.exp(evalues.log_one_tells(told, claim, claim, 0.005, 25, 1.0)[0]) - 1.0) / share + 1.0
     assert worth > 1.0 / (0.005 * share)  # it does bet
     r = int(evalues.folded(told)[1][:, 4:].sum())
-    v = one_run_f.least_right(one_run_f.region_of(claim), r, 1_000, 0.005 * share, r // 2)
+    v = one_run.least_right(one_run.region_of(claim), r, 1_000, 0.005 * share, r // 2)
     for chance, epsilon in ((0.845, 0.95), (0.613, 1.2), (0.393, 1.5), (0.162, 2.0), (0.0149, 3.0)):
         q = 1.0 / (1.0 + math.exp(-epsilon))
         mean = chance * binom.sf(v - 1, r, q) + (1.0 - chance) * binom.sf(v - 1, r, 0.5)
@@ -255,6 +255,6 @@ def test_rare_flags_of_independent_halves_share_nothing() -> None:
         rng = np.random.default_rng([711, seed])
         rows = ((rng.random((200, 20)) < 0.0007).astype(float), rng.random((200, 20)) < 0.5)
         least.append(
-            dependence.halves_p_value(np.array([dependence.halves_told(*each) for each in zip(*rows, strict=True)]))
+            dependence.halves_p_value(np.array([dependence.halves_right(*each) for each in zip(*rows, strict=True)]))
         )
     assert sum(each <= 0.01 for each in least) <= 10

@@ -12,12 +12,12 @@ from scipy.stats import beta, binom
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import audit_scores, gaussian, one_run, one_run_f, weighted
+from dpaudit.scores import audit_scores, gaussian, one_run, weighted
 from dpaudit.scores.dependence import dependence
-from dpaudit.scores.estimate import LINES, Estimate
 from dpaudit.scores.few import ceiling, refutable
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import Every, ScoresQuestion
+from dpaudit.scores.result import LINES, Estimate
 from tests.cases import for_each
 
 PUBLISHED = [  # mu, m, r, mistakes, epsilon at 1e-5: the recorded outcomes of 2509.08704's repository
@@ -104,14 +104,14 @@ def test_null_certifies_nothing() -> None:
 def test_the_number_of_guesses_is_the_claims_alone_and_a_bound_agrees_with_its_verdict() -> None:
     right = np.random.default_rng(4).random(800) < 0.8
     for claim in (GaussianDP(0.5), GaussianDP(1.3)):
-        bound, last = one_run_f.parameter_lower(right, claim, 0.05)
+        bound, last = one_run.parameter_lower(right, claim, 0.05)
         for value, refuted in ((bound - 1e-3, True), (bound + 1e-3, False)):
-            assert one_run_f.is_refuted(last, one_run_f.region_of(GaussianDP(value)), 0.05) is refuted
-        ends = sorted({claim.mu, *(one_run_f.STEP**i for i in range(-24, 25))})
+            assert one_run.is_refuted(last, one_run.region_of(GaussianDP(value)), 0.05) is refuted
+        ends = sorted({claim.mu, *(one_run.STEP**i for i in range(-24, 25))})
         step = next(end for end in ends if end >= bound)
-        assert last.made == one_run_f.made_for(GaussianDP(step), 800, 0.05)
+        assert last.made == one_run.guesses_for(GaussianDP(step), 800, 0.05)
     for p in (1e-9, 0.2, 0.9):
-        assert one_run_f.region_of(GaussianDP(1.3))(p) == pytest.approx(GaussianDP(1.3).max_probability(p), rel=1e-12)
+        assert one_run.region_of(GaussianDP(1.3))(p) == pytest.approx(GaussianDP(1.3).max_probability(p), rel=1e-12)
 
 
 def test_a_claim_is_refuted_exactly_where_the_bound_reaches_it() -> None:

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.scores import audit_scores
-from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.counts import AttackCounts, Roc, roc
 from dpaudit.scores.many_run import (
     bands,
     clopper_pearson,
@@ -24,7 +24,6 @@ from dpaudit.scores.many_run import (
     least_alpha,
     right_limits,
 )
-from dpaudit.scores.roc import Roc, roc
 from tests.cases import for_each
 
 ORACLE = json.loads(Path(__file__).with_name("oracle_values.json").read_text())

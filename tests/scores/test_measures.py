@@ -15,10 +15,10 @@ from dpaudit.scores import (
     AttackCounts,
     Bootstrap,
     Posterior,
+    counts,
     epsilon_of,
     gaussian,
     intervals,
-    roc,
 )
 from tests.scores import naive
 from tests.scores.oracle_values import scores
@@ -32,26 +32,26 @@ def test_the_area_is_that_of_its_definition() -> None:
     rng = np.random.default_rng(0)
     for _ in range(5):
         a, b = rng.integers(0, 6, 30) + 0.0, rng.integers(0, 5, 20) + 0.0
-        assert roc.auroc(a, b) == pytest.approx(naive.auroc(a.tolist(), b.tolist()), abs=1e-12)
-        assert roc.hull_area(a, b) >= roc.auroc(a, b) - 1e-12
+        assert counts.auroc(a, b) == pytest.approx(naive.auroc(a.tolist(), b.tolist()), abs=1e-12)
+        assert counts.hull_area(a, b) >= counts.auroc(a, b) - 1e-12
 
 
 def test_the_measures_equal_the_values_of_other_tools() -> None:
     for fpr, expected in zip((0.0, 0.01, 0.1, 0.37, 1.0), CANARY["tpr"], strict=True):
-        assert roc.tpr_at(INSIDE, OUTSIDE, fpr) == pytest.approx(expected, abs=1e-12)
-    assert roc.hull_area(INSIDE, OUTSIDE) == pytest.approx(CANARY["auroc_hull"], abs=1e-12)
-    assert roc.best_accuracy(INSIDE, OUTSIDE) == pytest.approx(CANARY["max_accuracy"], abs=1e-12)
+        assert counts.tpr_at(INSIDE, OUTSIDE, fpr) == pytest.approx(expected, abs=1e-12)
+    assert counts.hull_area(INSIDE, OUTSIDE) == pytest.approx(CANARY["auroc_hull"], abs=1e-12)
+    assert counts.best_accuracy(INSIDE, OUTSIDE) == pytest.approx(CANARY["max_accuracy"], abs=1e-12)
     for (least, delta), expected in zip(((5, 0.0), (50, 0.0), (50, 0.05)), CANARY["raw"], strict=True):
-        assert roc.raw_epsilon(INSIDE, OUTSIDE, delta, least) >= expected - 1e-12  # the larger of two rules here
-    assert roc.raw_epsilon(INSIDE, OUTSIDE, 0.0, 50) == pytest.approx(CANARY["raw_two"], abs=1e-12)
-    assert roc.raw_epsilon(INSIDE, OUTSIDE, 0.0, 400) == 0.0
+        assert counts.raw_epsilon(INSIDE, OUTSIDE, delta, least) >= expected - 1e-12  # the larger of two rules here
+    assert counts.raw_epsilon(INSIDE, OUTSIDE, 0.0, 50) == pytest.approx(CANARY["raw_two"], abs=1e-12)
+    assert counts.raw_epsilon(INSIDE, OUTSIDE, 0.0, 400) == 0.0
 
 
 def test_equal_scores_are_never_told_apart() -> None:
-    curve = roc.roc(np.array([1.0, 1.0, np.nextafter(1.0, 2.0)]), np.array([1.0, 1.0]))
+    curve = counts.roc(np.array([1.0, 1.0, np.nextafter(1.0, 2.0)]), np.array([1.0, 1.0]))
     assert curve.tp.tolist() == [0, 1, 3]
     assert curve.fp.tolist() == [0, 0, 2]
-    huge = roc.roc(np.array([1e308, -1e308]), np.array([1.5e308]))  # the middle does not overflow
+    huge = counts.roc(np.array([1e308, -1e308]), np.array([1.5e308]))  # the middle does not overflow
     assert huge.tp.tolist() == [0, 0, 1, 2]
 
 
@@ -129,10 +129,10 @@ def test_the_gaussian_model_is_its_own_inverse() -> None:
 def test_the_bootstrap_holds_the_estimate_and_repeats_itself(kind: str) -> None:
     rng = np.random.default_rng(2)
     a, b = rng.normal(1.0, 1.0, 60), rng.normal(0.0, 1.0, 50)
-    one = Bootstrap(kind, 200).quantiles(roc.auroc, a, b, [0.025, 0.975], seed=4)
-    two = Bootstrap(kind, 200).quantiles(roc.auroc, a, b, [0.025, 0.975], seed=4)
+    one = Bootstrap(kind, 200).quantiles(counts.auroc, a, b, [0.025, 0.975], seed=4)
+    two = Bootstrap(kind, 200).quantiles(counts.auroc, a, b, [0.025, 0.975], seed=4)
     assert one.tolist() == two.tolist()
-    assert one[0] < roc.auroc(a, b) < one[1]
+    assert one[0] < counts.auroc(a, b) < one[1]
     assert 0.05 < one[1] - one[0] < 0.4
 
 

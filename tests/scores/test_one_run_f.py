@@ -9,8 +9,7 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
 from dpaudit.scores import gaussian
-from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.one_run_f import is_refuted, p_value, parameter_lower
+from dpaudit.scores.one_run import Guesses, curve_p_value, is_refuted, parameter_lower
 from tests.cases import for_each
 from tests.scores.naive import guess_vectors, largest_chance
 
@@ -24,23 +23,23 @@ def test_valid_no_mechanism_does_better(canaries: int, made: int, epsilon: float
     for right in range(1, made + 1):
         best = largest_chance(canaries, epsilon, delta, outputs, lambda v, r, least=right: v >= least)
         claim = ApproximateDP(epsilon, delta)
-        assert best <= p_value(Guesses(right, made, canaries, fixed=True), claim) + 2e-6
+        assert best <= curve_p_value(Guesses(right, made, canaries, fixed=True), claim) + 2e-6
 
 
 def test_tight_where_all_guesses_are_right() -> None:
     best = largest_chance(3, 0.7, 0.01, guess_vectors(3, 3), lambda v, r: v == r)
-    assert p_value(Guesses(3, 3, 3, fixed=True), ApproximateDP(0.7, 0.01)) == pytest.approx(best, abs=1e-5)
+    assert curve_p_value(Guesses(3, 3, 3, fixed=True), ApproximateDP(0.7, 0.01)) == pytest.approx(best, abs=1e-5)
 
 
 def test_null_half_right_refutes_nothing() -> None:
-    assert p_value(Guesses(50, 100, 100, fixed=True), PureDP(0.0)) > 0.5
+    assert curve_p_value(Guesses(50, 100, 100, fixed=True), PureDP(0.0)) > 0.5
     assert not is_refuted(Guesses(0, 0, 10, fixed=True), PureDP(0.0).max_probability, 0.05)
 
 
 def test_the_bound_and_the_p_value_agree() -> None:
     seen = Guesses(170, 200, 1000, fixed=True)
     bound = parameter_lower(None, PureDP(1.0), 0.05, seen)[0]
-    assert p_value(seen, PureDP(bound)) <= 0.05 < p_value(seen, PureDP(bound + 1e-3))
+    assert curve_p_value(seen, PureDP(bound)) <= 0.05 < curve_p_value(seen, PureDP(bound + 1e-3))
 
 
 def test_equals_the_values_of_other_tools() -> None:

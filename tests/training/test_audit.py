@@ -17,7 +17,7 @@ from joblib import parallel_config
 
 import dpaudit
 from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, UnsoundAudit, Verdict, audit_training
-from dpaudit.scores.estimate import LINES
+from dpaudit.scores.result import LINES
 from dpaudit.training import TrainingInterrupted, TrainingProgress, TrainingResult, load
 from tests.cases import for_each
 

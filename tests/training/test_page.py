@@ -14,10 +14,9 @@ import pytest
 import dpaudit
 from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, PrivacyProfile, audit_scores
 from dpaudit.report import account as pages
+from dpaudit.scores.counts import corners, histogram
 from dpaudit.scores.dependence import Dependence
-from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, LINES, MODEL, POINT, Estimate
-from dpaudit.scores.roc import corners, histogram
-from dpaudit.scores.wording import on_lines, said
+from dpaudit.scores.result import CERTIFIED, INDEPENDENT, LINES, MODEL, POINT, Estimate, on_lines, statement
 from dpaudit.training import page, wording
 from dpaudit.training.result import TrainingResult
 from tests.cases import for_each
@@ -98,9 +97,9 @@ def test_no_line_holds_a_number_of_another() -> None:
 
 def test_a_bound_says_its_own_parameter_first_and_a_figure_without_a_bound_is_an_estimate() -> None:
     bound = stated(CERTIFIED, "f", lower=9.2, value=9.9, detail={"mu_lower": 1.9371}, assumption="")
-    assert said(bound) == "mu >= 1.9371, epsilon >= 9.2000 at delta 1e-05"
-    assert said(replace(bound, label=MODEL)) == "epsilon about 9.9000, in its model >= 9.2000 at delta 1e-05"
-    assert said(replace(bound, label=MODEL, value=None)) == "in its model epsilon >= 9.2000 at delta 1e-05"
+    assert statement(bound) == "mu >= 1.9371, epsilon >= 9.2000 at delta 1e-05"
+    assert statement(replace(bound, label=MODEL)) == "epsilon about 9.9000, in its model >= 9.2000 at delta 1e-05"
+    assert statement(replace(bound, label=MODEL, value=None)) == "in its model epsilon >= 9.2000 at delta 1e-05"
     assert list(
         on_lines([stated(CERTIFIED, "plain", value=0.9, assumption=""), stated(POINT, "p", assumption="")])
     ) == ["estimate"]

@@ -175,7 +175,7 @@ class Boundary:
 def boundaries() -> tuple[Boundary, ...]:
     """Every mechanism of the battery."""
     from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
-    from dpaudit.claims.conversion import to_gaussian
+    from dpaudit.claims.calculus import to_gaussian
 
     one, tight = GaussianDP(1.0), to_gaussian(PureDP(1.0)).mu
     rows = [

@@ -66,7 +66,7 @@ BUDGET = {
     "version": 10,
     "errors": 80,
     "base": 910,
-    "claims": 2_480,
+    "claims": 2_370,
     "data": 1_630,
     "mechanisms": 1_070,
     "adapters": 610,

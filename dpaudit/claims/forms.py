@@ -4,14 +4,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from dpaudit.claims.claim import Claim
+from dpaudit.claims.claim import Claim, Relation
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.profile import PrivacyProfile
 from dpaudit.claims.pure import ApproximateDP, PureDP
-from dpaudit.claims.relation import Relation
-from dpaudit.claims.renyi import RenyiDP
+from dpaudit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from dpaudit.claims.tradeoff import TradeOffDP
-from dpaudit.claims.zcdp import ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 
 FORMS: list[type[Claim]] = [PureDP, ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffDP]

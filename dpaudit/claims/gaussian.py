@@ -10,10 +10,8 @@ import numpy as np
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
 from dpaudit.base.validate import exact
-from dpaudit.claims.claim import Claim, HalfPlane, key
-from dpaudit.claims.crossing import crossing
-from dpaudit.claims.relation import Relation
-from dpaudit.claims.rounding import UNIT, up
+from dpaudit.claims.claim import Claim, HalfPlane, Relation, key
+from dpaudit.claims.rounding import UNIT, crossing, up
 
 STEEPEST = 700.0  # the largest logarithm of a tangent's slope: e^700 still is a number
 CLOSEST = 1e-12  # to 0 or 1: nearer points of a search count as this one

@@ -10,8 +10,7 @@ import numpy as np
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
 from dpaudit.base.validate import exact
-from dpaudit.claims.claim import Claim, HalfPlane, key, times
-from dpaudit.claims.relation import Relation
+from dpaudit.claims.claim import Claim, HalfPlane, Relation, key, times
 from dpaudit.claims.rounding import down, ratio, up
 
 

@@ -15,9 +15,8 @@ from functools import lru_cache
 import numpy as np
 
 from dpaudit.base.arrays import Reals
-from dpaudit.claims.crossing import crossing
 from dpaudit.claims.pure import line_delta_at, line_epsilon_at
-from dpaudit.claims.rounding import UNIT, down
+from dpaudit.claims.rounding import UNIT, crossing, down
 
 MOST = 600.0  # of an epsilon and of logarithms: beyond it doubles run out
 LARGEST = 700.0  # of a logarithm of which e^x is taken
@@ -120,8 +119,8 @@ def _epsilon_at(order: float, epsilon: float, delta: float) -> float:
         return math.log(max(tangent_at(order, epsilon, t).delta, math.ulp(0.0))) - target
 
     bracket = _bracket(excess, order, epsilon)
-    found = tangent_at(order, epsilon, crossing(excess, *bracket)[1]) if bracket else None
-    return math.inf if found is None or found.delta <= 0.0 else found.epsilon  # nothing where q is no double
+    tangent = tangent_at(order, epsilon, crossing(excess, *bracket)[1]) if bracket else None
+    return math.inf if tangent is None or tangent.delta <= 0.0 else tangent.epsilon  # nothing where q is no double
 
 
 def delta_at(order: float, epsilon: float, at: float) -> float:

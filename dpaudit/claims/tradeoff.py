@@ -10,10 +10,8 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.claims.claim import POINTS, key
-from dpaudit.claims.lines import Line, Lines
-from dpaudit.claims.profile import OfLines, pair, sequence
-from dpaudit.claims.relation import Relation
+from dpaudit.claims.claim import POINTS, Relation, key
+from dpaudit.claims.profile import Line, Lines, OfLines, pair, sequence
 from dpaudit.claims.rounding import up
 from dpaudit.errors import InvalidSpec
 
@@ -142,16 +140,16 @@ def _lines(table: Sequence[Point]) -> list[Line]:
             hull.pop()
         hull.append((x, y))
     below, f = np.array([x for x, _ in table]), np.array([min(y, 1.0 - x) for x, y in table])
-    found: list[Line] = []
+    lines: list[Line] = []
     for (x1, y1), (x2, y2) in itertools.pairwise(hull):
         fall, width = y1 - y2, x2 - x1
         if fall >= width:  # p <= R q + d through both points
             slope = up(fall / width)
-            found.append((up(math.log(slope)), _intercept(below, f, slope)))
+            lines.append((up(math.log(slope)), _intercept(below, f, slope)))
         elif fall > 0.0:  # the mirror image exchanges q and 1 - p, which is f
             slope = up(width / fall)
-            found.append((up(math.log(slope)), _intercept(f, below, slope)))
-    return [line for line in found if line[1] < 1.0] or [(0.0, 1.0)]
+            lines.append((up(math.log(slope)), _intercept(f, below, slope)))
+    return [line for line in lines if line[1] < 1.0] or [(0.0, 1.0)]
 
 
 def _intercept(q: Reals, f: Reals, slope: float) -> float:

@@ -16,7 +16,7 @@ from operator import eq
 from typing import Any
 
 from dpaudit.base import validate
-from dpaudit.claims.relation import Relation
+from dpaudit.claims.claim import Relation
 from dpaudit.data.data import LONGEST_NUMBER, digest, home_of, plain_value, records_of, same, told
 from dpaudit.errors import InvalidSpec
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base import validate
-from dpaudit.claims.relation import Relation
+from dpaudit.claims.claim import Relation
 from dpaudit.data import data_patterns, query_patterns
 from dpaudit.data.data import digest, records_of, same
 from dpaudit.data.data_records import ENDS, DataRecords, short

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from dpaudit.claims.crossing import crossing
+from dpaudit.claims.rounding import crossing
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from dpaudit.claims.relation import Relation
+from dpaudit.claims.claim import Relation
 from dpaudit.data.pair import SealedPair
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms.protocol import Description

@@ -15,9 +15,8 @@ import numpy as np
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers, Reals
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, ZeroConcentratedDP
-from dpaudit.claims.composition import compose_gaussian, compose_optimal, compose_zcdp, subsample_poisson
-from dpaudit.claims.conversion import to_approximate
-from dpaudit.claims.crossing import least
+from dpaudit.claims.calculus import compose_gaussian, compose_optimal, compose_zcdp, subsample_poisson, to_approximate
+from dpaudit.claims.rounding import least
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
 from dpaudit.scores import evalues, many_run, one_run, weighted

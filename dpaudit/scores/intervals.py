@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base import validate
-from dpaudit.claims.crossing import narrowed
+from dpaudit.claims.rounding import narrowed
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.gaussian import epsilon_of
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certify.binomial import upper_tail
-from dpaudit.claims.crossing import narrowed
+from dpaudit.claims.rounding import narrowed
 from dpaudit.scores.gaussian import tail_share
 from dpaudit.scores.one_run import steepest
 

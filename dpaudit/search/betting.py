@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from dpaudit.base.arrays import Integers, Places, Reals
-from dpaudit.claims.projection import growth
+from dpaudit.certify.sequential import growth
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.scores import Binning

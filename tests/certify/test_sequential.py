@@ -11,7 +11,17 @@ from scipy import optimize, stats
 
 from dpaudit.certify import sequential
 from dpaudit.certify.evidence import CoinFlip
-from dpaudit.certify.sequential import Block, certificate, epsilon_lower, log_factors, log_wealth, lower, offsets
+from dpaudit.certify.sequential import (
+    Block,
+    certificate,
+    epsilon_lower,
+    growth,
+    log_factors,
+    log_wealth,
+    lower,
+    nearest,
+    offsets,
+)
 from dpaudit.claims import (
     ApproximateDP,
     Claim,
@@ -22,7 +32,6 @@ from dpaudit.claims import (
     TradeOffDP,
     ZeroConcentratedDP,
 )
-from dpaudit.claims.projection import growth, nearest
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event
 from dpaudit.events.features import Coordinate

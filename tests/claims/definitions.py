@@ -19,7 +19,7 @@ from dpaudit.claims import (
     TradeOffDP,
     ZeroConcentratedDP,
 )
-from dpaudit.claims.zcdp import ORDERS
+from dpaudit.claims.renyi import ORDERS
 
 Reals = npt.NDArray[np.float64]
 Allowed = Callable[[Reals, Reals], npt.NDArray[np.bool_]]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from dpaudit.claims import FORMS, Claim, Relation, TradeOffDP, ZeroConcentratedDP, claim_from_dict
-from dpaudit.claims.zcdp import ORDERS
+from dpaudit.claims.renyi import ORDERS
 from dpaudit.errors import InvalidSpec
 from tests.claims.definitions import CLAIMS, MEMBERS, Reals, allowed, boundary, renyi
 

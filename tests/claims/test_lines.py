@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, TradeOffDP
-from dpaudit.claims.lines import Lines, iterated
+from dpaudit.claims.profile import Lines, iterated
 from dpaudit.errors import InvalidSpec
 
 Q = np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 60), 1.0 - np.geomspace(1e-9, 0.5, 60)[-2::-1], [1.0]])

@@ -18,7 +18,7 @@ import pytest
 
 from audits.lectures.claims import holdout
 from audits.lectures.claims.proofs import thresholdout
-from dpaudit.claims.composition import compose_basic, compose_optimal
+from dpaudit.claims.calculus import compose_basic, compose_optimal
 from dpaudit.claims.pure import PureDP
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.checker import check

@@ -12,7 +12,7 @@ from dpaudit.base.numerals import confidence_text, counted, least_text, level_te
 from dpaudit.base.quoting import LONGEST_DATA, clean, line, standing
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned
-from dpaudit.certify.power import MASSES, narrowest
+from dpaudit.certify.certifiers import MASSES, narrowest
 from dpaudit.results.audited import POWER, Audited
 from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.observations import VALUE, Control, Ending, by_place, smallest_seen

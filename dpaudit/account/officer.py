@@ -14,7 +14,7 @@ from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean, standing
 from dpaudit.base.strict import spec_hash
 from dpaudit.base.validate import exact
 from dpaudit.certify import Binned
-from dpaudit.certify.power import MASSES
+from dpaudit.certify.certifiers import MASSES
 from dpaudit.claims import Relation, claim_from_dict
 from dpaudit.claims.claim import FULL_DIGITS, LARGEST_LOSS
 from dpaudit.results.audited import POWER

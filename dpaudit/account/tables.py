@@ -10,7 +10,7 @@ from dpaudit.base.numerals import confidence_text, least_text, level_text, p_tex
 from dpaudit.base.quoting import LONGEST_DATA, clean, standing
 from dpaudit.base.validate import exact
 from dpaudit.certify import Binned
-from dpaudit.certify.power import MASSES
+from dpaudit.certify.certifiers import MASSES
 from dpaudit.results.audited import Finding
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult

@@ -18,8 +18,7 @@ from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec, frozen
 from dpaudit.base.arrays import Integers
 from dpaudit.base.validate import error_probability
 from dpaudit.certify.evidence import CoinFlip
-from dpaudit.certify.milestones import Milestones
-from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
+from dpaudit.certify.sequential import Block, Milestones, log_wealth, offsets, p_value
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import HitCounter
 from dpaudit.execution.engine import Session

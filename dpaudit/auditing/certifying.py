@@ -11,8 +11,7 @@ from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import FreshRuns, NoProcesses, processes_needed, run_processes
 from dpaudit.auditing.other_witnesses import SELECTOR
 from dpaudit.auditing.spec import ResolvedSpec, tangent_at
-from dpaudit.certify.milestones import Milestones
-from dpaudit.certify.sequential import Block
+from dpaudit.certify.sequential import Block, Milestones
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import Event
 from dpaudit.events.features import Whole

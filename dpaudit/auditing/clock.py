@@ -10,7 +10,7 @@ from functools import partial
 
 from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
 from dpaudit.certify.certificate import divided
-from dpaudit.certify.milestones import Milestones
+from dpaudit.certify.sequential import Milestones
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.execution.limit import Limit
 from dpaudit.results.observations import Explored

@@ -1,11 +1,9 @@
 """Integers in, certified statements out: evidence, exact binomial limits, certificates, power."""
 
 from dpaudit.base.validate import error_probability
-from dpaudit.certify.certificate import Certificate
-from dpaudit.certify.certifier import Certifier, EventCertifier
-from dpaudit.certify.certifiers import CERTIFIERS, certifier_named, certifier_names, certify, suited
+from dpaudit.certify.certificate import Certificate, Certifier, EventCertifier
+from dpaudit.certify.certifiers import CERTIFIERS, certifier_named, certifier_names, certify, smallest_caught, suited
 from dpaudit.certify.evidence import Binned, CoinFlip, Evidence, FixedSides, evidence_from_dict
-from dpaudit.certify.power import smallest_caught
 
 __all__ = [
     "CERTIFIERS",

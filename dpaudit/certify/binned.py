@@ -15,8 +15,7 @@ from typing import Any
 
 from dpaudit.base.validate import error_probability
 from dpaudit.certify.binomial import LEAST, SLACK, joint_limits
-from dpaudit.certify.certificate import Certificate
-from dpaudit.certify.certifier import Certifier, EventCertifier
+from dpaudit.certify.certificate import Certificate, Certifier, EventCertifier
 from dpaudit.certify.evidence import Binned, Evidence
 from dpaudit.certify.unconditional import UNCONDITIONAL
 from dpaudit.claims import FORMS, Claim

@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from dpaudit.certify.binomial import SLACK, quantile, ratio_tail, upper_limit, upper_tail
-from dpaudit.certify.certifier import EventCertifier
+from dpaudit.certify.certificate import EventCertifier
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.claims.claim import Claim
 

@@ -67,8 +67,8 @@ def least(logs: Any) -> float:
     >>> round(math.exp(least(np.log([0.5, 0.01, 0.9]))), 9)
     0.03
     """
-    found = np.asarray(logs, np.float64).ravel()
-    return min(0.0, float(found.min()) + math.log(found.size)) if found.size else 0.0
+    values = np.asarray(logs, np.float64).ravel()
+    return min(0.0, float(values.min()) + math.log(values.size)) if values.size else 0.0
 
 
 def drift(hits: Integers, runs: Integers) -> float:
@@ -88,8 +88,8 @@ def outlier(hits: Integers, runs: Integers) -> tuple[float, int]:
     """Whether a part has another rate of hits than all others (ln p), and which; both int64[parts, sides]."""
     if len(runs) < 2:
         return 0.0, 0
-    found = contrast(hits, runs, hits.sum(axis=0) - hits, runs.sum(axis=0) - runs)
-    return least(found), int(found.min(axis=1).argmin())
+    logs = contrast(hits, runs, hits.sum(axis=0) - hits, runs.sum(axis=0) - runs)
+    return least(logs), int(logs.min(axis=1).argmin())
 
 
 def spread(hits: Integers, runs: Integers) -> float:
@@ -180,9 +180,9 @@ def repeats(prints: Words, known: int = 0) -> tuple[float, tuple[int, int]]:
     for one, other, both in _alike(prints, known):
         log = 0.0
         for side in (0, 1):
-            found = prints[one][both & (prints[one] & np.uint64(1) == side)]
-            counts = np.unique(found, return_counts=True)[1]
-            log += float(gammaln(counts + 1.0).sum() - gammaln(len(found) + 1.0))
+            outputs = prints[one][both & (prints[one] & np.uint64(1) == side)]
+            counts = np.unique(outputs, return_counts=True)[1]
+            log += float(gammaln(counts + 1.0).sum() - gammaln(len(outputs) + 1.0))
         if log < best:
             best, where = log, (one, other)
     pairs = math.comb(len(prints), 2) - math.comb(known, 2)
@@ -216,10 +216,10 @@ def recurrences(values: Words) -> Reals:
     kinds = kinds[often[kinds] <= RARE * len(values)]
     runs, order = len(kinds), np.argsort(kinds, kind="stable")
     lengths = [4**k for k in range(1, runs.bit_length() // 2)]
-    found = np.zeros((len(lengths), len(ODDS)))
+    logs = np.zeros((len(lengths), len(ODDS)))
     same = np.flatnonzero(np.diff(kinds[order]) == 0)
     if not (len(same) and lengths):
-        return found
+        return logs
     now, left, follows = np.arange(runs), np.empty(runs), np.full(runs, runs)
     follows[order[same]] = order[same + 1]  # the next run with the same value
     ends = np.append(np.flatnonzero(np.diff(kinds[order])), runs - 1)
@@ -229,8 +229,8 @@ def recurrences(values: Words) -> Reals:
         change = np.bincount(now + 1, left, runs + 1) - np.bincount(until + 1, left, runs + 1)
         share = np.cumsum(change[:runs]) / (runs - now)
         hits = int(np.count_nonzero(order[same + 1] - order[same] <= length))
-        found[row] = [hits * math.log(odds) - np.log1p(share * (odds - 1.0)).sum() for odds in ODDS]
-    return found
+        logs[row] = [hits * math.log(odds) - np.log1p(share * (odds - 1.0)).sum() for odds in ODDS]
+    return logs
 
 
 def strangers(same: int, differing: int, others: int) -> float:

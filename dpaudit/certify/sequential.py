@@ -1,4 +1,4 @@
-"""Anytime certificates: wealth of bets against a claim, replayed from blocks of counts.
+"""Sequential tests: bets against a claim, valid at any time, and milestones where a deadline may cut.
 
 A bet on an event, frozen before the block, names rates (p, q) outside the claim's region and an offset d; (p0, q0) is
 the point of the claim's half-plane at d nearest to (p, q). A run on side P multiplies the wealth by p / p0 or
@@ -88,7 +88,7 @@ RUNGS_BELOW = tuple(1.05**-power for power in range(28, 0, -1))  # of the claime
 STEP = 1.02  # between the rungs from the claimed value upwards
 SMALLEST = 0.001  # the second rung where the claimed value is 0
 HIGHEST = 700.0  # the ladder ends, e^epsilon being near the largest number
-CHUNK = 16  # rungs that are looked at together
+CHUNK = 16  # rungs that are tested together
 OFFSETS = 64  # half-planes of a claim that bets choose among, at the most
 RAREST = 1e-6  # the least q at which one of them touches the region
 
@@ -275,14 +275,14 @@ def offsets(claim: Claim) -> tuple[tuple[float, float], ...]:
     >>> offsets(ApproximateDP(1.0, 1e-5))
     ((1.0, 1e-05),)
     """
-    found: dict[float, float] = {}
+    epsilons: dict[float, float] = {}
     for q in np.geomspace(RAREST, 0.5, OFFSETS).tolist():
         line = claim.tangent(q)
-        if line.ratio >= 1.0 and 0.0 <= line.offset < 1.0 and line.offset not in found:
+        if line.ratio >= 1.0 and 0.0 <= line.offset < 1.0 and line.offset not in epsilons:
             epsilon = claim.epsilon_at(line.offset)
             if math.isfinite(epsilon):
-                found[line.offset] = epsilon
-    return tuple((epsilon, delta) for delta, epsilon in sorted(found.items()))
+                epsilons[line.offset] = epsilon
+    return tuple((epsilon, delta) for delta, epsilon in sorted(epsilons.items()))
 
 
 def _path(blocks: Sequence[Block], epsilons: Reals) -> Reals:
@@ -323,3 +323,79 @@ def _climb(best: Callable[[list[float]], Reals], first: list[float], threshold: 
 
 def _below(claimed: float) -> list[float]:
     return [claimed * part for part in RUNGS_BELOW if claimed > 0.0]
+
+
+SPACING = 2**0.5  # from one milestone to the next: what is cut off is less than three tenths
+LAST_SHARE = 0.9  # of the error probability is for all the runs; the rest is divided equally
+MOST = 24  # milestones: the first of them has a 4,000th of the runs
+
+
+@dataclass(frozen=True, slots=True)
+class Milestones:
+    """The numbers of runs (`ends`, growing) at which a certificate may be made, and the part of the last of them.
+
+    The earlier ones share what it leaves; one alone has all. Raises `InvalidSpec` where they do not grow.
+    """
+
+    ends: tuple[int, ...]
+    last: float = LAST_SHARE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ends", tuple(self.ends))
+        if not self.ends or self.ends[0] < 1 or any(a >= b for a, b in zip(self.ends, self.ends[1:], strict=False)):
+            raise InvalidSpec(f"milestones must be at least one number above 0, growing, got {self.ends!r}")
+        if not 0.0 < self.last < 1.0:
+            raise InvalidSpec(f"the part of the last milestone must lie between 0 and 1, got {self.last!r}")
+
+    @classmethod
+    def among(cls, ends: Sequence[int], refutable: Callable[[int, float], bool]) -> Milestones:
+        """Some of these growing numbers of runs: the last, and before it one for each `SPACING`, at the most.
+
+        The first is one at which outputs that tell their dataset refute: `refutable(n, share)` says whether they would
+        with n runs, at that part of the error probability.
+
+        >>> Milestones.among(range(10, 1001, 10), lambda runs, share: runs >= 100).ends
+        (110, 160, 240, 340, 490, 700, 1000)
+        """
+        chosen = [ends[-1]]
+        for end in reversed(ends):
+            if end * SPACING <= chosen[0] and len(chosen) < MOST:
+                chosen.insert(0, end)
+        for first in range(len(chosen)):
+            milestones = cls(tuple(chosen[first:]))
+            if refutable(milestones.ends[0], milestones.share(milestones.ends[0])):
+                return milestones
+        return cls((ends[-1],))
+
+    @property
+    def planned_runs(self) -> int:
+        """All the certifying runs that there would be."""
+        return self.ends[-1]
+
+    def reached(self, done: int) -> int:
+        """The largest milestone within the first `done` runs; 0 where there is none.
+
+        >>> Milestones((100, 200, 400)).reached(399)
+        200
+        """
+        return max((end for end in self.ends if end <= done), default=0)
+
+    def share(self, runs: int) -> float:
+        """The part of the error probability of the milestone at `runs`. Raises `InvalidSpec` where there is none.
+
+        >>> [round(Milestones((100, 200, 400)).share(runs), 3) for runs in (100, 200, 400)]
+        [0.05, 0.05, 0.9]
+        """
+        if runs not in self.ends:
+            raise InvalidSpec(f"{runs} certifying runs are no milestone of {', '.join(map(str, self.ends))}")
+        if len(self.ends) == 1:
+            return 1.0
+        return self.last if runs == self.planned_runs else (1.0 - self.last) / (len(self.ends) - 1)
+
+    def part(self, runs: int) -> float:
+        """The same, and all of it where `runs` is no milestone: runs in fresh processes are never cut.
+
+        >>> Milestones((100, 200, 400)).part(47)
+        1.0
+        """
+        return self.share(runs) if runs in self.ends else 1.0

@@ -28,10 +28,10 @@ from dpaudit.claims.forms import claim_from_dict as claim_from_dict
 from dpaudit.claims.forms import claim_of as claim_of
 from dpaudit.claims.forms import claim_of_keys as claim_of_keys
 from dpaudit.claims.forms import form_of as form_of
-from dpaudit.claims.gaussian import GaussianDP as GaussianDP
 from dpaudit.claims.profile import PrivacyProfile as PrivacyProfile
 from dpaudit.claims.pure import ApproximateDP as ApproximateDP
 from dpaudit.claims.pure import PureDP as PureDP
 from dpaudit.claims.renyi import RenyiDP as RenyiDP
 from dpaudit.claims.renyi import ZeroConcentratedDP as ZeroConcentratedDP
+from dpaudit.claims.tradeoff import GaussianDP as GaussianDP
 from dpaudit.claims.tradeoff import TradeOffDP as TradeOffDP

@@ -15,13 +15,12 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.claims.claim import Claim, Relation
-from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.profile import PrivacyProfile
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.renyi import ORDERS, RenyiDP, ZeroConcentratedDP, order_above_one
 from dpaudit.claims.renyi_curve import log_cosh
 from dpaudit.claims.rounding import UNIT, above, up
-from dpaudit.claims.tradeoff import RIGHT_TO, TradeOffDP
+from dpaudit.claims.tradeoff import RIGHT_TO, GaussianDP, TradeOffDP
 from dpaudit.errors import InvalidSpec
 
 RAREST, POINTS = 1e-12, 400  # of a profile's deltas

@@ -5,11 +5,10 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from dpaudit.claims.claim import Claim, Relation
-from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.profile import PrivacyProfile
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.renyi import RenyiDP, ZeroConcentratedDP
-from dpaudit.claims.tradeoff import TradeOffDP
+from dpaudit.claims.tradeoff import GaussianDP, TradeOffDP
 from dpaudit.errors import InvalidSpec
 
 FORMS: list[type[Claim]] = [PureDP, ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffDP]

@@ -145,7 +145,7 @@ def _power(spec: "ResolvedSpec", claim: "Claim", runs: int, searching: int) -> l
     from dpaudit.base.numerals import least_text, up
     from dpaudit.base.validate import exact
     from dpaudit.certify import smallest_caught
-    from dpaudit.certify.power import MASSES
+    from dpaudit.certify.certifiers import MASSES
     from dpaudit.results.audited import POWER
 
     certifier, level, name = spec.certifier.at(claim), spec.fixed_level, claim.parameter

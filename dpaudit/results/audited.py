@@ -15,8 +15,7 @@ from dpaudit.base.strict import content_digest, spec_hash, stored, text_of
 from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
 from dpaudit.certify.certificate import divided, holm, plain
 from dpaudit.certify.cross_check import two_interval_epsilon
-from dpaudit.certify.milestones import Milestones
-from dpaudit.certify.sequential import Block, p_value
+from dpaudit.certify.sequential import Block, Milestones, p_value
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.errors import MissingRequirement
 from dpaudit.results.bounds import Bracket, LowerBound, UpperBound

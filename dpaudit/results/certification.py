@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpaudit.base.arrays import Integers
-from dpaudit.certify.certificate import Certificate, divided
-from dpaudit.certify.certifier import Certifier
+from dpaudit.certify.certificate import Certificate, Certifier, divided
 from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.certify.sequential import Block, certificate, united
 from dpaudit.claims.claim import Claim
@@ -48,7 +47,7 @@ def certificate_of(
 ) -> Certificate:
     """What the counts say of the claim at the witness's distance, at the delta frozen with the witness.
 
-    `part` of the error probability is theirs where a deadline may choose among counts (`certify.milestones`): the bound
+    `part` of the error probability is theirs where a deadline may choose among counts (`certify.sequential`): the bound
     is that of this part, and the p-value is divided by it, to be compared with the whole.
     """
     level = divided(confidence, 1.0 / part)

@@ -13,9 +13,8 @@ import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Reals
 from dpaudit.claims import Claim
-from dpaudit.claims.composition import subsample_poisson
-from dpaudit.claims.conversion import to_profile
-from dpaudit.claims.lines import Lines
+from dpaudit.claims.calculus import subsample_poisson, to_profile
+from dpaudit.claims.profile import Lines
 from dpaudit.scores.one_run import Guesses, curve_p_value, guesses_for, is_refuted, least_right, region_of
 
 BINS, REACH = 64, 4.0  # parts of the canaries: equal parts of the normal scores of their ranks, from -4 to 4

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.claims import Claim, claim_of
-from dpaudit.claims.crossing import narrowed
+from dpaudit.claims.rounding import narrowed
 from dpaudit.scores.counts import AttackCounts, roc
 from dpaudit.scores.gaussian import epsilon_of
 

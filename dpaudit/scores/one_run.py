@@ -17,7 +17,7 @@ import numpy as np
 
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_tail
 from dpaudit.claims import Claim, GaussianDP
-from dpaudit.claims.crossing import least, narrowed
+from dpaudit.claims.rounding import least, narrowed
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores.gaussian import mu_that_wins, wrong_beyond
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpaudit.certify import CoinFlip, coin_flip
-from dpaudit.certify.milestones import Milestones
+from dpaudit.certify.sequential import Milestones
 from dpaudit.errors import InvalidSpec
 
 SUMMED = 1e-11  # of sums of so many floats

@@ -12,7 +12,7 @@ from scipy import stats
 
 from dpaudit.base.validate import error_probability
 from dpaudit.certify import FixedSides, smallest_caught
-from dpaudit.certify.power import MASSES
+from dpaudit.certify.certifiers import MASSES
 from dpaudit.certify.unconditional import p_value
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from tests.certify.test_coin_flip import level_reached

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.certify.score import Region, ratio_bound, statistic
+from dpaudit.certify.unconditional import Region, ratio_bound, statistic
 
 SIZES = ((5, 5), (7, 30), (30, 7), (25, 3))
 OFFSETS = (0.0, 1e-3, 0.02, 0.5)

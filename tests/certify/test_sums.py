@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.certify.cells import ClaimLine, spaced
-from dpaudit.certify.score import Region
-from dpaudit.certify.sums import Blocks, Staircase, lower_tails, rounding, upper_tails
+from dpaudit.certify.sums import Blocks, ClaimLine, Staircase, lower_tails, rounding, spaced, upper_tails
+from dpaudit.certify.unconditional import Region
 from tests.certify.exact import tail
 
 REACH = 6.0

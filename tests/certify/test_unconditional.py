@@ -17,8 +17,7 @@ from scipy import special, stats
 
 from dpaudit.certify import CoinFlip, FixedSides, certify
 from dpaudit.certify.cross_check import two_interval_epsilon
-from dpaudit.certify.score import ratio_bound, statistic
-from dpaudit.certify.unconditional import NUISANCE_SHARE, ceiling, epsilon_lower, p_value
+from dpaudit.certify.unconditional import NUISANCE_SHARE, ceiling, epsilon_lower, p_value, ratio_bound, statistic
 from dpaudit.claims import ApproximateDP, PureDP
 
 SUMMED = 1e-11

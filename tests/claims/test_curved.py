@@ -12,8 +12,8 @@ from scipy.stats import norm
 
 from dpaudit.claims import GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffDP, ZeroConcentratedDP
 from dpaudit.claims import renyi_curve as curve
-from dpaudit.claims.gaussian import profile
 from dpaudit.claims.rounding import above, crossing
+from dpaudit.claims.tradeoff import profile
 from tests.claims.definitions import Reals, renyi
 
 

@@ -12,8 +12,8 @@ from dpaudit.account.statements import confidence
 from dpaudit.base.numerals import bound, confidence_text, counted, decimals, least_text, p_text, up
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned, Certifier, EventCertifier, certifier_named
+from dpaudit.certify.certifiers import MASSES
 from dpaudit.certify.lower_profile import LowerProfile
-from dpaudit.certify.power import MASSES
 from dpaudit.certify.sequential import log_wealth
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import SMALL, Key, Panel, Scale, Ticks, number, padded

@@ -21,8 +21,7 @@ from dpaudit.base.validate import error_probability
 from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certifier_named, evidence_from_dict
 from dpaudit.certify.binomial import joint_limits
 from dpaudit.certify.certificate import divided
-from dpaudit.certify.milestones import Milestones
-from dpaudit.certify.sequential import Block
+from dpaudit.certify.sequential import Block, Milestones
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA, Finding, Units

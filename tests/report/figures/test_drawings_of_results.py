@@ -16,7 +16,7 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from dpaudit.certify import Binned, CoinFlip, certify
-from dpaudit.certify.power import MASSES
+from dpaudit.certify.certifiers import MASSES
 from dpaudit.certify.sequential import Block, log_wealth
 from dpaudit.claims import PureDP, RenyiDP
 from dpaudit.errors import InvalidSpec

@@ -29,7 +29,7 @@ from dpaudit.claims import Claim, GaussianDP, PureDP, RenyiDP
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.ledger.baseline import accept
 from dpaudit.ledger.comparison import compare
-from dpaudit.ledger.sources import Half
+from dpaudit.ledger.history import Half
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import loads
 from dpaudit.results.stored.reading import named

@@ -84,7 +84,7 @@ BUDGET = {
     "auditing": 3_960,
     "verify": 13_760,
     "report": 3_620,
-    "ledger": 2_010,
+    "ledger": 1_970,
     "catalogue": 12_150,
     "spec": 1_150,
     "api": 540,

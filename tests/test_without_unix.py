@@ -51,7 +51,7 @@ def told(**options):
         return f"{type(error).__name__}: {error}"
 
 from dpaudit.cli.group import exit_code
-from dpaudit.ledger.locks import RunLock
+from dpaudit.ledger.runs import RunLock
 from pathlib import Path
 
 print(told(n_jobs=1), told(), told(isolation="process"), told(run_timeout_s=1.0), sep="\\n")

@@ -26,7 +26,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.running.progress import SILENT, Progress
 
 if TYPE_CHECKING:
-    from dpaudit.ledger.calls import Call
+    from dpaudit.ledger.runs import Call
 
 RUNNING = ("n_jobs", "backend", "isolation", "ledger", "progress")  # keywords that change no answer
 
@@ -136,11 +136,11 @@ class PosedQuestion:
         """The call in a ledger, where there is to be one: as it was interrupted, or new."""
         if ledger is None:
             return nullcontext()
-        from dpaudit.ledger.calls import kept
+        from dpaudit.ledger.runs import resumed_call
 
         asked = {"claim": self.claim.to_dict(), "max_time_s": self.max_time_s, **self.options}
         pairs = [digests_of(pair) for pair in self.pairs]
-        return kept(ledger, name, self.mechanism, {**asked, "pairs": pairs})
+        return resumed_call(ledger, name, self.mechanism, {**asked, "pairs": pairs})
 
     def answer(
         self,

@@ -91,7 +91,7 @@ def _chain(path: str, head: "Head | None" = None) -> "Head":
     with Ledger(path, read_only=True) as opened:
         chain = opened.chain(head)
     if chain.wrong is not None:
-        raise NotAttested(f"ledger {clean(path, 200)}: {chain.told}")
+        raise NotAttested(f"ledger {clean(path, 200)}: {chain.text}")
     return chain.rows, chain.head
 
 

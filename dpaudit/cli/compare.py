@@ -29,7 +29,7 @@ def command(old: str, new: str, fail_on: str, ledger: str | None, rerun: bool, j
     from dpaudit.account.change import comparison_lines
     from dpaudit.cli.recheck import fresh_result
     from dpaudit.ledger.comparison import compare
-    from dpaudit.ledger.sources import read_side
+    from dpaudit.ledger.history import read_side
 
     where = chosen_ledger(ledger)
     (old_label, before), (new_label, after) = read_side(old, where), read_side(new, where)

@@ -44,7 +44,7 @@ def command(mechanism: str, ledger: str | None, figure: str | None, form: str) -
             f"--figure draws one audit, and {mechanism} names {len(names(points))}: give one of {several}"
         )
     if chain.wrong is not None:
-        say(f"note: ledger {clean(opened.path, 200)}: {chain.told}; restore it from a copy")
+        say(f"note: ledger {clean(opened.path, 200)}: {chain.text}; restore it from a copy")
     click.echo({"table": as_table, "csv": as_csv, "json": as_json}[form](points))
     if figure is not None:
         from dpaudit.report.figures import history_drawing

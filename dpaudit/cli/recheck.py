@@ -78,11 +78,11 @@ def _chain(path: str, head: str | None, file: str | None) -> str:
     with Ledger(path, read_only=True) as opened:
         chain = opened.chain(None if head is None else (int(rows), link))
         if chain.wrong is not None:
-            raise LedgerError(f"{place}: {chain.told}; restore the ledger from a copy")
+            raise LedgerError(f"{place}: {chain.text}; restore the ledger from a copy")
         content = None if file is None else digest(load(file).to_json())
         if content is not None and not opened.rows("SELECT id FROM results WHERE digest = ?", (content,)):
             raise LedgerError(f"{place}: it has no such result as {clean(file, 200)}; name the ledger that recorded it")
-    return f"{place}: {chain.told}"
+    return f"{place}: {chain.text}"
 
 
 def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool, key: str | None) -> int:

@@ -1,4 +1,4 @@
-"""The file of accepted findings: written to be read in a diff, read strictly, and held against a suite.
+"""The file of accepted findings: written to be read in a diff, read strictly, and compared with a suite.
 
 A finding is matched by its fingerprint. An acceptance that has expired covers nothing, and makes a suite fail.
 """
@@ -39,17 +39,17 @@ def read_baseline(path: str | os.PathLike[str], *, missing_ok: bool = False) -> 
     """
     shown = clean(path, 200)
     try:
-        found = read_toml(path, largest=LARGEST, dates=True)
+        content = read_toml(path, largest=LARGEST, dates=True)
     except NoSuchFile:
         if missing_ok:
             return ()
         raise
-    if found.get("schema") != SCHEMA:
-        raise InvalidSpec(f"{shown}: schema must be {SCHEMA!r}, got {clean(repr(found.get('schema')))}")
-    unknown = sorted(set(found) - {"schema", "finding"})
+    if content.get("schema") != SCHEMA:
+        raise InvalidSpec(f"{shown}: schema must be {SCHEMA!r}, got {clean(repr(content.get('schema')))}")
+    unknown = sorted(set(content) - {"schema", "finding"})
     if unknown:
         raise InvalidSpec(f"{shown}: unknown key {clean(unknown[0])!r}; there are schema and [[finding]]")
-    tables = found.get("finding", [])
+    tables = content.get("finding", [])
     if not isinstance(tables, list):
         raise InvalidSpec(f"{shown}: finding must be an array of tables, [[finding]]")
     read = tuple(_acceptance(table, f"{shown}: finding {number}") for number, table in enumerate(tables, start=1))
@@ -112,13 +112,13 @@ def review(
     matched: set[str] = set()
     reviewed = []
     for entry in entries:
-        found, covering = entry.result, None
-        if found is not None and found.refuted:
-            covering = by_print.get(fingerprint(found))
+        result, covering = entry.result, None
+        if result is not None and result.refuted:
+            covering = by_print.get(fingerprint(result))
         if covering is not None:
             matched.add(covering.fingerprint)
-        if found is not None and found.representation_refuted:
-            matched.add(fingerprint(found, representation=True))
+        if result is not None and result.representation_refuted:
+            matched.add(fingerprint(result, representation=True))
         reviewed.append(replace(entry, accepted=None if covering is None or covering.expired(today) else covering))
     judged = tuple(Reviewed(each, each.expired(today), each.fingerprint in matched) for each in acceptances)
     return tuple(reviewed), judged
@@ -158,8 +158,8 @@ def _checked(acceptance: Acceptance, place: str) -> Acceptance:
     if len(reason) > LONGEST_REASON:
         raise InvalidSpec(f"{place} must have at most {LONGEST_REASON:,} characters, got {len(reason):,}")
     if not FINGERPRINT.fullmatch(acceptance.fingerprint):
-        found = clean(repr(acceptance.fingerprint))
-        raise InvalidSpec(f"{place}: its fingerprint must be 16 hexadecimal digits, got {found}")
+        got = clean(repr(acceptance.fingerprint))
+        raise InvalidSpec(f"{place}: its fingerprint must be 16 hexadecimal digits, got {got}")
     if acceptance.until < acceptance.accepted:
         days = f"{acceptance.until.isoformat()} is before {acceptance.accepted.isoformat()}"
         raise InvalidSpec(f"{place}: until {days}, the day it was accepted")

@@ -1,4 +1,4 @@
-"""Two records of audits held against each other: what is new, gone, otherwise asked, and what rose beyond noise.
+"""Two records of audits compared: what is new, gone, otherwise asked, and what rose beyond noise.
 
 Noise is how far a bound may move by chance alone: docs/statistics/comparison.md says what that means and what was
 measured. What the old event S loses (the least parameter of the claim whose region holds its rates) has an upper limit
@@ -55,10 +55,10 @@ def matched(old: Sequence[Half], new: Sequence[Half]) -> list[tuple[Half | None,
     """The audits of both sides by name, mechanism, claim and datasets; by fewer of these where one has changed.
 
     Audits that agree in everything are taken in their order. A part alone decides only where it names one audit on
-    either side: a result is never held against one that it may not be.
+    either side: a result is never compared with one that may be of another audit.
     """
     left, right = ({at: (half, _parts(half)) for at, half in enumerate(side)} for side in (old, new))
-    found: list[tuple[Half | None, Half | None]] = []
+    pairs: list[tuple[Half | None, Half | None]] = []
     rounds: tuple[tuple[tuple[int, ...], bool, tuple[bool, ...], tuple[bool, ...]], ...] = (
         ((NAME, SUBJECT, DATASETS, SETTINGS), False, BOTH, BOTH),
         ((NAME, SUBJECT, DATASETS), False, BOTH, BOTH),
@@ -76,8 +76,8 @@ def matched(old: Sequence[Half], new: Sequence[Half]) -> list[tuple[Half | None,
         for value, theirs in after_by.items():
             ours = before_by.get(value, [])
             if ours and not (alone and len(ours) + len(theirs) > 2):
-                found += [(left.pop(one)[0], right.pop(other)[0]) for one, other in zip(ours, theirs, strict=False)]
-    return [*found, *((half, None) for half, _ in left.values()), *((None, half) for half, _ in right.values())]
+                pairs += [(left.pop(one)[0], right.pop(other)[0]) for one, other in zip(ours, theirs, strict=False)]
+    return [*pairs, *((half, None) for half, _ in left.values()), *((None, half) for half, _ in right.values())]
 
 
 def change_of(old: Half | None, new: Half | None, again: Again | None = None) -> Change:
@@ -116,12 +116,12 @@ def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult, again
         Kind.SOURCE: source_changed(old, new),
     }
     kinds = [kind for kind, so in became.items() if so]
-    found: RunNoise | None = None
+    chance: RunNoise | None = None
     if not asked and not same:
-        found = noise(old, new)
+        chance = noise(old, new)
         if again is not None:
-            found = _run_again(old, found, again)
-        if found.grew or (found.threshold is not None and new.certificate.lower > found.threshold):
+            chance = _run_again(old, chance, again)
+        if chance.grew or (chance.threshold is not None and new.certificate.lower > chance.threshold):
             kinds.append(Kind.ROSE)
         back = noise(new, old).threshold
         if back is not None and old.certificate.lower > back:
@@ -131,19 +131,19 @@ def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult, again
     # equal questions and seeds of a mechanism that draws from its rng alone give equal counts, if no clock cuts them
     repeats = all(each.reproducible and not each.cut_short for each in (old, new))
     hidden = not same and repeats and spec_hash(old.spec) == spec_hash(new.spec)
-    return Change(before, after, tuple(sorted(kinds, key=ORDER.index)), asked, found, hidden)
+    return Change(before, after, tuple(sorted(kinds, key=ORDER.index)), asked, chance, hidden)
 
 
-def _run_again(old: AuditResult, found: RunNoise, again: Again) -> RunNoise:
+def _run_again(old: AuditResult, chance: RunNoise, again: Again) -> RunNoise:
     """The old event counted on fresh runs is the same event, frozen before them: its bound needs no margin."""
     try:
         fresh = again(old)
     except DpAuditError as error:
-        return replace(found, not_again=str(error))
-    held = noise(old, fresh)
-    if held.threshold is None:
-        return replace(found, not_again=held.why_not)
-    return replace(found, again=fresh.certificate.lower, limit=held.threshold)
+        return replace(chance, not_again=str(error))
+    rerun = noise(old, fresh)
+    if rerun.threshold is None:
+        return replace(chance, not_again=rerun.why_not)
+    return replace(chance, again=fresh.certificate.lower, limit=rerun.threshold)
 
 
 def _counts(result: AuditResult) -> Any:
@@ -173,12 +173,12 @@ def _parts(half: Half) -> Parts:
 def _grouped(
     side: dict[int, tuple[Half, Parts]], key: tuple[int, ...], with_verdict: tuple[bool, ...]
 ) -> dict[Parts, list[int]]:
-    found: dict[Parts, list[int]] = {}
+    groups: dict[Parts, list[int]] = {}
     for at, (half, parts) in side.items():
         value = tuple(parts[part] for part in key)
         if (half.result is not None) in with_verdict and None not in value:
-            found.setdefault(value, []).append(at)
-    return found
+            groups.setdefault(value, []).append(at)
+    return groups
 
 
 def noise(old: AuditResult, new: AuditResult) -> RunNoise:
@@ -195,24 +195,24 @@ def noise(old: AuditResult, new: AuditResult) -> RunNoise:
     limits = [loss_upper(each.evidence, each.claim, each.certificate.delta, error) for each in before]
     if any(limit is None for limit in limits):
         return replace(blank, why_not="the counts give no upper limit for a claim of this form")
-    found = RunNoise(error, max(limit for limit in limits if limit is not None))
-    found = replace(found, new_upper=loss_upper(new.evidence, new.claim, new.certificate.delta, error))
+    chance = RunNoise(error, max(limit for limit in limits if limit is not None))
+    chance = replace(chance, new_upper=loss_upper(new.evidence, new.claim, new.certificate.delta, error))
     event = _findings(new)[0]
     near = [each for each in before if same_place(each, event)]
     share = max((overlap(each, event) for each in near), default=0.0)
     if share >= 1.0:
-        return found
+        return chance
     runs = searched(old, new.witness.pair)
     if not runs:
-        return replace(found, old_upper=None, why_not="the old search did not look at the pair of the new event")
+        return replace(chance, old_upper=None, why_not="the old search did not look at the pair of the new event")
     if isinstance(new.evidence, Binned) or any(isinstance(each.evidence, Binned) for each in before):
-        return replace(found, margin=math.inf, elsewhere="another place")
+        return replace(chance, margin=math.inf, elsewhere="another place")
     luck, doubt = _missed(event, runs, error)
     if near:  # what both hold strays alike, and the event that was found was doubted too
         doubts = [_missed(each, runs, error)[1] for each in near]
-        return replace(found, margin=luck * math.sqrt(1.0 - share) + max(0.0, doubt - min(doubts)))
+        return replace(chance, margin=luck * math.sqrt(1.0 - share) + max(0.0, doubt - min(doubts)))
     another = all(each.witness.pair != new.witness.pair for each in before)
-    return replace(found, margin=luck + doubt, elsewhere="another pair" if another else "another place")
+    return replace(chance, margin=luck + doubt, elsewhere="another pair" if another else "another place")
 
 
 def loss_upper(evidence: Evidence, claim: Claim, delta: float, error: float) -> float | None:
@@ -270,14 +270,14 @@ def searched(result: AuditResult, pair: int) -> int:
     spec = result.spec
     if pair >= len(spec["pairs"]):
         return 0
-    kept = spec["certify_pairs"]
+    pairs = spec["certify_pairs"]
     if pair == result.witness.pair:
-        screened = screening_share(len(spec["pairs"]), kept)
-        share = spec["search_share"] or 1.0  # open: what was made
+        screened = screening_share(len(spec["pairs"]), pairs)
+        share = spec["search_share"] or 1.0  # open: as many as were run
         planned = int(share * (1.0 - screened) * spec["runs"])
         certified = sum(finding.evidence.runs for finding in _findings(result))
-        made = result.runs_used - certified - int(screened * spec["runs"])  # fewer than planned where that is enough
-        return max(0, min(planned, made)) // max(1, int(kept))
+        spent = result.runs_used - certified - int(screened * spec["runs"])  # fewer than planned where that is enough
+        return max(0, min(planned, spent)) // max(1, int(pairs))
     name = spec["pairs"][pair]["name"]
     return max((each.runs for each in result.explored if each.what == "pair" and each.name == name), default=0)
 
@@ -298,12 +298,12 @@ def _loss(claim: Claim, delta: float, q: float, p: float) -> float:
     if p <= q:
         return 0.0
     if claim.value is not None:
-        found = float(claim.least_parameter(np.asarray(q), np.asarray(p)))
+        loss = float(claim.least_parameter(np.asarray(q), np.asarray(p)))
     elif p <= delta:
-        found = 0.0
+        loss = 0.0
     else:
-        found = math.inf if q <= 0.0 else math.log((p - delta) / q)
-    return max(0.0, found) * (1.0 + SLACK)
+        loss = math.inf if q <= 0.0 else math.log((p - delta) / q)
+    return max(0.0, loss) * (1.0 + SLACK)
 
 
 def _bins_upper(evidence: Binned, claim: Claim, error: float) -> float | None:
@@ -326,7 +326,7 @@ def _divergence(limits: list[Limits], order: float) -> float:
 
 
 def _missed(event: Finding, runs: int, error: float) -> tuple[float, float]:
-    """What a search of so many runs may see less of an event's certified loss: by bad luck, and by doubt of its luck.
+    """What a search of this many runs may see less of an event's certified loss: by bad luck, and by doubt of its luck.
 
     The event was chosen on other runs than those of that search, so on these it is one fixed event: with probability
     1 - `error` they give it no fewer hits, and on the other side no more, than the limits of what the certified rates
@@ -369,10 +369,10 @@ def _meet(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 def _shape(feature: Any) -> Any:
-    """A stored feature without the numbers that are learned anew by every search."""
+    """A stored feature without the numbers that every search learns again."""
     if isinstance(feature, dict):
-        kept = {key: _shape(value) for key, value in feature.items() if key not in ("edges", "weights", "tokens")}
-        return tuple(sorted((key, value) for key, value in kept.items() if value is not None))
+        parts = {key: _shape(value) for key, value in feature.items() if key not in ("edges", "weights", "tokens")}
+        return tuple(sorted((key, value) for key, value in parts.items() if value is not None))
     if isinstance(feature, list):
         return tuple(_shape(each) for each in feature)
     return None if isinstance(feature, float) else feature

@@ -2,14 +2,19 @@
 
 Write-ahead log, every commit synced: what a `transaction` has left is on the disk, whatever is killed next, and what
 it has not left never was. Only a file that is empty or says that it is a ledger is written to.
+
+Results are chained by hash: each link covers a whole row and the link before it, so that no row changes unnoticed.
+Whoever can write the file can make the chain again; a head that was written down elsewhere covers all rows up to it.
 """
 
+import hashlib
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -17,14 +22,91 @@ from urllib.parse import quote
 from dpaudit.base.files import FILE, found_at
 from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError
-from dpaudit.ledger import chain
+
+CHAIN = 'CREATE TABLE chain (id INTEGER PRIMARY KEY, "row" INTEGER NOT NULL, link TEXT NOT NULL, adopted INTEGER)'
+START = "0" * 64  # stands before the first link
+PAGE = 100  # rows read at a time: a result may be a megabyte
+LAST_LINK = 'SELECT "row", link FROM chain ORDER BY id DESC LIMIT 1'
+COVERED = (
+    *("id", "recorded", "run", "number", "started", "name", "subject", "reference", "fingerprint", "representation"),
+    *("spec_hash", "pairs", "mechanism", "commit", "version", "seed", "runs", "verdict", "claimed", "lower"),
+    *("epsilon_lower", "delta", "confidence", "p_value", "digest", "content"),
+)
+ROWS = ", ".join(f'results."{name}"' for name in COVERED)
+CHAINED = f"SELECT {ROWS}, link, adopted FROM results LEFT JOIN chain USING (id) WHERE id > ? ORDER BY id LIMIT {PAGE}"
+GONE = "SELECT id FROM chain WHERE id NOT IN (SELECT id FROM results) ORDER BY id LIMIT 1"
+EVER = "SELECT seq FROM sqlite_sequence WHERE name = 'results'"  # the last id that was ever given
+
+Head = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What the chain of a ledger says: `rows` results are chained, `head` is the hash of the last link.
+
+    The first `adopted` of them were recorded before there was a chain: it holds them as they were when it began.
+    `wrong` says where the chain breaks; None where it holds.
+    """
+
+    rows: int = 0
+    head: str = START
+    adopted: int = 0
+    wrong: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The chain in a line."""
+        if self.wrong is not None:
+            return f"the chain of its results does not hold: {self.wrong}"
+        if not self.rows:
+            return "none of its results is chained yet"
+        before = f", {self.adopted} of them recorded before there was a chain" if self.adopted else ""
+        return f"the chain of its results holds ({self.rows}{before}); head {self.rows}:{self.head}"
+
+
+def append_link(connection: sqlite3.Connection, number: int, *, adopted: bool = False) -> None:
+    """Chains the row with this id, the last one, in the transaction that has written it."""
+    done, before = connection.execute(LAST_LINK).fetchone() or (0, START)
+    row = connection.execute(f"SELECT {ROWS} FROM results WHERE id = ?", (number,)).fetchone()
+    connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", (number, done + 1, _link(before, row), adopted))
+
+
+def follow(rows: Callable[..., list[Any]], head: Head | None = None) -> Chain:
+    """The chain, checked at every row; with a `head` from elsewhere, also whether that row still has that hash.
+
+    `rows` asks the ledger a query.
+    """
+    if missing := rows(GONE):
+        return Chain(wrong=f"result {missing[0][0]} is gone")
+    done, before, adopted, last = 0, START, 0, 0
+    known = head is None or head == (0, START)
+    while page := rows(CHAINED, (last,)):
+        for *row, link, was in page:
+            last, before = row[0], _link(before, row)
+            if link != before:
+                broken = " was never chained" if link is None else ", or one before it, is not what was recorded"
+                return Chain(done, wrong=f"result {last}{broken}")
+            done, adopted = done + 1, adopted + bool(was)
+            known = known or head == (done, before)
+    ever = rows(EVER)
+    if ever and ever[0][0] != last:
+        return Chain(done, wrong=f"the results after {last} are gone")
+    if not known:
+        return Chain(done, wrong="it does not lead to the given head; results are gone, or were chained anew")
+    return Chain(done, before, adopted)
+
+
+def _link(before: str, row: Any) -> str:
+    """Of the link before, and of every value of the row with its type."""
+    return hashlib.sha256(ascii((before, *row)).encode("ascii")).hexdigest()
+
 
 FOLDER = ".dpaudit"  # made with the ledger, ignored by git
 DEFAULT = Path(FOLDER, "ledger.sqlite")  # where results are recorded when nothing else is said
 PATIENCE_S = 30.0  # how long a writer waits for the others
 APPLICATION = 0x64706175  # "dpau": how the file says what it is
 VERSION = 2  # of the tables; a newer one is refused, as its meaning is not known here; 1 had no chain and no "begun"
-WORTH_COPYING = 256  # free pages from which on an old ledger, which cannot shrink, is written anew
+WORTH_COPYING = 256  # free pages from which on an old ledger, which cannot shrink, is copied
 CHECKED = 16 * 2**20  # bytes up to which a file is checked page by page when it is opened
 
 BEGUN = "CREATE TABLE begun (run TEXT, number INTEGER, content TEXT NOT NULL, PRIMARY KEY (run, number))"
@@ -53,7 +135,7 @@ TABLES = (
         PRIMARY KEY (run, audit, "call", look, stage, pair, shard)
     )""",
     BEGUN,
-    chain.TABLE,
+    CHAIN,
     *(
         f'CREATE INDEX results_{column} ON results ("{column}", id)'
         for column in ("name", "reference", "subject", "fingerprint", "representation", "commit")
@@ -106,10 +188,10 @@ CURES: tuple[tuple[str, type[LedgerError], str], ...] = (
 )
 
 
-def told(error: sqlite3.Error, path: str | os.PathLike[str]) -> LedgerError:
+def ledger_error(error: sqlite3.Error, path: str | os.PathLike[str]) -> LedgerError:
     """An error of SQLite as one of ours, in a line that names the file and the cure.
 
-    >>> told(sqlite3.OperationalError("odd"), "a.sqlite")
+    >>> ledger_error(sqlite3.OperationalError("odd"), "a.sqlite")
     LedgerError('ledger a.sqlite: odd; name another file, or move this one away')
     """
     name = getattr(error, "sqlite_errorname", None) or ""
@@ -171,7 +253,7 @@ class Database:
                 connection.execute("COMMIT")
             except BaseException:
                 if _inside(connection):  # some errors of SQLite have rolled back already
-                    with suppress(sqlite3.Error):  # what went wrong first is told
+                    with suppress(sqlite3.Error):  # the first error is the one to raise
                         connection.execute("ROLLBACK")
                 raise
 
@@ -190,8 +272,8 @@ class Database:
 
     def _identity(self) -> tuple[int, int] | None:
         with suppress(OSError):
-            found = self._there.stat()
-            return found.st_dev, found.st_ino
+            stat = self._there.stat()
+            return stat.st_dev, stat.st_ino
         return None
 
     def give_back(self) -> None:
@@ -210,7 +292,7 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise told(error, self.path) from error
+            raise ledger_error(error, self.path) from error
 
     def _open(self) -> sqlite3.Connection:
         there, shown = found_at(self.path), clean(self.path, 200)
@@ -265,28 +347,28 @@ class Database:
         """That it is a ledger of this version and whole; an empty file becomes one."""
         if self._version() == 0 and not self.read_only:
             self._make_tables()
-        found = self._version()
+        version = self._version()
         shown = clean(self.path, 200)
-        if found == 0:
+        if version == 0:
             raise LedgerError(f"ledger {shown}: it is empty; name a ledger that dpaudit wrote")
-        if found > VERSION:
+        if version > VERSION:
             raise LedgerError(
-                f"ledger {shown}: its tables are of version {found}, and this dpaudit knows {VERSION}; "
+                f"ledger {shown}: its tables are of version {version}, and this dpaudit knows {VERSION}; "
                 "use the newer dpaudit that wrote it"
             )
         if not self.read_only:
             self._use_log()
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("PRAGMA secure_delete = ON")  # shards of a search hold outputs, of whatever data
-        self.version = found
+        self.version = version
         self._connection.execute("PRAGMA trusted_schema = OFF")
         if self.path.stat().st_size <= CHECKED:
             wrong = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(1)")]
             if wrong != ["ok"]:
                 error = sqlite3.DatabaseError(wrong[0])
                 error.sqlite_errorname = "SQLITE_CORRUPT"
-                raise told(error, self.path)
-        if found < VERSION and not self.read_only:
+                raise ledger_error(error, self.path)
+        if version < VERSION and not self.read_only:
             self._make_tables()
 
     def _version(self) -> int:
@@ -311,10 +393,10 @@ class Database:
         with self.transaction() as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]  # another process may have been first
             if version < VERSION:
-                for table in TABLES if version == 0 else (BEGUN, chain.TABLE):
+                for table in TABLES if version == 0 else (BEGUN, CHAIN):
                     connection.execute(table)
                 for (number,) in connection.execute("SELECT id FROM results ORDER BY id").fetchall():
-                    chain.append(connection, number, adopted=True)
+                    append_link(connection, number, adopted=True)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
         self.version = VERSION

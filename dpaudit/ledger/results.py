@@ -10,8 +10,7 @@ from typing import Any, get_type_hints
 
 from dpaudit.base.quoting import clean
 from dpaudit.base.strict import spec_hash
-from dpaudit.ledger.chain import LAST, START, Chain, Head, append, followed
-from dpaudit.ledger.database import Database, LedgerError
+from dpaudit.ledger.database import LAST_LINK, START, Chain, Database, Head, LedgerError, append_link, follow
 from dpaudit.results.result import AuditResult, fingerprint, subject
 from dpaudit.results.verdict import Verdict
 
@@ -75,30 +74,30 @@ class Ledger(Database):
         values = _values(result, run, number)
         with self.transaction() as connection:
             if run is not None and number is not None:
-                found = connection.execute(
+                row = connection.execute(
                     "SELECT id, content FROM results WHERE run = ? AND number = ?", (run, number)
                 ).fetchone()
-                if found is not None:
-                    if _evidence(found["content"]) != _evidence(values["content"]):
+                if row is not None:
+                    if _evidence(row["content"]) != _evidence(values["content"]):
                         place = f"ledger {clean(self.path, 200)}: audit {number} of run {clean(run)}"
                         raise LedgerError(f"{place} has another result already; start a new run")
-                    return int(found["id"])
+                    return int(row["id"])
             names = ", ".join(f'"{name}"' for name in values)
             marks = ", ".join("?" * len(values))
-            made = connection.execute(f"INSERT INTO results ({names}) VALUES ({marks})", tuple(values.values()))
-            assert made.lastrowid is not None
-            append(connection, made.lastrowid)
-            return made.lastrowid
+            cursor = connection.execute(f"INSERT INTO results ({names}) VALUES ({marks})", tuple(values.values()))
+            assert cursor.lastrowid is not None
+            append_link(connection, cursor.lastrowid)
+            return cursor.lastrowid
 
     def head(self) -> Head:
-        """How many results are chained, and the hash of the last link: what to write down to hold them all."""
-        found = self.rows(LAST) if self.version > 1 else []
-        return (int(found[0]["row"]), str(found[0]["link"])) if found else (0, START)
+        """How many results are chained, and the hash of the last link: what to write down to check them all later."""
+        rows = self.rows(LAST_LINK) if self.version > 1 else []
+        return (int(rows[0]["row"]), str(rows[0]["link"])) if rows else (0, START)
 
     def chain(self, head: Head | None = None) -> Chain:
         """What the chain of the results says, followed from the first; `head`: one that was written down before."""
         if self.version > 1:
-            return followed(self.rows, head)
+            return follow(self.rows, head)
         return Chain() if head in (None, (0, START)) else Chain(wrong="there is none")
 
     def results(self, *, commit: str | None = None) -> list[LedgerRecord]:
@@ -123,11 +122,11 @@ class Ledger(Database):
         """
         agrees = f"CASE WHEN json_valid(content) THEN {AGREES} ELSE 0 END"
         for column in ("name", "reference", "fingerprint", "representation"):
-            if found := self._records([f"{column} = ?"], [storable(mechanism)]):
+            if records := self._records([f"{column} = ?"], [storable(mechanism)]):
                 query = f"SELECT id FROM results WHERE {column} = ? AND NOT ({agrees}) ORDER BY id LIMIT 1"
                 if wrong := self.rows(query, (storable(mechanism),)):
                     raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), wrong[0]["id"]))
-                return found
+                return records
         return []
 
     def near(self, mechanism: str, most: int = 5) -> list[str]:
@@ -171,8 +170,8 @@ class Ledger(Database):
     def of_run(self, run: str, number: int | None = None) -> dict[int, LedgerRecord]:
         """The records of a run by the number of their audit; `number`: of one alone."""
         wanted = ["number IS NOT NULL"] if number is None else ["number = ?"]
-        found = self._records(["run = ?", *wanted], [run] if number is None else [run, number])
-        return {record.number: record for record in found if record.number is not None}
+        records = self._records(["run = ?", *wanted], [run] if number is None else [run, number])
+        return {record.number: record for record in records if record.number is not None}
 
     def _records(self, where: Sequence[str], values: Sequence[Any]) -> list[LedgerRecord]:
         condition = f" WHERE {' AND '.join(where)}" if where else ""
@@ -214,20 +213,21 @@ def now() -> str:
 
 
 def _values(result: AuditResult, run: str | None, number: int | None) -> dict[str, Any]:
-    spec, certificate, made = result.spec, result.certificate, result.provenance
+    spec, certificate = result.spec, result.certificate
     mechanism = spec["mechanism"]
     promised = result.claim.value
     claimed = promised if promised is not None else result.claim.promised(certificate.delta)
     content = result.to_json()
 
-    def told(key: str) -> str | None:
-        return None if made.get(key) is None else storable(str(made[key]))
+    def recorded(key: str) -> str | None:
+        value = result.provenance.get(key)
+        return None if value is None else storable(str(value))
 
     return {
         "run": run,
         "number": number,
         "recorded": now(),
-        "started": told("started"),
+        "started": recorded("started"),
         "name": storable(result.name),
         "subject": subject_text(subject(spec)),
         "reference": storable(mechanism["reference"] or mechanism["name"]),
@@ -236,8 +236,8 @@ def _values(result: AuditResult, run: str | None, number: int | None) -> dict[st
         "spec_hash": spec_hash(spec),
         "pairs": digest(json.dumps(spec["pairs"], sort_keys=True)),
         "mechanism": mechanism["digest"],
-        "commit": told("commit"),
-        "version": told("version"),
+        "commit": recorded("commit"),
+        "version": recorded("version"),
         "seed": str(spec["seed"]),
         "runs": spec["runs"],
         "verdict": result.verdict.value,

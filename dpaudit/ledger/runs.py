@@ -1,27 +1,36 @@
-"""Runs in the ledger: what was asked, how far it is, and who drives it; so that a killed one can be gone on with.
+"""Runs in the ledger: what was asked, how far it is, and who drives it; so that a killed one can be resumed.
 
-A run that is taken up must be the same run: same audits, same options, same sources, same versions. The shards of an
-audit are there until it has a result: synced before their counts are used.
+A resumed run must be the same run: same audits, same options, same sources, same versions. The shards of an audit are
+there until it has a result: synced before their counts are used. A run is driven by the process that has its lock,
+which ends with that process. A call of `dpaudit.audit` is a run of one audit: the same call asks the same question of a
+mechanism that is made of the same parts (`running.program`).
 """
 
+import contextlib
 import hashlib
 import json
 import os
+import sys
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NoReturn
 
+from dpaudit.base.files import lock
 from dpaudit.base.quoting import clean
-from dpaudit.errors import InvalidSpec
-from dpaudit.execution.store import StoredShard
+from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.execution.store import ShardStore, StoredShard
 from dpaudit.ledger.database import Database, LedgerError
-from dpaudit.ledger.locks import RunLock
+from dpaudit.ledger.results import Ledger
+from dpaudit.processes.tasks import parts_of
+from dpaudit.results.result import AuditResult
 from dpaudit.running.contents import digest_of
-from dpaudit.running.modules import digest_of_file
-from dpaudit.running.program import changed
+from dpaudit.running.modules import PACKAGE, digest_of_file
+from dpaudit.running.program import changed, made_with, unknown
 from dpaudit.running.streams import Shard, Stage
 
 KEPT_DAYS = 30  # for which an unfinished run is kept
@@ -36,6 +45,58 @@ BEFORE = (
     "AND shard = ? AND kind = 'piece'"
 )
 SOURCES = -1  # stands for a call: what the first runs loaded is kept as a shard is
+_OPEN_LOCKS: set[int] = set()
+
+
+class RunLock:
+    """The lock of a run; `take` raises `LedgerError` where its file cannot be made."""
+
+    def __init__(self, ledger: Path, run: str) -> None:
+        real = ledger.resolve()  # one lock, by whatever name the ledger is called
+        self.path = real.with_name(f"{real.name}.{run}.lock")
+        self._file: int | None = None
+
+    def take(self) -> bool:
+        """Whether the run is ours now: not where another process has the lock."""
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise LedgerError(
+                f"{clean(self.path, 200)}: the lock of the run cannot be made ({why}); make the folder writable"
+            ) from None
+        ours = False
+        with suppress(OSError):
+            ours = lock(file, wait=False)
+        if not ours:
+            os.close(file)
+            return False
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file), os.stat(self.path)):
+                self._file = file
+                _OPEN_LOCKS.add(file)
+                return True
+        os.close(file)  # the process that had it has freed it since it was opened, and deleted the file
+        return self.take()
+
+    def free(self) -> None:
+        """Frees the run, and deletes the file."""
+        if self._file is not None:
+            self.path.unlink(missing_ok=True)  # before it is closed: whoever opens the name next makes a new file
+            _OPEN_LOCKS.discard(self._file)
+            os.close(self._file)
+            self._file = None
+
+
+def _close_in_children() -> None:
+    """A process forked from the driver must not keep the lock for longer than the driver lives."""
+    for file in _OPEN_LOCKS:
+        os.close(file)
+    _OPEN_LOCKS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_children)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +144,13 @@ class LedgerShards:
 
     def loaded(self, files: Mapping[str, str]) -> None:
         """Keeps the digests of the source files that the first runs have loaded."""
-        made = Shard(Stage.PROBE, 0, 0, 0)
         content = json.dumps(dict(files), sort_keys=True).encode("ascii")
         with self.database.transaction() as connection:
             connection.execute(
                 'DELETE FROM shards WHERE run = ? AND audit = ? AND "call" = ?', (self.run, self.audit, SOURCES)
             )
-            connection.execute(INSERT, self._row(StoredShard(SOURCES, 0, made, "", "sources", content)))
+            place = Shard(Stage.PROBE, 0, 0, 0)
+            connection.execute(INSERT, self._row(StoredShard(SOURCES, 0, place, "", "sources", content)))
 
     def sources(self) -> dict[str, str]:
         """The digests of the source files that the first runs of the audit loaded."""
@@ -110,9 +171,9 @@ class LedgerShards:
     def _checked(self, row: Any) -> StoredShard:
         with suppress(ValueError):  # there is no such stage
             shard = Shard(Stage(row["stage"]), row["pair"], row["shard"], row["runs"])
-            found = StoredShard(row["call"], row["look"], shard, row["question"], row["kind"], bytes(row["content"]))
-            if self._row(found)[-1] == row["digest"]:
-                return found
+            stored = StoredShard(row["call"], row["look"], shard, row["question"], row["kind"], bytes(row["content"]))
+            if self._row(stored)[-1] == row["digest"]:
+                return stored
         raise LedgerError(
             f"ledger {clean(self.database.path, 200)}: a shard of run {self.run} is not what was stored; "
             "begin the run anew"
@@ -131,8 +192,8 @@ class Run:
         """What is known of an audit that has begun; None where it has not."""
         rows = self.database.rows("SELECT content FROM begun WHERE run = ? AND number = ?", (self.id, number))
         # where it began under an older dpaudit, it stands in the state
-        found = json.loads(rows[0]["content"]) if rows else self._state.get("begun", {}).get(str(number))
-        return None if found is None else Begun(found["drivers"], found["spec"], found["runs"])
+        content = json.loads(rows[0]["content"]) if rows else self._state.get("begun", {}).get(str(number))
+        return None if content is None else Begun(content["drivers"], content["spec"], content["runs"])
 
     def begin(self, number: int, spec: Mapping[str, Any], parts: Mapping[str, str], runs: int | None) -> LedgerShards:
         """An audit begins, or goes on, with this process as its driver; where its shards are kept.
@@ -156,12 +217,11 @@ class Run:
     def check(self, number: int, spec: Mapping[str, Any], parts: Mapping[str, str]) -> None:
         """Raises `InvalidSpec` where an audit that has begun is not the same any more, naming what changed."""
         before = self.begun(number)
-        found = [] if before is None else differences(before.spec, outlined(spec, parts))
-        if found:
-            self._refuse(spec, found)
+        if before is not None and (why := differences(before.spec, outlined(spec, parts))):
+            self._refuse(spec, why)
 
     def forget(self, number: int) -> None:
-        """An audit that had begun is to begin anew."""
+        """An audit that had begun is to begin again."""
         self.drop(number)
         with self.database.transaction() as connection:
             connection.execute("DELETE FROM begun WHERE run = ? AND number = ?", (self.id, number))
@@ -183,8 +243,8 @@ class Run:
         """Lets other processes take the run up."""
         self._lock.free()
 
-    def _refuse(self, spec: Mapping[str, Any], found: list[str]) -> NoReturn:
-        raise InvalidSpec(f"audit {clean(spec['name'])!r}: {'; '.join(found[:3])}")
+    def _refuse(self, spec: Mapping[str, Any], why: list[str]) -> NoReturn:
+        raise InvalidSpec(f"audit {clean(spec['name'])!r}: {'; '.join(why[:3])}")
 
 
 def start(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
@@ -216,10 +276,10 @@ def resume(database: Database, sources: Iterable[str], asked: Mapping[str, Any])
     asked = _plain(asked)
     states = [(row["id"], json.loads(row["suite"])) for row in rows]
     key, state = next((each for each in states if each[1]["asked"] == asked), states[0])
-    if told := differences(state["asked"], asked):
-        raise InvalidSpec(f"--resume: {'; '.join(told[:3])}: this is another run; leave out --resume to begin it")
-    if (found := taken(database, sources, asked)) is not None:
-        return found
+    if why := differences(state["asked"], asked):
+        raise InvalidSpec(f"--resume: {'; '.join(why[:3])}: this is another run; leave out --resume to begin it")
+    if (run := taken(database, sources, asked)) is not None:
+        return run
     (row,) = database.rows("SELECT finished FROM runs WHERE id = ?", (key,))
     if row["finished"] is not None:
         raise InvalidSpec(f"--resume: run {key} in {place} has been finished by another process; there is nothing left")
@@ -254,16 +314,16 @@ def differences(before: Any, now: Any, place: str = "") -> list[str]:
     if isinstance(before, dict) and isinstance(now, dict):
         if place == MADE:
             return [clean(each, 200) for each in changed(before, now)]
-        found = []
+        lines = []
         for key in [*before, *(key for key in now if key not in before)]:
             inner = f"{place}, {key}" if place else str(key)
             if key not in now:
-                found.append(f"{clean(inner)} is gone")
+                lines.append(f"{clean(inner)} is gone")
             elif key not in before:
-                found.append(f"{clean(inner)} is new")
+                lines.append(f"{clean(inner)} is new")
             else:
-                found += differences(before[key], now[key], inner)
-        return found
+                lines += differences(before[key], now[key], inner)
+        return lines
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = zip(before, now, strict=True)
         return [each for k, (old, new) in enumerate(pairs, 1) for each in differences(old, new, f"{place}, {k}")]
@@ -280,8 +340,8 @@ def outlined(spec: Mapping[str, Any], parts: Mapping[str, str]) -> dict[str, Any
     pairs = [
         {**pair, **{side: {"digest": pair[side]["digest"]} for side in ("first", "second")}} for pair in spec["pairs"]
     ]
-    found: dict[str, Any] = _plain({**spec, "pairs": pairs, MADE: dict(parts)})
-    return found
+    outline: dict[str, Any] = _plain({**spec, "pairs": pairs, MADE: dict(parts)})
+    return outline
 
 
 def _unfinished(database: Database, sources: Iterable[str]) -> list[Any]:
@@ -323,3 +383,75 @@ def _text(value: Any) -> str:
 def _plain(value: Any) -> Any:
     """As JSON gives it back, so that it can be compared with what was stored."""
     return json.loads(json.dumps(value, default=repr, sort_keys=True))
+
+
+@dataclass(slots=True)
+class Call:
+    """A call that is driven by this process."""
+
+    ledger: Ledger
+    name: str
+    question: Mapping[str, Any]
+    run: Run
+
+    @property
+    def begun(self) -> Begun | None:
+        """What is known of it, where it has begun."""
+        return self.run.begun(1)
+
+    def begin(self, spec: Mapping[str, Any], runs: int | None) -> ShardStore:
+        """Where its shards are kept; `runs` as the time limit chose them. A new run where the question differs."""
+        try:
+            return self.run.begin(1, spec, {}, runs)
+        except InvalidSpec as error:
+            self.run.finish()
+            self.run.close()
+            _say(f"{error}: this call of {self.name} begins anew")
+            self.run = start(self.ledger, [self.name], self.question)
+            return self.run.begin(1, spec, {}, runs)
+
+    def keep(self, result: AuditResult) -> AuditResult:
+        """Records the result, which tells how often it was interrupted; shards are needed no longer."""
+        more = {} if self.begun is None else {"interruptions": self.begun.interruptions}
+        result = replace(result, provenance={**result.provenance, **more})
+        self.ledger.record(result, run=self.run.id, number=1)
+        return result
+
+
+@contextmanager
+def resumed_call(path: str | os.PathLike[str], name: str, mechanism: Any, asked: Mapping[str, Any]) -> Iterator[Call]:
+    """The newest call of this question that was interrupted, or a new one, in the ledger at a path.
+
+    Warns where one of this name asked something else, or was made of other parts. Raises `LedgerError` where the ledger
+    cannot be used.
+    """
+    parts = parts_of(mechanism) | made_with()
+    question = {"asked": asked, MADE: parts}
+    with Ledger(path) as ledger:
+        lost = unknown(parts)
+        run = None if lost else taken(ledger, [name], question)
+        if run is None:
+            differing = changes(ledger, [name], question)
+            if differing is not None and (why := [*lost, *differing]):
+                _say(f"{path}: {'; '.join(why[:3])}: another call of {name}, which begins anew")
+            run = start(ledger, [name], question)
+        call = Call(ledger, name, question, run)
+        try:
+            yield call
+            call.run.finish()
+        except LedgerError:
+            raise
+        except DpAuditError:  # no verdict: the next call begins again
+            call.run.finish()
+            raise
+        finally:
+            call.run.close()
+
+
+def _say(message: str) -> None:
+    """Warns at the line of the user's that has called us."""
+    frame, depth = sys._getframe(), 1
+    ours = (str(PACKAGE), contextlib.__file__)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, stacklevel=depth)

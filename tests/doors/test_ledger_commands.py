@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.cli.group import exit_code
-from dpaudit.ledger import sources
+from dpaudit.ledger import history
 from dpaudit.ledger.baseline import read_baseline
 from dpaudit.ledger.results import Ledger
 from dpaudit.report import json_
@@ -149,8 +149,8 @@ def test_a_commit_is_named_as_git_names_it(run: Run, monkeypatch: pytest.MonkeyP
         return subprocess.CompletedProcess(command, 0, "b" * 40 + "\n", "")
 
     monkeypatch.setattr(provenance.subprocess, "run", answered)
-    assert sources.full_commit("main") == "b" * 40
-    assert sources.full_commit("main-dirty") == "b" * 40 + "-dirty"
+    assert history.full_commit("main") == "b" * 40
+    assert history.full_commit("main-dirty") == "b" * 40 + "-dirty"
     code, out, _ = run("compare", "sound.json", "main")
     assert (code, f"commit {'b' * 40} in ledger" in out) == (1, True)
 
@@ -158,7 +158,7 @@ def test_a_commit_is_named_as_git_names_it(run: Run, monkeypatch: pytest.MonkeyP
         raise FileNotFoundError("git")
 
     monkeypatch.setattr(provenance.subprocess, "run", missing)
-    assert sources.full_commit("main") == "main"
+    assert history.full_commit("main") == "main"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_audits_of_other_spec_files_never_hide_one_another(run: Run) -> None:
         _in_run(ledger, "5", "quick", "2026-01-05")
         ledger.fail(NAME, "the worker was lost", 3, run="5", number=1)
         ledger.fail(NAME, "the worker was lost twice", 3, run="5", number=2)
-        read = sources.read_side("two.sqlite", ledger.path)[1]
+        read = history.read_side("two.sqlite", ledger.path)[1]
     assert [(half.error, half.result and half.result.spec["runs"]) for half in read] == [
         (None, 2_000_000),
         ("the worker was lost", None),

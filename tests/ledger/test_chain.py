@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.ledger.chain import START, Chain
-from dpaudit.ledger.database import LedgerError
+from dpaudit.ledger.database import START, Chain, LedgerError
 from dpaudit.ledger.results import Ledger
 from tests.cases import for_each
 from tests.ledger.made import counted
@@ -74,7 +73,7 @@ def test_a_ledger_as_it_was_written_holds(four: Path) -> None:
         assert (chain.rows, chain.head, chain.wrong) == (*ledger.head(), None)
         assert ledger.chain(ledger.head()).wrong is None
     assert chain.rows == 4
-    assert chain.told == f"the chain of its results holds (4); head 4:{chain.head}"
+    assert chain.text == f"the chain of its results holds (4); head 4:{chain.head}"
 
 
 @for_each("name", list(EDITS))
@@ -104,13 +103,13 @@ def test_results_of_an_older_ledger_are_chained_from_the_first_writing_on(four: 
     older = "DROP TABLE chain; DROP TABLE begun; PRAGMA user_version = 1"
     with tampered(four, older) as path:
         assert chain_of(path) == Chain(0, START)
-        assert chain_of(path).told == "none of its results is chained yet"
+        assert chain_of(path).text == "none of its results is chained yet"
         with Ledger(path) as ledger:
             ledger.record(counted(260_000, 200_000))
             chain = ledger.chain()
             assert len(ledger.results()) == 5
         assert (chain.rows, chain.adopted, chain.wrong) == (5, 4, None)
-        assert "(5, 4 of them recorded before there was a chain)" in chain.told
+        assert "(5, 4 of them recorded before there was a chain)" in chain.text
 
 
 def test_a_column_of_another_name_is_told_in_a_line(four: Path) -> None:

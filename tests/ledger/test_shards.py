@@ -12,10 +12,9 @@ import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.store import StoredShard
-from dpaudit.ledger import locks
+from dpaudit.ledger import runs
 from dpaudit.ledger.database import Database, LedgerError, LedgerLost
-from dpaudit.ledger.locks import RunLock
-from dpaudit.ledger.runs import LedgerShards, differences, resume, start, taken
+from dpaudit.ledger.runs import LedgerShards, RunLock, differences, resume, start, taken
 from dpaudit.processes.tasks import digest_of_file
 from dpaudit.running.streams import Shard, Stage
 
@@ -192,14 +191,14 @@ def test_a_lock_that_was_let_go_while_it_was_opened_is_taken_anew(
     """Else one would hold a file without a name, and the next a new one: two drivers of one run."""
     first, second = (RunLock(tmp_path / "ledger", "run") for _ in range(2))
     assert first.take()
-    lock = locks.lock
+    lock = runs.lock
 
     def late(file: int, *, wait: bool) -> bool:
         first.free()
         return lock(file, wait=wait)
 
     with monkeypatch.context() as patch:
-        patch.setattr(locks, "lock", late)
+        patch.setattr(runs, "lock", late)
         assert second.take()
     assert not RunLock(tmp_path / "ledger", "run").take()
     second.free()
@@ -250,7 +249,7 @@ def test_a_fork_of_the_driver_does_not_hold_its_run(tmp_path: Path) -> None:
         os._exit(0)
     os.read(ready[0], 1)
     assert lock._file is not None
-    locks._HELD.discard(lock._file)
+    runs._OPEN_LOCKS.discard(lock._file)
     os.close(lock._file)  # what a kill does
     other = RunLock(tmp_path / "ledger", "run")
     taken = other.take()

@@ -15,7 +15,7 @@ from dpaudit.auditing.watching import uninterrupted, watching
 from dpaudit.base import validate
 from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_of
 from dpaudit.data import AdjacentPair, pairs_of_data
-from dpaudit.data.strategies import drawn_pairs, is_strategy
+from dpaudit.data.patterns import drawn_pairs, is_strategy
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.execution.store import digests_of

@@ -24,7 +24,7 @@ LARGEST_RECORDED_VALUE = 2_000  # characters; a larger dataset is recorded by di
 ATOMS = frozenset({type(None), bool, int, float, str, bytes})
 HOLDERS = frozenset({list, tuple, set, frozenset, dict})
 BATCH = 1000  # items of a list that a pickler writes at a time
-DEEPEST = 32  # levels of holders in a dataset that is looked through
+DEEPEST = 32  # levels of containers that are searched in a dataset
 HOMES = {"numpy": ("ndarray",), "pandas": ("DataFrame", "Series", "Index"), "polars": ("DataFrame", "Series")}
 TABLE = {"table", "columns", "types", "rows"}  # the keys of a table as plain values; with an index, that too
 PLAIN = (bool, int, float, str, type(None))
@@ -37,7 +37,7 @@ def digest(data: Any) -> str:
     """
     try:
         return str(_hasher().hash(_unshared(data)))
-    except Exception as error:  # whatever an object's own way to be pickled raises
+    except Exception as error:  # whatever the pickling of an object raises
         raise InvalidSpec(
             f"a dataset must be picklable, got {type(data).__name__} ({error}); "
             "pass plain data, or make it inside the mechanism"
@@ -58,7 +58,7 @@ def _hasher() -> Any:
         for start in range(0, len(items), BATCH):
             written = BytesIO()
             pickler = pickle.Pickler(written, 3)
-            pickler.fast = True  # nothing is said to be held twice: there, as here, it is not looked for
+            pickler.fast = True  # without a memo, as the hasher: parts that occur twice are written twice
             pickler.dump(items[start : start + BATCH])
             hasher.write(written.getvalue()[len(b"\x80\x03]") : -len(b".")])
 
@@ -73,7 +73,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def _unshared(data: Any) -> Any:
-    """The data with no part held twice, and arrays in one order: equal contents are hashed alike."""
+    """The data without shared parts, and arrays in one order: equal contents are hashed alike."""
     kind = type(data)
     if kind in (list, tuple):
         return kind(iter(data) if ATOMS.issuperset(map(type, data)) else map(_unshared, data))
@@ -84,7 +84,7 @@ def _unshared(data: Any) -> Any:
     if home_of(data) == "numpy" and hasattr(data, "mask"):  # pickled, its bytes are not those of an array
         return [f"{kind.__module__}.{kind.__name__}", data.data, data.mask]
     with suppress(Exception):  # a frame of its own kind is hashed as it is pickled
-        return data if (told := contents(data)) is None else told
+        return data if (content := contents(data)) is None else content
     return data
 
 
@@ -97,9 +97,9 @@ def mark(data: Any) -> str | None:
     if data is None or isinstance(data, int | float | str | bytes | bool):
         return None
     try:
-        # version 2 tells every value with its type, and nothing of who else holds it
+        # version 2 writes every value with its type, and no references to shared parts
         return hashlib.sha256(marshal.dumps(data, 2)).hexdigest() if _is_builtin(data) else digest(data)
-    except (InvalidSpec, ValueError):  # its classes came by value, from a module that cannot be imported here
+    except (InvalidSpec, ValueError):  # its classes were pickled by value, as their module cannot be imported here
         import cloudpickle
 
         return hashlib.sha256(cloudpickle.dumps(data)).hexdigest()
@@ -120,10 +120,10 @@ def _is_builtin(data: Any) -> bool:
         kinds = set(map(type, level))
         if not kinds <= ATOMS | HOLDERS:
             return False
-        held = [each for each in level if type(each) in HOLDERS] if kinds & HOLDERS else []
-        if not held:
+        inner = [each for each in level if type(each) in HOLDERS] if kinds & HOLDERS else []
+        if not inner:
             return True
-        level = list(chain.from_iterable(chain(each, each.values()) if type(each) is dict else each for each in held))
+        level = list(chain.from_iterable(chain(each, each.values()) if type(each) is dict else each for each in inner))
     return False
 
 
@@ -149,17 +149,17 @@ def plain_value(data: Any) -> Any:
     return _spelled(data) if _is_plain(data) and len(repr(data)) <= LARGEST_RECORDED_VALUE else None
 
 
-def told(data: Any) -> str:
+def text_of(data: Any) -> str:
     """What a small dataset prints, where that is its content and no address or part of it; else nothing.
 
-    >>> told({"b", "a"}), told(object())
+    >>> text_of({"b", "a"}), text_of(object())
     ("{'a', 'b'}", '')
     """
     try:
         if home_of(data) is not None or hasattr(data, "__len__") and len(data) > LARGEST_RECORDED_VALUE:
             return ""
         text = f"{{{', '.join(sorted(map(repr, data)))}}}" if isinstance(data, set | frozenset) and data else repr(data)
-    except Exception:  # of whoever wrote the class
+    except Exception:  # whatever the class raises
         return ""
     return text if len(text) <= LARGEST_RECORDED_VALUE and " at 0x" not in text and "..." not in text else ""
 
@@ -184,13 +184,13 @@ def restored(value: Any, recorded: str) -> Any:
     if isinstance(value, dict):
         makers = (
             table_again if value.keys() >= TABLE else lambda same: same,
-            lambda held: {k: np.array(v) for k, v in held.items()},
+            lambda columns: {k: np.array(v) for k, v in columns.items()},
         )
     for given, make in product((value, unspelled(value)), makers):
-        with suppress(Exception):  # of whichever library the data are
-            made = make(given)
-            if value is not None and digest(made) == recorded:
-                return made
+        with suppress(Exception):  # whatever the library of the data raises
+            candidate = make(given)
+            if value is not None and digest(candidate) == recorded:
+                return candidate
     raise InvalidSpec("the result holds its datasets by digest only; run the audit again with another seed")
 
 
@@ -218,8 +218,8 @@ def home_of(data: Any) -> str | None:
     ('numpy', None)
     """
     for name, kinds in HOMES.items():
-        held = [getattr(sys.modules.get(name), kind, None) for kind in kinds]
-        if isinstance(data, tuple(kind for kind in held if isinstance(kind, type))):
+        classes = [getattr(sys.modules.get(name), kind, None) for kind in kinds]
+        if isinstance(data, tuple(kind for kind in classes if isinstance(kind, type))):
             return name
     return None
 
@@ -271,15 +271,15 @@ def spelled_table(data: Any) -> dict[str, Any] | None:
         if not data.dtype.names or data.ndim != 1:
             return None
         types = [data.dtype[name].str for name in data.dtype.names]
-        made = {"table": "numpy.array", "columns": list(data.dtype.names), "types": types}
-        return {**made, "rows": [list(map(_cell, row)) for row in data.tolist()]}
+        header = {"table": "numpy.array", "columns": list(data.dtype.names), "types": types}
+        return {**header, "rows": [list(map(_cell, row)) for row in data.tolist()]}
     if home is None or type(data).__name__.endswith("Index"):
         return None
     columns = _columns(data)
     rows = [list(map(_cell, row)) for row in zip(*(column.to_list() for column in columns), strict=True)]
     table = f"{home}.{type(data).__name__}"
-    found = {"table": table, "columns": _names(data), "types": list(map(_type, columns)), "rows": rows}
-    return {**found, "index": list(map(_cell, data.index))} if _labelled(data) else found
+    value = {"table": table, "columns": _names(data), "types": list(map(_type, columns)), "rows": rows}
+    return {**value, "index": list(map(_cell, data.index))} if _labelled(data) else value
 
 
 def table_again(value: dict[str, Any]) -> Any:

@@ -28,10 +28,10 @@ class DataRecords:
     """
 
     def __init__(self, data: Any, distance: int, *, least: int = 0) -> None:
-        if (found := records_of(data)) is None:
+        if (records := records_of(data)) is None:
             known = "a list, tuple, numpy array, frame or dictionary of columns"
             raise InvalidSpec(f"a pattern needs the records of {known}, got {type(data).__name__}")
-        self.data, self.records = data, found
+        self.data, self.records = data, records
         self.distance = validate.whole("distance", distance, least=1)
         self.need(least)
 
@@ -55,16 +55,16 @@ class DataRecords:
         """
         count = self.distance if count is None else count
         every = list(range(len(self.records)))
-        found = {"first": every[:count], "last": every[len(every) - count :]}
+        places = {"first": every[:count], "last": every[len(every) - count :]}
         sizes = [max(_numbers(record), key=abs, default=math.nan) for record in self.records]
         if not any(map(math.isnan, sizes)):
             ordered = sorted(every, key=lambda place: sizes[place])
-            found |= {"least": ordered[:count], "greatest": ordered[len(ordered) - count :]}
+            places |= {"least": ordered[:count], "greatest": ordered[len(ordered) - count :]}
         chosen: dict[frozenset[int], str] = {}
         for word in words:
-            if word in found:
-                chosen.setdefault(frozenset(found[word]), word)
-        return [(word, found[word]) for word in chosen.values()]
+            if word in places:
+                chosen.setdefault(frozenset(places[word]), word)
+        return [(word, places[word]) for word in chosen.values()]
 
     def like(self, number: float | None) -> Any:
         """A record like the first, with this value in place of each of its numbers; of no records, the value."""
@@ -105,7 +105,7 @@ class DataRecords:
 
     def replaced(self, changes: Iterable[tuple[str, list[int], Any]]) -> Pairs:
         """The dataset against itself with a record at these places; where all of them are really changed."""
-        name, made, size = counted("replace", self.distance), [], len(self.records)
+        name, pairs, size = counted("replace", self.distance), [], len(self.records)
         for word, places, record in changes:
             wide = joined(self.data, [record])
             changed = taken(wide, [size if place in places else place for place in range(size)])
@@ -113,10 +113,10 @@ class DataRecords:
                 changed.index = self.data.index
             after = records_of(changed) or []
             if all(digest(self.records[place]) != digest(after[place]) for place in places):
-                made.append(AdjacentPair(self.data, changed, f"{name}: {word}", self.distance))
-        if not made:
+                pairs.append(AdjacentPair(self.data, changed, f"{name}: {word}", self.distance))
+        if not pairs:
             raise InvalidSpec("replacing records by their equals makes no pair; give another value=...")
-        return tuple(made)
+        return tuple(pairs)
 
 
 def taken(data: Any, places: list[int]) -> Any:
@@ -144,8 +144,8 @@ def joined(data: Any, records: list[Any]) -> Any:
         try:
             return (_with_rows if home == "pandas" else _with_polars)(data, records)
         except Exception as error:
-            said = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise InvalidSpec(f"a {type(data).__name__} cannot hold the record {short(records[0])} ({said})") from None
+            cause = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InvalidSpec(f"a {type(data).__name__} cannot hold the record {short(records[0])} ({cause})") from None
     if isinstance(data, dict):
         return {key: joined(column, [record[key] for record in records]) for key, column in data.items()}
     return like(data, [*data, *records])
@@ -179,10 +179,10 @@ def _put(array: Any, places: Any, record: Any) -> None:
     try:
         array[places] = record
         whole = [repr(each) == repr(record) for each in array[places].tolist()] if array.dtype.names else []
-        held = all(whole) and (array.dtype.kind in "fcOV" or bool((array[places] == record).all()))
+        fits = all(whole) and (array.dtype.kind in "fcOV" or bool((array[places] == record).all()))
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidSpec(f"an array of {array.dtype} cannot hold the record {short(record)} ({error})") from None
-    if not held:
+    if not fits:
         raise InvalidSpec(f"an array of {array.dtype} cannot hold the record {short(record)} as it is")
 
 
@@ -198,9 +198,9 @@ def _within(dtype: Any, number: float) -> float:
     return number
 
 
-def like(kept: Any, items: list[Any]) -> Any:
+def like(model: Any, items: list[Any]) -> Any:
     """The items as a list or tuple of the same kind; a named tuple is made by its own function."""
-    kind = type(kept)
+    kind = type(model)
     return kind._make(items) if hasattr(kind, "_make") else kind(items)
 
 
@@ -219,8 +219,8 @@ def _numbers(record: Any) -> Iterator[float]:
     if isinstance(record, numbers.Real):
         yield float(record)
     elif isinstance(record, dict | list | tuple) or is_dataclass(record) or _is_array(record):
-        held = vars_of(record) if is_dataclass(record) else record
-        for value in held.values() if isinstance(held, dict) else held:
+        parts = vars_of(record) if is_dataclass(record) else record
+        for value in parts.values() if isinstance(parts, dict) else parts:
             yield from _numbers(value)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from dpaudit.base import validate
 from dpaudit.claims.claim import Relation
-from dpaudit.data.data import LONGEST_NUMBER, digest, home_of, plain_value, records_of, same, told
+from dpaudit.data.data import LONGEST_NUMBER, digest, home_of, plain_value, records_of, same, text_of
 from dpaudit.errors import InvalidSpec
 
 VALUES = {bool, int, float, str, bytes, type(None)}  # one record as it is, whatever it says
@@ -87,18 +87,18 @@ class AdjacentPair:
         if self.sensitivity is not None:
             self._check_answers(self.sensitivity)
             return
-        found = None if relation is None else compared(self.first, self.second)
-        if relation is None or found is None or found.connects(relation, self.distance):
+        records = None if relation is None else compared(self.first, self.second)
+        if relation is None or records is None or records.connects(relation, self.distance):
             return
-        if relation is Relation.LOCAL and found.how == "rows":
+        if relation is Relation.LOCAL and records.how == "rows":
             raise InvalidSpec(
-                f"the datasets of {self.name!r} have {found.sizes[0]} and {found.sizes[1]} rows, and under local a "
+                f"the datasets of {self.name!r} have {records.sizes[0]} and {records.sizes[1]} rows, and under local a "
                 "dataset is the value of one person: give a row each, or relation 'replace_one'"
             )
         if relation is not Relation.LOCAL:
             raise InvalidSpec(
                 f"the datasets of {self.name!r} are not at distance {self.distance} under {relation.value}: "
-                f"{found.gone} {found.how} leave and {found.come} come; change the pair, its distance or the relation "
+                f"{records}; change the pair, its distance or the relation "
                 "(left out, adjacency is taken on trust)"
             )
 
@@ -114,23 +114,23 @@ class AdjacentPair:
         >>> AdjacentPair([1, 1], [1]).adjacency()[None], AdjacentPair(10, 9).adjacency()[Relation.ADD_OR_REMOVE_ONE]
         ('records', None)
         """
-        found, said, apart = compared(self.first, self.second), None, None
+        records, word, apart = compared(self.first, self.second), None, None
         if self.sensitivity is not None:
             with suppress(InvalidSpec):
                 self._check_answers(self.sensitivity)
-                said = "answers"
-        elif found:
-            apart = f"{found.gone} {found.how} leave and {found.come} come"
-        made: dict[Relation | None, str | None] = {
-            each: found.how if found and found.connects(each, self.distance) else said for each in Relation
+                word = "answers"
+        elif records:
+            apart = str(records)
+        proof: dict[Relation | None, str | None] = {
+            each: records.how if records and records.connects(each, self.distance) else word for each in Relation
         }
-        near = made[Relation.ADD_OR_REMOVE_ONE], made[Relation.REPLACE_ONE]
+        near = proof[Relation.ADD_OR_REMOVE_ONE], proof[Relation.REPLACE_ONE]
         if {type(self.first), type(self.second)} <= VALUES:
-            made[Relation.LOCAL] = "any two"
-        made[Relation.LOCAL] = made[Relation.LOCAL] or (None if found and found.how == "rows" else "one value")
-        if made[Relation.REPLACE_SPECIAL] not in (None, "answers"):
-            made[Relation.REPLACE_SPECIAL] = "neutral"
-        return {**made, None: next((how for how in near if how not in (None, said)), said) or apart}
+            proof[Relation.LOCAL] = "any two"
+        proof[Relation.LOCAL] = proof[Relation.LOCAL] or (None if records and records.how == "rows" else "one value")
+        if proof[Relation.REPLACE_SPECIAL] not in (None, "answers"):
+            proof[Relation.REPLACE_SPECIAL] = "neutral"
+        return {**proof, None: next((how for how in near if how not in (None, word)), word) or apart}
 
     def _check_answers(self, sensitivity: float) -> None:
         import numpy as np
@@ -154,7 +154,7 @@ class AdjacentPair:
 
 def _record(data: Any) -> dict[str, Any]:
     value = plain_value(data)
-    shown = told(data) if value is None else ""
+    shown = text_of(data) if value is None else ""
     return {"digest": digest(data), "value": value, **({"shown": shown} if shown else {})}
 
 
@@ -196,15 +196,18 @@ class SealedPair:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRecords:
-    """How the records of two datasets differ: `how` they were told apart, how many leave and come, and the sizes."""
+    """How the records of two datasets differ: what was compared (`how`), how many leave and come, and the sizes."""
 
     how: str
     gone: int
     come: int
     sizes: tuple[int, int]
 
+    def __str__(self) -> str:
+        return f"{self.gone} {self.how} leave and {self.come} come"
+
     def connects(self, relation: Relation, distance: int) -> bool:
-        """Whether the relation connects the datasets within so many steps."""
+        """Whether the relation connects the datasets within `distance` steps."""
         return {
             Relation.ADD_OR_REMOVE_ONE: self.gone + self.come <= distance,
             Relation.REPLACE_ONE: self.gone == self.come <= distance,
@@ -222,10 +225,10 @@ def compared(first: Any, second: Any) -> ComparedRecords | None:
     >>> compared([1, 2, 3], [3, 2])
     ComparedRecords(how='records', gone=1, come=0, sizes=(3, 2))
     """
-    found = _keys_of(first, second)
-    if found is None:
+    tables = _keys_of(first, second)
+    if tables is None:
         return None
-    how, before, after = found
+    how, before, after = tables
     there = list(map(eq, before, after))  # most records stand where they stood, counted from one end or the other
     start = there.index(False) if False in there else len(there)
     there = list(map(eq, reversed(before), islice(reversed(after), len(there) - start)))
@@ -238,8 +241,8 @@ def _keys_of(first: Any, second: Any) -> tuple[str, Keys, Keys] | None:
     if isinstance(first, dict) and isinstance(second, dict):
         if first.keys() == second.keys():
             tables = [records_of(data) for data in (first, second)]
-            found = [_keys([row[key] for key in first] for row in rows or ()) for rows in tables]
-            return None if None in tables else ("rows", found[0], found[1])
+            sides = [_keys([row[key] for key in first] for row in rows or ()) for rows in tables]
+            return None if None in tables else ("rows", sides[0], sides[1])
         return "entries", _keys(first.items()), _keys(second.items())
     if all(home_of(data) in ("pandas", "polars") for data in (first, second)):
         indexed = not any(type(getattr(data, "index", None)).__name__ == "RangeIndex" for data in (first, second))

@@ -1,9 +1,17 @@
-"""Stock patterns by name: what a spec file and a search over pairs may ask for without writing datasets down."""
+"""Pairs that nobody wrote down: of stock patterns by name, of one dataset, and drawn from a Hypothesis strategy.
+
+Spec files and the search over pairs ask for the first two; the third are the first few that a strategy draws from a
+seed, always the same.
+"""
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +19,7 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.claims.claim import Relation
-from dpaudit.data import data_patterns, query_patterns
+from dpaudit.data import stock
 from dpaudit.data.data import digest, records_of, same
 from dpaudit.data.data_records import ENDS, DataRecords, short
 from dpaudit.data.pair import AdjacentPair
@@ -48,8 +56,8 @@ class Pattern:
     @property
     def required(self) -> tuple[str, ...]:
         """The parameters without a default."""
-        found = inspect.signature(self.make).parameters.values()
-        return tuple(parameter.name for parameter in found if parameter.default is inspect.Parameter.empty)
+        parameters = inspect.signature(self.make).parameters.values()
+        return tuple(parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty)
 
     @property
     def why(self) -> str:
@@ -57,41 +65,40 @@ class Pattern:
         return ": ".join(filter(None, (self.kind, self.reason)))
 
 
-data, valued = data_patterns, data_patterns.valued
 PATTERNS: dict[str, Pattern] = {
-    "one_differs": Pattern(query_patterns.one_differs, ANY),
-    "all_differ": Pattern(query_patterns.all_differ, ANY),
-    "half_up_half_down": Pattern(query_patterns.half_up_half_down, ANY),
-    "far_from_threshold": Pattern(query_patterns.far_from_threshold, ANY),
-    "statdp_one_differs": Pattern(query_patterns.statdp_one_differs, ANY),
-    "statdp_all_differ": Pattern(query_patterns.statdp_all_differ, ANY),
-    "drop_one": Pattern(data.drop_one, ADD, kind="a record less"),
-    "add_one": Pattern(data.add_one, ADD, kind="a duplicate more"),
-    "replace_one": Pattern(data.replace_one, REPLACE, kind="a record by another"),
-    "add_outlier": Pattern(data.add_outlier, ADD, kind="far out of bounds"),
-    "add_zero": Pattern(valued("added", 0), ADD, ZERO, "zero"),
-    "add_nan": Pattern(valued("added", math.nan), ADD, NAN, "NaN"),
-    "add_infinity": Pattern(valued("added", math.inf, -math.inf), ADD, kind="infinity"),
-    "add_none": Pattern(valued("added", None), ADD, RAISES, "None"),
-    "add_in_front": Pattern(data.add_in_front, ADD, ORDER, "another order"),
-    "replace_by_outlier": Pattern(data.replace_by_outlier, REPLACE, kind="far out of bounds"),
-    "replace_by_zero": Pattern(valued("first_replaced", 0), REPLACE, ZERO, "zero"),
-    "replace_by_nan": Pattern(valued("first_replaced", math.nan), REPLACE, NAN, "NaN"),
-    "replace_by_infinity": Pattern(valued("first_replaced", math.inf, -math.inf), REPLACE, kind="infinity"),
-    "replace_by_none": Pattern(valued("first_replaced", None), REPLACE, RAISES, "None"),
-    "replace_in_front": Pattern(data.replace_in_front, AMONG, ORDER, "another order"),
+    "one_differs": Pattern(stock.one_differs, ANY),
+    "all_differ": Pattern(stock.all_differ, ANY),
+    "half_up_half_down": Pattern(stock.half_up_half_down, ANY),
+    "far_from_threshold": Pattern(stock.far_from_threshold, ANY),
+    "statdp_one_differs": Pattern(stock.statdp_one_differs, ANY),
+    "statdp_all_differ": Pattern(stock.statdp_all_differ, ANY),
+    "drop_one": Pattern(stock.drop_one, ADD, kind="a record less"),
+    "add_one": Pattern(stock.add_one, ADD, kind="a duplicate more"),
+    "replace_one": Pattern(stock.replace_one, REPLACE, kind="a record by another"),
+    "add_outlier": Pattern(stock.add_outlier, ADD, kind="far out of bounds"),
+    "add_zero": Pattern(stock.valued("added", 0), ADD, ZERO, "zero"),
+    "add_nan": Pattern(stock.valued("added", math.nan), ADD, NAN, "NaN"),
+    "add_infinity": Pattern(stock.valued("added", math.inf, -math.inf), ADD, kind="infinity"),
+    "add_none": Pattern(stock.valued("added", None), ADD, RAISES, "None"),
+    "add_in_front": Pattern(stock.add_in_front, ADD, ORDER, "another order"),
+    "replace_by_outlier": Pattern(stock.replace_by_outlier, REPLACE, kind="far out of bounds"),
+    "replace_by_zero": Pattern(stock.valued("first_replaced", 0), REPLACE, ZERO, "zero"),
+    "replace_by_nan": Pattern(stock.valued("first_replaced", math.nan), REPLACE, NAN, "NaN"),
+    "replace_by_infinity": Pattern(stock.valued("first_replaced", math.inf, -math.inf), REPLACE, kind="infinity"),
+    "replace_by_none": Pattern(stock.valued("first_replaced", None), REPLACE, RAISES, "None"),
+    "replace_in_front": Pattern(stock.replace_in_front, AMONG, ORDER, "another order"),
     "change_label": Pattern(
-        data.change_label, REPLACE, "a label moves a whole row from one sum to another, by more than its range"
+        stock.change_label, REPLACE, "a label moves a whole row from one sum to another, by more than its range"
     ),
     "far_from_zero": Pattern(
-        data.far_from_zero, ADD, "one record moves a sum by a bound, which may be more than upper - lower"
+        stock.far_from_zero, ADD, "one record moves a sum by a bound, which may be more than upper - lower"
     ),
     "last_of_category": Pattern(
-        data.last_of_category, ADD, "categories taken from the data lose one with it", "the last of its category"
+        stock.last_of_category, ADD, "categories taken from the data lose one with it", "the last of its category"
     ),
-    "alike": Pattern(data.alike, ADD, kind="all records of one value"),
-    "alike_but_one": Pattern(data.alike_but_one, AMONG, kind="all records of one value"),
-    "empty": Pattern(data.empty, ADD, kind="the empty dataset"),
+    "alike": Pattern(stock.alike, ADD, kind="all records of one value"),
+    "alike_but_one": Pattern(stock.alike_but_one, AMONG, kind="all records of one value"),
+    "empty": Pattern(stock.empty, ADD, kind="the empty dataset"),
 }
 UNASKED = ("add_none", "replace_by_none")  # only where they are named: a mechanism need not read what is no value
 OF_VALUES = "two values"  # the kind of pairs of the local relation that are made of the values it was given
@@ -115,7 +122,7 @@ def pairs_of_data(data: Any, relation: Relation, patterns: Sequence[str] | None 
         )
     if local and not alone and patterns is None and len(records_of(data) or ()) > 1:
         return _of_values(records_of(data))
-    made: dict[tuple[str, str], AdjacentPair] = {}
+    candidates: dict[tuple[str, str], AdjacentPair] = {}
     suited = [name for name, each in PATTERNS.items() if each.kind and relation in each.relations]
     for name in [name for name in suited if name not in UNASKED] if patterns is None else patterns:
         try:
@@ -123,15 +130,15 @@ def pairs_of_data(data: Any, relation: Relation, patterns: Sequence[str] | None 
         except InvalidSpec:
             if patterns is not None:
                 raise
-            continue  # its kind is among those that were not tried
+            continue  # its kind counts as not tried
         for pair in pairs:
             if alone:
                 pair = replace(pair, first=pair.first[0], second=pair.second[0])
-            made.setdefault((digest(pair.first), digest(pair.second)), pair)
-    if not made:
+            candidates.setdefault((digest(pair.first), digest(pair.second)), pair)
+    if not candidates:
         cure = f"under {relation.value}; give pair=(first, second)"
         raise InvalidSpec(f"no pair can be made of data = {short(data)} {cure}")
-    return tuple(made.values())
+    return tuple(candidates.values())
 
 
 def _of_values(values: Sequence[Any]) -> tuple[AdjacentPair, ...]:
@@ -151,8 +158,8 @@ def kinds_of_pairs(reasons: Iterable[str], relation: Relation | None) -> tuple[t
     """
     tried = tuple(dict.fromkeys(reason.partition(": ")[0] for reason in reasons))
     every = dict.fromkeys(each.kind for each in PATTERNS.values() if each.kind and (relation in each.relations))
-    found = tuple(kind for kind in tried if kind in every or kind == OF_VALUES)
-    return found, tuple(kind for kind in every if kind not in found)
+    kinds = tuple(kind for kind in tried if kind in every or kind == OF_VALUES)
+    return kinds, tuple(kind for kind in every if kind not in kinds)
 
 
 def stock_pairs(pattern: str, *, relation: Relation | str | None = None, **parameters: Any) -> tuple[AdjacentPair, ...]:
@@ -164,15 +171,15 @@ def stock_pairs(pattern: str, *, relation: Relation | str | None = None, **param
     >>> [pair.name for pair in stock_pairs("one_differs", queries=1)]
     ['one differs: first up', 'one differs: first down']
     """
-    found = PATTERNS[validate.one_of("pattern", pattern, tuple(PATTERNS))]
-    unknown = [key for key in parameters if key not in found.keywords]
+    entry = PATTERNS[validate.one_of("pattern", pattern, tuple(PATTERNS))]
+    unknown = [key for key in parameters if key not in entry.keywords]
     if unknown:
-        raise InvalidSpec(f"pattern {pattern!r} has no parameter {unknown[0]!r}; it has: {', '.join(found.keywords)}")
-    missing = [key for key in found.required if key not in parameters]
+        raise InvalidSpec(f"pattern {pattern!r} has no parameter {unknown[0]!r}; it has: {', '.join(entry.keywords)}")
+    missing = [key for key in entry.required if key not in parameters]
     if missing:
         raise InvalidSpec(f"pattern {pattern!r} needs the parameter {missing[0]!r}; give {missing[0]} = ...")
     stated = Relation.of(relation)
-    if stated is not None and stated not in found.relations:
+    if stated is not None and stated not in entry.relations:
         fit = ", ".join(name for name, each in PATTERNS.items() if stated in each.relations)
         raise InvalidSpec(
             f"pattern {pattern!r} makes no neighbours under {stated.value}, the claim's relation; these do: {fit}"
@@ -182,7 +189,95 @@ def stock_pairs(pattern: str, *, relation: Relation | str | None = None, **param
             f"pattern {pattern!r} changes a record, and under local data is the value of one person: give data=[value]"
         )
     with at(f"pattern {pattern!r}"):
-        pairs = found.make(**parameters)
+        pairs = entry.make(**parameters)
     for pair in pairs:
         pair.check(stated)
-    return tuple(replace(pair, reason=found.why) for pair in pairs)
+    return tuple(replace(pair, reason=entry.why) for pair in pairs)
+
+
+PAIRS = 12  # pairs of one strategy: more of them would leave each too few search runs
+TRIES = 10  # draws for each pair that is wanted; strategies repeat themselves, and draw equal datasets
+
+
+def is_strategy(value: Any) -> bool:
+    """Whether this is a Hypothesis strategy; Hypothesis is loaded by whoever made it, or it is none.
+
+    >>> is_strategy([([1], [])])
+    False
+    """
+    strategies = sys.modules.get("hypothesis.strategies")
+    return strategies is not None and isinstance(value, strategies.SearchStrategy)
+
+
+def drawn_pairs(strategy: Any, seed: int, count: int = PAIRS) -> tuple[AdjacentPair, ...]:
+    """`count` different pairs that a strategy of (first, second) or of `AdjacentPair` draws from a seed.
+
+    They are spread over its draws, from the simplest on; a strategy that has fewer gives fewer. The same seed draws
+    the same pairs with one version of Hypothesis. Raises `InvalidSpec` where it draws something else, or no pair.
+    """
+    candidates: dict[tuple[str, str], Any] = {}
+    for value in _draws(strategy, seed, TRIES * count):
+        if not isinstance(value, AdjacentPair) and not (isinstance(value, list | tuple) and len(value) == 2):
+            raise InvalidSpec(
+                f"a strategy of pairs must draw (first, second) or dpaudit.AdjacentPair, it drew {value!r:.200}"
+            )
+        first, second = value.open() if isinstance(value, AdjacentPair) else value
+        key = digest(first), digest(second)
+        if key[0] != key[1]:
+            candidates.setdefault(key, value)
+    if not candidates:
+        raise InvalidSpec("the strategy of pairs drew none of two different datasets; change the strategy")
+    values = list(candidates.values())
+    step = max(1.0, (len(values) - 1) / max(1, count - 1))
+    chosen = [values[round(step * number)] for number in range(min(count, len(values)))]
+    return tuple(AdjacentPair.of(value, f"drawn pair {number}") for number, value in enumerate(chosen, start=1))
+
+
+def _draws(strategy: Any, seed: int, most: int) -> list[Any]:
+    from hypothesis.errors import HypothesisException
+
+    hypothesis: Any = import_module("hypothesis")
+    drawn: list[Any] = []
+    quiet = hypothesis.settings(
+        max_examples=most,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        backend="hypothesis",
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+
+    def keep(value: Any) -> None:
+        drawn.append(value)
+
+    try:
+        with _no_constants():
+            hypothesis.seed(seed)(quiet(hypothesis.given(strategy)(keep)))()
+    except HypothesisException as error:
+        raise InvalidSpec(f"the strategy of pairs cannot be drawn from ({type(error).__name__}: {error})") from None
+    except Exception as error:  # raised by a function that the strategy calls
+        raise InvalidSpec(
+            f"the strategy of pairs raised {type(error).__name__}: {error!s:.200}; "
+            "its example() shows where, outside of an audit"
+        ) from None
+    return drawn
+
+
+@contextmanager
+def _no_constants() -> Iterator[None]:
+    """Hypothesis mixes in constants of the modules loaded so far: what it draws would depend on these."""
+    name = "hypothesis.internal.conjecture.providers"
+    module: Any = import_module(name) if find_spec(name) else None
+    if not hasattr(module, "CONSTANTS_CACHE") or not hasattr(module.HypothesisProvider, "_local_constants"):
+        yield  # a version without such constants
+        return
+    home: Any = module.HypothesisProvider
+    constants, cache, none = home.__dict__["_local_constants"], module.CONSTANTS_CACHE, module.Constants()
+    home._local_constants = property(lambda provider: none)
+    module.CONSTANTS_CACHE = type(cache)(1024)
+    try:
+        yield
+    finally:
+        home._local_constants = constants
+        module.CONSTANTS_CACHE = cache

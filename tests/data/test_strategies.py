@@ -14,7 +14,7 @@ import pytest
 
 from dpaudit.api.audits import pose
 from dpaudit.data import AdjacentPair
-from dpaudit.data.strategies import PAIRS, _draws, drawn_pairs, is_strategy
+from dpaudit.data.patterns import PAIRS, _draws, drawn_pairs, is_strategy
 from dpaudit.errors import InvalidSpec
 
 ROWS = st.lists(st.integers(), min_size=1, max_size=6)

@@ -19,7 +19,7 @@ from dpaudit.auditing.controls import glanced, marks_of, spiked_with
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Mechanism
-from dpaudit.mechanisms.marks import LeakMark
+from dpaudit.mechanisms.spiked import LeakMark
 
 CLAIM, CONFIDENCE, WIDE = PureDP(1.0), 0.999, 50.0
 MASSES, RUNS, AUDITS = (0.5, 0.1, 0.01, 1e-3, 3e-4), (20_000, 200_000), 100

@@ -68,7 +68,7 @@ BUDGET = {
     "base": 910,
     "claims": 2_360,
     "data": 1_630,
-    "mechanisms": 1_070,
+    "mechanisms": 1_050,
     "adapters": 610,
     "outputs": 2_180,
     "events": 1_340,

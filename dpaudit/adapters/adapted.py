@@ -10,9 +10,8 @@ from dpaudit.claims import Claim, PureDP, Relation
 from dpaudit.data import AdjacentPair
 from dpaudit.data.pair import VALUES
 from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms.functions import describe, name_of
+from dpaudit.mechanisms.functions import Imported, describe, name_of, wrap
 from dpaudit.mechanisms.protocol import ADAPTED, Description, Mechanism, Opened
-from dpaudit.mechanisms.resolve import Imported, wrap
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@ from dpaudit.claims.rounding import up
 from dpaudit.data.data import same
 from dpaudit.data.pair import AdjacentPair, compared
 from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms.functions import check_callable
+from dpaudit.mechanisms.functions import BuiltBy, check_callable
 from dpaudit.mechanisms.importing import in_a_line
-from dpaudit.mechanisms.resolve import BuiltBy
 
 DELTAS = tuple(10.0**-k for k in range(1, 13))  # at which a curve is asked
 RELATIONS: dict[tuple[str, float], Relation] = {
@@ -102,7 +101,7 @@ class OpenDP(Adapted):
             from opendp.mod import enable_features
 
             enable_features(*self.hidden)
-        made = BuiltBy(self.make, self.parameters).made()
+        made = BuiltBy(self.make, self.parameters).build()
         found = made.resolve() if hasattr(made, "resolve") else made
         if not hasattr(found, "output_measure"):
             raise InvalidSpec(f"{self.name} must return a Measurement or a query of opendp, got {type(made).__name__}")

@@ -19,8 +19,7 @@ from dpaudit.base.arrays import Reals
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.execution.engine import FEWEST_PROBED, Engine
-from dpaudit.mechanisms.marks import LeakMark
-from dpaudit.mechanisms.spiked import EntriesShown, Spiked, SpikedPair, far_outside
+from dpaudit.mechanisms.spiked import EntriesShown, LeakMark, Spiked, SpikedPair, far_outside
 from dpaudit.outputs.canonical import Outputs, concatenate
 from dpaudit.results.observations import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control, Explored
 from dpaudit.results.result import AuditResult

@@ -1,16 +1,21 @@
-"""Mechanisms made of Python functions: one run at a time, many at once, built in the worker, or imported there."""
+"""Mechanisms made of Python functions: one run at a time, many at once, built in the worker, or imported there.
+
+`wrap` makes a mechanism of anything that an audit takes.
+"""
 
 import functools
 import hashlib
 import inspect
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from dpaudit.base import validate
-from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms.protocol import Description, Opened
+from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.mechanisms.command import Command
+from dpaudit.mechanisms.importing import import_reference, in_a_line
+from dpaudit.mechanisms.protocol import Description, Known, Mechanism, Opened, is_known
 
 GENERATORS = ("gen", "generator")
 NUMPYS = ("numpy.random._generator", "Generator")  # known without importing it
@@ -51,8 +56,8 @@ class Batched(_OfFunction):
         return Opened(call, per_run=False, takes_rng=takes_rng, size=self.size)
 
     def describe(self) -> Description:
-        told = {**self.parameters, **({"size": self.size} if self.size else {})}
-        return describe(self.function, "batched", told, self.open().takes_rng)
+        parameters = {**self.parameters, **({"size": self.size} if self.size else {})}
+        return describe(self.function, "batched", parameters, self.open().takes_rng)
 
 
 def batched(function: Callable[..., Any] | Batched, /, *, size: int | None = None, **parameters: Any) -> Batched:
@@ -173,5 +178,119 @@ def describe(function: Callable[..., Any], kind: str, parameters: dict[str, Any]
     reference = f"{module}:{name_of(function)}" if module not in (None, "__main__", "builtins") else None
     if reference is not None and ("<" in reference or "." in name_of(function)):
         reference = None  # a function made inside another cannot be imported again
-    told = dict(parameters), takes_rng, file, line, digest, tuple(source)
-    return Description(name_of(function), kind, reference, *told)
+    details = dict(parameters), takes_rng, file, line, digest, tuple(source)
+    return Description(name_of(function), kind, reference, *details)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltBy:
+    """A factory called once inside each worker, for objects that cannot be pickled; it returns a mechanism."""
+
+    make: Callable[..., Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What is made: the name of the factory without a leading "make_"."""
+        return re.sub(r"\b_?make_(?=\w)", "", name_of(self.make))
+
+    def build(self) -> Any:
+        """What the factory makes. Raises `InvalidSpec` where it cannot."""
+        try:
+            return self.make(**self.parameters)
+        except DpAuditError:
+            raise
+        except Exception as error:
+            raise InvalidSpec(f"{name_of(self.make)} could not build the mechanism: {in_a_line(error)}") from None
+
+    def open(self) -> Opened:
+        return wrap(self.build()).open()
+
+    def describe(self) -> Description:
+        description = describe(self.make, "built in the worker", self.parameters, self.open().takes_rng)
+        return replace(description, name=self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A mechanism named as `module:attribute`, imported where it runs; `folder` heads the import path there.
+
+    `kind`, as a `Description` has it, says what a plain function of that name is to be: batched, or a factory.
+    """
+
+    reference: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    folder: str | None = None
+    kind: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.reference.partition(":")[2]
+
+    def resolve(self) -> Mechanism:
+        """The mechanism behind the name, with the parameters bound."""
+        target = import_reference(self.reference, self.folder)
+        kinds: dict[str, Callable[[Any], Mechanism]] = {"batched": Batched, "built in the worker": BuiltBy}
+        mechanism = kinds[self.kind](target) if self.kind in kinds and inspect.isroutine(target) else target
+        return wrap(mechanism, self.parameters)
+
+    def open(self) -> Opened:
+        return self.resolve().open()
+
+    def describe(self) -> Description:
+        inner = self.resolve().describe()
+        size = {key: value for key, value in inner.parameters.items() if (inner.kind, key) == ("batched", "size")}
+        return replace(inner, name=self.name, reference=self.reference, parameters={**size, **self.parameters})
+
+
+def built_by(make: Callable[..., Any] | BuiltBy, **parameters: Any) -> BuiltBy:
+    """Marks a factory that each worker calls once; it returns a function of one run or `batched(...)`.
+
+    >>> built_by(lambda: (lambda data: data)).open().takes_rng
+    False
+    """
+    if isinstance(make, BuiltBy):
+        return BuiltBy(make.make, {**make.parameters, **parameters})
+    check_callable("built_by", make)
+    return BuiltBy(make, parameters)
+
+
+def wrap(value: Any, parameters: Mapping[str, Any] | None = None) -> Mechanism:
+    """The mechanism behind a function, a wrapper or a `module:attribute` name, its keywords `parameters` bound.
+
+    Raises `InvalidSpec` for anything else.
+
+    >>> wrap("statistics:mean").name
+    'mean'
+    """
+    if not isinstance(parameters, Mapping | None) or not all(isinstance(name, str) for name in parameters or ()):
+        raise InvalidSpec(f"parameters must read {{'keyword': value}}, got {parameters!r}")
+    bound = dict(parameters or {})
+    if isinstance(value, Batched):
+        return batched(value, **bound)
+    if isinstance(value, PerRun | BuiltBy | Imported):
+        return replace(value, parameters={**value.parameters, **bound})
+    if isinstance(value, str):
+        return Imported(value, bound)
+    if isinstance(value, Command):
+        if bound:
+            raise InvalidSpec(f"a command takes no parameters, got {', '.join(bound)}; put them on its command line")
+        return value
+    if all(hasattr(value, part) for part in ("name", "open", "describe")):
+        if bound and not hasattr(value, "with_parameters"):
+            raise InvalidSpec(f"{value.name} takes no parameters, got {', '.join(bound)}; give them where it is made")
+        return value.with_parameters(bound) if bound else value  # type: ignore[no-any-return]
+    if callable(value):
+        return PerRun(value, bound)
+    raise InvalidSpec(
+        f"a mechanism is a function f(data, rng) or f(data), dpaudit.batched(f), dpaudit.built_by(make), "
+        f"dpaudit.command([...]) or 'module:function', got {type(value).__name__}"
+    )
+
+
+def own(reference: str, parameters: Mapping[str, Any]) -> Known:
+    """The mechanism of ours that a reference names, its parameters bound. Raises `InvalidSpec` where it is none."""
+    entry = import_reference(reference)
+    if not is_known(entry):
+        raise InvalidSpec(f"mechanism {reference!r} is no entry; `dpaudit catalogue` lists them")
+    return entry.with_parameters(parameters)

@@ -20,7 +20,7 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
         sys.path.insert(0, folder)
     try:
         with _nothing_compiled(unless=is_own(reference)):
-            found: Any = importlib.import_module(module_name)
+            value: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and not (module_name + ".").startswith(error.name + "."):
             raise MissingRequirement(
@@ -32,10 +32,10 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
     except BaseException as error:  # a module may do anything while it is imported, exit included
         raise InvalidSpec(f"{reference!r}: importing failed with {in_a_line(error)}") from None
     for part in path.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}")
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 @contextmanager

@@ -27,7 +27,7 @@ class Opened:
     takes_rng: bool
     smallest_batch: int = 1  # runs below which one call is not worth its start-up cost
     size: int = 0  # runs of every call, also where fewer are wanted; 0: as many as are wanted
-    limited: Callable[[float], Callable[..., Any]] | None = None  # the call that keeps to so many seconds a run itself
+    limited: Callable[[float], Callable[..., Any]] | None = None  # the call that limits the seconds of a run itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Description:
     claim: dict[str, Any] | None = None  # that it is to keep, in its stored form, where it was asked for
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", {str(name): _told(value) for name, value in self.parameters.items()})
+        object.__setattr__(self, "parameters", {str(name): _plain(value) for name, value in self.parameters.items()})
         lines = [str(line).rstrip()[:LONGEST_LINE] for line in self.excerpt[: MOST_LINES + 1]]
         object.__setattr__(self, "excerpt", (*lines[:MOST_LINES], *["..." for _ in lines[MOST_LINES:]]))
 
@@ -55,10 +55,10 @@ class Description:
         return {key: value for key, value in asdict(self).items() if key not in ("file", "line", "excerpt", "claim")}
 
 
-def _told(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A parameter as it is where JSON can hold it, else as it prints: a result stores it, and never computes with it.
 
-    >>> _told((1, 2.5)), _told({2: 1}), _told({("a", "b"): 1})
+    >>> _plain((1, 2.5)), _plain({2: 1}), _plain({("a", "b"): 1})
     ([1, 2.5], {'2': 1}, "{('a', 'b'): 1}")
     """
     try:

@@ -20,9 +20,9 @@ from dpaudit.claims import Claim, PureDP, Relation, claim_from_dict, claim_of_ke
 from dpaudit.data import AdjacentPair, stock_pairs
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement, at
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
+from dpaudit.mechanisms.functions import own
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.mechanisms.protocol import Known
-from dpaudit.mechanisms.resolve import own
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.provenance import RECORD, recorded
 from dpaudit.results.verdict import Verdict

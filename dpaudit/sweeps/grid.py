@@ -21,9 +21,9 @@ from dpaudit.claims import Claim, PureDP, Relation, check_claim
 from dpaudit.data import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
+from dpaudit.mechanisms.functions import own
 from dpaudit.mechanisms.importing import import_reference, is_own
 from dpaudit.mechanisms.protocol import Known
-from dpaudit.mechanisms.resolve import own
 
 LARGEST_GRID = 100_000  # points: beyond that a grid is a slip, such as a list of runs given as a list of seeds
 

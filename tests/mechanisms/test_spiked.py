@@ -20,8 +20,7 @@ import pytest
 from dpaudit import InvalidSpec, UnsoundAudit, batched, command
 from dpaudit.data import AdjacentPair, SealedPair
 from dpaudit.mechanisms import wrap
-from dpaudit.mechanisms.marks import MARKS, LeakMark
-from dpaudit.mechanisms.spiked import EntriesShown, Side, Spiked, SpikedPair, far_outside
+from dpaudit.mechanisms.spiked import MARKS, EntriesShown, LeakMark, Side, Spiked, SpikedPair, far_outside
 from tests.cases import for_each
 from tests.mechanisms import shapes
 

@@ -14,8 +14,7 @@ from dpaudit.account.sections import python_form
 from dpaudit.auditing import run_audit
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import built_by, wrap
-from dpaudit.mechanisms.marks import LeakMark
-from dpaudit.mechanisms.spiked import Spiked, SpikedPair
+from dpaudit.mechanisms.spiked import LeakMark, Spiked, SpikedPair
 from dpaudit.running.streams import Shard, Stage, calls, shards
 from tests.cases import for_each
 

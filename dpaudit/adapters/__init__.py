@@ -3,9 +3,8 @@
 Nothing of a library is imported here, and what an adapter needs of one only when it is used.
 """
 
-from dpaudit.adapters.accountants import autodp, dp_accounting
 from dpaudit.adapters.adapted import Adapted, local
 from dpaudit.adapters.estimators import diffprivlib, estimator
-from dpaudit.adapters.measurements import opendp
+from dpaudit.adapters.measurements import autodp, dp_accounting, opendp
 
 __all__ = ["Adapted", "autodp", "diffprivlib", "dp_accounting", "estimator", "local", "opendp"]

@@ -1,4 +1,4 @@
-"""What an adapter returns: a mechanism that each worker builds anew, and what is known of it; the first: local ones."""
+"""What an adapter returns: a mechanism that each worker builds itself, and what is known of it; and local ones."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ class Adapted(ABC):
 
     @abstractmethod
     def adapt(self) -> Any:
-        """The mechanism, from what was made anew: a function of one run, or `batched(...)`."""
+        """The mechanism, from a new object of `make`: a function of one run, or `batched(...)`."""
 
     @property
     def claim(self) -> Claim | None:
@@ -54,10 +54,10 @@ class Adapted(ABC):
         return wrap(self.adapt()).open()
 
     def describe(self) -> Description:
-        """The user's function by its source, what the adapter was told, and the adapter as the kind."""
+        """The user's function by its source, the options of the adapter, and the adapter as the kind."""
         own = [each for each in fields(self) if each.name not in ("make", "parameters", "hidden")]
-        told = {each.name: getattr(self, each.name) for each in own if getattr(self, each.name) != each.default}
-        return describe(self.make, ADAPTED + self.adapter, {**told, **self.parameters}, self.open().takes_rng)
+        options = {each.name: getattr(self, each.name) for each in own if getattr(self, each.name) != each.default}
+        return describe(self.make, ADAPTED + self.adapter, {**options, **self.parameters}, self.open().takes_rng)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Self:
         """The same with more parameters given."""
@@ -79,9 +79,9 @@ class OwnClaim:
 
 def settled(claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]) -> tuple[Any, tuple[AdjacentPair, ...]]:
     """As `offered`, where a name may be imported; of what is not adapted claim and pairs as they are."""
-    found = mechanism.resolve() if isinstance(mechanism, Imported) else mechanism
-    asked = isinstance(claim, OwnClaim) or isinstance(found, Adapted)
-    return offered(claim, found, pairs) if asked else (claim, pairs)
+    inner = mechanism.resolve() if isinstance(mechanism, Imported) else mechanism
+    asked = isinstance(claim, OwnClaim) or isinstance(inner, Adapted)
+    return offered(claim, inner, pairs) if asked else (claim, pairs)
 
 
 def offered(claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]) -> tuple[Claim, Any]:

@@ -1,4 +1,4 @@
-"""Estimators of the scikit-learn kind, and diffprivlib: made anew for every run, `random_state` from our stream."""
+"""Estimators of the scikit-learn kind, and diffprivlib: made again for every run, `random_state` from our stream."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -143,43 +143,43 @@ def fitted(model: Any, attributes: Sequence[str] | None = None) -> dict[str, Any
     {'inner_.a': [3], 'means_': [1.0, 2.0], 'not shown': ['inner_.f: builtin_function_or_method']}
     """
     hidden: list[str] = []
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in _learned(model) if attributes is None else attributes:
-        _show(attrgetter(name)(model), name, found, hidden, 0)
-    return {**found, NOT_SHOWN: hidden} if hidden else found
+        _show(attrgetter(name)(model), name, values, hidden, 0)
+    return {**values, NOT_SHOWN: hidden} if hidden else values
 
 
 def _learned(model: Any) -> list[str]:
     return sorted(name for name in vars(model) if name.endswith("_") and not name.startswith("_"))
 
 
-def _show(value: Any, place: str, found: dict[str, Any], hidden: list[str], depth: int) -> None:
-    """Puts a value into `found`, what it holds under names of its own; what cannot be shown joins `hidden`."""
+def _show(value: Any, place: str, values: dict[str, Any], hidden: list[str], depth: int) -> None:
+    """Puts a value into `values`, what it holds under names of its own; what cannot be shown joins `hidden`."""
     import numpy as np
 
     if hasattr(value, "toarray"):  # a sparse matrix
         value = value.toarray()
     if isinstance(value, np.ndarray | np.generic):
         if value.ndim > 2:
-            found[f"{place}.shape"], value = list(value.shape), value.ravel()
+            values[f"{place}.shape"], value = list(value.shape), value.ravel()
         value = [list(row) for row in value.tolist()] if value.dtype.names and value.ndim else value.tolist()
     if type(value) in SHOWN or isinstance(value, list | tuple) and _is_plain(value):
-        found[place] = value
+        values[place] = value
         return
-    held: Any = None
+    parts: Any = None
     if isinstance(value, Mapping):
-        held = {f".{key}": each for key, each in value.items()}
+        parts = {f".{key}": each for key, each in value.items()}
     elif isinstance(value, list | tuple):
-        held = {f"[{at}]": each for at, each in enumerate(value)}
+        parts = {f"[{at}]": each for at, each in enumerate(value)}
     elif hasattr(value, "fit"):
-        held = {f".{name}": attrgetter(name)(value) for name in _learned(value)}
+        parts = {f".{name}": attrgetter(name)(value) for name in _learned(value)}
     elif not callable(value) and isinstance(state := value.__getstate__(), Mapping):
-        held = {f".{key}": each for key, each in state.items()}
-    if held is None or depth == DEEPEST:
+        parts = {f".{key}": each for key, each in state.items()}
+    if parts is None or depth == DEEPEST:
         hidden.append(f"{place}: {type(value).__name__}")
         return
-    for name, each in held.items():
-        _show(each, place + name, found, hidden, depth + 1)
+    for name, each in parts.items():
+        _show(each, place + name, values, hidden, depth + 1)
 
 
 def _is_plain(values: Sequence[Any]) -> bool:

@@ -1,5 +1,10 @@
-"""OpenDP: a `Measurement`, or a query of a `Context`, with the claim of its own `map` (Hay, Gaboardi & Vadhan 2020)."""
+"""OpenDP: a `Measurement`, or a query of a `Context`, with the claim of its own `map` (Hay, Gaboardi & Vadhan 2020).
 
+And what accountants promise, as a claim: every number is rounded towards more loss, so that it is never stronger.
+"""
+
+import copy
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -8,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpaudit.adapters.adapted import Adapted
-from dpaudit.claims import Claim, PrivacyProfile, Relation, ZeroConcentratedDP, claim_of
+from dpaudit.claims import Claim, PrivacyProfile, PureDP, Relation, ZeroConcentratedDP, claim_of
 from dpaudit.claims.rounding import up
 from dpaudit.data.data import same
 from dpaudit.data.pair import AdjacentPair, compared
@@ -16,7 +21,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.functions import BuiltBy, check_callable
 from dpaudit.mechanisms.importing import in_a_line
 
-DELTAS = tuple(10.0**-k for k in range(1, 13))  # at which a curve is asked
+DELTAS = tuple(10.0**-k for k in range(1, 13))  # at which a curve of OpenDP is evaluated
 RELATIONS: dict[tuple[str, float], Relation] = {
     ("SymmetricDistance", 1): Relation.ADD_OR_REMOVE_ONE,
     ("InsertDeleteDistance", 1): Relation.ADD_OR_REMOVE_ONE,
@@ -101,11 +106,13 @@ class OpenDP(Adapted):
             from opendp.mod import enable_features
 
             enable_features(*self.hidden)
-        made = BuiltBy(self.make, self.parameters).build()
-        found = made.resolve() if hasattr(made, "resolve") else made
-        if not hasattr(found, "output_measure"):
-            raise InvalidSpec(f"{self.name} must return a Measurement or a query of opendp, got {type(made).__name__}")
-        return found
+        result = BuiltBy(self.make, self.parameters).build()
+        measurement = result.resolve() if hasattr(result, "resolve") else result
+        if not hasattr(measurement, "output_measure"):
+            raise InvalidSpec(
+                f"{self.name} must return a Measurement or a query of opendp, got {type(result).__name__}"
+            )
+        return measurement
 
 
 def _plain(metric: object) -> str:
@@ -140,10 +147,10 @@ def _claim(measure: str, allowed: Any) -> Claim:
 def _apart(metric: str, first: Any, second: Any) -> Fraction | None:
     """How far apart two inputs are, exactly, of L2 the square; None where that is taken on trust."""
     if metric in ("SymmetricDistance", "ChangeOneDistance"):
-        found = compared(first, second)
-        if found is not None and metric == "ChangeOneDistance":
-            _one_length(metric, *found.sizes)
-        return None if found is None else Fraction(found.gone + found.come, 1 + (metric == "ChangeOneDistance"))
+        records = compared(first, second)
+        if records is not None and metric == "ChangeOneDistance":
+            _one_length(metric, *records.sizes)
+        return None if records is None else Fraction(records.gone + records.come, 1 + (metric == "ChangeOneDistance"))
     if metric == "AbsoluteDistance":
         return abs(Fraction(first) - Fraction(second))
     if metric == "InsertDeleteDistance":
@@ -173,3 +180,64 @@ def _in_common(first: Any, second: Any) -> int:
         for place, other in enumerate(second):
             row.append(before[place] + 1 if same(one, other) else max(before[place + 1], row[place]))
     return row[-1]
+
+
+# --- accountants ---
+
+EPSILONS = (0.0, *(2.0 ** (power / 4) for power in range(-16, 25)))  # 1/16 to 64: where a curve of theirs is evaluated
+LEAST = 1e-12  # deltas below are rounding errors of the accountants
+
+
+def dp_accounting(event: Any, relation: str | None = "add_or_remove_one", *, accountant: Any = None) -> Claim:
+    """The claim of a `DpEvent` of dp-accounting, or of a `PrivacyLossDistribution`: its delta at a grid of epsilons.
+
+    An event is composed by a `PLDAccountant`, whose deltas are pessimistic, for neighbours of this relation; another
+    `accountant`, made for it, may be given, and stays as it is. Raises `InvalidSpec` for an event that the accountant
+    does not know, an accountant for other neighbours, and a `PrivacyLossDistribution` whose deltas are optimistic.
+
+        claim = dpaudit.adapters.dp_accounting(GaussianDpEvent(2.0))
+    """
+    word = Relation.of(relation)
+    if hasattr(event, "get_delta_for_epsilon"):
+        parts = [getattr(event, name, None) for name in ("_pmf_remove", "_pmf_add")]
+        if not all(getattr(part, "_pessimistic_estimate", True) for part in parts):
+            raise InvalidSpec(
+                "a PrivacyLossDistribution made with pessimistic_estimate=False promises nothing, for its deltas are too "
+                "small; make it with True"
+            )
+        return _curve(event.get_delta_for_epsilon, word)
+    neighbours = (word or Relation.ADD_OR_REMOVE_ONE).name
+    if accountant is None:
+        from dp_accounting import NeighboringRelation
+        from dp_accounting.pld import PLDAccountant
+
+        accountant = PLDAccountant(NeighboringRelation[neighbours])
+    if accountant.neighboring_relation.name != neighbours:
+        raise InvalidSpec(
+            f"{type(accountant).__name__} is made for {accountant.neighboring_relation.name}, not for {neighbours}; "
+            "make it for these neighbours, or give relation="
+        )
+    if not accountant.supports(event):
+        raise InvalidSpec(f"{type(accountant).__name__} does not know {event!r}; give accountant=...")
+    return _curve(copy.deepcopy(accountant).compose(event).get_delta, word)
+
+
+def autodp(mechanism: Any, relation: str | None = None) -> Claim:
+    """The claim of a mechanism of autodp: pure where its `eps_pureDP` is finite, else its delta at a grid of epsilons.
+
+    claim = dpaudit.adapters.autodp(GaussianMechanism(sigma=2.0))
+    """
+    word = Relation.of(relation)
+    if mechanism.eps_pureDP < math.inf and mechanism.delta0 == 0:
+        return PureDP(up(float(mechanism.eps_pureDP)), word)
+    return _curve(mechanism.get_approx_delta, word)
+
+
+def _curve(delta: Callable[[float], Any], relation: Relation | None) -> Claim:
+    """The profile through delta(epsilon), rounded up by a millionth and `LEAST`; what allows all is left out."""
+    deltas = [(epsilon, float(delta(epsilon))) for epsilon in EPSILONS]
+    points = [(epsilon, max(each, 0.0) * (1.0 + 1e-6) + LEAST) for epsilon, each in deltas if each == each]
+    points = [point for point in points if point[1] < 1.0]
+    if not points:
+        raise InvalidSpec("the accountant promises nothing at any epsilon up to 64")
+    return PrivacyProfile(points, relation)

@@ -73,7 +73,7 @@ BUDGET = {
     "outputs": 2_180,
     "events": 1_340,
     "certify": 2_410,
-    "losses": 1_420,
+    "losses": 1_410,
     "results": 2_890,
     "account": 3_490,
     "running": 2_250,

@@ -202,8 +202,8 @@ def dp_accounting(event: Any, relation: str | None = "add_or_remove_one", *, acc
         parts = [getattr(event, name, None) for name in ("_pmf_remove", "_pmf_add")]
         if not all(getattr(part, "_pessimistic_estimate", True) for part in parts):
             raise InvalidSpec(
-                "a PrivacyLossDistribution made with pessimistic_estimate=False promises nothing, for its deltas are too "
-                "small; make it with True"
+                "a PrivacyLossDistribution made with pessimistic_estimate=False promises nothing, for its deltas are "
+                "too small; make it with True"
             )
         return _curve(event.get_delta_for_epsilon, word)
     neighbours = (word or Relation.ADD_OR_REMOVE_ONE).name

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpaudit.base.arrays import Bits, Reals
 from dpaudit.catalogue.entry import Code, Loss, Program
-from dpaudit.losses.laplace import centred_loss, vector_loss
+from dpaudit.losses.comparisons import centred_loss, vector_loss
 from dpaudit.losses.normal import gaussian_epsilon
 
 Rng = np.random.Generator

@@ -114,7 +114,7 @@ class Mixture:
 
 
 def poisson(rate: float, shift: float) -> Mixture:
-    """A step that a record joins with probability `rate`, and then shifts by so many deviations of the noise."""
+    """A step that a record joins with probability `rate`, and then shifts by `shift` deviations of the noise."""
     return Mixture((0.0, shift), (1.0 - rate, rate)) if rate < 1.0 else Mixture((shift,), (1.0,))
 
 
@@ -215,7 +215,7 @@ def subsampled_gaussian_epsilon(delta: float, noise_multiplier: float, rate: flo
 def fixed_batch_losses(rate: float, shift: float, width: float = WIDTH) -> Losses:
     """The losses of a step on exactly B of n records, from above and for both orders, where one record is replaced.
 
-    rate is B / n, and the replaced record shifts the sum by at most so many deviations of the noise. Above 0 the
+    rate is B / n, and the replaced record shifts the sum by at most `shift` deviations of the noise. Above 0 the
     losses are those of a Poisson step of that rate and shift, in both orders (Balle, Barthe & Gaboardi 2018, on
     sampling without replacement); a profile that is its own mirror image has masses m(l) and e^-l m(l) at l and -l.
 

@@ -17,8 +17,8 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
     if mu == 0.0:
         return 0.0
-    kept, lost = log_ndtr(mu / 2.0 - epsilon / mu), epsilon + log_ndtr(-mu / 2.0 - epsilon / mu)
-    return float(-math.exp(kept) * math.expm1(min(0.0, lost - kept)))
+    gain, loss = log_ndtr(mu / 2.0 - epsilon / mu), epsilon + log_ndtr(-mu / 2.0 - epsilon / mu)
+    return float(-math.exp(gain) * math.expm1(min(0.0, loss - gain)))
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:

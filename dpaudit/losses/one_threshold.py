@@ -32,23 +32,25 @@ def outputs(kinds: Sequence[int], most: int | None) -> Transcripts:
     >>> outputs([0, 0], 1).size.tolist()  # no top at all, a top at once, a bottom and then a top
     [1, 1, 1]
     """
-    found = list(_outputs(list(kinds), most))
-    tops, bottoms, size = (np.array(column, np.int64) for column in zip(*found, strict=True))
+    rows = list(_outputs(list(kinds), most))
+    tops, bottoms, size = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     return Transcripts(tops, bottoms, size)
 
 
-def chances(answers: Reals, found: Transcripts, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
+def chances(
+    answers: Reals, classes: Transcripts, threshold: float, threshold_scale: float, query_scale: float
+) -> Reals:
     """The probability of one output of each class, float64[classes]; `answers` holds the answer of each kind.
 
     >>> chances(np.array([0.0]), outputs([0], 1), 0.0, 2.0, 4.0).round(12).tolist()
     [0.5, 0.5]
     """
-    most = int((found.tops + found.bottoms).sum(axis=1).max())
+    most = int((classes.tops + classes.bottoms).sum(axis=1).max())
     levels, mass = noisy_levels(answers, threshold, threshold_scale, query_scale, most)
-    product = np.broadcast_to(mass, (len(found.size), len(mass))).copy()
+    product = np.broadcast_to(mass, (len(classes.size), len(mass))).copy()
     for kind, answer in enumerate(answers):
         under, over = below(levels - answer, query_scale), below(answer - levels, query_scale)
-        product *= under ** found.bottoms[:, kind, None] * over ** found.tops[:, kind, None]
+        product *= under ** classes.bottoms[:, kind, None] * over ** classes.tops[:, kind, None]
     return np.asarray(product.sum(axis=1))
 
 
@@ -87,10 +89,10 @@ def one_threshold_laws(
     each = np.zeros(len(first)) if costs is None else costs
     rows = list(zip(first.tolist(), second.tolist(), each.tolist(), strict=True))
     known = list(dict.fromkeys(rows))
-    found = outputs([known.index(row) for row in rows], most)
+    classes = outputs([known.index(row) for row in rows], most)
     before, after, by_kind = (np.array(column) for column in zip(*known, strict=True))
     scales = (threshold, threshold_scale, query_scale)
-    return found, chances(before, found, *scales), chances(after, found, *scales), by_kind
+    return classes, chances(before, classes, *scales), chances(after, classes, *scales), by_kind
 
 
 def one_threshold_loss(
@@ -109,9 +111,9 @@ def one_threshold_loss(
     >>> round(one_threshold_loss(np.zeros(8), np.ones(8), None, 0.0, 0.0, 4.0), 4)
     2.0
     """
-    found, p, q, by_kind = one_threshold_laws(first, second, most, threshold, threshold_scale, query_scale, costs)
+    classes, p, q, by_kind = one_threshold_laws(first, second, most, threshold, threshold_scale, query_scale, costs)
     happens = (p > 0.0) | (q > 0.0)
-    losses = np.abs(log_ratios(p, q)) + found.tops @ by_kind
+    losses = np.abs(log_ratios(p, q)) + classes.tops @ by_kind
     return float(np.max(losses, initial=0.0, where=happens))
 
 
@@ -128,7 +130,7 @@ def _outputs(kinds: list[int], most: int | None) -> Iterator[tuple[list[int], li
 
 def _splits(kinds: list[int], seen: list[int]) -> Iterator[tuple[list[int], list[int], int]]:
     counts = Counter(seen)
-    held = [counts[kind] for kind in range(max(kinds) + 1)]
-    for tops in itertools.product(*(range(count + 1) for count in held)):
-        size = math.prod(math.comb(count, top) for count, top in zip(held, tops, strict=True))
-        yield list(tops), [count - top for count, top in zip(held, tops, strict=True)], size
+    numbers = [counts[kind] for kind in range(max(kinds) + 1)]
+    for tops in itertools.product(*(range(count + 1) for count in numbers)):
+        size = math.prod(math.comb(count, top) for count, top in zip(numbers, tops, strict=True))
+        yield list(tops), [count - top for count, top in zip(numbers, tops, strict=True)], size

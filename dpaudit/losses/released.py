@@ -29,7 +29,7 @@ def largest(function: Callable[[Reals], Reals], low: float, high: float, knots: 
 
 
 def highest(function: Callable[[Reals], Reals], grid: Reals, points: int, rounds: int) -> float:
-    """The highest value on a grid, then on finer ones of so many points, each around the best point of the last."""
+    """The highest value on a grid, then on finer ones of `points` points, each around the best point of the last."""
     best = -np.inf
     for _ in range(rounds):
         values = function(grid)
@@ -135,24 +135,24 @@ def one_threshold_values_loss(
     pairs = list(zip(first.tolist(), second.tolist(), strict=True))
     known = list(dict.fromkeys(pairs))
     p, q = (np.array(side) for side in zip(*known, strict=True))
-    found = outputs([known.index(pair) for pair in pairs], most)
+    classes = outputs([known.index(pair) for pair in pairs], most)
     scales = (threshold, threshold_scale, query_scale)
     points = [threshold, *p, *q]
 
     def shown(tops: Integers, bottoms: Integers, lowest: int) -> float:
-        held = [np.repeat(side, bottoms) for side in (p, q)]
+        answers = [np.repeat(side, bottoms) for side in (p, q)]
 
         def ratio(values: Reals) -> Reals:
             moves = (np.abs(values[:, None] - q) - np.abs(values[:, None] - p)) / query_scale
             others = np.maximum(moves, (p - q) / query_scale) @ tops
             exchanged = np.minimum(0.0, moves[:, lowest] - (p - q)[lowest] / query_scale)
-            below_all = log_reached(held[0], values, *scales) - log_reached(held[1], values, *scales)
+            below_all = log_reached(answers[0], values, *scales) - log_reached(answers[1], values, *scales)
             return np.asarray(below_all + others + exchanged)
 
         return largest(ratio, min(points) - 1.0, max(points) + _FAR * query_scale, points)
 
     losses = [no_top_ratio(first, second, *scales)]
-    for tops, bottoms in zip(found.tops, found.bottoms, strict=True):
+    for tops, bottoms in zip(classes.tops, classes.bottoms, strict=True):
         losses += [shown(tops, bottoms, int(lowest)) for lowest in np.flatnonzero(tops)]
     return max(losses)
 
@@ -191,10 +191,10 @@ def _log_gap_density(
 
 def _sum_of_ratios(p: Reals, q: Reals, levels: Reals, query_scale: float) -> Reals:
     """The log ratio of bottoms at all these answers, given the noisy threshold."""
-    found = np.zeros(len(levels))
+    total = np.zeros(len(levels))
     for before, after in zip(p, q, strict=True):
-        found += log_ratios(below(levels - before, query_scale), below(levels - after, query_scale))
-    return found
+        total += log_ratios(below(levels - before, query_scale), below(levels - after, query_scale))
+    return total
 
 
 def _over_levels(ratio: Callable[[Reals], Reals], p: Reals, q: Reals, query_scale: float) -> float:

@@ -12,7 +12,7 @@ import pytest
 from scipy import integrate, optimize
 from scipy.stats import norm
 
-from dpaudit.losses.composing import laplace_epsilon
+from dpaudit.losses.composing import laplace_epsilon, transcript_epsilon
 from dpaudit.losses.distribution import (
     ALONE,
     Losses,
@@ -26,7 +26,6 @@ from dpaudit.losses.distribution import (
 )
 from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon
 from dpaudit.losses.shuffled import two_batches
-from dpaudit.losses.transcripts import transcript_epsilon
 from tests.cases import for_each
 from tests.catalogue.between import between_epsilons
 

@@ -13,7 +13,7 @@ from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
 from dpaudit.catalogue.promises import DMNS, EPSILON, doubled, pure, unbounded
 from dpaudit.claims import PureDP
-from dpaudit.losses.laplace import centred_loss, clamped_loss
+from dpaudit.losses.comparisons import centred_loss, clamped_loss
 
 HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
 CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"

@@ -10,7 +10,7 @@ from dpaudit.catalogue.additive.single import BASSI, CHEEMA, in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, laplace, one_draw
 from dpaudit.catalogue.promises import DMNS, EPSILON, at_least_one, pure_if_added_or_removed
-from dpaudit.losses.laplace import vector_loss
+from dpaudit.losses.comparisons import vector_loss
 
 Answers = list[float]
 Rows = list[list[int]]

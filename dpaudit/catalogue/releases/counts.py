@@ -12,8 +12,8 @@ from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred_each
 from dpaudit.catalogue.promises import EPSILON, at_least_one, pure_if_added_or_removed
 from dpaudit.catalogue.releases.fixed import exact, in_room
+from dpaudit.losses.comparisons import vector_loss
 from dpaudit.losses.counting import random_rounding_loss, rounded_noise_loss
-from dpaudit.losses.laplace import vector_loss
 
 Records = Sequence[Sequence[str]]  # (area, health)
 

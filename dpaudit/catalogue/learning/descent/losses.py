@@ -13,6 +13,7 @@ import numpy as np
 from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record, length
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.composing import transcript_epsilon
 from dpaudit.losses.distribution import (
     ALONE,
     Mixture,
@@ -23,7 +24,6 @@ from dpaudit.losses.distribution import (
     subsampled_gaussian_epsilon,
 )
 from dpaudit.losses.shuffled import two_batches
-from dpaudit.losses.transcripts import transcript_epsilon
 
 _SAME = 1e-9  # of the size of what is compared: closer than this is equal
 FAR = 8.0  # deviations of the noise within which a canary must stay clipped: it leaves with probability 1e-15

@@ -21,9 +21,9 @@ from dpaudit.catalogue.learning.descent.sgd import ABADI, PARAMETERS, accounted
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record, planned
 from dpaudit.catalogue.learning.output_noise import in_room
 from dpaudit.catalogue.noise import Rng
+from dpaudit.losses.composing import transcript_epsilon
 from dpaudit.losses.distribution import Mixture, repeated_epsilon, step_losses
 from dpaudit.losses.shuffled import two_batches
-from dpaudit.losses.transcripts import transcript_epsilon
 
 TINY = 1e-300  # a gradient of length 0 is divided by it
 MOST = 16  # records that the sampler and the exact losses take: they look at all batches

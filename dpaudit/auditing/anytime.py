@@ -214,8 +214,8 @@ class _Bets:
             table.update({shard: counts[: len(counts) - len(watch.rest(counts))] for shard, counts in found.items()})
 
     def _settle(self) -> None:
-        if self.plan is None and self.learner.held is not None:
-            held, tables, counts = self.learner.held, self.learner.tables, self.learner.counts
+        if self.plan is None and self.learner.pilot is not None:
+            held, tables, counts = self.learner.pilot, self.learner.tables, self.learner.counts
             self.pilot, learned = held, (False,) * len(tables.features)
             with suppress(OutOfTime):  # what is counted already stays
                 self.plan, counts = self.session.thinking(planned, held, self.goal)
@@ -264,7 +264,7 @@ class _Bets:
             evidence=evidence,
             runs=self.runs,
             explored=() if self.plan is None else tuple(looked_at(self.plan)),
-            pilot=self.learner.held or self.pilot,
+            pilot=self.learner.pilot or self.pilot,
             watched=tuple(watch.read(table) for watch, table in self.watched.values()),
             ends=self.ends,
             milestones=None if evidence is None else self.milestones,

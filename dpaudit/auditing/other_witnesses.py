@@ -122,7 +122,7 @@ def tables(pilot: Pilot) -> Tables:
 
     Empty where no output is a float with a fraction: text, integers and whole numbers have no bits to look at.
     """
-    both = concatenate([pilot.first, pilot.second])
+    both = pilot.both
     bits = [(feature, bit_binning(feature, both)) for feature in bit_features(both)]
     shadows = [(each, bit_binning(each, both)) for feature, _ in bits if (each := without_bits(feature)) is not None]
     paths: set[Path] = set().union(*(feature.wanted or () for feature, _ in bits))

@@ -18,7 +18,7 @@ from dpaudit.results.audited import screening_share
 from dpaudit.results.observations import Explored
 from dpaudit.results.witness import Witness
 from dpaudit.search.goal import Goal
-from dpaudit.search.look import PILOT_RUNS, SEARCH_SHARE, SHOWN, Candidate, Look, excess, held, looked_at
+from dpaudit.search.look import PILOT_RUNS, SEARCH_SHARE, SHOWN, Candidate, Look, excess, looked_at
 from dpaudit.search.selection import Proposal
 
 ROUND = 0.7  # of the runs of a round are those of the next
@@ -249,7 +249,7 @@ def _features(look: Look, prefix: str) -> list[Explored]:
     more = len(look.plan.looked_at) - SHOWN
     if more > 0:
         entries.append(Explored("feature", f"{prefix}{more} more features", "looked at, scored lower"))
-    runs = held(look.pilot)
+    runs = look.pilot.runs
     if kind := all_different(look.pilot):
         why = f"no output came twice in {runs:,} search runs: events on whole {kind}s had nothing to count"
         entries.append(Explored("feature", f"{prefix}whole {kind}", why))

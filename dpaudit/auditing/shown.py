@@ -15,14 +15,13 @@ from dpaudit.outputs.canonical import (
     Outputs,
     Path,
     Pilot,
-    concatenate,
     derived,
 )
 from dpaudit.results.observations import BINS, LEVELS, VALUE, Ending, Histogram, PlaceValues, Typical, counts_on, grid
 from dpaudit.results.result import BITS
 from dpaudit.results.witness import Witness
+from dpaudit.search.binning import labels_of, written
 from dpaudit.search.entries import coordinates_of, varies
-from dpaudit.search.labels import labels_of, written
 
 MOST_TOKENS = 12
 OTHERS = "others"
@@ -77,7 +76,7 @@ def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:
     numbers = [column.values[column.tokens == 0].astype(np.float64) for column in sides]
     finite = [each[np.isfinite(each)] for each in numbers]  # those that are not have a label
     edges, values = _grid(np.concatenate(finite), witness)
-    known = {each.code: each.label for each in KNOWN} | labels_of(feature, concatenate([pilot.first, pilot.second]))
+    known = {each.code: each.label for each in KNOWN} | labels_of(feature, pilot.both)
     names, tokens_first, tokens_second = _tokens(sides, known)
     return Histogram(
         feature=str(feature),
@@ -98,7 +97,7 @@ def typical(pilot: Pilot | None, witness: Witness) -> Typical | None:
     if pilot is None or not (pilot.first.runs and pilot.second.runs and pilot.first.complete and pilot.second.complete):
         return None
     event = witness.event.bins[0] if isinstance(witness.event, Partition) else witness.event
-    sides, both = (pilot.first, pilot.second), concatenate([pilot.first, pilot.second])
+    sides, both = (pilot.first, pilot.second), pilot.both
     inside = [np.flatnonzero(event.contains(each)) for each in sides]
     paths = coordinates_of(both) or [()]
     examples = [

@@ -291,6 +291,16 @@ class Pilot:
     sizes: tuple[int, ...] = ()
 
     @property
+    def runs(self) -> int:
+        """The number of outputs of both sides."""
+        return self.first.runs + self.second.runs
+
+    @property
+    def both(self) -> Outputs:
+        """The outputs of the first side, then those of the second."""
+        return concatenate([self.first, self.second])
+
+    @property
     def unseen(self) -> int:
         """The entries of one output that were not looked at, at the most."""
         return max(self.first.unseen, self.second.unseen)

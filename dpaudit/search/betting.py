@@ -17,12 +17,12 @@ from dpaudit.certify.sequential import growth
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.scores import Binning
-from dpaudit.outputs.canonical import Outputs, Pilot, Sample, concatenate
-from dpaudit.search.binning import Tables
+from dpaudit.outputs.canonical import Pilot, Sample
+from dpaudit.search.binning import Tables, binning_of
 from dpaudit.search.candidates import features_of
 from dpaudit.search.entries import looked_at
-from dpaudit.search.labels import binning_of
-from dpaudit.search.selection import event_of
+from dpaudit.search.explore import SCREENED, part_of
+from dpaudit.search.selection import cells_inside, event_of
 
 CHOICE_Z, BET_Z = 1.5, 1.3  # deviations taken off what was seen of an event, to choose one and to bet on it
 SORTED_Z = 1.5  # more of them for an event that was put together from what was seen
@@ -30,7 +30,6 @@ GROUPS = 16  # values, or parts of equal mass, that a ratio order may sort
 LEVELS = 64  # thresholds of a feature that are tried, at the most
 KEPT = 6  # features between two looks at all of them
 FRESH = 1.25  # growth of the outputs between two such looks
-SCREENED = 1 << 13  # outputs on which all features are tried
 FEWEST = 4  # runs of a side from which anything is bet
 
 Lines = tuple[tuple[float, float], ...]  # half-planes of the claim, as (epsilon, delta)
@@ -96,7 +95,7 @@ class Learner:
 
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
-        self.held: Pilot | None = None
+        self.pilot: Pilot | None = None
         self.tables = Tables(())
         self.counts: Integers = np.zeros((0, 2), np.int64)
         self._planned = 0
@@ -104,21 +103,21 @@ class Learner:
 
     def see(self, fresh: Pilot) -> None:
         """More outputs, kept; from time to time all features are looked at again."""
-        held = fresh if self.held is None else Pilot.joined([self.held, fresh])
-        runs = held.first.runs + held.second.runs
+        pilot = fresh if self.pilot is None else Pilot.joined([self.pilot, fresh])
+        runs = pilot.runs
         if runs >= FRESH * self._planned:
-            tables, counts = self._look(held)
+            tables, counts = self._look(pilot)
         else:
             tables, runs = self.tables, self._planned
             counts = self.counts + tables(Sample(fresh.first), Sample(fresh.second))
-        self.held, self.tables, self.counts, self._planned = held, tables, counts, runs  # all, or none
+        self.pilot, self.tables, self.counts, self._planned = pilot, tables, counts, runs  # all, or none
 
     def settle(self, tables: Tables, counts: Integers, learned: Sequence[bool]) -> None:
         """From now on only these tables are counted, which begin with `counts`; the outputs are let go.
 
         `learned` tells the features that are learned scores: they are in order already and get no second one.
         """
-        self.held, self.tables, self.counts = None, tables, counts
+        self.pilot, self.tables, self.counts = None, tables, counts
         self._in_order = frozenset(
             feature for (feature, _), is_score in zip(tables.features, learned, strict=True) if is_score
         )
@@ -163,7 +162,7 @@ class Learner:
         """Hits and runs of the first side, then of the second, of an event on a feature being counted: int64[4]."""
         for feature, bins, table in self._tables():
             if feature == event.feature:
-                return np.stack([table[_cells(event, bins)].sum(axis=0), table.sum(axis=0)], axis=1).ravel()
+                return np.stack([table[cells_inside(bins, event)].sum(axis=0), table.sum(axis=0)], axis=1).ravel()
         return np.zeros(4, np.int64)
 
     def _tables(self) -> Iterator[tuple[Feature, Binning, Integers]]:
@@ -171,24 +170,19 @@ class Learner:
         for (feature, bins), table in zip(self.tables.features, tables, strict=True):
             yield feature, bins, table
 
-    def _look(self, held: Pilot) -> tuple[Tables, Integers]:
+    def _look(self, pilot: Pilot) -> tuple[Tables, Integers]:
         """All features, scored on part of the outputs; the best, to be counted from here on, and their counts."""
-        both = concatenate([held.first, held.second])
-        first, second = _part(held.first), _part(held.second)
-        look = concatenate([first, second])
-        scored = []
-        for feature in features_of(look, looked_at(held, both)):
-            bins = binning_of(feature, look)
-            tables = Tables(((feature, bins),))
-            scored.append((self._promise(tables, tables(Sample(first), Sample(second))), feature))
+        both = pilot.both
+        glance = part_of(pilot, SCREENED)
+        look, scored = glance.both, []
+        for feature in features_of(look, looked_at(pilot, both)):
+            tables = Tables(((feature, binning_of(feature, look)),))
+            learner = Learner(self.lines)
+            learner.settle(tables, tables(Sample(glance.first), Sample(glance.second)), [False])
+            scored.append((learner.bet().growth, feature))
         scored.sort(key=lambda entry: -entry[0])
-        found = Tables(tuple((feature, binning_of(feature, both)) for _, feature in scored[:KEPT]))
-        return found, found(Sample(held.first), Sample(held.second))
-
-    def _promise(self, tables: Tables, counts: Integers) -> float:
-        other = Learner(self.lines)
-        other.settle(tables, counts, [False])
-        return other.bet().growth
+        chosen = Tables(tuple((feature, binning_of(feature, both)) for _, feature in scored[:KEPT]))
+        return chosen, chosen(Sample(pilot.first), Sample(pilot.second))
 
 
 def _nth(nested: list[_Nested], index: int) -> tuple[str, Places]:
@@ -249,21 +243,3 @@ def _groups(bins: Binning, table: Integers) -> list[Places]:
         groups = [np.flatnonzero(place == j) for j in np.unique(place)]
     tokens = bins.bins + np.argsort(-both[bins.bins : -1], kind="stable")[:GROUPS]
     return groups + [np.array([j]) for j in tokens if both[j]]
-
-
-def _cells(event: Event, bins: Binning) -> Places:
-    """The cells of a binning that an event is made of."""
-    codes = {token.code for token in event.tokens}
-    within = [j for j in range(bins.bins) if any(_covers(around, bins.interval(j, j)) for around in event.intervals)]
-    tokens = [bins.bins + j for j, token in enumerate(bins.tokens) if token.code in codes]
-    return np.array(within + tokens, np.intp)
-
-
-def _covers(around: tuple[float, float], inside: tuple[float, float]) -> bool:
-    return around[0] <= inside[0] and inside[1] <= around[1]
-
-
-def _part(side: Outputs) -> Outputs:
-    if side.runs <= SCREENED // 2:
-        return side
-    return side.take(np.linspace(0, side.runs - 1, SCREENED // 2).astype(np.intp))

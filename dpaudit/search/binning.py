@@ -1,28 +1,44 @@
-"""Cells of one feature: ordered bins of its numbers, and its tokens; chosen on a pilot, counted ever after.
+"""Cells of one feature: ordered bins of its numbers, and its tokens; chosen on a pilot, then counted.
 
 Bins are a fine even grid where that fits (two nanoseconds a value), and explicit edges where values repeat
-or spread over many scales.
+or spread over many scales. Labels say how tokens are printed: those of the outputs, and whole outputs as written.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Singles, Words
-from dpaudit.events.features import Feature, rounded, single
+from dpaudit.events.features import Coordinate, Feature, Shape, Whole, rounded, single
 from dpaudit.events.scores import Binning, LogRatio, cells_in
-from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Numbers, Outputs, Path, Sample, Token
+from dpaudit.outputs.canonical import (
+    ABSENT,
+    NONE,
+    NOT_A_NUMBER,
+    TIMED_OUT,
+    TYPE,
+    Column,
+    Numbers,
+    Outputs,
+    Path,
+    Sample,
+    Token,
+    derived,
+)
+from dpaudit.search.entries import MOST, coordinates_of
 
 EVEN_BINS = 4096
 SMALLEST_STEP = 1e-30  # it and its inverse must be float32 numbers
-FEW_VALUES = 1024  # so many different numbers have a bin each
-FEWER_VALUES, MOST_UNSEEN = 64, 0.1  # so many have borders half-way between them, and those that hardly recur
+FEW_VALUES = 1024  # up to this many different numbers have a bin each
+FEWER_VALUES, MOST_UNSEEN = 64, 0.1  # up to this many have borders half-way between them; the mass of values seen once
 MOST_ATOMS = 4096  # values of many that have a bin each, the commonest
-WIDE = 400.0  # a spread of so many interquartile ranges calls for quantile edges
+WIDE = 400.0  # a spread of more interquartile ranges than this calls for quantile edges
 QUANTILE_BINS, WIDE_BINS = 1024, 512  # by mass, and even over the range
 MOST_TOKENS = 4096
 REPEATED = 0.002  # a value that makes up this part of the pilot is an atom of a score
-AROUND, CROWDED = 8, 3.0  # a bin with so many times the outputs of the bins so far to either side is crowded
+AROUND, CROWDED = 8, 3.0  # bins to either side, and how many times their outputs a crowded bin holds
 
 
 def binning(column: Column, labels: dict[int, str], exact: Numbers | None = None) -> Binning:
@@ -49,10 +65,10 @@ def recurring(exact: Numbers, values: Singles) -> Singles:
     while expected >= 1.0 and fewest <= len(exact):
         fewest += 1
         expected *= mean / fewest
-    found = np.flatnonzero(times >= fewest)
-    if len(found) == 0:
+    often = np.flatnonzero(times >= fewest)
+    if len(often) == 0:
         return values[:0]
-    common = found[np.argsort(-times[found], kind="stable")[:MOST_ATOMS]]
+    common = often[np.argsort(-times[often], kind="stable")[:MOST_ATOMS]]
     return np.asarray(np.unique(values[np.isin(exact, rising[starts[common]])]))
 
 
@@ -99,13 +115,11 @@ def _crowded(counts: Integers) -> bool:
 
 def atoms_of(numbers: Singles) -> Singles:
     """The values, rising, that make up a part of the sorted numbers each, `REPEATED` or more; one axis in and out."""
-    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-    return _repeated(numbers, numbers[np.concatenate([[0], changes])] if len(numbers) else numbers, changes)
-
-
-def _repeated(numbers: Singles, values: Singles, changes: Places) -> Singles:
-    times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
-    return values[times > max(5.0, REPEATED * len(numbers))] if len(numbers) else values
+    if not len(numbers):
+        return numbers
+    starts = np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
+    times = np.diff(np.append(starts, len(numbers)))
+    return np.asarray(numbers[starts][times > max(5.0, REPEATED * len(numbers))])
 
 
 def around(values: Singles) -> Singles:
@@ -149,8 +163,7 @@ class Tables:
         return frozenset(paths)
 
     def __call__(self, first: Sample, second: Sample) -> Integers:
-        sides = [self._side(sample) for sample in (first, second)]
-        return np.stack(sides, axis=1)
+        return np.stack([self._side(sample) for sample in (first, second)], axis=1)
 
     def _side(self, sample: Sample) -> Integers:
         if sample.outputs.runs == 0:  # every call of a batched mechanism has such a side
@@ -187,3 +200,68 @@ def _summed(score: LogRatio, outputs: Outputs, known: dict[tuple[Feature, Binnin
             known[key] = cells_in(term.bins, term.coordinate.column(outputs))
         total += np.asarray(term.weights)[known[key]]
     return rounded(Column(total))
+
+
+LONGEST_VALUE = 120
+PLAIN = {each.code: each.label for each in (NONE, NOT_A_NUMBER, TIMED_OUT)}
+
+
+def binning_of(feature: Feature, both: Outputs) -> Binning:
+    """The cells of a feature, chosen on these outputs."""
+    exact = both.column(feature.path).values if isinstance(feature, Coordinate) else None
+    return binning(feature.column(both), labels_of(feature, both), exact)
+
+
+def labels_of(feature: Feature, both: Outputs) -> dict[int, str]:
+    """How the tokens of a feature are printed: those of the outputs, whole outputs and shapes as they are written."""
+    if not isinstance(feature, Whole | Shape):
+        return dict(both.labels)
+    codes, rows = np.unique(feature.column(both).tokens, return_index=True)
+    places = [path for path in coordinates_of(both) if not derived(path)][:MOST]
+    atoms = None if isinstance(feature, Whole) else frozenset(feature.values)
+    return {
+        int(code): written(both, int(row), places, atoms)[:LONGEST_VALUE]
+        for code, row in zip(codes[:512], rows[:512], strict=True)
+    }
+
+
+def written(
+    outputs: Outputs, row: int, places: Sequence[Path], atoms: frozenset[float] | None = None, digits: str = "g"
+) -> str:
+    """One output as Python would write it; of a shape only the numbers among its `atoms` as they are."""
+    tree: dict[int | str, Any] = {}
+    for path in ((), *places):
+        column = outputs.column(path)
+        code = int(column.tokens[row])
+        number = float(column.values[row])
+        text = f"{number:{digits}}" if code == 0 else PLAIN.get(code) or outputs.labels.get(code, "nan")
+        if code == 0 and atoms is not None and float(single(column.values[row : row + 1])[0]) not in atoms:
+            text = "a number"
+        if code != ABSENT.code and not path:
+            return text
+        if code != ABSENT.code:
+            node = tree
+            for step in path[:-1]:
+                node = node.setdefault(step, {})
+            node[path[-1]] = text
+    heads = {path[:end] for path in places for end in range(len(path))}
+    types = {head: outputs.labels.get(int(outputs.column((*head, TYPE)).tokens[row])) for head in heads}
+    return _nested(tree, (), [head for head, kind in types.items() if kind == "type tuple"])
+
+
+def _nested(node: Any, path: Path, tuples: Collection[Path]) -> str:
+    if not isinstance(node, dict):
+        return str(node)
+    entries = {step: _nested(each, (*path, step), tuples) for step, each in node.items()}
+    if all(isinstance(step, int) for step in node):
+        inner = ", ".join(entries.values())
+        return f"({inner})" if path in tuples else f"[{inner}]"
+    return f"{{{', '.join(_entry(step, text) for step, text in entries.items())}}}"
+
+
+def _entry(step: int | str, text: str) -> str:
+    """A key with its value; of a set, the element alone."""
+    name = step if isinstance(step, str) else ""
+    if name.startswith("@has "):
+        return name[5:]
+    return f"{name[1:] if name[:1] == '@' != name[1:2] else repr(step)}: {text}"

@@ -25,18 +25,17 @@ from dpaudit.events.joint import (
 from dpaudit.events.scores import Binning, Linear, Part
 from dpaudit.outputs.canonical import NOT_A_NUMBER, TYPE, Column, Outputs, Path, Pilot, beside, derived
 from dpaudit.search.binning import Tables, atoms_of, binning
-from dpaudit.search.dense import dense
 from dpaudit.search.entries import coordinates_of, varies
-from dpaudit.search.learning import alike, cells_of, chain_of
+from dpaudit.search.learning import alike, cells_of, chain_of, dense
 
 GRIDS = 8  # coordinates whose numbers may lie on a grid
-ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
+ALL_PAIRS = 6  # up to this many coordinates, every difference and equality; beyond, neighbours only
 RECURRING = 2  # times that an output is seen on average where outputs count as recurring
 FEW_VALUES = 32
 COUNTED_ABOVE = (0.5,)  # of all numbers lie below the level above which entries are counted
 FEWEST_STEPS = 3  # coordinates from which steps say more than differences do
 MOST_SHAPES = 256  # different ones on the pilot
-FAR = 1e4  # a centre so many spreads from 0 is taken off before rounding
+FAR = 1e4  # a centre more spreads than this from 0 is taken off before rounding
 SHOWN_TOKENS = 4  # values that "position of the first" is tried for
 
 
@@ -57,12 +56,10 @@ def features_of(both: Outputs, paths: Sequence[Path] | None = None) -> Iterator[
     if len(places) >= 2 and (shape := _shape(both, places)) is not None:
         yield shape
     varying = [path for path in varying if not derived(path) and (path == (TYPE,) or not beside(path))]
-    if both.complete and (len(varying) != 1 or len(places) >= 2) and _recurs(both):
+    if not both.complete or (len(varying) == 1 and len(places) < 2):
+        return
+    if len(np.unique(Whole().column(both).tokens)) * RECURRING <= both.runs:
         yield Whole()
-
-
-def _recurs(both: Outputs) -> bool:
-    return len(np.unique(Whole().column(both).tokens)) * RECURRING <= both.runs
 
 
 def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
@@ -82,9 +79,9 @@ def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
     yield Extreme(numeric, greatest=True)
     yield Extreme(numeric, greatest=False)
     yield from _ordered(both, numeric, steps=False)
-    held = set(numeric)
+    numbers = set(numeric)
     for left, right in pairs:
-        if left in held and right in held:
+        if left in numbers and right in numbers:
             yield Difference(left, right)
     middles = _middles(both, numeric)
     for left, right in pairs:
@@ -163,11 +160,11 @@ def terms_of(both: Outputs, paths: Sequence[Path] | None = None) -> tuple[Tables
     spread = [each for each in coordinates if _many_valued(each.column(both))]
     if (shape := _shape(both, places)) is not None:
         groups.append([shape, *spread])
-    found = [cells_of(group, both) for group in groups]
-    if len({bins for _, bins in found[0].features}) > 1 and len(coordinates) >= FEWEST_STEPS:
-        found.append(alike(coordinates, both))
+    tables = [cells_of(group, both) for group in groups]
+    if len({bins for _, bins in tables[0].features}) > 1 and len(coordinates) >= FEWEST_STEPS:
+        tables.append(alike(coordinates, both))
     chain = chain_of(coordinates, both)
-    return (*found, *(() if chain is None else (chain,)))
+    return (*tables, *(() if chain is None else (chain,)))
 
 
 def _shape(both: Outputs, places: Sequence[Path]) -> Shape | None:
@@ -202,7 +199,7 @@ def _spread_out(both: Outputs, paths: Sequence[Path]) -> bool:
 
 
 # which grids a column's numbers may lie on: moduli whose residues recur on the pilot, and how many decimals they have
-# Numbers of a continuous law recur in no residue that is told, so they are spared all of this.
+# Numbers of a continuous law have no recurring residue, so none of this is tried for them.
 
 
 WHOLE = (*(float(each) for each in range(2, 13)), 16.0, 60.0, 64.0, 100.0)
@@ -229,10 +226,10 @@ def residues_of(both: Outputs, path: Path) -> Iterator[Residue | Decimals]:
         yield Decimals(path)
     seen: list[list[float]] = []
     for modulus in moduli:
-        found = _recurring(Residue(path, modulus), look)
-        if len(found) > 1 and found not in seen:
+        residues = _recurring(Residue(path, modulus), look)
+        if len(residues) > 1 and residues not in seen:
             yield Residue(path, modulus)
-            seen.append(found)
+            seen.append(residues)
 
 
 def _recurring(feature: Residue | Decimals, look: Outputs) -> list[float]:
@@ -308,8 +305,8 @@ def _steps(numbers: Reals) -> Iterator[float]:
         return
     least = float(gaps.min())
     with np.errstate(over="ignore"):
-        beside = numbers / least - np.rint(numbers / least)
-    if float(np.max(np.abs(beside))) > 1e-3:
+        offsets = numbers / least - np.rint(numbers / least)
+    if float(np.max(np.abs(offsets))) > 1e-3:
         return
     for step in dict.fromkeys((float(f"{least:.9g}"), least)):
         if math.frexp(step)[0] != 0.5:

@@ -14,8 +14,8 @@ import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Singles
 from dpaudit.events.features import Feature, single
-from dpaudit.events.scores import Binning, Linear, LogRatio, cells_in
-from dpaudit.outputs.canonical import Column, Pilot, concatenate
+from dpaudit.events.scores import Binning, Linear, LogRatio, Part, cells_in
+from dpaudit.outputs.canonical import Column, Pilot
 from dpaudit.search.binning import Tables, binning
 from dpaudit.search.candidates import lines_of
 from dpaudit.search.explore import ENOUGH, Plan, is_score, part_of, with_scores
@@ -38,17 +38,17 @@ class Coded:
     @classmethod
     def of(cls, terms: Tables, pilot: Pilot) -> "Coded":
         """The outputs of a pilot."""
-        both = concatenate([pilot.first, pilot.second])
+        both = pilot.both
         cells = [cells_in(bins, feature.column(both)) for feature, bins in terms.features]
         return cls(terms, cells, pilot.first.runs)
 
     @property
     def runs(self) -> int:
-        """How many they are."""
+        """The number of outputs."""
         return len(self.cells[0])
 
     def part(self, number: int, parts: int) -> Bools:
-        """One of so many parts of the outputs of each side."""
+        """Which outputs are in part `number` of `parts`, each side divided evenly."""
         places = np.arange(self.runs)
         places[self.first :] -= self.first
         return np.asarray(places % parts == number)
@@ -84,14 +84,14 @@ class Folds:
 def cross_fitted(coded: Coded) -> list[Folds]:
     """Every score that the terms make; cells are those of the scores of all outputs held."""
     halves = [coded.part(number, 2) for number in (0, 1)]
-    found = []
+    folds = []
     for one, other in zip(*(scores_of(coded.terms, coded.counts(half)) for half in halves), strict=True):
         columns = coded.scored(one, halves[1]), coded.scored(other, halves[0])
         sides = [np.concatenate(side) for side in zip(*columns, strict=True)]
         bins = binning(Column(np.concatenate(sides)), {})
         counts = np.stack([bins.counts(Column(side)) for side in sides], axis=1)
-        found.append(Folds(coded, (one, other), bins, counts))
-    return found
+        folds.append(Folds(coded, (one, other), bins, counts))
+    return folds
 
 
 def lines_judged(pilot: Pilot) -> list[tuple[Feature, Binning, Integers]]:
@@ -101,23 +101,23 @@ def lines_judged(pilot: Pilot) -> list[tuple[Feature, Binning, Integers]]:
     """
     sides = [[side.take(np.arange(number, side.runs, 2)) for side in (pilot.first, pilot.second)] for number in (0, 1)]
     halves = [Pilot(first, second) for first, second in sides]
-    found = [lines_of(half, concatenate([half.first, half.second]))[:1] for half in halves]
-    if not found[0]:
+    scores = [lines_of(half, half.both)[:1] for half in halves]
+    if not scores[0]:
         return []
-    alike = bool(found[1]) and found[0][0].of == found[1][0].of
-    judged = [(found[0][0], halves[1]), *([(found[1][0], halves[0])] if alike else [])]
+    alike = bool(scores[1]) and scores[0][0].of == scores[1][0].of
+    judged = [(scores[0][0], halves[1]), *([(scores[1][0], halves[0])] if alike else [])]
     columns = [
         Column(np.concatenate([score.column(half.first if first else half.second).values for score, half in judged]))
         for first in (True, False)
     ]
     bins = binning(Column(np.concatenate([each.values for each in columns])), {})
-    return [(found[0][0], bins, np.stack([bins.counts(each) for each in columns], axis=1))]
+    return [(scores[0][0], bins, np.stack([bins.counts(each) for each in columns], axis=1))]
 
 
 def relearned(
     chosen: Plan, counts: Integers, terms: Sequence[Integers], goal: Goal, pilot: Pilot
 ) -> tuple[Plan, Integers]:
-    """The plan with log-ratio scores learned anew from counts of their terms; nothing of these is counted yet.
+    """The plan with log-ratio scores learned again from counts of their terms; their own counts are still 0.
 
     The best score so far stays: what is learned last need not be better, and only later runs can say. Kinds of scores
     that were judged and lost clearly are not learned again.
@@ -128,19 +128,15 @@ def relearned(
         if is_score(feature)
     ]
     judged = [
-        -np.inf if found is None else goal.rank(found.score, found.delta)
+        -np.inf if proposal is None else goal.rank(proposal.score, proposal.delta)
         for feature, bins, table in own
-        for found in [propose(feature, bins, table, goal, thresholds_only=True, smoothed_z=RIVALS_Z)]
+        for proposal in [propose(feature, bins, table, goal, thresholds_only=True, smoothed_z=RIVALS_Z)]
     ]
     top = max(judged, default=-np.inf)
     # a linear score is learned from outputs held alone, and so is not what those that go on learning have to reach
     ratios = [(each, bound) for (each, *_), bound in zip(own, judged, strict=True) if isinstance(each, LogRatio)]
     reach = max((bound for _, bound in ratios), default=top)
-    close = {
-        (tuple((term.coordinate, term.bins) for term in score.terms), score.pooled)
-        for score, bound in ratios
-        if bound >= reach - LOST * max(reach, FAINT)
-    }
+    close = {kind_of(score) for score, bound in ratios if bound >= reach - LOST * max(reach, FAINT)}
     fresh = [
         counted(log_ratio(each, table, pooled=pooled), pilot)
         for each, table in zip(chosen.terms, terms, strict=True)
@@ -152,44 +148,40 @@ def relearned(
     return with_scores(chosen, counts, [*best, *none])
 
 
-def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Integers], pilot: Pilot) -> Tables | None:
+def learned_again(proposal: Proposal, chosen: Plan, terms: Sequence[Integers], pilot: Pilot) -> Tables | None:
     """The score of an event learned from all counts of its terms, and the event's own; None where it is on no score.
 
     A linear score is learned from all outputs held.
     """
-    own = found.event.feature
+    own = proposal.event.feature
     if isinstance(own, Linear):
-        lines = lines_of(pilot, concatenate([pilot.first, pilot.second]))
-        line = next((each for each in lines if each.of == own.of), own)
-        return None if line == own else Tables((counted(line, pilot), (own, dict(chosen.tables.features)[own])))
-    if not isinstance(own, LogRatio):
+        lines = lines_of(pilot, pilot.both)
+        new: Linear | LogRatio = next((each for each in lines if each.of == own.of), own)
+    elif isinstance(own, LogRatio):
+        which = [each.features for each in chosen.terms].index(kind_of(own)[0])
+        new = log_ratio(chosen.terms[which], terms[which], pooled=own.pooled)
+    else:
         return None
-    made_of = tuple((term.coordinate, term.bins) for term in own.terms)
-    which = [each.features for each in chosen.terms].index(made_of)
-    anew = log_ratio(chosen.terms[which], terms[which], pooled=own.pooled)
-    return None if anew == own else Tables((counted(anew, pilot), (own, dict(chosen.tables.features)[own])))
+    return None if new == own else Tables((counted(new, pilot), (own, dict(chosen.tables.features)[own])))
 
 
-def made_alike(one: Feature | None, other: LogRatio) -> bool:
-    """Whether two scores differ in their weights alone."""
-    if not isinstance(one, LogRatio):
-        return False
-    cells = [[(term.coordinate, term.bins) for term in score.terms] for score in (one, other)]
-    return one.pooled == other.pooled and cells[0] == cells[1]
+def kind_of(score: LogRatio) -> tuple[tuple[tuple[Part, Binning], ...], bool]:
+    """All of a score but its weights: the terms with their cells, and whether it is pooled."""
+    return tuple((term.coordinate, term.bins) for term in score.terms), score.pooled
 
 
-def moved(found: Proposal, chosen: Plan, counts: Integers, again: Tables, table: Integers, goal: Goal) -> Proposal:
+def moved(proposal: Proposal, chosen: Plan, counts: Integers, again: Tables, table: Integers, goal: Goal) -> Proposal:
     """The event on its score learned again: beyond a threshold that as large a part of the runs passes as before.
 
     `table` counts both scores on runs that made neither: where the new event has less there than the old one has with
     a deviation of luck taken off, or too few hits to tell, the old one stays.
     """
-    bins, old, _ = chosen.counted(found.event.feature, counts)
-    inside = cells_inside(bins, found.event)
+    bins, old, _ = chosen.counted(proposal.event.feature, counts)
+    inside = cells_inside(bins, proposal.event)
     share = float(old[inside].sum()) / max(float(old.sum()), 1.0)
-    new, was = again.split(table if found.p_side == "first" else table[:, ::-1])
+    new, was = again.split(table if proposal.p_side == "first" else table[:, ::-1])
     mass = new.sum(axis=1)[: again.features[0][1].bins] / max(float(new.sum()), 1.0)
-    up = found.event.intervals[0][1] == np.inf
+    up = proposal.event.intervals[0][1] == np.inf
     beyond = np.cumsum(mass[::-1] if up else mass)
     last = int(np.argmin(np.abs(beyond - share)))
     cells = np.arange(len(mass) - 1 - last, len(mass)) if up else np.arange(last + 1)
@@ -197,12 +189,12 @@ def moved(found: Proposal, chosen: Plan, counts: Integers, again: Tables, table:
     runs_p, runs_q = (int(runs) for runs in new.sum(axis=0))
     lowered, plain = (goal.scores(x, y, runs_p, runs_q, z).tolist() for z in (SOME_Z, 0.0))
     if plain[0] < lowered[1] or plain[0] == -np.inf:
-        return found
-    return replace(found, event=event_of(*again.features[0], cells), score=goal.score(lowered[0], found.delta))
+        return proposal
+    return replace(proposal, event=event_of(*again.features[0], cells), score=goal.score(lowered[0], proposal.delta))
 
 
 def counted(score: Feature, pilot: Pilot) -> tuple[Feature, Binning]:
     """A score with the cells that it is counted in."""
     some = part_of(pilot, ENOUGH)
-    both = concatenate([some.first, some.second])
+    both = some.both
     return score, binning(score.column(both), {})

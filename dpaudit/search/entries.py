@@ -35,8 +35,8 @@ def looked_at(pilot: Pilot, both: Outputs) -> tuple[Path, ...]:
     """The paths whose values are features of their own: at most `MOST` entries, and as many lengths and the like."""
     paths = sorted(filter(_Readable(both), both.columns), key=repr)
     paths = [path for path in paths if not beside(path) or varies(both.column(path))]
-    found = [[path for path in paths if is_entry(path) == entry] for entry in (True, False)]
-    return tuple(path for part in found for path in (part if len(part) <= MOST else best(pilot, part)))
+    groups = [[path for path in paths if is_entry(path) == entry] for entry in (True, False)]
+    return tuple(path for part in groups for path in (part if len(part) <= MOST else best(pilot, part)))
 
 
 def coordinates_of(both: Outputs) -> list[Path]:
@@ -89,7 +89,7 @@ def best(pilot: Pilot, paths: Sequence[Path], most: int = MOST) -> list[Path]:
 
 def screened(pilot: Pilot, paths: Sequence[Path]) -> Reals:
     """How far the columns at these paths part the sides, in standard deviations of luck: float64[paths]."""
-    runs = pilot.first.runs + pilot.second.runs
+    runs = pilot.runs
     if not len(paths) or min(pilot.first.runs, pilot.second.runs) < 2:
         return np.zeros(len(paths))
     second = np.repeat(np.array([0, 1], np.uint64), [pilot.first.runs, pilot.second.runs])
@@ -132,15 +132,15 @@ def _of_ranks(sides: Integers, seconds: int) -> Reals:
     ends = LEAST << np.arange(max(0, int(np.log2(max(1, runs // PARTS) / LEAST)) + 1))
     inner = np.concatenate([np.arange(1, PARTS) * runs // PARTS, ends, runs - ends])
     cuts = np.unique(np.concatenate([[0], inner[(inner > 0) & (inner < runs)]]))
-    sizes, found = np.diff(np.append(cuts, runs)).astype(np.float64), np.add.reduceat(sides, cuts, axis=1)
+    sizes, hits = np.diff(np.append(cuts, runs)).astype(np.float64), np.add.reduceat(sides, cuts, axis=1)
     before, share = np.cumsum(sizes), seconds / runs
     luck = share * (1.0 - share) * runs / (runs - 1.0)
     part = before[:-1]
-    z = [np.abs(np.cumsum(found, axis=1)[:, :-1] - share * part) / np.sqrt(luck * part * (1.0 - part / runs))]
+    z = [np.abs(np.cumsum(hits, axis=1)[:, :-1] - share * part) / np.sqrt(luck * part * (1.0 - part / runs))]
     normal = ndtri((before - sizes / 2.0) / runs)
     for scores in (normal, normal**2):
         centred = scores - (sizes @ scores) / runs
-        z.append(np.abs(found @ centred)[:, None] / np.sqrt(luck * (sizes @ centred**2) + 1e-300))
+        z.append(np.abs(hits @ centred)[:, None] / np.sqrt(luck * (sizes @ centred**2) + 1e-300))
     return np.asarray(np.concatenate(z, axis=1).max(axis=1))
 
 

@@ -10,12 +10,11 @@ from dpaudit.base.arrays import Integers
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature, Whole
 from dpaudit.events.scores import Binning, Linear, LogRatio
-from dpaudit.outputs.canonical import Path, Pilot, Sample, concatenate
-from dpaudit.search.binning import Tables, binning
+from dpaudit.outputs.canonical import Path, Pilot, Sample
+from dpaudit.search.binning import Tables, binning, binning_of
 from dpaudit.search.candidates import features_of, lines_of, terms_of
 from dpaudit.search.entries import looked_at
 from dpaudit.search.goal import Goal
-from dpaudit.search.labels import binning_of
 from dpaudit.search.learning import scores_of
 from dpaudit.search.plainer import EASIER, named, plainer, readable, tells
 from dpaudit.search.selection import (
@@ -54,8 +53,8 @@ class Plan:
     @property
     def plainly(self) -> tuple[Feature, ...]:
         """The features that were not learned, but for whole outputs."""
-        told = zip(self.tables.features, self.learned, strict=True)
-        return tuple(each for (each, _), learned in told if not (learned or isinstance(each, Whole)))
+        rows = zip(self.tables.features, self.learned, strict=True)
+        return tuple(each for (each, _), learned in rows if not (learned or isinstance(each, Whole)))
 
     def counted(self, feature: Feature, counts: Integers) -> tuple[Binning, Integers, bool]:
         """The cells of one of the features, its own counts among these, and whether it was learned."""
@@ -71,7 +70,7 @@ def plan(
     Without `scores` the log-ratio scores are left to be learned, from the terms that the plan has for them; without
     `lines` weighted sums are not learned either. The features of a plan made `before` stay, with cells chosen anew.
     """
-    both = concatenate([pilot.first, pilot.second])
+    both = pilot.both
     paths = looked_at(pilot, both)
     if before is None:
         scored = _scored(pilot, goal, paths, every=keep > KEPT)
@@ -88,13 +87,13 @@ def plan(
         )
         named = [each for each in before.looked_at if each[0] not in {str(feature) for feature in again}]
     part = part_of(pilot, ENOUGH)
-    some = both if part.first.runs + part.second.runs == both.runs else concatenate([part.first, part.second])
+    some = both if part.runs == both.runs else part.both
     one = len(both.columns) == 1
-    kept = [
+    cells = [
         (feature, binning_of(feature, both if one or isinstance(feature, Coordinate | Whole) else some))
         for feature in plain
     ]
-    few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in kept)
+    few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in cells)
     terms = () if few else terms_of(some, paths)  # sets of few outputs need no score
     learned: list[Feature] = [
         score for each in terms if scores for score in scores_of(each, each(Sample(pilot.first), Sample(pilot.second)))
@@ -102,8 +101,8 @@ def plan(
     learned += () if few or not lines else lines_of(pilot, both)
     extra = [(feature, binning(feature.column(both), {})) for feature in learned]
     return Plan(
-        Tables((*kept, *extra)),
-        (False,) * len(kept) + (True,) * len(extra),
+        Tables((*cells, *extra)),
+        (False,) * len(cells) + (True,) * len(extra),
         (*named, *((str(feature), None) for feature in learned)),
         terms,
     )
@@ -111,14 +110,14 @@ def plan(
 
 def planned(pilot: Pilot, goal: Goal, **how: Any) -> tuple[Plan, Integers]:
     """The plan with its counts on the pilot."""
-    found = plan(pilot, goal, **how)
-    return found, pilot_counts(found, pilot)
+    new = plan(pilot, goal, **how)
+    return new, pilot_counts(new, pilot)
 
 
 def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> list[tuple[float, Feature]]:
     """All features of a glance at the pilot, the best first: those that promise most by their best event there."""
     glance = part_of(pilot, SCREENED)
-    look = concatenate([glance.first, glance.second])
+    look = glance.both
     features = list(features_of(look, paths))
     cells = [binning_of(feature, look) for feature in features]
     shown = [
@@ -129,12 +128,12 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> 
     scored: list[tuple[float, Feature]] = []
     for place, (feature, bins, table) in enumerate(zip(features, cells, shown, strict=True)):
         ask = place in asked or isinstance(feature, Whole) or feature == Coordinate()  # how runs end
-        found = propose(feature, bins, table, goal, closely=False, rivals=many) if ask else None
-        scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
-    told = {
+        proposal = propose(feature, bins, table, goal, closely=False, rivals=many) if ask else None
+        scored.append((-np.inf if proposal is None else goal.rank(proposal.score, proposal.delta), feature))
+    endings = {
         feature for feature, bins in zip(features, cells, strict=True) if any(tells(feature, t) for t in bins.tokens)
     }
-    return sorted(scored, key=lambda entry: -entry[0] - EASIER * max(0.0, entry[0]) * (entry[1] in told))
+    return sorted(scored, key=lambda entry: -entry[0] - EASIER * max(0.0, entry[0]) * (entry[1] in endings))
 
 
 def _stays(feature: Feature, rank: int, keep: int) -> bool:
@@ -150,16 +149,16 @@ def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) ->
     tables = chosen.tables.split(counts)
     many = _rivals(tables)
     scores = [
-        -np.inf if found is None else _worth(feature, found, goal)
+        -np.inf if proposal is None else _worth(feature, proposal, goal)
         for (feature, bins), table in zip(chosen.tables.features, tables, strict=True)
-        for found in [propose(feature, bins, table, goal, smoothed_z=RIVALS_Z, rivals=many)]
+        for proposal in [propose(feature, bins, table, goal, smoothed_z=RIVALS_Z, rivals=many)]
     ]
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
     plain.sort(key=lambda place: -scores[place])
     places = [place for rank, place in enumerate(plain) if _stays(chosen.tables.features[place][0], rank, keep)] + [
         place for place, learned in enumerate(chosen.learned) if learned
     ]
-    return _kept(chosen, counts, places)
+    return _at_places(chosen, counts, places)
 
 
 def with_scores(
@@ -167,7 +166,7 @@ def with_scores(
 ) -> tuple[Plan, Integers]:
     """The plan with these log-ratio scores in place of its own, and their counts."""
     others = [j for j, (each, _) in enumerate(chosen.tables.features) if not is_score(each)]
-    chosen, counts = _kept(chosen, counts, others)
+    chosen, counts = _at_places(chosen, counts, others)
     tables = Tables((*chosen.tables.features, *((feature, bins) for feature, bins, _ in scores)))
     learned = (*chosen.learned, *(True for _ in scores))
     return replace(chosen, tables=tables, learned=learned), np.concatenate([counts, *(table for *_, table in scores)])
@@ -178,7 +177,7 @@ def is_score(feature: Feature) -> bool:
     return isinstance(feature, LogRatio | Linear)
 
 
-def _kept(chosen: Plan, counts: Integers, places: Sequence[int]) -> tuple[Plan, Integers]:
+def _at_places(chosen: Plan, counts: Integers, places: Sequence[int]) -> tuple[Plan, Integers]:
     """The plan with the features at some places only, and their counts."""
     tables = chosen.tables.split(counts)
     features = Tables(tuple(chosen.tables.features[place] for place in places))
@@ -203,35 +202,35 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
     tables = chosen.tables.split(counts)
     # of several features the luckiest wins, learned scores too: runs that did not make them choose among them
     lucky_z, many = SMOOTHED_Z if len(tables) == 1 else RIVALS_Z, _rivals(tables)
-    found: list[tuple[float, int, Proposal]] = []
+    ranking: list[tuple[float, int, Proposal]] = []
     for place, ((feature, bins), table) in enumerate(zip(chosen.tables.features, tables, strict=True)):
         learned = chosen.learned[place]
         proposal = propose(feature, bins, table, goal, thresholds_only=learned, smoothed_z=lucky_z, rivals=many)
         if proposal is not None:
-            found.append((_worth(feature, proposal, goal, learned=learned), place, proposal))
-    while found:
-        first = max(found, key=lambda each: each[0])
+            ranking.append((_worth(feature, proposal, goal, learned=learned), place, proposal))
+    while ranking:
+        first = max(ranking, key=lambda each: each[0])
         _, place, proposal = first
         feature, bins = chosen.tables.features[place]
         if proposal.family == BY_RATIO:
             again = judged(feature, bins, tables[place], goal, smoothed_z=lucky_z, rivals=many)
             if again is not None and again.family != BY_RATIO:
-                found[found.index(first)] = _worth(feature, again, goal), place, again
+                ranking[ranking.index(first)] = _worth(feature, again, goal), place, again
                 continue
             proposal = again or proposal
-        plain = [each for _, j, each in sorted(found, key=lambda one: -one[0]) if not chosen.learned[j]]
+        plain = [each for _, j, each in sorted(ranking, key=lambda one: -one[0]) if not chosen.learned[j]]
         counted = [(*each, table) for each, table in zip(chosen.tables.features, tables, strict=True)]
-        made = plainer(counted, place, proposal, plain, goal)
+        choice = plainer(counted, place, proposal, plain, goal)
         parts = [each for each in plain if readable(each.event) and not isinstance(each.event.feature, Whole)]
-        if not parts or readable(made.event) or named(made.event):
-            return made
-        return replace(made, part=next((each for each in parts if each.p_side == made.p_side), parts[0]))
+        if not parts or readable(choice.event) or named(choice.event):
+            return choice
+        return replace(choice, part=next((each for each in parts if each.p_side == choice.p_side), parts[0]))
     return None
 
 
-def _worth(feature: Feature, found: Proposal, goal: Goal, *, learned: bool = False) -> float:
+def _worth(feature: Feature, proposal: Proposal, goal: Goal, *, learned: bool = False) -> float:
     """The predicted bound of an event less what it costs a reader."""
-    rank = goal.rank(found.score, found.delta)
+    rank = goal.rank(proposal.score, proposal.delta)
     return rank - price(feature, learned, rank)
 
 
@@ -243,7 +242,7 @@ def price(feature: Feature, learned: bool, bound: float = 1.0) -> float:
 
 def everything(pilot: Pilot) -> Proposal:
     """The event of last resort, when nothing was seen often enough: the commonest output of the pilot."""
-    both = concatenate([pilot.first, pilot.second])
+    both = pilot.both
     bins = binning_of(Whole(), both)
     return Proposal(Event(Whole(), tokens=bins.tokens[:1]), "first", "last resort", 0.0)
 
@@ -284,18 +283,18 @@ def judged(
     for _ in range(SPLITS):
         half = rng.binomial(counts, 0.5)
         for one, other in ((half, counts - half), (counts - half, half)):
-            found = proposals(feature, bins, one, goal, closely=False, rivals=rivals)
+            events = proposals(feature, bins, one, goal, closely=False, rivals=rivals)
             runs = other.sum(axis=0)
-            for kind in range(KINDS if found else 0):
-                event = found[min(kind, len(found) - 1)]
+            for kind in range(KINDS if events else 0):
+                event = events[min(kind, len(events) - 1)]
                 if event is not None:
                     p = int(event[1].p_side == "second")
                     x, y = other[cells_inside(bins, event[1].event)].sum(axis=0)[[p, 1 - p], None].astype(np.float64)
                     total[kind] += max(0.0, float(goal.scores(x, y, int(runs[p]), int(runs[1 - p]), 0.0)[0]))
     total /= 2 * SPLITS
     total[1:] -= IN_ORDER_PRICE * np.clip(total[1:], 0.0, 1.0)
-    found = proposals(feature, bins, counts, goal, smoothed_z=smoothed_z, rivals=rivals)
-    left = [(total[kind], each[1]) for kind, each in enumerate(found) if each is not None]
+    events = proposals(feature, bins, counts, goal, smoothed_z=smoothed_z, rivals=rivals)
+    left = [(total[kind], each[1]) for kind, each in enumerate(events) if each is not None]
     return max(left, key=lambda each: each[0], default=(0.0, None))[1]
 
 

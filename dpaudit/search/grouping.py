@@ -22,8 +22,8 @@ from dpaudit.events.features import Feature
 from dpaudit.events.scores import Binning
 from dpaudit.search.explore import Plan, price
 from dpaudit.search.goal import Goal, luck_down, luck_up
-from dpaudit.search.prior import believed
 from dpaudit.search.selection import MANY_CELLS, Proposal, event_of
+from dpaudit.search.smoothing import believed
 
 ORDERS = (2.0, 4.0, 8.0)  # tried for a claim about all orders
 FEWEST_BINS, MOST_BINS = 2, 16
@@ -50,14 +50,14 @@ def best_partition(chosen: Plan, counts: Integers, goal: Goal) -> PartitionPropo
 
     Raises `InvalidSpec` for a claim that is not about Rényi divergences.
     """
-    found = [
+    candidates = [
         (proposal.score * (1.0 - price(feature, learned)), proposal)
         for (feature, bins), table, learned in zip(
             chosen.tables.features, chosen.tables.split(counts), chosen.learned, strict=True
         )
         if (proposal := propose_partition(feature, bins, table, goal)) is not None
     ]
-    return max(found, key=lambda each: each[0], default=(0.0, None))[1]
+    return max(candidates, key=lambda each: each[0], default=(0.0, None))[1]
 
 
 def propose_partition(feature: Feature, bins: Binning, counts: Integers, goal: Goal) -> PartitionProposal | None:
@@ -117,15 +117,17 @@ def _rankings(bins: Binning, counts: Integers) -> list[_Ranking]:
     )
     cells += [np.array([cell]) for cell in (filled if few else tokens)]
     sums = np.array([counts[part].sum(axis=0) for part in cells]).reshape(-1, 2)
-    found = [_Ranking(family, cells[::way], np.cumsum(sums[::way], axis=0)[:-1].astype(float)) for way, family in lines]
+    rankings = [
+        _Ranking(family, cells[::way], np.cumsum(sums[::way], axis=0)[:-1].astype(float)) for way, family in lines
+    ]
     belief, hits = believed(*sums.T.astype(float)), sums.sum(axis=1)
     order = np.argsort(-belief.share, kind="stable")
     ends = _ends(hits[order])
     together = [np.concatenate([cells[j] for j in order[low:high]]) for low, high in itertools.pairwise([0, *ends])]
     judged = np.cumsum(np.stack([hits * belief.share, hits * (1.0 - belief.share)], axis=1)[order], axis=0)
     judged = np.minimum(judged, sums.sum(axis=0))
-    found.append(_Ranking("bins in order of their ratio", together, judged[ends[:-1] - 1]))
-    return [each for each in found if len(each.cells) >= FEWEST_BINS]
+    rankings.append(_Ranking("bins in order of their ratio", together, judged[ends[:-1] - 1]))
+    return [each for each in rankings if len(each.cells) >= FEWEST_BINS]
 
 
 def _ends(hits: Reals) -> Places:
@@ -156,24 +158,24 @@ def _chosen(hits: Reals, runs: tuple[int, int], order: float, goal: Goal) -> tup
     luck = LUCK_Z / math.sqrt(2.0)  # of both rates together
     rates = (hits + 0.5) / (np.array(runs) + 1.0)
     p, q = _low(rates[:, 0], runs[0], luck), 1.0 - _low(1.0 - rates[:, 1], runs[1], luck)
-    kept = np.arange(len(hits))
-    found: list[tuple[float, list[int]]] = []
-    while len(kept):
-        points = _predicted(p[kept], q[kept], goal)
+    places = np.arange(len(hits))
+    choices: list[tuple[float, list[int]]] = []
+    while len(places):
+        points = _predicted(p[places], q[places], goal)
         corners = _corners(points)
-        if len(corners) < len(kept):
-            kept = kept[corners]
+        if len(corners) < len(places):
+            places = places[corners]
             continue
         pieces = np.diff(np.concatenate([[[0.0, 0.0]], points, [[1.0, 1.0]]]), axis=0)
         terms, merged = _log_terms(pieces, order), _log_terms(pieces[:-1] + pieces[1:], order)
         top = float(terms.max())
         terms, merged = np.exp(terms - top), np.exp(merged - top)
-        if len(kept) < MOST_BINS:
-            found.append(((top + math.log(terms.sum())) / (order - 1.0), [int(j) + 1 for j in kept]))
+        if len(places) < MOST_BINS:
+            choices.append(((top + math.log(terms.sum())) / (order - 1.0), [int(j) + 1 for j in places]))
         lost = terms[:-1] + terms[1:] - merged
-        kept = np.delete(kept, int(np.argmin(lost)))
-    most = max((divergence for divergence, _ in found), default=0.0)
-    return next((each for each in reversed(found) if most > 0.0 and each[0] >= ALIKE * most), (-math.inf, []))
+        places = np.delete(places, int(np.argmin(lost)))
+    most = max((divergence for divergence, _ in choices), default=0.0)
+    return next((each for each in reversed(choices) if most > 0.0 and each[0] >= ALIKE * most), (-math.inf, []))
 
 
 def _predicted(p: Reals, q: Reals, goal: Goal) -> Reals:
@@ -194,7 +196,7 @@ def _low(rate: Reals, runs: float, z: float) -> Reals:
 
 def _corners(points: Reals) -> list[int]:
     """Which points, in order of the events, are corners of the least concave curve above them, (0, 0) and (1, 1)."""
-    found: list[int] = []
+    places: list[int] = []
     corners = [(0.0, 0.0)]
     for place, (q, p) in enumerate([*points.tolist(), (1.0, 1.0)]):
         if p <= corners[-1][1] or q <= 0.0:
@@ -204,11 +206,11 @@ def _corners(points: Reals) -> list[int]:
             if (d - b) * (q - a) > (p - b) * (c - a):
                 break
             corners.pop()
-            found.pop()
+            places.pop()
         if q > corners[-1][0]:
             corners.append((q, p))
-            found.append(place)
-    return [place for place in found if place < len(points)]
+            places.append(place)
+    return [place for place in places if place < len(points)]
 
 
 def _log_terms(pieces: Reals, order: float) -> Reals:

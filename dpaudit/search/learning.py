@@ -1,4 +1,4 @@
-"""Scores learned from search runs: the cells of their terms, and the weights of these.
+"""Scores learned from search runs: log ratios, which are the cells of terms and their weights, and directions.
 
 The terms of one group make several scores, by the same counts: every place with weights of its own, or those places
 that have the same cells with the weights that all their hits together give (`pooled`), which luck moves less by as
@@ -7,14 +7,15 @@ many as there are.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Reals, Singles
 from dpaudit.events.features import Coordinate, Shape, single
-from dpaudit.events.scores import Binning, LogRatio, Neighbours, Part, Term
-from dpaudit.outputs.canonical import Column, Outputs
+from dpaudit.events.scores import OF, Binning, Linear, LogRatio, Neighbours, Part, Term, weighed
+from dpaudit.outputs.canonical import Column, Outputs, Path
 from dpaudit.search.binning import Tables, around, atoms_of, binning
 from dpaudit.search.smoothing import surface, trend
 
@@ -43,14 +44,14 @@ def weights(tables: Sequence[Integers], ordered: Sequence[Bools]) -> list[Reals]
         hits = np.array([tables[place][whole[place]] for place in places], np.float64)
         for place, centre, variance in zip(places, *surface(hits[..., 0], hits[..., 1]), strict=True):
             parts[place] = centre - rows[place][2], variance
-    found = []
+    fits = []
     for place, ((ratio, weight, sides), line) in enumerate(zip(rows, whole, strict=True)):
         centre, variance = parts[place] if place in parts else _along(tables[place][line], sides)
         luck = (weight > 0.0).astype(np.float64)
         fit = ratio.copy()
         fit[line], luck[line] = centre, variance * weight[line]
-        found.append(fit * _kept(fit, weight, float(luck.sum())))
-    return found
+        fits.append(fit * _signal_share(fit, weight, float(luck.sum())))
+    return fits
 
 
 def following(table: Integers) -> Reals:
@@ -68,8 +69,8 @@ def following(table: Integers) -> Reals:
     signal = np.where(hit, np.log(cell) - np.log(row), 0.0)
     weight = np.where(hit, 1.0 / (1.0 / (x + 0.5) + 1.0 / (y + 0.5)), 0.0)
     luck = float(hit.sum() - seen.sum())
-    found = (signal * _kept(signal, weight, luck)).ravel()
-    return np.append(found, np.zeros(len(table) - size * size))
+    ratios = (signal * _signal_share(signal, weight, luck)).ravel()
+    return np.append(ratios, np.zeros(len(table) - size * size))
 
 
 def _row(table: Integers) -> tuple[Reals, Reals, float]:
@@ -108,7 +109,7 @@ def _alike(ordered: Sequence[Bools]) -> list[list[int]]:
     ]
 
 
-def _kept(signal: Reals, weight: Reals, luck: float) -> float:
+def _signal_share(signal: Reals, weight: Reals, luck: float) -> float:
     """The part of a signal to keep."""
     energy = float((signal**2 * weight).sum())
     return max(0.0, 1.0 - luck / energy) if energy > 0.0 else 0.0
@@ -228,13 +229,13 @@ def log_ratio(terms: Tables, counts: Integers, *, pooled: bool = False) -> LogRa
         tables = [sum(t for t, place in zip(tables, which, strict=True) if place == j) for j in range(len(tables))]  # type: ignore[misc]
     learned = sorted(set(which))
     chained = [j for j in learned if isinstance(terms.features[j][0], Neighbours)]
-    found = {j: following(tables[j]) for j in chained}
+    by_term = {j: following(tables[j]) for j in chained}
     for group in ([0], learned[1:]) if shaped else (learned,):
-        rest = [j for j in group if j not in found]
-        found |= zip(rest, weights([tables[j] for j in rest], [lines[j] for j in rest]), strict=True)
+        rest = [j for j in group if j not in by_term]
+        by_term |= zip(rest, weights([tables[j] for j in rest], [lines[j] for j in rest]), strict=True)
     return LogRatio(
         tuple(
-            Term(feature, bins, tuple(found[j].tolist()))  # type: ignore[arg-type]
+            Term(feature, bins, tuple(by_term[j].tolist()))  # type: ignore[arg-type]
             for (feature, bins), j in zip(terms.features, which, strict=True)
         ),
         pooled,
@@ -243,6 +244,177 @@ def log_ratio(terms: Tables, counts: Integers, *, pooled: bool = False) -> LogRa
 
 def _given(table: Integers, line: Bools) -> Integers:
     """The counts of the numbers alone."""
-    kept = np.zeros_like(table)
-    kept[: len(line)][line] = table[: len(line)][line]
-    return kept
+    numbers = np.zeros_like(table)
+    numbers[: len(line)][line] = table[: len(line)][line]
+    return numbers
+
+
+# --- directions from one side to the other, which weigh the numbers of all entries ---
+# The diagonal direction is the difference of means over the pooled variance (Fisher 1936); learned in d entries on n
+# runs a side, of a shift by mu it keeps about the part 1 / sqrt(1 + 4 d / (n mu^2)). Entries with a small difference
+# are left out as well, for a few of many carry the leak (Fan & Fan 2008), and up to `MOST_TOGETHER` entries their
+# covariance is taken into account, shrunk towards the identity (Ledoit & Wolf 2004). All that of the values, of values
+# cut off, of distances from the centre and of their squares. What is best on runs that it was not learned on, by two
+# folds, is learned once more on all.
+
+
+LEFT_OUT = (0.0, 1.5, 3.0)  # differences below this many standard errors get no weight
+MOST_TOGETHER = 256  # entries whose covariance is taken into account
+FEWEST = 32  # runs of a side in a fold
+SURE_Z = 2.0  # standard errors from 0 that the best is on runs that did not make it
+SMALL = 64  # entries whose covariance takes no threads
+PIECE = 1 << 20  # cells at a time
+LARGEST_NUMBER = 1e6  # that a number may count when weights are learned
+GLANCE = 1 << 10  # runs that centre and scale are read off
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One way to learn weights: what of the numbers is weighed, what is left out, whether the covariance counts."""
+
+    of: str
+    least: float
+    together: bool = False
+
+
+def dense(first: Outputs, second: Outputs, paths: Sequence[Path]) -> tuple[Linear, ...]:
+    """The best direction score over the numbers at these paths, and one of another kind where it may be better.
+
+    None where no rule parts the sides on runs that it was not learned on.
+    """
+    if min(first.runs, second.runs) < 2 * FEWEST or not paths:
+        return ()
+    sides = [side.numbers(paths) for side in (first, second)]
+    centres, scales = _standard(np.concatenate([each[:, : GLANCE + 1] for each in sides], axis=1))
+    there = scales > 0.0
+    if not there.any():
+        return ()
+    data = _Data(sides, centres, np.where(there, scales, 1.0), there)
+    rules = [_Rule(of, least) for of in OF for least in LEFT_OUT]
+    rules += [_Rule("values", 0.0, True)] if 1 < len(paths) <= MOST_TOGETHER else []
+    apart = data.held_out(rules)
+    order = np.argsort(-apart, kind="stable")
+    top, error = int(order[0]), 2.0 / np.sqrt(data.runs)
+    if apart[top] < SURE_Z * error:
+        return ()
+    # what is within a standard error may be better (Breiman et al. 1984), if it weighs something else
+    other = [int(each) for each in order if rules[each].of != rules[top].of and apart[each] >= apart[top] - error]
+    return tuple(data.learned(rules[each], paths) for each in (top, *other[:1]))
+
+
+def _standard(glance: Reals) -> tuple[Reals, Reals]:
+    """Centre and scale of each row: median and median distance, or the standard deviation where that is 0."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        finite = np.isfinite(glance)
+        middle = np.where(finite, glance, np.nan)
+        middle[~finite.any(axis=1)] = 0.0
+        centres = np.nanmedian(middle, axis=1)
+        away = middle - centres[:, None]
+        scales = 1.4826 * np.nanmedian(np.abs(away), axis=1)
+        return centres, np.where(scales > 0.0, scales, np.sqrt(np.nanmean(away**2, axis=1)))
+
+
+class _Data:
+    """The outputs of both sides, standardised piece by piece, and in two folds: half of the runs each."""
+
+    def __init__(self, sides: Sequence[Reals], centres: Reals, scales: Reals, there: Bools) -> None:
+        self.sides, self.centres, self.scales, self.there = sides, centres, scales, there
+        self.runs = sum(side.shape[1] for side in sides)
+        self.entries = len(centres)
+        self.moments = {of: self._moments(of) for of in OF}
+
+    def pieces(self, side: int, of: str) -> Iterator[tuple[slice, Reals]]:
+        """What is weighed of one side's numbers: entries, and float64[entries, runs]."""
+        numbers = self.sides[side]
+        step = max(1, PIECE // max(1, numbers.shape[1]))
+        for start in range(0, self.entries, step):
+            rows = slice(start, start + step)
+            values = weighed(numbers[rows], self.centres[rows, None], self.scales[rows, None], of)
+            yield rows, np.clip(values, -LARGEST_NUMBER, LARGEST_NUMBER)
+
+    @staticmethod
+    def fold(piece: Reals, fold: int) -> slice:
+        """The runs of a fold, of these."""
+        half = piece.shape[1] // 2
+        return slice(half, None) if fold else slice(half)
+
+    def _moments(self, of: str) -> Reals:
+        """Number, sum and sum of squares: float64[3, folds, sides, entries]."""
+        moments = np.zeros((3, 2, 2, self.entries))
+        for side in (0, 1):
+            for rows, piece in self.pieces(side, of):
+                for fold in (0, 1):
+                    part = piece[:, self.fold(piece, fold)]
+                    moments[:, fold, side, rows] = (
+                        np.full(len(part), part.shape[1]),
+                        part.sum(axis=1),
+                        np.einsum("ij,ij->i", part, part),
+                    )
+        return moments
+
+    def weights(self, rule: _Rule, folds: Sequence[int]) -> Reals:
+        """The weight of each entry, learned on some folds."""
+        count, total, squares = self.moments[rule.of][:, list(folds)].sum(axis=1)
+        means = total / count
+        spreads = np.maximum(squares / count - means**2, 0.0)
+        difference, error = means[0] - means[1], np.sqrt((spreads / count).sum(axis=0))
+        pooled = (spreads * count).sum(axis=0) / count.sum(axis=0)
+        mask = self.there & (pooled > 0.0) & (np.abs(difference) >= rule.least * error)
+        if rule.together:
+            return self._together(difference, means, folds, mask)
+        return np.where(mask, difference / np.where(pooled > 0.0, pooled, 1.0), 0.0)
+
+    def _together(self, difference: Reals, means: Reals, folds: Sequence[int], mask: Bools) -> Reals:
+        """The direction by the covariance within the sides, shrunk as far as Ledoit & Wolf (2004, lemma 3.2) say."""
+        size = int(mask.sum())
+        if size == 0:
+            return np.zeros(self.entries)
+        parts = []
+        for side in (0, 1):
+            whole = np.concatenate([piece for _, piece in self.pieces(side, "values")]) - means[side][:, None]
+            parts.append(whole[mask][:, self.fold(whole, folds[0])] if len(folds) == 1 else whole[mask])
+        away = np.concatenate(parts, axis=1)
+        runs = away.shape[1]
+        spread = np.sqrt((away**2).mean(axis=1))
+        spread[spread == 0.0] = 1.0  # an entry that is constant in this half
+        away /= spread[:, None]
+        covariance = _inner(away) / runs
+        far = float(((covariance - np.eye(size)) ** 2).sum())
+        luck = float((_inner(away**2) / runs - covariance**2).sum()) / runs
+        part = min(1.0, luck / far) if far > 0.0 else 1.0
+        weights = np.zeros(self.entries)
+        shrunk = part * np.eye(size) + (1.0 - part) * covariance + 1e-9 * np.eye(size)
+        weights[mask] = np.linalg.solve(shrunk, difference[mask] / spread) / spread
+        return weights
+
+    def held_out(self, rules: Sequence[_Rule]) -> Reals:
+        """How far each rule, learned on one fold, parts the sides on the other: in deviations, the mean of both."""
+        distances = np.zeros((2, len(rules)))
+        for of, group in itertools.groupby(range(len(rules)), lambda place: rules[place].of):
+            places = list(group)
+            distances[:, places] = [self._parted(of, rules, places, fold) for fold in (0, 1)]
+        return np.asarray(distances.mean(axis=0))
+
+    def _parted(self, of: str, rules: Sequence[_Rule], places: Sequence[int], fold: int) -> Reals:
+        weights = np.array([self.weights(rules[place], [1 - fold]) for place in places])
+        means, spreads = np.zeros((2, len(places))), np.zeros((2, len(places)))
+        for side in (0, 1):
+            scores = np.zeros((len(places), self.sides[side][:1, self.fold(self.sides[side], fold)].shape[1]))
+            for rows, piece in self.pieces(side, of):  # einsum: small products are not worth threads
+                scores += np.einsum("rj,jk->rk", weights[:, rows], piece[:, self.fold(piece, fold)])
+            means[side], spreads[side] = np.mean(scores, axis=1), np.var(scores, axis=1)
+        deviation = np.sqrt(spreads.mean(axis=0))
+        return np.where(deviation > 0.0, (means[0] - means[1]) / np.where(deviation > 0.0, deviation, 1.0), 0.0)
+
+    def learned(self, rule: _Rule, paths: Sequence[Path]) -> Linear:
+        """The score of a rule learned on all; its scale is one, for halves are counted together."""
+        weights = self.weights(rule, [0, 1])
+        weights = weights / np.abs(weights).sum()
+        places = np.flatnonzero(weights).tolist()
+        centres, scales, weights = (each[places].tolist() for each in (self.centres, self.scales, weights))
+        return Linear(tuple(paths[place] for place in places), tuple(centres), tuple(scales), tuple(weights), rule.of)
+
+
+def _inner(rows: Reals) -> Reals:
+    """The products of all rows with each other; small ones in this thread, which is quicker than to share them out."""
+    return np.asarray(np.einsum("ik,jk->ij", rows, rows) if len(rows) <= SMALL else rows @ rows.T)

@@ -1,7 +1,13 @@
-"""One pair as search sees it: outputs held up to a bound, then counts of the features that were chosen on them."""
+"""One pair as search sees it: outputs held up to a bound, then counts of the features that were chosen on them.
+
+Whether more search runs are worth the certifying runs that they cost is decided by search outputs alone (`worth`).
+What a choice by `n` runs lacks of the best bound falls about as 1 / n. So it is estimated by halves: a choice by a
+quarter of the runs and one by a half are judged on the other half, and what the larger one is better by is twice what
+all runs still lack (the learning curve, Cortes et al. 1994).
+"""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,17 +15,28 @@ import numpy as np
 
 from dpaudit.base.arrays import Integers
 from dpaudit.claims import Claim
-from dpaudit.events.features import Coordinate
+from dpaudit.events.features import Coordinate, Feature
+from dpaudit.events.scores import Binning, LogRatio
 from dpaudit.execution.engine import Session
 from dpaudit.outputs.canonical import FEWEST_HELD, MOST_HELD, Pilot, room_for
 from dpaudit.results.observations import Explored
 from dpaudit.running.streams import Shard, Stage
 from dpaudit.search.binning import Tables
-from dpaudit.search.crossfit import Coded, Folds, cross_fitted, learned_again, lines_judged, moved, relearned
+from dpaudit.search.crossfit import (
+    Coded,
+    Folds,
+    cross_fitted,
+    kind_of,
+    learned_again,
+    lines_judged,
+    moved,
+    relearned,
+)
 from dpaudit.search.explore import (
     ENOUGH,
     KEPT,
     SCREENED,
+    SPLITS,
     Plan,
     best,
     everything,
@@ -30,9 +47,116 @@ from dpaudit.search.explore import (
 )
 from dpaudit.search.goal import Goal
 from dpaudit.search.grouping import PartitionProposal, as_partition, best_partition
+from dpaudit.search.learning import log_ratio
 from dpaudit.search.plainer import finished, together
-from dpaudit.search.selection import Proposal
-from dpaudit.search.worth import worth
+from dpaudit.search.selection import Proposal, cells_inside, hoped, propose
+
+LEAST_HOPE = 1e-6  # of a bound: where there is nothing to lose, hardly any is enough
+SHARED = 0.5  # of the luck in a bound is not that of another event on the same outputs
+
+
+def worth(
+    proposal: Proposal | None, chosen: Plan, counts: Integers, scores: Sequence[Folds], goal: Goal, runs: int, more: int
+) -> bool:
+    """Whether a search of `runs` runs should have `more`, which `goal` has to certify with now.
+
+    `found` is what it would end with; `scores` are those of the outputs held, the best of which may come to be better.
+    """
+    if proposal is None or goal.bins:
+        return proposal is None
+    later = replace(goal, runs=goal.runs - more)
+    feature = proposal.event.feature
+    bins, table, learned = chosen.counted(feature, counts)
+    now = _value(proposal, bins, table, later)
+    cost = _value(proposal, bins, table, goal) - now
+    # a single value that was hardly seen yet may be worth more than all that is known
+    sure = max(0.0, min(now, goal.rank(proposal.score, proposal.delta)))
+    if _hope(proposal, chosen, counts, later, sure) * (1.0 - runs / (runs + more)) > cost + LEAST_HOPE:
+        return True
+    gains = [_of_choice(feature, bins, table, later, learned=learned)]
+    own_kind = kind_of(feature) if isinstance(feature, LogRatio) else None
+    kinds = [each for each in scores if kind_of(each.halves[0]) == own_kind] or scores
+    judged = [(each, propose(each.halves[0], each.bins, each.counts, later, thresholds_only=True)) for each in kinds]
+    values = [(_value(event, each.bins, each.counts, later), j) for j, (each, event) in enumerate(judged) if event]
+    if values:
+        value, j = max(values)
+        folds, event = judged[j]
+        assert event is not None
+        behind = max(0.0, now - value) if len(kinds) > 1 else 0.0
+        lacking = _of_learning(event, folds, later) * folds.coded.runs / runs
+        own = gains[0] if len(kinds) == 1 else 0.0
+        gains.append(own + lacking - 2.0 * behind / (1.0 - runs / (runs + more)))
+    return max(gains) / 2.0 * (1.0 - runs / (runs + more)) > cost
+
+
+def _hope(proposal: Proposal, chosen: Plan, counts: Integers, goal: Goal, value: float) -> float:
+    """What values outside the event may be worth beyond it; those of learned scores are in order already."""
+    most = 0.0
+    tables = zip(chosen.tables.features, chosen.tables.split(counts), chosen.learned, strict=True)
+    for (feature, bins), table in ((each, table) for each, table, learned in tables if not learned):
+        known = cells_inside(bins, proposal.event) if feature == proposal.event.feature else np.zeros(0, np.intp)
+        most = max(most, hoped(bins, table, goal, value, known))
+    return most
+
+
+def _value(proposal: Proposal, bins: Binning, table: Integers, goal: Goal) -> float:
+    """The bound that an event is worth by these counts, luck left in."""
+    inside = table[cells_inside(bins, proposal.event)].sum(axis=0)
+    return _bound(inside, table.sum(axis=0), proposal.p_side, goal)
+
+
+def _bound(inside: Integers, runs: Integers, p_side: str, goal: Goal) -> float:
+    p = 0 if p_side == "first" else 1
+    x, y = (np.array([float(inside[side])]) for side in (p, 1 - p))
+    return max(0.0, float(goal.scores(x, y, int(runs[p]), int(runs[1 - p]), 0.0)[0]))
+
+
+def _of_choice(feature: Feature, bins: Binning, table: Integers, goal: Goal, *, learned: bool) -> float:
+    """What the choice of cells by half of the counts is better by than that by a quarter."""
+    rng, gains = np.random.default_rng(int(table.sum())), []
+    for _ in range(SPLITS):
+        half = rng.binomial(table, 0.5)
+        for one, other in ((half, table - half), (table - half, half)):
+            events = [
+                propose(feature, bins, part, goal, thresholds_only=learned, closely=False)
+                for part in (one, rng.binomial(one, 0.5))
+            ]
+            better, worse = (0.0 if event is None else _value(event, bins, other, goal) for event in events)
+            gains.append(better - worse)
+    return _not_negative(float(np.mean(gains)), float(np.std(gains, ddof=1)) / np.sqrt(len(gains)))
+
+
+def _of_learning(proposal: Proposal, folds: Folds, goal: Goal) -> float:
+    """What the score learned from half of the outputs is better by than that from a quarter, at the event's mass."""
+    coded, total, luck = folds.coded, 0.0, 0.0
+    low, high = proposal.event.intervals[0]
+    for number, half in enumerate(folds.halves):
+        quarter = log_ratio(coded.terms, coded.counts(coded.part(number, 4)), pooled=half.pooled)
+        rest = coded.part(1 - number, 2)
+        sides = [coded.scored(each, rest) for each in (half, quarter)]
+        inside = np.array([np.count_nonzero((side > low) & (side <= high)) for side in sides[0]])
+        mass = int(inside.sum())
+        if not mass:
+            continue
+        luck += float((1.0 / (inside + 0.5)).sum())
+        for pair, sign in zip(sides, (1.0, -1.0), strict=True):
+            both = np.sort(np.concatenate(pair))
+            edge = both[-mass] if high == np.inf else both[mass - 1]
+            hits = [int(np.count_nonzero(side >= edge if high == np.inf else side <= edge)) for side in pair]
+            runs = np.array([len(side) for side in pair])
+            total += sign * _bound(np.array(hits), runs, proposal.p_side, goal)
+    return _not_negative(total / 2.0, SHARED * np.sqrt(luck) / 2.0)
+
+
+def _not_negative(seen: float, deviation: float) -> float:
+    """What is expected of a gain, seen with a normal error, that cannot be negative."""
+    from scipy.special import log_ndtr
+
+    if deviation <= 0.0:
+        return max(0.0, seen)
+    z = seen / deviation
+    return seen + deviation * float(np.exp(-(z**2) / 2.0 - log_ndtr(z)) / np.sqrt(2.0 * np.pi))
+
 
 SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
 PILOT_RUNS = 1 << 15  # outputs of a pair that screening holds, and that others than search look at
@@ -76,7 +200,7 @@ class Look:
         self._fitted = 0  # outputs held that have taught and judged scores
         self._settled: Proposal | None = None
         self.hurried = False  # no more scores are learned
-        self._found: tuple[Integers, Goal, Proposal | None] | None = None  # the best event of these counts
+        self._latest: tuple[Integers, Goal, Proposal | None] | None = None  # the best event of these counts
         self._next = start
         self._shown: Pilot | None = None
 
@@ -93,32 +217,32 @@ class Look:
         return self._pilot
 
     def hold(self, runs: int, *, room: int = PILOT_RUNS) -> int:
-        """Up to `runs` more outputs, until so many are held as there is `room` for; returns the runs made.
+        """Holds up to `runs` more outputs, at most `room` in all; returns the number of runs made.
 
-        None once others were counted. The first time, at least a few whatever was asked for.
+        None is made once runs were counted. The first call makes a few at least.
         """
-        runs, made = max(runs, 0 if self._pilot is not None else FEWEST_RUNS), 0
-        while made < runs and (some := min(runs - made, self._free(room))) > 0:
+        runs, total = max(runs, 0 if self._pilot is not None else FEWEST_RUNS), 0
+        while total < runs and (some := min(runs - total, self._free(room))) > 0:
             fresh = self.session.pilot(self._work(some, min(PILOT_SHARD, self._free(room))))
-            self.runs += held(fresh)
-            already = 0 if self._pilot is None else held(self._pilot)
+            self.runs += fresh.runs
+            already = 0 if self._pilot is None else self._pilot.runs
             few = already < PILOT_RUNS
             self._pilot = fresh if self._pilot is None else Pilot.joined([self._pilot, fresh])
             self._shown = self._pilot if few else self._shown
-            made += held(fresh)
+            total += fresh.runs
             if self.plan is not None:
                 # more outputs choose cells better, and are counted again; features, where the glance at them grows
                 known = already >= (PILOT_RUNS if self._every else SCREENED // 2)
                 if known and self._every:
                     self._narrow(KEPT)
                 self._before, self.plan = (self.plan if known else None), None
-        return made
+        return total
 
     def _free(self, room: int) -> int:
         """How many outputs more are held at once: a few to see how large they are, then those that others look at."""
         if self._pilot is None:
             return min(room, FEWEST_HELD)
-        already = held(self._pilot)
+        already = self._pilot.runs
         if already != self.runs:
             return 0
         room = min(room, room_for(self._pilot.first))
@@ -134,7 +258,7 @@ class Look:
         return self.plan
 
     def count(self, runs: int) -> int:
-        """Counts so many more runs, which teach scores, and judge those that the runs before taught; the runs made."""
+        """Counts `runs` more runs, which teach scores and judge those taught by earlier runs; returns the runs made."""
         left = runs = max(runs, 0)
         self.choose(every=runs >= LEARN_FROM)
         if runs >= LEARN_FROM:
@@ -159,35 +283,35 @@ class Look:
         """
         before = self.runs
         parts = [share * (1.0 - SETTLE_PART)] if share else [*ends(pool)]
-        made = self.hold(int(FIRST_PART * parts[0] * pool), room=MOST_HELD)
-        pool = made + fitting(pool - made)
-        self._every = self._every or parts[-1] * pool - made >= LEARN_FROM
+        total = self.hold(int(FIRST_PART * parts[0] * pool), room=MOST_HELD)
+        pool = total + fitting(pool - total)
+        self._every = self._every or parts[-1] * pool - total >= LEARN_FROM
         for end, after in zip(parts, [*parts[1:], None], strict=True):
-            made += self.hold(int(end * pool) - made, room=MOST_HELD)
-            made += self.count(int(end * pool) - made)
+            total += self.hold(int(end * pool) - total, room=MOST_HELD)
+            total += self.count(int(end * pool) - total)
             if share is None:
-                self.goal = replace(self.goal, runs=max(1, pool - made))
-                if after is not None and not self._worth(int(after * pool) - made):
+                self.goal = replace(self.goal, runs=max(1, pool - total))
+                if after is not None and not self._worth(int(after * pool) - total):
                     break
-        self._settle(int(share * pool) - made if share else int(SETTLE_PART * made))
+        self._settle(int(share * pool) - total if share else int(SETTLE_PART * total))
         return self.runs - before
 
     def _worth(self, more: int) -> bool:
-        found, chosen = self._best()
+        proposal, chosen = self._best()
         counts = self._counts, self._folds
-        return self.session.thinking(worth, found, chosen, *counts, self.goal, self.runs, more)
+        return self.session.thinking(worth, proposal, chosen, *counts, self.goal, self.runs, more)
 
     def _best(self) -> tuple[Proposal | None, Plan]:
         """The best event, and the plan with the scores that there are now."""
         chosen = self._cross_fit(self.choose())
-        if self._found is None or self._found[0] is not self._counts or self._found[1] != self.goal:
+        if self._latest is None or self._latest[0] is not self._counts or self._latest[1] != self.goal:
             now = self._counts, self.goal
-            self._found = *now, self.session.thinking(best, chosen, *now)
-        return self._found[2], chosen
+            self._latest = *now, self.session.thinking(best, chosen, *now)
+        return self._latest[2], chosen
 
     def _cross_fit(self, chosen: Plan) -> Plan:
         """Scores learned and judged on the outputs held, where these are all and some of them have not been."""
-        if held(self.pilot) == self.runs != self._fitted and not self.hurried:
+        if self.pilot.runs == self.runs != self._fitted and not self.hurried:
             self._terms, self._folds, (self.plan, self._counts) = self.session.thinking(self._scored, chosen)
             self._fitted = self.runs
         assert self.plan is not None
@@ -210,24 +334,24 @@ class Look:
 
         Two conditions that people can read take its place where they are about as good.
         """
-        found, chosen = self._best()
-        if found is None or self.goal.bins:
+        proposal, chosen = self._best()
+        if proposal is None or self.goal.bins:
             return
-        if found.part is not None and not isinstance(found.event.feature, Coordinate):
-            bins, table, _ = chosen.counted(found.event.feature, self._counts)
-            asked = found, bins, table, chosen.plainly, part_of(self.pilot, ENOUGH), self.goal
+        if proposal.part is not None and not isinstance(proposal.event.feature, Coordinate):
+            bins, table, _ = chosen.counted(proposal.event.feature, self._counts)
+            asked = proposal, bins, table, chosen.plainly, part_of(self.pilot, ENOUGH), self.goal
             self._settled = self.session.thinking(together, *asked)
         if runs <= 0 or self._settled is not None:
             return
-        again = self.session.thinking(learned_again, found, chosen, self._terms, self.pilot)
+        again = self.session.thinking(learned_again, proposal, chosen, self._terms, self.pilot)
         if again is None:
             return
         table = self.session.counts(self._work(runs, self.shard_runs), again)
         self.runs += runs
-        self._settled = self.session.thinking(moved, found, chosen, self._counts, again, table, self.goal)
+        self._settled = self.session.thinking(moved, proposal, chosen, self._counts, again, table, self.goal)
 
     def _count(self, runs: int) -> None:
-        """Counts the plan's features on so many more runs, and the terms of its scores."""
+        """Counts the plan's features, and the terms of its scores, on `runs` more runs."""
         assert self.plan is not None
         own = self.plan.tables
         more = [feature for each in self.plan.terms for feature in each.features]
@@ -255,17 +379,17 @@ class Look:
         return self.proposal()
 
     def _proposal(self, chosen: Plan, counts: Integers) -> Candidate | None:
-        if self.goal.bins and (found := best_partition(chosen, counts, self.goal)) is not None:
-            return found
+        if self.goal.bins and (partition := best_partition(chosen, counts, self.goal)) is not None:
+            return partition
         single = self._settled or best(chosen, counts, self.goal)
         return as_partition(single) if self.goal.bins and single is not None else single
 
-    def last(self, found: Candidate | None) -> Candidate:
+    def last(self, candidate: Candidate | None) -> Candidate:
         """What is certified: the best, with whole numbers as such, or an output where nothing was seen often enough."""
-        found = found or everything(self.pilot)
-        if isinstance(found, PartitionProposal) or self.goal.bins:
-            return as_partition(found) if isinstance(found, Proposal) else found
-        return finished(found, self.pilot, self.goal)
+        candidate = candidate or everything(self.pilot)
+        if isinstance(candidate, PartitionProposal) or self.goal.bins:
+            return as_partition(candidate) if isinstance(candidate, Proposal) else candidate
+        return finished(candidate, self.pilot, self.goal)
 
     def _work(self, runs: int, largest: int) -> list[Shard]:
         largest = min(self.shard_runs, largest)
@@ -275,13 +399,8 @@ class Look:
 
 
 def ends(pool: int) -> Iterator[float]:
-    """The parts of so many runs after which a search may end."""
+    """The parts of `pool` runs after which a search may end."""
     return (each for each in SHARES if each * pool >= PLENTY or each >= SEARCH_SHARE)
-
-
-def held(pilot: Pilot) -> int:
-    """The outputs in it."""
-    return pilot.first.runs + pilot.second.runs
 
 
 def looked_at(chosen: Plan, prefix: str = "") -> list[Explored]:

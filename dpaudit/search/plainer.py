@@ -96,14 +96,14 @@ def plainer(counted: Counted, place: int, best: Proposal, rivals: Sequence[Propo
     runs = np.array([counted[j][2].sum(axis=0) for _, j, _ in asked])
     share = (hits / np.maximum(runs, 1)).sum(axis=1)
     mine = _scores(hits[:1], runs[:1], int(best.p_side == "second"), goal)[0]
-    found = [
+    choices = [
         (asked[k][0], float(score), p, k)
         for p in ((0, 1) if mine > 0.0 else ())
         for k, score in enumerate(_scores(hits, runs, p, goal))
         if k and score >= (1.0 - EASIER) * mine and (asked[k][0] > NAMED or share[k] >= AS_MANY * share[0])
     ]
-    if found:
-        _, score, p, k = max(found)
+    if choices:
+        _, score, p, k = max(choices)
         (feature, bins, _), taken = counted[asked[k][1]], asked[k][2]
         event = event_of(feature, bins, taken)
         return _proposal(event, p, "a plain event", min(best.score, score), hits[k], runs[k], goal)
@@ -142,10 +142,10 @@ def together(
     # how many of the two are of one place alone; one condition is plainer than two, -1 stands for two of one feature
     alike = np.where(one == other, 3 + plain[one], np.where(own[one] != own[other], plain[one] + plain[other], -1))
     runs, judging = (np.array([each.runs for each in part]) for part in (chosen, rest))
-    held = [best.event.contains(each) for each in rest]
+    members = [best.event.contains(each) for each in rest]
     own_hits = judging * table[cells_inside(bins, best.event)].sum(axis=0) / np.maximum(table.sum(axis=0), 1)
     mine = _scores(own_hits[None], judging, int(best.p_side == "second"), goal)[0]
-    found: list[tuple[int, float, int, Event, Reals]] = []
+    choices: list[tuple[int, float, int, Event, Reals]] = []
     for p, kind in itertools.product((0, 1), range(5)):
         among = np.flatnonzero(alike == kind)
         front = among[_front(both[one[among], other[among]][:, [p, 1 - p]])]
@@ -156,14 +156,14 @@ def together(
             new = [event.contains(each) for each in rest]
             hits = np.array([np.count_nonzero(each) for each in new], np.float64)
             # by a deviation of luck in what only one of the two events holds: of the same runs, that is how they differ
-            luck = np.sqrt([np.count_nonzero(a != b) for a, b in zip(new, held, strict=True)])
-            hits += own_hits - [np.count_nonzero(each) for each in held]
+            luck = np.sqrt([np.count_nonzero(a != b) for a, b in zip(new, members, strict=True)])
+            hits += own_hits - [np.count_nonzero(each) for each in members]
             lowered = np.clip(hits + np.where(np.arange(2) == p, -luck, luck), 0.0, judging)
-            found.append((kind, float(_scores(lowered[None], judging, p, goal)[0]), p, event, hits))
-    found = [each for each in found if each[1] >= (1.0 - EASIER) * mine > 0.0]
-    if not found:
+            choices.append((kind, float(_scores(lowered[None], judging, p, goal)[0]), p, event, hits))
+    choices = [each for each in choices if each[1] >= (1.0 - EASIER) * mine > 0.0]
+    if not choices:
         return None
-    _, score, p, event, hits = max(found, key=lambda each: each[:2])
+    _, score, p, event, hits = max(choices, key=lambda each: each[:2])
     family = "two conditions together" if isinstance(event.feature, TwoEvents) else "a plain event"
     return _proposal(event, p, family, min(best.score, score), hits, judging, goal)
 
@@ -207,28 +207,28 @@ def _proposal(event: Event, p: int, family: str, score: float, hits: Reals, runs
     return Proposal(event, side, family, float(score), delta)
 
 
-def finished(found: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
+def finished(proposal: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
     """The proposal with a value that recurs for the interval about it where that is as good, whole numbers as such."""
-    both = concatenate([pilot.first, pilot.second])
-    part = None if found.part is None else finished(found.part, pilot, goal)
-    found = pointed(found, pilot, goal)
-    return replace(found, event=exact(found.event, both), part=part)
+    both = pilot.both
+    part = None if proposal.part is None else finished(proposal.part, pilot, goal)
+    proposal = pointed(proposal, pilot, goal)
+    return replace(proposal, event=exact(proposal.event, both), part=part)
 
 
-def pointed(found: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
+def pointed(proposal: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
     """The commonest output of the likelier side at a place, where it is as good as the event but for `EASIER`.
 
     One that recurs alone, and on one side alone, is no luck: none is taken off.
     """
-    event, sides, p = found.event, (pilot.first, pilot.second), int(found.p_side == "second")
+    event, sides, p = proposal.event, (pilot.first, pilot.second), int(proposal.p_side == "second")
     if named(event) or isinstance(event.feature, TwoEvents):
-        return found
+        return proposal
     inside, runs = [event.contains(each) for each in sides], np.array([each.runs for each in sides])
     own = np.array([[np.count_nonzero(each) for each in inside]], np.float64)
     for path in [path for path in event.wanted or () if is_entry(path) or not path][:PLACES]:
         columns = [single(each.column(path).values) for each in sides]
-        held = columns[p][inside[p]]
-        values, times = np.unique(held[np.isfinite(held)], return_counts=True)
+        numbers = columns[p][inside[p]]
+        values, times = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
         if len(times) and times.max() >= FEWEST_HITS:
             value = values[times.argmax()]
             hits = np.array([[np.count_nonzero(each == value) for each in columns]], np.float64)
@@ -241,8 +241,8 @@ def pointed(found: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
             score = float(min(each[1] for each in ways))
             if all(each[1] >= (1.0 - EASIER) * each[0] > 0.0 for each in ways):
                 alone = Event(Coordinate(path), ((float(np.nextafter(value, np.float32(-inf))), float(value)),))
-                return _proposal(alone, p, "a plain event", min(found.score, score), hits[0], runs, goal)
-    return found
+                return _proposal(alone, p, "a plain event", min(proposal.score, score), hits[0], runs, goal)
+    return proposal
 
 
 def exact(event: Event, both: Outputs) -> Event:
@@ -256,11 +256,11 @@ def exact(event: Event, both: Outputs) -> Event:
     numbers: Bools = column.tokens == 0
     if not np.all((column.values == np.rint(column.values))[numbers] & (np.abs(column.values[numbers]) < WHOLE)):
         return event
-    held = np.unique(column.values[numbers & event.among(column)])
-    if len(event.intervals) == 1 and len(held) > 1:
+    values = np.unique(column.values[numbers & event.among(column)])
+    if len(event.intervals) == 1 and len(values) > 1:
         ends = np.floor(event.intervals[0]).tolist()
         return replace(event, intervals=((ends[0], ends[1]),))
-    if not 0 < len(held) <= (1 if len(event.intervals) == 1 else MANY_CELLS):
+    if not 0 < len(values) <= (1 if len(event.intervals) == 1 else MANY_CELLS):
         return event
-    below = np.nextafter(held, np.float32(-np.inf))
-    return replace(event, intervals=tuple(zip(below.tolist(), held.tolist(), strict=True)))
+    below = np.nextafter(values, np.float32(-np.inf))
+    return replace(event, intervals=tuple(zip(below.tolist(), values.tolist(), strict=True)))

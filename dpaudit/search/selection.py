@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 from dpaudit.events.scores import Binning
 from dpaudit.search.goal import FEWEST_HITS, Goal, Spread, luck_down, luck_up
-from dpaudit.search.prior import Believed, believed
-from dpaudit.search.smoothing import Tails, smoothed
+from dpaudit.search.smoothing import Believed, Tails, believed, smoothed
 
 MANY_CELLS = 64
 BY_RATIO = "values in order of their ratio"
@@ -53,7 +52,7 @@ class _Candidates:
     sides: Reals  # of the likelier side, then of the other (side, candidate)
     cells: Callable[[int], Places]  # of the candidate with this index
     tails: Tails
-    smoothed: bool = False  # by their neighbours, who cannot say how few hits there will be where there is none
+    smoothed: bool = False  # by their neighbours, which cannot say how few hits there will be where none was seen
     nested: bool = True
     price: float = 0.0  # of the bound, at most, for being harder to read than the first of them
 
@@ -73,34 +72,10 @@ class _Candidates:
 Point = tuple[float, float, Spread]  # p, q, and the luck in them
 
 
-def propose(
-    feature: Feature,
-    bins: Binning,
-    counts: Integers,
-    goal: Goal,
-    *,
-    thresholds_only: bool = False,
-    closely: bool = True,
-    smoothed_z: float = SMOOTHED_Z,
-    rivals: float = 1.0,
-) -> Proposal | None:
-    """The best event of one feature, over both sides, thresholds both ways, single values and sets of values.
-
-    `counts` are int64[cells, sides]. A learned score is in order already: `thresholds_only` spares it a second order.
-    `closely` smooths the tails, for the last choice: it costs more than the rest; `smoothed_z` deviations of luck are
-    taken off these. `rivals` features compete, of which each could show the one cell that is like no other.
-    """
-    found = proposals(
-        feature,
-        bins,
-        counts,
-        goal,
-        thresholds_only=thresholds_only,
-        closely=closely,
-        smoothed_z=smoothed_z,
-        rivals=rivals,
-    )
-    return max(filter(None, found), key=lambda each: each[0], default=(0.0, None))[1]
+def propose(feature: Feature, bins: Binning, counts: Integers, goal: Goal, **how: Any) -> Proposal | None:
+    """The best of the `proposals` for one feature: over both sides, thresholds, single values and sets of values."""
+    best = proposals(feature, bins, counts, goal, **how)
+    return max(filter(None, best), key=lambda each: each[0], default=(0.0, None))[1]
 
 
 def proposals(
@@ -116,7 +91,10 @@ def proposals(
 ) -> tuple[tuple[float, Proposal] | None, ...]:
     """The best threshold or single value, and the best set of each order, the finest first; None where there is none.
 
-    Each with what it was worth before it was moved clear of an edge. None at all of a feature that was not seen.
+    Each comes with its worth before it was moved clear of an edge; a feature without outputs has no entry at all.
+    `counts` are int64[cells, sides]. A learned score is in order already: `thresholds_only` spares it a second order.
+    `closely` smooths the tails, for the last choice: it costs more than the rest; `smoothed_z` deviations of luck are
+    taken off these. `rivals` features compete, of which each could show the one cell that is like no other.
     """
     sides = np.ascontiguousarray(counts.T, np.float64)
     runs = sides.sum(axis=1)
@@ -136,10 +114,10 @@ def proposals(
         tried += ((p, 0, family) for family in families)
         tried += ((p, kind, each.by_ratio()) for kind, each in enumerate(orders, 1))
         families, orders = [family.mirrored() for family in families], [each.mirrored() for each in orders]
-    found: list[tuple[float, Proposal] | None] = []
+    events: list[tuple[float, Proposal] | None] = []
     for top in _top(tried, goal, runs, believed_z, smoothed_z, sure_z):
         if top is None:
-            found.append(None)
+            events.append(None)
             continue
         score, p, family, chosen, point = top
         clear = _clear_of_edge(family, chosen) if family.nested else chosen
@@ -149,12 +127,12 @@ def proposals(
             left = min(score, float(goal.predicted(np.array(point[:1]), np.array(point[1:2]), point[2])[0]))
         event, delta = event_of(feature, bins, family.cells(clear)), goal.delta(*point)
         side: Literal["first", "second"] = "second" if p else "first"
-        found.append((score, Proposal(event, side, family.family, goal.score(left, delta), delta)))
-    return tuple(found)
+        events.append((score, Proposal(event, side, family.family, goal.score(left, delta), delta)))
+    return tuple(events)
 
 
 def surely(values: int) -> float:
-    """Deviations of luck that no single value and no threshold of so many, of either side, exceeds but for `LOST`."""
+    """Deviations of luck that no single one of `values`, and no threshold, exceeds on either side but for `LOST`."""
     return math.sqrt(2.0 * math.log(6.0 * max(values, 1) / LOST))
 
 
@@ -192,13 +170,13 @@ def _top(
     # a threshold at an edge of the other side will be moved clear of it, which no single value has to
     moved = np.repeat([family.nested for *_, family in tried], sizes) & (kinds == 0) & (y == 0.0)
     rank = scores + math.log(MARGIN) * moved
-    found: list[tuple[float, int, _Candidates, int, Point] | None] = []
+    tops: list[tuple[float, int, _Candidates, int, Point] | None] = []
     for kind in range(int(kinds.max()) + 1):
         top = int(np.argmax(np.where(kinds == kind, rank, -np.inf)))
         side, _, family = tried[int(np.searchsorted(starts, top, side="right")) - 1]
         best = (float(scores[top]), side, family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top)))
-        found.append(None if scores[top] == -np.inf or kinds[top] != kind else best)
-    return found
+        tops.append(None if scores[top] == -np.inf or kinds[top] != kind else best)
+    return tops
 
 
 def _point(hits: Reals, runs: tuple[int, int]) -> Point:
@@ -253,7 +231,7 @@ class _Values:
         return _Candidates("a single value", self.hits, lambda j: np.flatnonzero(group == j), tails, nested=False)
 
     def by_ratio(self) -> _Candidates:
-        """The values in falling order of their ratio, as it is believed to be."""
+        """The values in falling order of their estimated ratio."""
         group, order = self.group, np.argsort(-self.belief.share, kind="stable")
         return _Candidates(
             BY_RATIO,
@@ -335,7 +313,7 @@ def hoped(bins: Binning, counts: Integers, goal: Goal, bound: float, known: Plac
     values = _values(bins, sides, ALONE)
     if values is None:
         return 0.0
-    _, single = groups_of(bins, sides.sum(axis=0))  # a run of numbers is told by those beside it
+    _, single = groups_of(bins, sides.sum(axis=0))  # a run of numbers is known from its neighbours
     for p in (0, 1):
         tails = values.single().tails
         rates = [hits / (sides[side].sum() + 1.0) for hits, side in ((tails.x, p), (tails.y, 1 - p))]
@@ -377,10 +355,9 @@ def cells_inside(bins: Binning, event: Event) -> Places:
     """The cells of an event's own feature that make it up."""
     ends = bins.edges.astype(np.float64)
     low, high = np.append(-np.inf, ends), np.append(ends, np.inf)
-    found = np.zeros(bins.cells, np.bool_)
+    mask = np.zeros(bins.cells, np.bool_)
     for start, end in event.intervals:
-        found[: bins.bins] |= (start <= low) & (high <= end)
-    places = {token: bins.bins + place for place, token in enumerate(bins.tokens)}
-    for token in event.tokens:
-        found[places[token]] = True
-    return np.flatnonzero(found)
+        mask[: bins.bins] |= (start <= low) & (high <= end)
+    codes = {token.code for token in event.tokens}
+    mask[[bins.bins + place for place, token in enumerate(bins.tokens) if token.code in codes]] = True
+    return np.flatnonzero(mask)

@@ -1,7 +1,13 @@
-"""Log ratios of cells in order, smoothed: along a line, or over a surface of several lines beside each other.
+"""What the counts of all cells say about each: log ratios smoothed along a line or a surface, or by empirical Bayes.
 
-The slope changes little from cell to cell (Whittaker 1923); how little is the choice that makes what was seen
-likeliest, and on a surface a choice for each of its directions.
+Of cells in order the slope changes little from cell to cell (Whittaker 1923); how little is the choice that makes what
+was seen likeliest, and on a surface a choice for each of its directions.
+
+Of cells without order (`believed`; Robbins 1956) the hits of P are binomial, given the hits that both sides have in a
+cell; the log odds of the cells are drawn from one law, which their counts show: its likeliest one on a grid (Kiefer &
+Wolfowitz 1956), by steps of EM (Laird 1978). Among a hundred cells of ratio 1 the luckiest is taken for one of them;
+one that is too far out is taken nearly as seen. No cell is its own witness: its prior is learned from cells of other
+folds, and one cell's worth of a law that is flat in the logarithm of the distance of a log ratio from none.
 """
 
 from __future__ import annotations
@@ -11,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.base.arrays import Places, Reals
+from dpaudit.base.arrays import Bools, Places, Reals
 from dpaudit.search.goal import Spread
 
 BENDS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])  # the change of slope, in log ratio a cell
@@ -39,15 +45,15 @@ def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
     for step in range(3):
         penalty[step, : cells - step] = (bends[:, : cells - step] * bends[:, step:]).sum(axis=0)
     centre = np.log((x + 0.5) / (y + 0.5))
-    most, found = -np.inf, (centre, penalty)
+    most, best = -np.inf, (centre, penalty)
     for bend in BENDS[::-1]:
         centre, factor = _mode(x, hits, penalty / bend**2, centre)
         bent = float((np.diff(centre, n=2) ** 2).sum()) / bend**2
         fit = float((x * centre - hits * np.logaddexp(0.0, centre)).sum())
         likelihood = fit - bent / 2.0 - float(np.log(factor[0]).sum()) - (cells - 2) * float(np.log(bend))
         if likelihood > most:
-            most, found = likelihood, (centre, factor)
-    return found[0], dpbtrs(found[1], np.eye(cells), lower=1)[0]
+            most, best = likelihood, (centre, factor)
+    return best[0], dpbtrs(best[1], np.eye(cells), lower=1)[0]
 
 
 def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
@@ -76,17 +82,17 @@ def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
 
     # uphill on the grid of bends, from one place to the best beside it: the evidence has one summit as far as was seen
     middle = (len(BENDS) // 2, len(BENDS) // 2)
-    found = {middle: at(middle, start)}
+    fits = {middle: at(middle, start)}
     top: Place | None = None
     here = middle
     while top != here:
         top = here
         for place in ((top[0] - 1, top[1]), (top[0] + 1, top[1]), (top[0], top[1] - 1), (top[0], top[1] + 1)):
-            if place not in found and min(place) >= 0 and max(place) < len(BENDS):
-                found[place] = at(place, found[top][1])
-        here = max(found, key=lambda place: found[place][0])
-    variance = _inverse_diagonal(found[here][2])
-    return found[here][1].reshape(cells, lines).T, variance.reshape(cells, lines).T
+            if place not in fits and min(place) >= 0 and max(place) < len(BENDS):
+                fits[place] = at(place, fits[top][1])
+        here = max(fits, key=lambda place: fits[place][0])
+    variance = _inverse_diagonal(fits[here][2])
+    return fits[here][1].reshape(cells, lines).T, variance.reshape(cells, lines).T
 
 
 def _mode(x: Reals, hits: Reals, penalty: Reals, centre: Reals) -> tuple[Reals, Reals]:
@@ -122,14 +128,14 @@ def _inverse_diagonal(factor: Reals) -> Reals:
     own = np.where(row >= column, np.moveaxis(bands[np.maximum(row - column, 0), :, column], 2, 0), 0.0)
     below = np.where(row <= column, np.moveaxis(bands[size + np.minimum(row - column, 0), :, column], 2, 0), 0.0)
     root = np.linalg.inv(own)
-    onward, found = below @ root, np.swapaxes(root, 1, 2) @ root
+    onward, inverse = below @ root, np.swapaxes(root, 1, 2) @ root
     for block in range(blocks - 2, -1, -1):
-        found[block] += onward[block].T @ found[block + 1] @ onward[block]
-    return np.asarray(found.diagonal(axis1=1, axis2=2).ravel()[:count])
+        inverse[block] += onward[block].T @ inverse[block + 1] @ onward[block]
+    return np.asarray(inverse.diagonal(axis1=1, axis2=2).ravel()[:count])
 
 
 def _second(count: int) -> Reals:
-    """The square of the second difference of so many values."""
+    """The square of the second difference of `count` values."""
     second = np.diff(np.eye(count), n=2, axis=0)
     return np.asarray(second.T @ second)
 
@@ -203,3 +209,88 @@ def smoothed(x: Reals, y: Reals) -> Tails | None:
     weight = hits * share * (1.0 - share)
     moved = np.cumsum(np.cumsum(weight[:, None] * covariance * weight[None, :], axis=0), axis=1).diagonal()
     return Tails(at, np.cumsum(hits * share), np.cumsum(hits * (1.0 - share)), np.sqrt(np.maximum(moved, 0.0)))
+
+
+POINTS, NEAREST, FARTHEST = 121, 0.02, 16.0  # of the grid: log odds, about even up to the first, geometric to the last
+FOLDS = 4  # of the cells
+EVEN = 0.5  # of the law that EM starts from lies at a ratio of 1
+UNLIKELY = 1e-12  # beside the likeliest place of a cell, so that it is in no other
+EM_STEPS, KINDS = 40, 256  # of EM, which never come to an end and need not; kinds of cells that teach it, of all ratios
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """Of each cell: P's share of its hits, and the variance of that share; float64[cells] both."""
+
+    share: Reals
+    variance: Reals
+
+    def mirrored(self) -> Believed:
+        """The same for the other side's share."""
+        return Believed(1.0 - self.share, self.variance)
+
+
+def believed(x: Reals, y: Reals, alone: float = 0.3, single: Bools | None = None) -> Believed:
+    """The posterior of each cell with these hits of two sides, float64[cells]; all hits together say what is even.
+
+    The flat law counts for `alone` cells: less where more features than this one could show a cell like no other. Where
+    some cells are `single` values and others are not, each kind is believed by what its own kind shows.
+
+    >>> made = believed(np.array([300.0, 90.0]), np.array([100.0, 310.0]))
+    >>> made.share.round(1).tolist()
+    [0.7, 0.2]
+    """
+    even = math.log((x.sum() + 1.0) / (y.sum() + 1.0))
+    mean, variance = np.zeros(len(x)), np.zeros(len(x))
+    kind = np.zeros(len(x), np.bool_) if single is None else single
+    for cells in (kind, ~kind):
+        if cells.any():
+            mean[cells], variance[cells] = _posterior(x[cells], y[cells], even, alone)
+    hits = x + y  # and all cells together have the hits that they have
+    up, down = (x.sum() + 0.5) / ((hits * mean).sum() + 0.5), (y.sum() + 0.5) / ((hits * (1.0 - mean)).sum() + 0.5)
+    return Believed(mean * up / (mean * up + (1.0 - mean) * down), variance)
+
+
+def _posterior(x: Reals, y: Reals, even: float, alone: float) -> tuple[Reals, Reals]:
+    """The mean and the variance of P's share of each cell, of one kind."""
+    width = math.asinh(FARTHEST / NEAREST)
+    grid = even + NEAREST * np.sinh(np.linspace(-width, width, POINTS))
+    fold = np.arange(len(x)) % FOLDS
+    _, one, alike = np.unique(x * (y.max(initial=0.0) + 1.0) + y, return_index=True, return_inverse=True)
+    hits = np.stack([x[one], y[one]])
+    others = np.zeros((len(one), FOLDS))  # the cells with these hits that are not in the fold
+    np.add.at(others, alike, 1.0 - np.eye(FOLDS)[fold])
+    mine, other = hits
+    seen = np.log((mine + 0.5) / (other + 0.5))
+    luck = 1.0 / (mine + 0.5) + 1.0 / (other + 0.5)
+    # of a cell that is known better than the grid is fine, only so many hits are asked where on the grid it lies
+    apart = (2.0 * width / (POINTS - 1)) ** 2 * ((seen - even) ** 2 + NEAREST**2)
+    asked = np.minimum(1.0, luck / apart)
+    fit = (asked * mine)[:, None] * grid - (asked * (mine + other))[:, None] * np.logaddexp(0.0, grid)
+    fit = np.exp(fit - fit.max(axis=1, keepdims=True))
+    weight = np.full((POINTS, FOLDS), (1.0 - EVEN) / POINTS)  # cells of one hit fit any law that is as wide both ways
+    weight[POINTS // 2] += EVEN
+    near = np.flatnonzero(fit.max(axis=0) > UNLIKELY)  # of the grid, where some cell may be
+    grid, fit, weight = grid[near], np.ascontiguousarray(fit[:, near]), weight[near]
+    some = np.argsort(seen, kind="stable")[:: -(-len(seen) // KINDS)]
+    likely, cells = fit[some], others[some] * (others.sum(axis=0) / np.maximum(others[some].sum(axis=0), 1.0))
+    turned, total = np.ascontiguousarray(likely.T), cells.sum(axis=0) + alone
+    cells, least = cells / total, alone / POINTS / total
+    for _ in range(EM_STEPS):
+        weight = weight * (turned @ (cells / (likely @ weight))) + least  # with those left out their sum is 1
+    odds = fit[alike] * weight.T[fold]
+    odds /= odds.sum(axis=1, keepdims=True)
+    seen, luck, apart, asked = (part[alike] for part in (seen, luck, apart, asked))
+    share = 1.0 / (1.0 + np.exp(-grid))
+    mean = odds @ share
+    variance = np.maximum(odds @ share**2 - mean**2, 0.0)
+    centre = odds @ grid
+    spread = np.maximum(odds @ grid**2 - centre**2, 0.0) + apart / 12.0
+    more = (1.0 - asked) / luck  # what the hits that were not asked know
+    spread = 1.0 / (1.0 / spread + more)
+    finer = 1.0 / (1.0 + np.exp(-(centre + spread * more * (seen - centre))))
+    mean, variance = (
+        np.where(asked < 1.0, sure, rough)
+        for sure, rough in ((finer, mean), (spread * (finer * (1.0 - finer)) ** 2, variance))
+    )
+    return mean, variance

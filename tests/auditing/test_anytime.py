@@ -103,7 +103,7 @@ def test_what_is_left_is_fresh_evidence_on_one_event() -> None:
     assert found.evidence.runs == 3_000
     assert sum(int(looked.runs.sum()) for looked in found.watched) == 3_000
     assert found.pilot is not None
-    assert found.pilot.first.runs + found.pilot.second.runs == 500 - (500 - _held(learning, 500))
+    assert found.pilot.runs == 500 - (500 - _held(learning, 500))
     assert found.witness.tangent.offset == 0.0
     assert found.explored
 

@@ -111,7 +111,7 @@ def test_the_best_few_each_get_a_witness_in_order(engine: Engine) -> None:
     found = search(engine, spec)
     assert [witness.pair for witness in found.witnesses] == [4, 1]
     assert len(found.pilots) == 2
-    assert all(pilot.first.runs + pilot.second.runs <= PILOT_RUNS for pilot in found.pilots)
+    assert all(pilot.runs <= PILOT_RUNS for pilot in found.pilots)
     assert {entry.name.partition(":")[0] for entry in found.explored if entry.what == "feature"} == {"pair 4", "pair 1"}
     assert sum(entry.status == "kept" for entry in found.explored) == 2
 
@@ -170,7 +170,7 @@ def test_a_pair_that_has_enough_outputs_is_counted_on(engine: Engine) -> None:
         found = screen(spec, session, runs=3 * PILOT_RUNS, certifying=100_000)
     (kept,) = found.looks
     assert kept.runs > PILOT_RUNS
-    assert kept.pilot.first.runs + kept.pilot.second.runs == PILOT_RUNS
+    assert kept.pilot.runs == PILOT_RUNS
     assert found.runs == 3 * PILOT_RUNS
     assert kept.pair == 1  # 0.4 of loss apart, 24,000 runs a side: some thirty deviations
 

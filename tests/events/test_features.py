@@ -31,7 +31,7 @@ from dpaudit.events.joint import (
 from dpaudit.events.scores import OF, Binning, Linear, LogRatio, Term
 from dpaudit.outputs.canonical import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column, Outputs, Token, token
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.search.dense import dense
+from dpaudit.search.learning import dense
 from tests.events.samples import INF, NAN, learned_ratio, odd_outputs
 
 PATHS = ((0,), (1,), (2,), (3,))

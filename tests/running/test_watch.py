@@ -271,4 +271,4 @@ def test_a_probe_keeps_its_first_look() -> None:
     with Engine(1) as engine, engine.session(wrap(number), (*PAIR, AdjacentPair(2.0, 3.0)), 5, None) as session:
         probe = session.probe(64)
     assert [pilot.sizes for pilot in probe.pilots] == [(16,), (16,)]
-    assert sum(pilot.first.runs + pilot.second.runs for pilot in probe.pilots) * 2 == probe.runs
+    assert sum(pilot.runs for pilot in probe.pilots) * 2 == probe.runs

@@ -145,7 +145,7 @@ def test_after_the_outputs_are_let_go_tables_go_on() -> None:
     learner = learner_of(first, second)
     held = learner.bet()
     learner.settle(learner.tables, learner.counts, [False] * len(learner.tables.features))
-    assert learner.held is None
+    assert learner.pilot is None
     assert learner.bet() == held
     more = learner.tables(Sample(outputs(normal(0.0, 500, 11))), Sample(outputs(normal(2.0, 500, 12))))
     learner.count(more)

@@ -111,7 +111,7 @@ def test_null_folds_of_one_law_say_nothing_of_each_other(make: object) -> None:
     rng = np.random.default_rng(4)
     draw = lists if make is lists else bits
     pilot = Pilot(draw(0.6, 3_000, rng), draw(0.6, 3_000, rng))
-    for terms in terms_of(concatenate([pilot.first, pilot.second])):
+    for terms in terms_of(pilot.both):
         coded = Coded.of(terms, pilot)
         for folds in cross_fitted(coded):
             sides = [coded.scored(folds.halves[0], coded.part(1, 2))[side].astype(float) for side in (0, 1)]

@@ -11,7 +11,7 @@ from dpaudit.events.scores import OF, Linear
 from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.search.crossfit import lines_judged
-from dpaudit.search.dense import dense
+from dpaudit.search.learning import dense
 from tests.cases import for_each
 
 Rng = np.random.Generator

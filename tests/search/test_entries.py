@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit.outputs.canonical import Outputs, Pilot, concatenate
+from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.search.entries import MOST, best, coordinates_of, looked_at, screened, unpaired
 from tests.cases import for_each
@@ -113,7 +113,7 @@ def test_few_entries_are_all_looked_at_and_of_many_the_best() -> None:
         first, second = rng.normal(size=(200, width)), rng.normal(size=(200, width))
         second[:, -1] += 3.0
         pilot = pilot_of(first, second)
-        both = concatenate([pilot.first, pilot.second])
+        both = pilot.both
         places = [path for path in looked_at(pilot, both) if path != ("@len",)]
         assert len(places) == min(width, MOST)
         assert (width - 1,) in places

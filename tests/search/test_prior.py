@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit.base.arrays import Reals
-from dpaudit.search.prior import EVEN, FARTHEST, FOLDS, NEAREST, POINTS, STEPS, believed
+from dpaudit.search.smoothing import EM_STEPS, EVEN, FARTHEST, FOLDS, NEAREST, POINTS, believed
 
 
 def naive(x: Reals, y: Reals, alone: float) -> tuple[Reals, Reals]:
@@ -22,7 +22,7 @@ def naive(x: Reals, y: Reals, alone: float) -> tuple[Reals, Reals]:
         others = [j for j in range(len(x)) if j % FOLDS != cell % FOLDS]
         law = np.full(POINTS, (1.0 - EVEN) / POINTS)
         law[POINTS // 2] += EVEN
-        for _ in range(STEPS):
+        for _ in range(EM_STEPS):
             sums = np.full(POINTS, alone / POINTS)
             for j in others:
                 part = law * binom.pmf(x[j], x[j] + y[j], share)

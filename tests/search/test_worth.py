@@ -12,7 +12,7 @@ from dpaudit.outputs.canonical import Column, Outputs, Pilot
 from dpaudit.search.crossfit import Coded, cross_fitted
 from dpaudit.search.explore import best, pilot_counts, plan, with_scores
 from dpaudit.search.goal import Goal
-from dpaudit.search.worth import _not_negative, worth
+from dpaudit.search.look import _not_negative, worth
 
 Rng = np.random.Generator
 

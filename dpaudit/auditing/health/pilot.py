@@ -69,7 +69,7 @@ def nearly_constant(pilot: Pilot) -> bool:
 
 def ordered(pilot: Pilot | None) -> bool:
     """Whether the pilot knows the order of its runs."""
-    return pilot is not None and bool(pilot.sizes) and len(pilot.sides) == pilot.first.runs + pilot.second.runs
+    return pilot is not None and bool(pilot.sizes) and len(pilot.sides) == pilot.runs
 
 
 def pilot_looks(pilot: Pilot) -> list[Looked]:

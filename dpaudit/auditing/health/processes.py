@@ -93,7 +93,7 @@ def run_processes(session: Session, pair: int, pilot: Pilot | None, count: int, 
         logs.append(independence.strangers(held.runs, unlike, len(others)))
     seen = SeenBy(
         independence.least(logs),
-        f"all {pilot.first.runs + pilot.second.runs:,} runs of one process gave one output for each dataset, and "
+        f"all {pilot.runs:,} runs of one process gave one output for each dataset, and "
         f"{differing} of {count} fresh processes another: an answer is kept from call to call, or made of what differs "
         "from process to process",
     )

@@ -1,4 +1,4 @@
-"""What arrays are called: one name, one type of entry. Shapes stand where an array is taken or given."""
+"""Names of array types, one for each type of entry. Shapes are given where an array is taken or returned."""
 
 from typing import Any
 

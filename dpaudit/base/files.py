@@ -1,4 +1,4 @@
-"""Files read within a cap, and written whole or not at all; what stands at a path, in one look."""
+"""Files read within a limit of size, and written whole or not at all; what is at a path."""
 
 import glob
 import os
@@ -20,7 +20,7 @@ def found_at(path: str | os.PathLike[str]) -> str | None:
     """
     try:
         mode = os.stat(path).st_mode
-    except (OSError, ValueError):  # what is wrong with it is told where it is opened
+    except (OSError, ValueError):  # opening it says what is wrong
         return None
     return FILE if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else OTHER
 
@@ -30,7 +30,7 @@ class NoSuchFile(InvalidSpec):
 
 
 def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
-    """The whole of a file of at most so many bytes; every file that somebody gives us is read here.
+    """The whole of a file of at most `largest` bytes; every file that somebody gives us is read here.
 
     Raises `NoSuchFile` where there is nothing, `InvalidSpec` where it cannot be read, is larger, or is no file: a pipe
     is not waited for, a device is not read. Neither names the path.
@@ -92,7 +92,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
         Path(temporary).unlink(missing_ok=True)
         raise
     there = target.parent.glob(f".{glob.escape(target.name)}.dpaudit-*-*")
-    for left in there if os.name == "posix" else ():  # elsewhere signal 0 is no question
+    for left in there if os.name == "posix" else ():  # elsewhere signal 0 does not ask whether it lives
         with suppress(ValueError, PermissionError):  # of another user
             try:
                 os.kill(int(left.name.split("-")[-2]), 0)

@@ -1,4 +1,4 @@
-"""Where this package was installed from, as its name is on no index, where it could be anybody's; and its extras."""
+"""Where this package was installed from, as no index has its name and anybody could take it there; and its extras."""
 
 import json
 import shlex
@@ -14,20 +14,20 @@ from dpaudit.version import __version__
 
 def requirement(extra: str = "") -> list[str]:
     """What pip takes for this package as it is here: the same checkout or address, or from an index the version."""
-    name, told, checkout = f"[{extra}]" * bool(extra), {}, Path(__file__).parents[2]
+    name, origin, checkout = f"[{extra}]" * bool(extra), {}, Path(__file__).parents[2]
     try:
-        told = json.loads(metadata.distribution("dpaudit").read_text("direct_url.json") or "{}")
+        origin = json.loads(metadata.distribution("dpaudit").read_text("direct_url.json") or "{}")
     except metadata.PackageNotFoundError:
         if (checkout / "pyproject.toml").exists():  # on the path, and not installed
             return [f"{checkout}{name}"]
-    if not told:
+    if not origin:
         return [f"dpaudit{name}=={__version__}"]
-    if "dir_info" in told:
-        folder = url2pathname(urlsplit(told["url"]).path)
-        return [*["--editable"] * bool(told["dir_info"].get("editable")), f"{folder}{name}"]
-    address, vcs = told["url"], told.get("vcs_info")
+    if "dir_info" in origin:
+        folder = url2pathname(urlsplit(origin["url"]).path)
+        return [*["--editable"] * bool(origin["dir_info"].get("editable")), f"{folder}{name}"]
+    address, vcs = origin["url"], origin.get("vcs_info")
     address = f"{vcs['vcs']}+{address}@{vcs['commit_id']}" if vcs else address
-    part = f"#subdirectory={told['subdirectory']}" if "subdirectory" in told else ""
+    part = f"#subdirectory={origin['subdirectory']}" if "subdirectory" in origin else ""
     return [f"dpaudit{name} @ {address}{part}"]
 
 

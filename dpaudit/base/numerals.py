@@ -5,9 +5,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 from dpaudit.base.validate import error_probability, exact
 
-LONGEST_LEVEL = 10  # characters of a level that is told as it is
+LONGEST_LEVEL = 10  # characters of a level that is printed as it is
 PERCENT_FROM = 100  # runs, of which a share in percent would say more than was seen
-SMALLEST_P = 1e-300  # a p-value below this is not told apart from it
+SMALLEST_P = 1e-300  # a p-value below this is printed as this
 
 
 def down(value: float, digits: int) -> str:
@@ -82,10 +82,10 @@ def level_text(level: float) -> str:
     >>> level_text(0.001), level_text(0.001 / 3)
     ('0.001', '0.000333333')
     """
-    told = exact(level)
-    if len(told) <= LONGEST_LEVEL:
-        return told
-    mantissa, _, power = told.partition("e")
+    text = exact(level)
+    if len(text) <= LONGEST_LEVEL:
+        return text
+    mantissa, _, power = text.partition("e")
     return f"{down(float(mantissa), 5)}e{power}" if power else down(level, decimals(level, 6))
 
 

@@ -79,7 +79,7 @@ def literal(value: Any) -> str:
     """
     if isinstance(value, dict) and value.keys() >= TABLE:
         names, rows, alone = value["columns"], value["rows"], value["table"].endswith("Series")
-        told = {
+        details = {
             "numpy.array": f"dtype={list(zip(names, value['types'], strict=True))}",
             "polars.DataFrame": f"schema={names}, orient='row'",
             "pandas.DataFrame": f"columns={names}",
@@ -87,7 +87,7 @@ def literal(value: Any) -> str:
         if alone and value["table"].startswith("polars"):
             return f"polars.Series({names[0]!r}, {literal([row[0] for row in rows])})"
         index = f", index={literal(value['index'])}" if "index" in value else ""
-        return f"{value['table']}({literal([row[0] if alone else tuple(row) for row in rows])}, {told}{index})"
+        return f"{value['table']}({literal([row[0] if alone else tuple(row) for row in rows])}, {details}{index})"
     text = repr(value)
     if not isinstance(value, list) or len(value) < 3:
         return text
@@ -119,22 +119,22 @@ def cell(value: object, longest: int = LONGEST_DATA) -> str | int | float:
 
 
 P = ParamSpec("P")
-Told = TypeVar("Told")
+Part = TypeVar("Part")
 
 
-def standing(instead: Callable[[str], Any]) -> Callable[[Callable[P, Told]], Callable[P, Told]]:
-    """A teller whose failure costs its own part alone: `instead`, of the line that says so, takes its place."""
+def standing(instead: Callable[[str], Any]) -> Callable[[Callable[P, Part]], Callable[P, Part]]:
+    """Decorates a writer of one part: where it fails, only `instead`, of the line that says so, takes its place."""
 
-    def guarded(tell: Callable[P, Told]) -> Callable[P, Told]:
+    def guarded(tell: Callable[P, Part]) -> Callable[P, Part]:
         @wraps(tell)
-        def told(*given: P.args, **named: P.kwargs) -> Told:
+        def part(*given: P.args, **named: P.kwargs) -> Part:
             try:
                 return tell(*given, **named)
             except Exception as error:
-                put: Told = instead(untold(error))
+                put: Part = instead(untold(error))
                 return put
 
-        return told
+        return part
 
     return guarded
 
@@ -149,6 +149,6 @@ def untold(error: Exception) -> str:
     return f"this part cannot be told ({what}); verdict and counts stand; please report the error"
 
 
-def line(told: str) -> tuple[str, ...]:
+def line(text: str) -> tuple[str, ...]:
     """A part that is one line."""
-    return (told,)
+    return (text,)

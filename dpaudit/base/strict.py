@@ -1,4 +1,4 @@
-"""Strictly read: JSON and TOML that a stranger wrote, capped in size and depth, and models of our own classes."""
+"""JSON and TOML that a stranger wrote, read strictly and limited in size and depth; and models of our own classes."""
 
 import datetime
 import hashlib
@@ -32,7 +32,7 @@ def stored(value: Any) -> Any:
     >>> stored((Explored("feature", "output", "looked at", math.inf),))
     [{'what': 'feature', 'name': 'output', 'status': 'looked at', 'score': 'inf', 'runs': 0}]
     """
-    if type(value) in (str, int, bool, type(None)):  # most of them: quicker than to ask for a method
+    if type(value) in (str, int, bool, type(None)):  # most values: quicker than to look for a method
         return value
     if hasattr(value, "to_dict"):
         return value.to_dict()
@@ -98,12 +98,12 @@ def parsed(text: str, *, cure: str, not_json: str) -> Any:
     """
 
     def whole(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):  # readers differ in which of the two they take
+        entries = dict(pairs)
+        if len(entries) < len(pairs):  # readers differ in which of the two they take
             keys = [key for key, _ in pairs]
             twice = next(key for key in keys if keys.count(key) > 1)
             raise InvalidSpec(f"the key {clean(twice)!r} stands twice in one object; {cure}")
-        return found
+        return entries
 
     def no_number(text: str) -> NoReturn:
         raise InvalidSpec(f"{text} is not a number of JSON; {cure}")
@@ -183,9 +183,9 @@ def parse_toml(text: str, place: str, *, dates: bool = False) -> dict[str, Any]:
     except RecursionError:
         raise InvalidSpec(f"{place}: nested more than {DEEPEST_VALUE} deep; flatten it") from None
     except ValueError as error:  # a decoding error, or a number of thousands of digits
-        told = " ".join(str(error).split())
-        cure = next((f"; {cure}" for what, cure in CURES.items() if told.startswith(what)), "")
-        raise InvalidSpec(f"{place}: not valid TOML: {told}{cure}") from None
+        message = " ".join(str(error).split())
+        cure = next((f"; {cure}" for what, cure in CURES.items() if message.startswith(what)), "")
+        raise InvalidSpec(f"{place}: not valid TOML: {message}{cure}") from None
     _check_values(tables, text, place, dates)
     return tables
 
@@ -220,45 +220,45 @@ def lines_of(text: str) -> dict[Keys, int]:
     3
     """
     rows = text.replace("\r\n", "\n").split("\n")
-    found: dict[Keys, int] = {}
+    lines: dict[Keys, int] = {}
     counts: Counter[Keys] = Counter()
     table: Keys = ()
     first = 0
     while first < len(rows):
         for last in range(first, min(first + LONGEST_VALUE, len(rows))):  # the shortest that is TOML is one statement
             with suppress(ValueError):
-                held = tomllib.loads("\n".join(rows[first : last + 1]))
+                statement = tomllib.loads("\n".join(rows[first : last + 1]))
                 break
         else:
-            return found
+            return lines
         if rows[first].lstrip().startswith("["):
-            table = _header(held, counts)
-            found.setdefault(table, first + 1)
-        for path in _inside(held, table) if not rows[first].lstrip().startswith("[") else ():
-            found.setdefault(path, first + 1)
+            table = _header(statement, counts)
+            lines.setdefault(table, first + 1)
+        for path in _inside(statement, table) if not rows[first].lstrip().startswith("[") else ():
+            lines.setdefault(path, first + 1)
         first = last + 1
-    return found
+    return lines
 
 
-def _header(held: Any, counts: Counter[Keys]) -> Keys:
+def _header(rest: Any, counts: Counter[Keys]) -> Keys:
     """The keys of a table whose header alone was read."""
     table: Keys = ()
-    while held:
-        ((key, held),) = held.items()
+    while rest:
+        ((key, rest),) = rest.items()
         table = (*table, key)
-        if isinstance(held, list):
+        if isinstance(rest, list):
             counts[table] += 1
-            held = held[0]
+            rest = rest[0]
         if table in counts:
             table = (*table, counts[table] - 1)
     return table
 
 
-def _inside(held: Any, at: Keys) -> Iterator[Keys]:
-    items = held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, list) else ()
-    for key, value in items:
+def _inside(value: Any, at: Keys) -> Iterator[Keys]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
         yield (*at, key)
-        yield from _inside(value, (*at, key))
+        yield from _inside(each, (*at, key))
 
 
 def models(types: Mapping[Any, Any], names: Mapping[str, Any]) -> Callable[[Any], Any]:
@@ -274,7 +274,7 @@ def models(types: Mapping[Any, Any], names: Mapping[str, Any]) -> Callable[[Any]
         kinds = get_args(kind)
         if is_dataclass(kind):
             hints = {name: names.get(name) or model(hint) for name, hint in get_type_hints(kind).items()}
-            fields = [(name, *(held if isinstance(held, tuple) else (held,))) for name, held in hints.items()]
+            fields = [(name, *(hint if isinstance(hint, tuple) else (hint,))) for name, hint in hints.items()]
             about = {"__doc__": " ".join((kind.__doc__ or "").partition("\n\n")[0].split())}
             return msgspec.defstruct(f"Stored{kind.__name__}", fields, namespace=about, forbid_unknown_fields=True)  # type: ignore[union-attr]
         if isinstance(kind, type) and issubclass(kind, Enum):

@@ -292,8 +292,8 @@ def table_again(value: dict[str, Any]) -> Any:
     columns = [[row[j] for row in rows] for j in range(len(types))]
     if home == "polars":
         kinds = [getattr(library, of) for of in types]
-        made = [library.Series(*each) for each in zip(names, columns, kinds, strict=True)]
-        return library.DataFrame(made) if kind == "DataFrame" else made[0]
+        series = [library.Series(*each) for each in zip(names, columns, kinds, strict=True)]
+        return library.DataFrame(series) if kind == "DataFrame" else series[0]
     index = value.get("index")
     kinds = [of if isinstance(of, str) else library.CategoricalDtype(*of[1:]) for of in types]
     series = [library.Series(each, index=index).astype(of) for each, of in zip(columns, kinds, strict=True)]

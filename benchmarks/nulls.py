@@ -85,8 +85,7 @@ def of_scores(scores: Floats, coins: Bools, seed: int, confidence: float) -> dic
 def of_priors(rng: Rng, canaries: int, confidence: float) -> dict[str, bool]:
     """The lines of a prior, where it draws the error rates."""
     from dpaudit.scores import audit_scores
-    from dpaudit.scores.counts import AttackCounts
-    from dpaudit.scores.gaussian import epsilon_of
+    from dpaudit.scores.counts import AttackCounts, epsilon_of
 
     half, (fpr, fnr) = canaries // 2, rng.beta(0.5, 0.5, 2)
     fp, fn = rng.binomial(half, (fpr, fnr)).tolist()

@@ -75,7 +75,8 @@ def run(quick: bool) -> None:
 
 def published(quick: bool) -> Iterator[tuple[str, ...]]:
     """Rows of table 1.2a; "certified" is `audit_scores`' bound on the scores of ideal audits."""
-    from dpaudit.scores import gaussian, one_run, weighted
+    from dpaudit.scores import one_run, weighted
+    from dpaudit.scores.counts import epsilon_of_mu
 
     for title, mu, rate, share, mistakes, steinke, xiang in PUBLISHED:
         for m, wrong, anchor, theirs in zip(SIZES, mistakes, steinke, xiang, strict=True):
@@ -90,10 +91,10 @@ def published(quick: bool) -> Iterator[tuple[str, ...]]:
                 found.append(weighted.epsilon_lower(right, DELTA, ALPHA, event)[0])
                 made = round(one_run.SHARE * m)
                 guesses = one_run.Guesses(int(right[:made].sum()), made, m, fixed=True)
-                products.append(gaussian.epsilon_of_mu(one_run.mu_lower(guesses, ALPHA), DELTA))
+                products.append(epsilon_of_mu(one_run.mu_lower(guesses, ALPHA), DELTA))
             made = round(share * m)
             counts = one_run.Guesses(made - wrong, made, m, fixed=True)
-            theirs_here = gaussian.epsilon_of_mu(one_run.mu_lower(counts, ALPHA), DELTA)
+            theirs_here = epsilon_of_mu(one_run.mu_lower(counts, ALPHA), DELTA)
             told = (f"{theirs_here:.3f}", f"{np.median(products):.3f}") if rate == 1.0 else ("-", "-")
             yield (
                 title,
@@ -110,7 +111,8 @@ def published(quick: bool) -> Iterator[tuple[str, ...]]:
 def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
     """Rows of table 1.2b. Both bounds are unpaid: designs are known before the run."""
     from dpaudit.claims import GaussianDP
-    from dpaudit.scores import gaussian, one_run, weighted
+    from dpaudit.scores import one_run, weighted
+    from dpaudit.scores.counts import epsilon_of_mu
 
     for epsilon, mu, ours, curve in EXPECTED:
         for m, anchor, read in zip((100, *SIZES), ours, curve, strict=True):
@@ -130,8 +132,8 @@ def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
                 f"**{np.median(found):.2f}**",
                 f"{weighted.epsilon_lower(right, DELTA, ALPHA)[0]:.2f}",
                 "-" if read is None else f"{read:.2f}",
-                f"**{gaussian.epsilon_of_mu(float(np.median(mus)), DELTA):.2f}**",
-                f"{gaussian.epsilon_of_mu(one_run.parameter_lower(right, GaussianDP(1.0), ALPHA)[0], DELTA):.2f}",
+                f"**{epsilon_of_mu(float(np.median(mus)), DELTA):.2f}**",
+                f"{epsilon_of_mu(one_run.parameter_lower(right, GaussianDP(1.0), ALPHA)[0], DELTA):.2f}",
                 f"{time.process_time() - start:.1f}",
             )
 

@@ -17,7 +17,7 @@ from dpaudit.base.numerals import confidence_text, counted
 from dpaudit.base.quoting import LONGEST_DATA, clean, data_text, visible
 from dpaudit.base.strict import text_of
 from dpaudit.observatory.rows import CONFIDENCE, LibraryAudit, Observed, decisive
-from dpaudit.report import html, json_
+from dpaudit.report import exchange, html
 from dpaudit.report.html import OVERVIEW, tone
 from dpaudit.results.suite import SuiteResult, joint_confidence
 from dpaudit.version import __version__
@@ -96,7 +96,7 @@ class Observation:
         """Writes a page and a record for each result, `observatory.json`, and `index.html`; returns its path."""
         suite = self.suite
         names = report.record_names(suite)
-        made = itertools.chain(json_.files(suite, names, names), html.files(suite, names, names))
+        made = itertools.chain(exchange.json_files(suite, names, names), html.render_files(suite, names, names))
         for name, text in made:
             if name != OVERVIEW:
                 write_text(folder / name, text())

@@ -1,7 +1,4 @@
-"""One format, one module with `render_suite`, and one line in `FORMATS`; it is loaded when its format is asked for.
-
-A module may have `render_result`, too, and `files` where it writes a file for each audit.
-"""
+"""The formats of reports: one line each in `FORMATS`; the module of a format is loaded when the format is asked for."""
 
 import importlib
 import os
@@ -31,8 +28,9 @@ Names = Sequence[str | None]  # of files, one an audit; None for an audit that h
 class Format:
     """A format: its name, its module here, the file that a suite is written to, and what else the module has.
 
-    A module has pure functions, from a value to the whole text of a file: `render_suite(suite, records)`, `records` the
-    names of the files that hold its results; of a `single` format `render_result(result)`, of a `folder` one `files`.
+    A module has pure functions, from a value to the whole text of a file, whose names begin with `prefix`:
+    `render_suite(suite, records)`, `records` the names of the files that hold its results; of a `single` format
+    `render_result(result)`; of a `folder` one, which writes a file for each audit, `render_files`.
     """
 
     name: str
@@ -40,10 +38,11 @@ class Format:
     file: str
     single: bool = False
     folder: bool = False
+    prefix: str = "render_"
 
-    def load(self) -> Any:
-        """The module, imported now."""
-        return importlib.import_module(f"dpaudit.report.{self.module}")
+    def function(self, what: str) -> Any:
+        """The function for a `suite`, a `result` or `files`; its module is imported now."""
+        return getattr(importlib.import_module(f"dpaudit.report.{self.module}"), f"{self.prefix}{what}")
 
     def files(
         self, suite: "SuiteResult", names: Names, records: Names, trends: Any = ()
@@ -52,36 +51,38 @@ class Format:
 
         `names` are those that the records have, or would have; `trends` the points of each audit's history.
         """
-        alone = [(self.file, partial(self.load().render_suite, suite, records))]
-        return self.load().files(suite, names, records, trends) if self.folder else alone
+        if self.folder:
+            texts: Iterable[tuple[str, Callable[[], str]]] = self.function("files")(suite, names, records, trends)
+            return texts
+        return [(self.file, partial(self.function("suite"), suite, records))]
 
 
 FORMATS = {
-    made.name: made
-    for made in (
-        Format("json", "json_", "suite.json", single=True, folder=True),
+    each.name: each
+    for each in (
+        Format("json", "exchange", "suite.json", single=True, folder=True, prefix="json_"),
         Format("md", "markdown", "report.md", single=True),
         Format("html", "html", "index.html", single=True, folder=True),
-        Format("junit", "junit", "junit.xml"),
-        Format("sarif", "sarif", "dpaudit.sarif"),
+        Format("junit", "exchange", "junit.xml", prefix="junit_"),
+        Format("sarif", "exchange", "dpaudit.sarif", prefix="sarif_"),
         Format("csv", "csv_", "results.csv"),
-        Format("txt", "text", "report.txt", single=True),
-        Format("summary", "summary", "summary.md"),
-        Format("badge", "badge", "badge.svg"),
+        Format("txt", "summary", "report.txt", single=True, prefix="text_"),
+        Format("summary", "summary", "summary.md", prefix="summary_"),
+        Format("badge", "summary", "badge.svg", prefix="badge_"),
     )
 }
 SUFFIXES: dict[str, Format] = {}
-for _made in FORMATS.values():
-    SUFFIXES.setdefault(Path(_made.file).suffix, _made)  # of two formats with one suffix the first
+for _each in FORMATS.values():
+    SUFFIXES.setdefault(Path(_each.file).suffix, _each)  # of two formats with one suffix the first
 del SUFFIXES[".svg"]  # a figure, elsewhere
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
     """The format that the suffix of a file names. Raises `InvalidSpec` for a suffix that no format has."""
-    found = SUFFIXES.get(Path(path).suffix.lower())
-    if found is None:
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
         raise InvalidSpec(f"a report must end in {', '.join(SUFFIXES)}, got {clean(path, 200)!r}")
-    return found
+    return SUFFIXES[suffix]
 
 
 def formats_of(names: Iterable[str]) -> tuple[Format, ...]:
@@ -97,13 +98,13 @@ def formats_of(names: Iterable[str]) -> tuple[Format, ...]:
     return tuple(FORMATS[name] for name in chosen)
 
 
-def render(report: "AuditResult | SuiteResult", made: Format) -> str:
+def render(report: "AuditResult | SuiteResult", kind: Format) -> str:
     """The whole text of a result or a suite in one format, with no other file beside it."""
     from dpaudit.results.suite import SuiteResult
 
-    if made.single and not isinstance(report, SuiteResult):
-        return str(made.load().render_result(report))
-    return str(made.load().render_suite(report if isinstance(report, SuiteResult) else SuiteResult.of([report])))
+    if kind.single and not isinstance(report, SuiteResult):
+        return str(kind.function("result")(report))
+    return str(kind.function("suite")(report if isinstance(report, SuiteResult) else SuiteResult.of([report])))
 
 
 def write(report: "AuditResult | SuiteResult", path: str | os.PathLike[str]) -> Path:
@@ -132,14 +133,14 @@ def write_suite(
     chosen = formats_of(formats)
     names = record_names(suite)
     records = names if FORMATS["json"] in chosen else ()
-    written: dict[str, list[Path]] = {made.name: [] for made in chosen}
+    written: dict[str, list[Path]] = {each.name: [] for each in chosen}
     failed: list[Exception] = []
-    for made in sorted(chosen, key=lambda made: made.name != "json"):
-        for name, text in made.files(suite, names, records, trends):
+    for kind in sorted(chosen, key=lambda each: each.name != "json"):
+        for name, text in kind.files(suite, names, records, trends):
             try:
-                written[made.name].append(write_text(Path(folder, name), text()))
+                written[kind.name].append(write_text(Path(folder, name), text()))
             except Exception as error:  # whatever it is, it must not cost the files that follow
-                error.add_note(f"while the report was written as {made.name}")
+                error.add_note(f"while the report was written as {kind.name}")
                 failed.append(error)
     if failed:
         raise failed[0]
@@ -177,8 +178,7 @@ def spec_of(entry: "SuiteEntry | None") -> str | None:
     """The spec file of an audit, whether it came to a result or not; None where there is none."""
     if entry is None:
         return None
-    made = {} if entry.result is None else entry.result.provenance
-    return entry.source or made.get("source")
+    return entry.source or (None if entry.result is None else entry.result.provenance.get("source"))
 
 
 def inside(path: str) -> tuple[str, ...]:

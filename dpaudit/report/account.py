@@ -16,11 +16,10 @@ from dpaudit.base.numerals import counted, p_text
 from dpaudit.base.strict import text_of
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.claims import Claim, claim_of
-from dpaudit.report.figures.curves import climbing, power_text
+from dpaudit.report.figures.curves import allowed_region, climbing, power_text, rates
 from dpaudit.report.figures.distributions import compared, counted_rows
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, Scale
-from dpaudit.report.figures.tradeoff import allowed_region, rates
 from dpaudit.results.observations import Histogram
 from dpaudit.scores.result import (
     CERTIFIED,
@@ -45,14 +44,14 @@ SHOWN = 16  # corners of a curve in the table of numbers
 Rates = Sequence[tuple[float, float]]  # false positives and false negatives of each threshold
 
 
-def scores(held: Histogram, groups: tuple[str, str], of: str, text: str) -> Drawing:
+def scores(histogram: Histogram, groups: tuple[str, str], of: str, text: str) -> Drawing:
     """How the scores of both `groups` lie; `of` is what has a score ("canaries"), `text` what the scores are."""
     keys: list[Key] = [("line", "first", groups[0]), ("dash", "second", groups[1])]
-    if held.values and not held.edges:  # bars
+    if histogram.values and not histogram.edges:  # bars
         keys = [("area", "first", f"{groups[0]}, left bar"), ("area", "second", f"{groups[1]}, right bar")]
-    columns = (held.feature, *groups)
-    panel = compared(held, keys, of=of)
-    return Drawing.of(panel, "scores", "The scores of both groups", text, columns, counted_rows(held))
+    columns = (histogram.feature, *groups)
+    panel = compared(histogram, keys, of=of)
+    return Drawing.of(panel, "scores", "The scores of both groups", text, columns, counted_rows(histogram))
 
 
 def error_rates(
@@ -95,9 +94,9 @@ def error_rates(
         panel.line(panel.at(x, y), colour="second", dash="dots", width=1.8)
     fpr, fnr = np.transpose(corners)
     panel.line(panel.at(fpr, 1.0 - fnr), colour="first", width=2.0)
-    kept = np.unique(np.linspace(0, len(corners) - 1, min(SHOWN, len(corners))).astype(int)).tolist()
-    allowed = [() if claim is None else (f"{claim.max_probability(fpr[k]):.4g}",) for k in kept]
-    rows = [(f"{fpr[k]:.4g}", f"{1.0 - fnr[k]:.4g}", *more) for k, more in zip(kept, allowed, strict=True)]
+    places = np.unique(np.linspace(0, len(corners) - 1, min(SHOWN, len(corners))).astype(int)).tolist()
+    allowed = [() if claim is None else (f"{claim.max_probability(fpr[k]):.4g}",) for k in places]
+    rows = [(f"{fpr[k]:.4g}", f"{1.0 - fnr[k]:.4g}", *more) for k, more in zip(places, allowed, strict=True)]
     name, title = ("roc-small-rates", "The same at small rates") if log else ("roc", "ROC of the attack")
     columns = ("false positive rate", "true positive rate, estimate", "the claim allows at most")
     return Drawing.of(panel, name, title, text, columns if claim is not None else columns[:2], rows)
@@ -112,8 +111,8 @@ def evidence(e_values: Sequence[float], alpha: float) -> Drawing:
         f"starts at 1. If the claim holds it reaches {power_text(needed)}, at any time, with probability at most "
         f"{p_text(alpha)}, however the canaries of a training depend on each other."
     )
-    told = "evidence", "The evidence after each training", text, ("trainings", "e-value")
-    return climbing(range(len(tens)), tens, needed, ("e-value, from 1", "trainings", "e-value"), told, counting=True)
+    labels = "evidence", "The evidence after each training", text, ("trainings", "e-value")
+    return climbing(range(len(tens)), tens, needed, ("e-value, from 1", "trainings", "e-value"), labels, counting=True)
 
 
 def _stairs(band: Rates) -> tuple[list[float], list[float]]:
@@ -156,15 +155,15 @@ class Account:
     @property
     def lines(self) -> list[tuple[str, list[str], list[tuple[str, str]], list[str]]]:
         """For each line: its name, what it rests on, its statements with their methods, and all that they assume."""
-        found = on_lines(self.estimates)
+        groups = on_lines(self.estimates)
         return [
             (
                 line,
-                [f"Rests on {self.meanings[line]}.", *map(sentence, further(held, found.get(CERTIFIED, ())))],
-                [(statement(each), by(each, self.of)) for each in held],
-                [f"{each.method}: {each.assumption}" for each in held],
+                [f"Rests on {self.meanings[line]}.", *map(sentence, further(estimates, groups.get(CERTIFIED, ())))],
+                [(statement(each), by(each, self.of)) for each in estimates],
+                [f"{each.method}: {each.assumption}" for each in estimates],
             )
-            for line, held in found.items()
+            for line, estimates in groups.items()
         ]
 
 
@@ -192,8 +191,8 @@ def markdown(account: Account) -> str:
     blocks = [[f"# {escape(account.title)}"], [f"**{escape(account.stamp)}**"], listed(account.short)]
     blocks += [["## Three lines, never mixed"], [escape(NEVER_MIXED)]]
     for line, rests, statements, assumed in account.lines:
-        told = [f"{statement} ({method})" for statement, method in statements]
-        blocks += [[f"### {escape(line)}"], listed(told), *([escape(each)] for each in rests), listed(assumed)]
+        sentences = [f"{statement} ({method})" for statement, method in statements]
+        blocks += [[f"### {escape(line)}"], listed(sentences), *([escape(each)] for each in rests), listed(assumed)]
     blocks += [[f"## {account.not_tested.title}"], listed(account.not_tested.lines)]
     for part in account.parts:
         blocks += [[f"## {escape(part.title)}"], listed(part.lines)]
@@ -244,7 +243,7 @@ def pictures(
 def rates_text(claim: Claim | None, certified: bool, band: bool, confidence: float, band_line: str) -> str:
     """What the picture of error rates shows, and what each of its lines rests on."""
     at = f"with confidence {exact(confidence)}"
-    told = {
+    parts = {
         "For every threshold, the share of those that were in and of those that were out that it calls in. The solid "
         "line joins the best corners of these same scores: an estimate, chosen on them.": True,
         "The claim allows the shaded region.": claim is not None,
@@ -253,7 +252,7 @@ def rates_text(claim: Claim | None, certified: bool, band: bool, confidence: flo
         f"The true curve lies above the dotted stairs, at all thresholds together, {at}; this stands on the line: "
         f"{band_line}.": band,
     }
-    return " ".join(words for words, holds in told.items() if holds)
+    return " ".join(words for words, holds in parts.items() if holds)
 
 
 def promise_at(claim: Claim | None, decided: Estimate) -> Claim | None:
@@ -282,8 +281,8 @@ def short(
         lines.append(f"Were the claim true, evidence as strong as this would come up {chance}.")
     elif refuted is False:
         lines.append(NOT_PRIVATE)
-    told = apart(claim, decided, refuted)
-    return (*lines, f"The bound is {told}.") if told else tuple(lines)
+    note = apart(claim, decided, refuted)
+    return (*lines, f"The bound is {note}.") if note else tuple(lines)
 
 
 def sentence(words: str) -> str:
@@ -292,8 +291,8 @@ def sentence(words: str) -> str:
     >>> sentence("the loader")
     'The loader.'
     """
-    told = words.strip()
-    return f"{told[:1].upper()}{told[1:]}{'' if told.endswith(('.', '!', '?')) else '.'}" if told else ""
+    text = words.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
 
 
 NOT_TESTED = (

@@ -100,7 +100,7 @@ def table(*rows: Iterable[object], longest: int = LONGEST_DATA) -> str:
 
 def row(entry: SuiteEntry, holm: float | None, record: str | None) -> list[object]:
     """The values of an entry in the order of `COLUMNS`."""
-    told = {
+    values = {
         "audit": entry.name,
         "verdict": "no verdict" if entry.result is None else verdict_text(entry.result.verdict),
         "expected": expected_text(entry),
@@ -113,8 +113,8 @@ def row(entry: SuiteEntry, holm: float | None, record: str | None) -> list[objec
         "error": entry.error,
     }
     if entry.result is not None:
-        told |= _told_of(entry.result)
-    return [told.get(name) for name in COLUMNS]
+        values |= _told_of(entry.result)
+    return [values.get(name) for name in COLUMNS]
 
 
 def _told_of(result: AuditResult) -> dict[str, object]:
@@ -166,11 +166,11 @@ def parquet(names: Sequence[str], rows: Sequence[Mapping[str, Any]], reals: Cont
 
     Raises `MissingRequirement` where neither pyarrow nor polars is installed.
     """
-    held = {name: _typed([row.get(name) for row in rows], name in reals) for name in names}
+    columns = {name: _typed([row.get(name) for row in rows], name in reals) for name in names}
     file = io.BytesIO()
     try:
         arrow, written = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
-        table = {name: arrow.array(values, getattr(arrow, kind)()) for name, (kind, values) in held.items()}
+        table = {name: arrow.array(values, getattr(arrow, kind)()) for name, (kind, values) in columns.items()}
         written.write_table(arrow.table(table), file)
     except ImportError:
         try:
@@ -178,7 +178,7 @@ def parquet(names: Sequence[str], rows: Sequence[Mapping[str, Any]], reals: Cont
         except ImportError:
             raise lacking("Parquet needs pyarrow or polars, and neither is installed here", "parquet") from None
         kinds = {"float64": polars.Float64, "int64": polars.Int64, "bool_": polars.Boolean, "string": polars.String}
-        series = {name: polars.Series(values, dtype=kinds[kind]) for name, (kind, values) in held.items()}
+        series = {name: polars.Series(values, dtype=kinds[kind]) for name, (kind, values) in columns.items()}
         polars.DataFrame(series).write_parquet(file)
     return file.getvalue()
 
@@ -189,9 +189,9 @@ def _typed(values: list[Any], real: bool) -> tuple[str, list[Any]]:
     >>> _typed([1, None, 0.5], False), _typed([True, [1]], False)
     (('float64', [1.0, None, 0.5]), ('string', ['true', '[1]']))
     """
-    found = {type(value) for value in values if value is not None}
-    if real or found == {float} or found == {int, float}:
+    kinds = {type(value) for value in values if value is not None}
+    if real or kinds == {float} or kinds == {int, float}:
         return "float64", [None if value is None else float(value) for value in values]
-    if found == {bool} or (found == {int} and max(abs(value) for value in values if value is not None) < 2**63):
-        return "bool_" if found == {bool} else "int64", values
+    if kinds == {bool} or (kinds == {int} and max(abs(value) for value in values if value is not None) < 2**63):
+        return "bool_" if kinds == {bool} else "int64", values
     return "string", [value if value is None or type(value) is str else json.dumps(value) for value in values]

@@ -61,9 +61,9 @@ def html(result: Any) -> str:
     from dpaudit.report.figures.panel import NOTEBOOK
     from dpaudit.report.html import render
 
-    held = parts(result)
-    stamp, _, told = held.line.partition("  ")
-    return render("shown.html", stamp=stamp, told=told, shown=held.shown(), most=MOST_ROWS, colours=NOTEBOOK)
+    display = parts(result)
+    stamp, _, rest = display.line.partition("  ")
+    return render("shown.html", stamp=stamp, told=rest, shown=display.shown(), most=MOST_ROWS, colours=NOTEBOOK)
 
 
 def plot(result: Any, kind: str | None) -> Any:
@@ -76,13 +76,13 @@ def plot(result: Any, kind: str | None) -> Any:
 
 def frame(result: Any) -> Any:
     """The rows as a DataFrame. Raises `MissingRequirement` where pandas is not installed."""
-    held = parts(result)
+    display = parts(result)
     try:
         pandas: Any = importlib.import_module("pandas")
     except ImportError:
         raise MissingRequirement("to_frame needs pandas, which is not installed here: pip install pandas") from None
-    made = pandas.DataFrame(list(held.rows()), columns=list(held.columns) or None)
-    return made.astype({name: "float64" for name in held.reals if name in made})
+    table = pandas.DataFrame(list(display.rows()), columns=list(display.columns) or None)
+    return table.astype({name: "float64" for name in display.reals if name in table})
 
 
 @parts.register
@@ -124,7 +124,7 @@ def _bracket(bracket: Bounds) -> Display:
     def shown() -> View:
         from dpaudit.report.figures.curves import interval
 
-        first = [Section(title, (told,)) for title, told in bracketed.facts(bracket)]
+        first = [Section(title, (text,)) for title, text in bracketed.facts(bracket)]
         drawn = [interval(bracket)] if bracket.lower is not None or bracket.uppers else []
         return View(first, drawn, tone=TONES.get(bracket.verdict, "none"))
 
@@ -149,13 +149,15 @@ def account_parts(line: str, account: Callable[[], Any], estimates: Sequence[Any
     """What there is to show of a result that has an `Account`: a row for each of its estimates."""
 
     def shown() -> View:
-        held = account()
-        lines = [Section(line, tuple(f"{told} ({by})" for told, by in said)) for line, _, said, _ in held.lines]
-        more = (*held.parts, held.not_tested)
-        return View([Section("in short", held.short), *lines], held.drawings, more, tone=held.tone)
+        page = account()
+        lines = [
+            Section(line, tuple(f"{text} ({by})" for text, by in statements)) for line, _, statements, _ in page.lines
+        ]
+        more = (*page.parts, page.not_tested)
+        return View([Section("in short", page.short), *lines], page.drawings, more, tone=page.tone)
 
     def rows() -> list[dict[str, object]]:
-        kept = [each.name for each in fields(Estimate) if each.name != "detail"]
-        return [{key: getattr(each, key) for key in ("line", *kept)} for each in estimates]
+        keys = [each.name for each in fields(Estimate) if each.name != "detail"]
+        return [{key: getattr(each, key) for key in ("line", *keys)} for each in estimates]
 
     return Display(line, shown, rows, reals=("value", "lower", "upper", "delta", "confidence", "p_value"))

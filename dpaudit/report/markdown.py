@@ -125,8 +125,8 @@ def escape(text: str) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     """A backslash before the character; what makes a list or a link with the point after it is parted from that."""
-    found = match.group()
-    return f"{found}\\" if found.isalnum() else f"\\{found}"
+    text = match.group()
+    return f"{text}\\" if text.isalnum() else f"\\{text}"
 
 
 def fenced(lines: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from dpaudit.scores.audit import audit_scores as audit_scores
 from dpaudit.scores.counts import AttackCounts as AttackCounts
-from dpaudit.scores.gaussian import epsilon_of as epsilon_of
+from dpaudit.scores.counts import epsilon_of as epsilon_of
 from dpaudit.scores.intervals import Bootstrap as Bootstrap
 from dpaudit.scores.intervals import Posterior as Posterior
 from dpaudit.scores.methods import METHODS as METHODS

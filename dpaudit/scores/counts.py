@@ -4,6 +4,7 @@ The ROC has the counts of every threshold at once.
 """
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,6 +15,7 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.quoting import clean
+from dpaudit.claims import GaussianDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.observations import BINS, Histogram, counts_on, grid
 
@@ -336,3 +338,54 @@ def corners(inside: Any, outside: Any) -> tuple[tuple[float, float], ...]:
     places = hull(curve)
     x, y = curve.fp[places] / curve.others, 1.0 - curve.tp[places] / curve.members
     return tuple(zip(x.tolist(), y.tolist(), strict=True))
+
+
+# --- error rates as an epsilon (Kairouz, Oh & Viswanath 2015, theorem 2.1) or a mu, and a mu as an epsilon at delta ---
+
+# Mu is that of the Gaussian model (Nasr et al. 2023, section 5). A bound on mu is model-free; reading an epsilon at a
+# small delta off it says that the mechanism's curve is Gaussian.
+
+
+def epsilon_of(fpr: float, fnr: float, delta: float = 0.0) -> float:
+    """The least epsilon at `delta` that allows an attack with these two error rates; 0.0 where every one does.
+
+    The rates themselves, not limits of them: those of an attack that is worse than guessing are turned round.
+
+    >>> round(epsilon_of(0.1, 0.6), 4)  # 0.4 of the members against 0.1 of the others
+    1.3863
+    >>> epsilon_of(0.0, 0.6), epsilon_of(0.0, 1.0)
+    (inf, 0.0)
+    """
+    if fpr + fnr > 1.0:  # the attack that says the opposite
+        fpr, fnr = 1.0 - fpr, 1.0 - fnr
+    small, large = min(fpr, fnr), max(fpr, fnr)
+    gap = 1.0 - delta - large
+    if gap <= small:
+        return 0.0
+    return math.inf if small <= 0.0 else math.log(gap / small)
+
+
+def mu_of(fpr: float, fnr: float) -> float:
+    """The least mu whose Gaussian trade-off curve allows error rates as small as these; 0.0 where every one does.
+
+    >>> round(mu_of(0.05, 0.1), 4)
+    2.9264
+    """
+    from scipy.special import ndtri
+
+    if fpr + fnr >= 1.0:
+        return 0.0
+    if fpr <= 0.0 or fnr <= 0.0:
+        return math.inf
+    return max(0.0, float(-ndtri(fpr) - ndtri(fnr)))
+
+
+def epsilon_of_mu(mu: float, delta: float) -> float:
+    """The least epsilon at `delta` that mu-GDP implies; infinite at delta = 0.
+
+    >>> round(epsilon_of_mu(1.0, 1e-5), 4)
+    4.3772
+    """
+    if mu == math.inf:
+        return math.inf
+    return GaussianDP(max(0.0, mu)).epsilon_at(delta)

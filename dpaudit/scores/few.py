@@ -20,9 +20,8 @@ from dpaudit.claims.rounding import least
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
 from dpaudit.scores import evalues, many_run, one_run, weighted
-from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, mu_of
 from dpaudit.scores.dependence import halves_p_value, halves_right
-from dpaudit.scores.gaussian import epsilon_of_mu, mu_of
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import curved
 from dpaudit.scores.result import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate

@@ -20,8 +20,7 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.claims.rounding import narrowed
-from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.gaussian import epsilon_of
+from dpaudit.scores.counts import AttackCounts, epsilon_of
 
 PANELS, NODES = 48, 16  # of the Gauss-Legendre rule along the posterior of fnr
 LARGEST_EPSILON = 60.0

@@ -13,8 +13,7 @@ import numpy as np
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.claims import Claim, claim_of
 from dpaudit.claims.rounding import narrowed
-from dpaudit.scores.counts import AttackCounts, roc
-from dpaudit.scores.gaussian import epsilon_of
+from dpaudit.scores.counts import AttackCounts, epsilon_of, roc
 
 LEAST_ALPHA = 1e-18  # a p-value below this is reported as this
 MOST_CORNERS = 2000  # thresholds at which the bands are compared with a claim

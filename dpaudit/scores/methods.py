@@ -12,9 +12,8 @@ from typing import Any
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import gaussian, intervals, many_run, one_run, weighted
-from dpaudit.scores.counts import auroc, best_accuracy, hull_area, raw_epsilon, tpr_at
-from dpaudit.scores.gaussian import epsilon_of
+from dpaudit.scores import intervals, many_run, one_run, weighted
+from dpaudit.scores.counts import auroc, best_accuracy, epsilon_of, epsilon_of_mu, hull_area, mu_of, raw_epsilon, tpr_at
 from dpaudit.scores.intervals import RATIOS, Posterior
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import DESIGNS, MANY, NORMAL, ONE, Every, Judged, ScoresQuestion, curved
@@ -203,12 +202,12 @@ def gaussian_dp(question: ScoresQuestion, name: str) -> Estimate:
         pairs = list(zip(fpr.tolist(), fnr.tolist(), strict=True))
     else:
         pairs = [many_run.rectangle(question.judged[0].counts, question.alpha)]
-    mu = max(gaussian.mu_of(*each) for each in pairs)
+    mu = max(mu_of(*each) for each in pairs)
     c = question.judged[0].counts
-    plain, estimate = gaussian.mu_of(c.fpr, c.fn / c.members), question.of_mu(name, CERTIFIED, many_run.WITHIN, mu)[-1]
+    plain, estimate = mu_of(c.fpr, c.fn / c.members), question.of_mu(name, CERTIFIED, many_run.WITHIN, mu)[-1]
     if question.delta == 0.0:
         return replace(estimate, value=plain)
-    value = gaussian.epsilon_of_mu(plain, question.delta)
+    value = epsilon_of_mu(plain, question.delta)
     return replace(estimate, value=value, detail={"mu": plain, **estimate.detail})
 
 
@@ -236,15 +235,31 @@ def gaussian_fit(question: ScoresQuestion, name: str) -> Estimate:
     """
     from scipy.special import stdtrit
 
-    mu, error = gaussian.fitted(question.inside, question.outside)
+    mu, error = _fit(question.inside, question.outside)
     z = float(stdtrit(max(1, question.inside.size + question.outside.size - 2), question.alpha))
     ends = {"value": max(0.0, mu), "lower": max(0.0, mu + z * error), "upper": max(0.0, mu - z * error)}
     read = ends
     if question.delta > 0.0:
-        read = {key: gaussian.epsilon_of_mu(each, question.delta) for key, each in ends.items()}
+        read = {key: epsilon_of_mu(each, question.delta) for key, each in ends.items()}
     within = f"the scores in and out are normal with one variance; {ALONE}; {NORMAL}"
     estimate = question.estimate(name, MODEL, within, mu=mu, mu_error=error, **read)
     return estimate if question.delta > 0.0 else replace(estimate, quantity="mu", delta=None)
+
+
+def _fit(inside: Any, outside: Any) -> tuple[float, float]:
+    """(The distance of the two means in pooled standard deviations, its standard error); 0 and infinity for no spread.
+
+    >>> import numpy as np
+    >>> [round(each, 3) for each in _fit(np.array([2.0, 4.0]), np.array([0.0, 2.0]))]
+    [1.414, 1.118]
+    """
+    n, k = inside.size, outside.size
+    squares = sum(float(((side - side.mean()) ** 2).sum()) for side in (inside, outside))
+    variance = squares / max(1, n + k - 2)
+    if variance <= 0.0:
+        return 0.0, math.inf
+    mu = float(inside.mean() - outside.mean()) / math.sqrt(variance)
+    return mu, math.sqrt(1.0 / n + 1.0 / k + mu * mu / (2.0 * (n + k)))
 
 
 def raw_counts(question: ScoresQuestion, name: str) -> Estimate:

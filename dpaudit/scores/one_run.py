@@ -19,7 +19,6 @@ from dpaudit.certify.binomial import SLACK, lower_limit, upper_tail
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.claims.rounding import least, narrowed
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores.gaussian import mu_that_wins, wrong_beyond
 
 DELTA_SHARE = 0.1  # of the error probability goes to the delta part where the number of guesses is random
 LARGEST_EPSILON = 40.0
@@ -122,6 +121,29 @@ def steepest(number: int, q: float, right: int | None = None) -> float:
 CELLS = 256  # of equal probability, for the part beyond z; each takes its most favourable end
 MOST_MU = 40.0
 SHARE = 0.65  # of the canaries guessed: near the best for every mu from .1 to 3
+
+
+def wrong_beyond(mu: Any, share: Any) -> Any:
+    """The chance that a guess about one of the `share` most extreme scores is wrong; arrays that go together."""
+    from scipy.special import ndtr, ndtri
+
+    low, high = np.maximum(0.0, mu / 2.0 - ndtri(share)), np.asarray(mu / 2.0 - ndtri(share / 2.0))
+    for _ in range(32):
+        z = (low + high) / 2.0
+        inside = ndtr(mu / 2.0 - z) + ndtr(-mu / 2.0 - z) > share
+        low, high = np.where(inside, z, low), np.where(inside, high, z)
+    return ndtr(-mu / 2.0 - high) / share
+
+
+def mu_that_wins(accuracy: float, share: float) -> float:
+    """The least mu at which so large a part of guesses about the `share` most extreme canaries is right on average."""
+    return float(np.interp(accuracy, *_accuracies(share), right=math.inf))
+
+
+@lru_cache(maxsize=1024)
+def _accuracies(share: float) -> tuple[Any, Any]:
+    mus = np.concatenate([[0.0], np.geomspace(1e-3, 30.0, 400)])
+    return 1.0 - wrong_beyond(mus, share), mus
 
 
 def largest_chance(guesses: Guesses, mu: float) -> float:

@@ -15,8 +15,8 @@ from dpaudit.base import validate
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import gaussian, one_run, weighted
-from dpaudit.scores.counts import AttackCounts, roc
+from dpaudit.scores import one_run, weighted
+from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, roc
 from dpaudit.scores.intervals import Bootstrap
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.result import MODEL, Estimate
@@ -273,7 +273,7 @@ class ScoresQuestion:
         bound = replace(self.estimate(method, label, assumption, lower=mu), quantity="mu", delta=None)
         if self.delta == 0.0:
             return [bound]
-        epsilon = gaussian.epsilon_of_mu(mu, self.delta)
+        epsilon = epsilon_of_mu(mu, self.delta)
         return [bound, self.estimate(method, MODEL, f"{NORMAL}; {assumption}", lower=epsilon, mu_lower=mu)]
 
     @cached_property

@@ -16,7 +16,6 @@ import numpy as np
 
 from dpaudit.certify.binomial import upper_tail
 from dpaudit.claims.rounding import narrowed
-from dpaudit.scores.gaussian import tail_share
 from dpaudit.scores.one_run import steepest
 
 SLACK = 1e-7  # relative, of a tail: many times what the transform loses
@@ -180,6 +179,15 @@ def design(
         if excess(winner, canaries, first, delta) < 0.1 * alpha:
             break
     return winner
+
+
+def tail_share(mu: float, z: float) -> tuple[float, float]:
+    """(Part of the canaries whose score is at least z from the middle, part that is and is guessed right).
+
+    Half the scores from N(mu/2, 1), half from N(-mu/2, 1); guessed by the side.
+    """
+    right, wrong = (0.5 * math.erfc((z + side * mu / 2.0) / math.sqrt(2.0)) for side in (-1.0, 1.0))
+    return right + wrong, right
 
 
 def _expected(canaries: float, epsilon: float, mu: float, width: float) -> tuple[Weights | None, int]:

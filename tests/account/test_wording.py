@@ -22,7 +22,7 @@ from dpaudit.base import numerals, quoting
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
-from dpaudit.report import json_, summary
+from dpaudit.report import exchange, summary
 from dpaudit.results.audited import Finding
 from dpaudit.results.observations import Explored
 from dpaudit.results.result import AuditResult
@@ -564,9 +564,9 @@ def test_a_known_finding_on_bits_is_expected_and_missed_where_there_is_none() ->
         rules = [each.rule for each in reported(suite)]
         assert (rules == []) is expected
         assert (MISSED in rules) is (result is kept)
-        text = summary.render_suite(suite)
+        text = summary.summary_suite(suite)
         assert ("known finding on bits missed" in text) is (result is kept)
-        assert either_of(json.loads(json_.render_suite(suite))) == suite
+        assert either_of(json.loads(exchange.json_suite(suite))) == suite
 
 
 def test_choices_are_listed_as_people_do() -> None:

@@ -17,7 +17,7 @@ from dpaudit.cli.group import exit_code
 from dpaudit.ledger import history
 from dpaudit.ledger.baseline import read_baseline
 from dpaudit.ledger.results import Ledger
-from dpaudit.report import json_
+from dpaudit.report import exchange
 from dpaudit.results import provenance
 from dpaudit.results.result import fingerprint
 from tests.golden import example
@@ -126,7 +126,7 @@ def test_compare_reads_files_folders_suites_ledgers_and_commits(run: Run, here: 
     folder.mkdir()
     suite.mkdir()
     shutil.copy("sound.json", folder / "a.json")
-    (suite / "suite.json").write_text(json_.render_suite(example.suite()))
+    (suite / "suite.json").write_text(exchange.json_suite(example.suite()))
     shutil.copy("loud.json", suite / "ignored.json")  # the suite says what belongs to it
     for old in ("sound.json", "reports", "a" * 40, "aaaa"):
         for new in ("loud.json", "b" * 40):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpaudit.report import csv_, json_, junit, markdown, record_names, sarif, summary, text
+from dpaudit.report import csv_, exchange, markdown, record_names, summary
 from dpaudit.results.stored import json_schema, suite_schema
 from tests.golden import example
 
@@ -17,18 +17,18 @@ def contents() -> dict[str, str]:
     suite, reviewed = example.suite(), example.reviewed_suite()
     records = record_names(reviewed)
     return {
-        "result.json": json_.render_result(example.result()),
+        "result.json": exchange.json_result(example.result()),
         "result.schema.json": json.dumps(json_schema(), indent=1) + "\n",
-        "result.txt": text.render_result(example.result()),
+        "result.txt": summary.text_result(example.result()),
         "result.md": markdown.render_result(example.kept()),
-        "suite.txt": text.render_suite(suite),
+        "suite.txt": summary.text_suite(suite),
         "suite.md": markdown.render_suite(suite, record_names(suite)),
-        "suite.json": json_.render_suite(reviewed),
+        "suite.json": exchange.json_suite(reviewed),
         "suite.schema.json": json.dumps(suite_schema(), indent=1) + "\n",
-        "suite.junit.xml": junit.render_suite(reviewed),
-        "suite.sarif": sarif.render_suite(reviewed, records),
+        "suite.junit.xml": exchange.junit_suite(reviewed),
+        "suite.sarif": exchange.sarif_suite(reviewed, records),
         "suite.csv": csv_.render_suite(reviewed, records),
-        "suite.summary.md": summary.render_suite(reviewed),
+        "suite.summary.md": summary.summary_suite(reviewed),
     }
 
 

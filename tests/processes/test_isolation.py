@@ -23,7 +23,7 @@ from dpaudit.processes.codec import outputs_apart
 from dpaudit.processes.counting import counted
 from dpaudit.processes.duct import SIZE, WORD, Ear, Mouth
 from dpaudit.processes.tasks import Done
-from dpaudit.report import text
+from dpaudit.report import summary
 from dpaudit.running.streams import Shard, Stage, calls, shards
 from dpaudit.running.watch import Watch
 from dpaudit.running.worker import Job
@@ -151,7 +151,7 @@ def test_numbers_that_are_no_whole_calls_are_a_lost_process() -> None:
 def test_a_result_says_where_it_was_counted() -> None:
     found = audit(number, pair=PAIR, epsilon=1.0, runs=1_000, n_jobs=1, stopping="anytime", isolation="process")
     assert found.provenance["isolation"] == "process"
-    assert "isolation process" in text.render_result(found)
+    assert "isolation process" in summary.text_result(found)
 
 
 def test_it_is_refused_where_others_make_the_workers() -> None:

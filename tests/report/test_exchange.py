@@ -21,7 +21,7 @@ from dpaudit.account.suites import EXIT_CODES, RULES, reported, suite_line
 from dpaudit.events import event_from_dict
 from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import Binning, LogRatio, Term
-from dpaudit.report import csv_, json_, junit, sarif, summary
+from dpaudit.report import csv_, exchange, summary
 from dpaudit.results.audited import Finding
 from dpaudit.results.result import fingerprint
 from dpaudit.results.stored import load, load_suite
@@ -78,13 +78,13 @@ def _suite(*names: str, reviewed: tuple[Reviewed, ...] = ()) -> SuiteResult:
 
 
 def _cases(suite: SuiteResult) -> list[ElementTree.Element]:
-    root = ElementTree.fromstring(junit.render_suite(suite))
+    root = ElementTree.fromstring(exchange.junit_suite(suite))
     XSD.validate(root)
     return list(root.iter("testcase"))
 
 
 def _run(suite: SuiteResult) -> dict[str, Any]:
-    stored = json.loads(sarif.render_suite(suite))
+    stored = json.loads(exchange.sarif_suite(suite))
     SARIF.validate(stored)
     (run,) = stored["runs"]
     return dict(run)
@@ -130,7 +130,7 @@ def test_the_file_is_green_where_the_exit_code_is_zero_and_only_there() -> None:
     chosen = [names for size in (0, 1, 2) for names in itertools.combinations(ENDINGS, size)]
     for names, reviewed in itertools.product(chosen, ((), (over,))):
         suite = _suite(*names, reviewed=reviewed)
-        root = ElementTree.fromstring(junit.render_suite(suite))
+        root = ElementTree.fromstring(exchange.junit_suite(suite))
         (inner,) = root
         bad = int(inner.get("failures", "")) + int(inner.get("errors", ""))
         assert (bad == 0) is (suite.exit_code == 0), names
@@ -141,7 +141,7 @@ def test_the_file_is_green_where_the_exit_code_is_zero_and_only_there() -> None:
 
 
 def test_the_time_is_that_of_the_audits() -> None:
-    root = ElementTree.fromstring(junit.render_suite(example.suite()))
+    root = ElementTree.fromstring(exchange.junit_suite(example.suite()))
     assert root.get("time") == "6.500"
     assert [case.get("time") for case in root.iter("testcase")] == ["3.250", "3.250", "0.000"]
 
@@ -227,7 +227,7 @@ def test_code_scanning_has_an_open_error_where_the_exit_code_is_not_zero_and_onl
     endings = [(), *((each,) for each in (*ENDINGS.values(), odd)), tuple(ENDINGS.values())]
     for entries, reviewed in itertools.product(endings, ((), (over,))):
         suite = SuiteResult(entries, 0.99, reviewed)
-        results = json.loads(sarif.render_suite(suite))["runs"][0]["results"]
+        results = json.loads(exchange.sarif_suite(suite))["runs"][0]["results"]
         open_ones = [each["ruleId"] for each in results if each["level"] == "error"]
         assert bool(open_ones) is (suite.exit_code != 0), (entries, open_ones)
         assert all(each["level"] == "note" for each in results if "suppressions" in each)
@@ -326,7 +326,7 @@ def test_the_invocation_says_how_the_suite_ended(names: tuple[str, ...], code: i
     ],
 )
 def test_no_address_leads_out_of_the_folder(path: str, address: str) -> None:
-    assert sarif.uri(path) == address
+    assert exchange.uri(path) == address
 
 
 # CSV
@@ -381,7 +381,7 @@ def test_every_column_is_explained() -> None:
 def test_the_summary_has_at_most_sixty_lines(copies: int) -> None:
     entries = tuple(ENDINGS.values()) * copies
     many = tuple(Reviewed(example.accepted(fingerprint=f"{n:016x}"), n % 2 == 0, False) for n in range(copies))
-    text = summary.render_suite(SuiteResult(entries, 0.99, many))
+    text = summary.summary_suite(SuiteResult(entries, 0.99, many))
     assert len(text.splitlines()) <= 60
     assert text.startswith(f"## {len(entries)} audits: ".replace("1000", "1,000"))
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
@@ -395,31 +395,31 @@ def test_the_summary_has_at_most_sixty_lines(copies: int) -> None:
 
 
 def test_what_needs_somebody_comes_first() -> None:
-    text = summary.render_suite(_suite(*reversed(ENDINGS)))
+    text = summary.summary_suite(_suite(*reversed(ENDINGS)))
     rows = [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if line.startswith("| ")][2:]
     assert rows == ["refuted", "missed", "internal", "lost", "weak", "both", "unwritten", "accepted", "known", "kept"]
 
 
 def test_what_to_do_stands_once_for_each_kind_of_ending() -> None:
-    text = summary.render_suite(_suite(*ENDINGS))
+    text = summary.summary_suite(_suite(*ENDINGS))
     (advice,) = [block for block in text.split("\n\n") if block.startswith("- **The claim is refuted.**")]
     assert advice.count("\n- **") == 4
     assert all(
         rule.help.split(".")[0] in advice for rule in RULES if rule.id in set(itertools.chain(*RULE_OF.values()))
     )
-    assert "What to do" not in summary.render_suite(_suite("kept", "known", "accepted"))
+    assert "What to do" not in summary.summary_suite(_suite("kept", "known", "accepted"))
 
 
 def test_a_representation_finding_comes_before_what_needs_nobody() -> None:
     many = (*(ENDINGS["kept"],) * 40, SuiteEntry("bits", Verdict.NOT_REFUTED, BITS))
-    text = summary.render_suite(SuiteResult(many, 0.99))
+    text = summary.summary_suite(SuiteResult(many, 0.99))
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
     assert rows[0].startswith("| bits | REFUTED by bits: ")
     assert "**The bits of floating-point outputs tell the datasets apart.**" in text
 
 
 def test_a_refutation_shows_its_counts_and_how_to_repeat_it() -> None:
-    text = summary.render_suite(example.reviewed_suite())
+    text = summary.summary_suite(example.reviewed_suite())
     assert "  - first   82,289 of 449,701 runs in the event (0.183)" in text
     assert "  - repeat: dpaudit run sums.toml --seed 0" in text
     assert text.count("the event output") == 1  # not of the accepted one
@@ -476,7 +476,7 @@ def test_suites_of_one_list_of_accepted_findings_are_one_suite_that_can_be_read_
     later = together([suite, replace(second, reviewed=(replace(first.reviewed[0], expired=True),))])
     for number, made in enumerate((suite, later)):
         path = tmp_path / f"{number}.json"
-        path.write_text(json_.render_suite(made), encoding="utf-8")
+        path.write_text(exchange.json_suite(made), encoding="utf-8")
         assert load_suite(path) == made
     assert len(later.reviewed) == 4
     assert later.exit_code == 1

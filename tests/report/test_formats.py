@@ -240,8 +240,8 @@ def test_a_format_that_fails_costs_no_other(broken: str, tmp_path: Path, monkeyp
     def fails(*_: object, **__: object) -> str:
         raise RuntimeError("a name nobody thought of")
 
-    module = report.FORMATS[broken].load()
-    monkeypatch.setattr(module, "render_suite", fails)
+    function = report.FORMATS[broken].function("suite")
+    monkeypatch.setattr(f"{function.__module__}.{function.__name__}", fails)
     with pytest.raises(RuntimeError, match="nobody thought of") as caught:
         report.write_suite(example.suite(), tmp_path, ("md", "json", "csv"))
     assert caught.value.__notes__ == [f"while the report was written as {broken}"]
@@ -285,17 +285,16 @@ def test_no_name_leaves_the_folder_of_the_report(tmp_path: Path) -> None:
     assert all(load(path) == example.kept() for path in paths[:-2])
 
 
-def test_a_format_is_one_module_and_one_line() -> None:
+def test_a_format_is_the_functions_of_a_module_and_one_line() -> None:
     folder = Path(report.__file__).parent
-    others = {"__init__", "single", "places", "account", "scores", "display", "parquet"}
+    others = {"__init__", "account", "display"}
     modules = {path.stem for path in folder.glob("*.py")} - others | {"html"}
     assert {made.module for made in report.FORMATS.values()} == modules
-    for made in report.FORMATS.values():
-        module = made.load()
-        assert hasattr(module, "render_suite")
-        assert hasattr(module, "render_result") is made.single
-        assert hasattr(module, "files") is made.folder
-    assert len({made.file for made in report.FORMATS.values()}) == len(report.FORMATS)
+    for each in report.FORMATS.values():
+        module = sys.modules[each.function("suite").__module__]
+        assert hasattr(module, f"{each.prefix}result") is each.single
+        assert hasattr(module, f"{each.prefix}files") is each.folder
+    assert len({each.file for each in report.FORMATS.values()}) == len(report.FORMATS)
 
 
 def test_asking_for_text_loads_no_figures() -> None:

@@ -19,7 +19,7 @@ from dpaudit.certify import CoinFlip, certifier_named
 from dpaudit.claims import FORMS, ApproximateDP, Claim, HalfPlane, PureDP, Relation, claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import event_from_dict
-from dpaudit.report import json_
+from dpaudit.report import exchange
 from dpaudit.results import stored
 from dpaudit.results.certification import ceiling_of
 from dpaudit.results.observations import Explored
@@ -97,14 +97,14 @@ def test_a_result_comes_back_equal(tmp_path: Path, made: AuditResult) -> None:
     again = stored.load(made.save(tmp_path / "result.json"))
     assert again == made
     assert again.to_dict() == made.to_dict()
-    assert json_.render_result(again) == json_.render_result(made)
+    assert exchange.json_result(again) == exchange.json_result(made)
     assert str(again) == str(made)
 
 
 @for_each("name", hostile.NAMES[:-3], ids=range(len(hostile.NAMES) - 3))
 def test_hostile_text_comes_back_equal(tmp_path: Path, name: str) -> None:
     made = hostile.result(name)
-    assert stored.load(_written(tmp_path, json_.render_result(made))) == made
+    assert stored.load(_written(tmp_path, exchange.json_result(made))) == made
 
 
 SAME = settings(derandomize=True, deadline=None, max_examples=200)  # the same examples each time: no chance left
@@ -117,7 +117,7 @@ def test_floats_come_back_bit_for_bit(tmp_path_factory: Any, any_float: float, s
     made = example.result()
     spec = {**made.spec, "search_share": share}
     made = replace(made, spec=spec, provenance={"wall_s": spent}, witness=replace(made.witness, score=any_float))
-    again = stored.load(_written(tmp_path_factory.getbasetemp(), json_.render_result(made)))
+    again = stored.load(_written(tmp_path_factory.getbasetemp(), exchange.json_result(made)))
     assert (again.witness.score.hex(), again.provenance["wall_s"].hex()) == (any_float.hex(), spent.hex())
     assert again.spec["search_share"].hex() == share.hex()
 
@@ -417,7 +417,7 @@ def test_the_schema_takes_results_and_nothing_else() -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
     for made in (example.result(), example.kept(), _audited(ApproximateDP(1.0, 1e-6), CoinFlip(9, 1, 10, 10))):
-        check.validate(json.loads(json_.render_result(made)))
+        check.validate(json.loads(exchange.json_result(made)))
     for place in OBJECTS:
         if place[:3] != ("witness", "event", "feature"):  # a feature is checked by the class of its kind
             assert not check.is_valid(_changed(lambda whole, place=place: _at(whole, place).update(extra=1)))  # type: ignore[misc]

@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit.certify import certifier_named
 from dpaudit.errors import InvalidSpec
-from dpaudit.report import json_
+from dpaudit.report import exchange
 from dpaudit.results.certification import ceiling_of
 from dpaudit.results.result import recompute
 from dpaudit.results.stored import load_either, load_suite, loads
@@ -23,7 +23,7 @@ from tests.cases import for_each
 from tests.golden import example
 
 Change = Callable[[dict[str, Any]], object]
-WHOLE = json.loads(json_.render_suite(example.reviewed_suite()))
+WHOLE = json.loads(exchange.json_suite(example.reviewed_suite()))
 
 
 def _written(folder: Path, whole: Any) -> Path:
@@ -43,13 +43,13 @@ def _refusal(path: Path) -> str:
 
 @pytest.mark.parametrize("suite", [example.suite(), example.reviewed_suite()])
 def test_what_is_written_comes_back_equal(suite: SuiteResult, tmp_path: Path) -> None:
-    path = _written(tmp_path, json_.render_suite(suite))
+    path = _written(tmp_path, exchange.json_suite(suite))
     assert load_suite(path) == load_either(path) == suite
-    assert json_.render_suite(load_suite(path)) == path.read_text(encoding="utf-8")
+    assert exchange.json_suite(load_suite(path)) == path.read_text(encoding="utf-8")
 
 
 def test_a_suite_of_before_acceptances_is_read(tmp_path: Path) -> None:
-    whole = json.loads(json_.render_suite(example.suite()))
+    whole = json.loads(exchange.json_suite(example.suite()))
     del whole["reviewed"]
     for entry in whole["entries"]:
         del entry["accepted"], entry["source"]
@@ -129,9 +129,9 @@ def test_a_suite_that_was_changed_is_refused(name: str, tmp_path: Path) -> None:
 def test_too_little_power_cannot_be_left_out_of_the_exit_code(tmp_path: Path) -> None:
     weak = replace(example.kept(), spec={**example.kept().spec, "detect": {"epsilon": 1.0001, "mass": 0.001}})
     entry = SuiteEntry(weak.name, Verdict.NOT_REFUTED, weak, exit_code=4)
-    path = _written(tmp_path, json_.render_suite(SuiteResult((entry,), 0.999)))
+    path = _written(tmp_path, exchange.json_suite(SuiteResult((entry,), 0.999)))
     assert load_suite(path).exit_code == 4
-    hidden = json_.render_suite(SuiteResult((replace(entry, exit_code=0),), 0.999))
+    hidden = exchange.json_suite(SuiteResult((replace(entry, exit_code=0),), 0.999))
     assert "the power that the spec demands was not reached" in _refusal(_written(tmp_path, hidden))
 
 
@@ -139,20 +139,20 @@ def test_an_audit_that_was_taken_out_or_put_in_twice_or_exchanged_is_missed(tmp_
     refuted = SuiteEntry("noisy count", Verdict.NOT_REFUTED, example.result(), source="a.toml")
     kept = SuiteEntry("noisy count, whole noise", Verdict.NOT_REFUTED, example.kept())
     for entries in ((refuted, kept), (kept, kept)):
-        assert load_suite(_written(tmp_path, json_.render_suite(SuiteResult(entries, 0.998)))).entries == entries
-    out = json_.render_suite(SuiteResult((kept,), 0.998))
+        assert load_suite(_written(tmp_path, exchange.json_suite(SuiteResult(entries, 0.998)))).entries == entries
+    out = exchange.json_suite(SuiteResult((kept,), 0.998))
     assert "an error probability of 0.001 together: an audit is missing" in _refusal(_written(tmp_path, out))
-    twice = json_.render_suite(SuiteResult((kept, kept, kept), 0.998))
+    twice = exchange.json_suite(SuiteResult((kept, kept, kept), 0.998))
     assert "spend an error probability of 0.003 together" in _refusal(_written(tmp_path, twice))
     exchanged = (replace(refuted, result=kept.result), replace(kept, result=refuted.result))
-    forged = json_.render_suite(SuiteResult(exchanged, 0.998))
+    forged = exchange.json_suite(SuiteResult(exchanged, 0.998))
     assert "entries[0].name is 'noisy count', but its result is of" in _refusal(_written(tmp_path, forged))
 
 
 @pytest.mark.parametrize("confidence", [0.99, 1.0])
 def test_an_empty_suite_is_read(confidence: float, tmp_path: Path) -> None:
     empty = SuiteResult((), confidence)
-    assert load_suite(_written(tmp_path, json_.render_suite(empty))) == empty
+    assert load_suite(_written(tmp_path, exchange.json_suite(empty))) == empty
 
 
 def test_a_suite_that_spent_its_whole_error_probability_is_read(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_suite_that_spent_its_whole_error_probability_is_read(tmp_path: Path) 
     )
     entry = SuiteEntry(weak.name, weak.verdict, weak)
     spent = SuiteResult((entry, entry), 0.0)
-    assert load_suite(_written(tmp_path, json_.render_suite(spent))) == spent
+    assert load_suite(_written(tmp_path, exchange.json_suite(spent))) == spent
     assert "spend an error probability of 1.2" in _refusal(
-        _written(tmp_path, json_.render_suite(replace(spent, confidence=0.1)))
+        _written(tmp_path, exchange.json_suite(replace(spent, confidence=0.1)))
     )

@@ -12,7 +12,7 @@ from scipy.stats import beta, binom
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import audit_scores, gaussian, one_run, weighted
+from dpaudit.scores import audit_scores, counts, one_run, weighted
 from dpaudit.scores.dependence import dependence
 from dpaudit.scores.few import ceiling, refutable
 from dpaudit.scores.one_run import Guesses
@@ -38,7 +38,7 @@ def guessed(right: int, made: int, canaries: int) -> Guesses:
 def test_the_product_form_is_the_published_one(mu: float, m: int, r: int, mistakes: int, published: float) -> None:
     bound = one_run.mu_lower(guessed(r - mistakes, r, m), 0.05)
     assert bound < mu
-    assert gaussian.epsilon_of_mu(bound, 1e-5) == pytest.approx(published, abs=0.02)
+    assert counts.epsilon_of_mu(bound, 1e-5) == pytest.approx(published, abs=0.02)
 
 
 def test_the_product_form_by_its_definition() -> None:
@@ -46,7 +46,7 @@ def test_the_product_form_by_its_definition() -> None:
 
     def chance(x: int, r: int, m: int, mu: float) -> float:
         def given(part: float) -> float:
-            return float(binom.cdf(x, r, gaussian.wrong_beyond(mu, part)) * beta.pdf(part, r + 1, m - r))
+            return float(binom.cdf(x, r, one_run.wrong_beyond(mu, part)) * beta.pdf(part, r + 1, m - r))
 
         return float(quad(given, 0.0, 1.0)[0])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
-from dpaudit.scores import gaussian
+from dpaudit.scores import counts
 from dpaudit.scores.one_run import Guesses, curve_p_value, is_refuted, parameter_lower
 from tests.cases import for_each
 from tests.scores.naive import guess_vectors, largest_chance
@@ -45,4 +45,4 @@ def test_the_bound_and_the_p_value_agree() -> None:
 def test_equals_the_values_of_other_tools() -> None:
     for (m, r, v), expected in zip(((1000, 200, 170), (500, 500, 400)), ORACLE["one_run_fdp"], strict=True):
         mu = parameter_lower(None, GaussianDP(1.0), 0.05, Guesses(v, r, m, fixed=True))[0]
-        assert gaussian.epsilon_of_mu(mu, 1e-5) == pytest.approx(expected, abs=1e-4)
+        assert counts.epsilon_of_mu(mu, 1e-5) == pytest.approx(expected, abs=1e-4)

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 
 from dpaudit.base.quoting import standing
-from dpaudit.report.figures.curves import growth, power, profile
+from dpaudit.report.figures.curves import growth, power, profile, tradeoff
 from dpaudit.report.figures.distributions import distributions
 from dpaudit.report.figures.drawing import Drawing, undrawn
 from dpaudit.report.figures.overview import history_drawing, suite_drawing
 from dpaudit.report.figures.panel import DARK, LIGHT, STYLE
-from dpaudit.report.figures.tradeoff import tradeoff
 from dpaudit.results.result import AuditResult
 
 __all__ = ["DARK", "LIGHT", "STYLE", "Drawing", "drawings", "history_drawing", "suite_drawing"]

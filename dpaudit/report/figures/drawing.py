@@ -45,9 +45,9 @@ class Drawing:
         rows: Sequence[Sequence[object]],
     ) -> "Drawing":
         """The drawing of a finished panel, its words made harmless."""
-        told = clean(title), clean(description, 1_000)
+        texts = clean(title), clean(description, 1_000)
         table = tuple(tuple(clean(cell) for cell in row) for row in rows)
-        return cls(name, *told, inline(panel, name, *told), tuple(columns), table, panel)
+        return cls(name, *texts, inline(panel, name, *texts), tuple(columns), table, panel)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the drawing as an SVG or PNG file, whole or not at all, and returns the path.
@@ -64,12 +64,12 @@ class Drawing:
             style = f"<style>{STYLE} svg{{background:var(--dp-paper)}}</style>"
             return write_text(target, f'<?xml version="1.0" encoding="utf-8"?>\n{head}>{style}{body}\n')
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
-            write_png(self.panel, beside)
-            os.replace(beside, target)
+            write_png(self.panel, part)
+            os.replace(part, target)
         finally:
-            beside.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
         return target
 
     def _repr_html_(self) -> str:
@@ -77,9 +77,9 @@ class Drawing:
         return f'<div class="dpaudit-shown"><style>{NOTEBOOK}</style>{escape(self.title)}{self.svg}</div>'
 
 
-def undrawn(told: str) -> Drawing:
+def undrawn(line: str) -> Drawing:
     """An empty sheet in the place of a figure that could not be drawn, with the line that says so."""
-    return Drawing.of(Panel((), Scale(0.0, 1.0), Scale(0.0, 1.0), high=0.0), "untold", "A figure", told, (), ())
+    return Drawing.of(Panel((), Scale(0.0, 1.0), Scale(0.0, 1.0), high=0.0), "untold", "A figure", line, (), ())
 
 
 # a panel as one `<svg>` element that can stand in any page: no script, style sheet, date or address elsewhere
@@ -97,7 +97,7 @@ def inline(panel: Panel, name: str, title: str, description: str) -> str:
 
     Identifiers are the name and a digest of all that is shown, so that none comes twice in a page.
     """
-    links = any(isinstance(each, Words) and beside(each.url) for each in panel.shapes)
+    links = any(isinstance(each, Words) and is_local(each.url) for each in panel.shapes)
     drawn = "".join(_words(each) if isinstance(each, Words) else _shape(each) for each in panel.shapes)
     digest = hashlib.sha256(f"{drawn}{title}{description}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
     own = f"dp-{re.sub('[^a-z0-9-]', '-', name.lower())}-{digest}"
@@ -115,7 +115,7 @@ def inline(panel: Panel, name: str, title: str, description: str) -> str:
     )
 
 
-def beside(url: str | None) -> bool:
+def is_local(url: str | None) -> bool:
     """Whether an address leads to a file beside the page, and nowhere else."""
     return url is not None and not ELSEWHERE.match(url)
 
@@ -137,9 +137,9 @@ def _words(words: Words) -> str:
     turned = f' transform="rotate(-90 {x} {y})"' if words.upright else ""
     bold = ";font-weight:bold" if words.bold else ""
     style = f"font-size:{_short(words.size)}px{bold};fill:{_variable(words.colour)}"
-    told = escape(words.text, quote=False)
-    text = f'<text x="{x}" y="{y}"{turned}{ANCHORS[words.to]} style="{style}">{told}</text>'
-    return f'<a href="{escape(words.url or "")}">{text}</a>' if beside(words.url) else text
+    content = escape(words.text, quote=False)
+    text = f'<text x="{x}" y="{y}"{turned}{ANCHORS[words.to]} style="{style}">{content}</text>'
+    return f'<a href="{escape(words.url or "")}">{text}</a>' if is_local(words.url) else text
 
 
 def _variable(colour: str | None) -> str:

@@ -114,10 +114,10 @@ def _marks(panel: Panel, rows: Sequence[_Row]) -> None:
     stroke = 0.36 * (panel.bottom - panel.top) / panel.y.low * np.array([(0.0, -1.0), (0.0, 1.0)])
     panel.line(*(tick + stroke for tick in ticks), colour="claim", width=2.2)
     upper = [at(row, row.upper) for row in rows if row.upper is not None]
-    kept = [at(row, row.lower) for row in rows if not row.refuted]
+    others = [at(row, row.lower) for row in rows if not row.refuted]
     refuted = [at(row, row.lower) for row in rows if row.refuted]
     panel.marks(*upper, colour="ink", size=6.5, filled=False)
-    panel.marks(*kept, colour="first", size=5.5)
+    panel.marks(*others, colour="first", size=5.5)
     panel.marks(*refuted, colour="refuted", shape="D", size=5.5)
 
 
@@ -201,10 +201,10 @@ def sparkline(points: Sequence[Mapping[str, Any]]) -> str:
     end, refuted = way(lower).rpartition("L")[2], is_refuted(points[-1])
     mark = f"M{end}m-4 0l4 -4l4 4l-4 4Z" if refuted else f"M{end}m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z"
     bounds = ", ".join(map(bound, lower[-MOST_TOLD:]))
-    told = f"{len(points)} audits: {bounds}, the last of them {'REFUTED' if refuted else 'not refuted'}"
+    text = f"{len(points)} audits: {bounds}, the last of them {'REFUTED' if refuted else 'not refuted'}"
     return (
-        f'<svg role="img" aria-label="{told}" width="{SPARK[0]}" height="{SPARK[1]}" fill="none">'
-        f'<title>{told}</title><path d="{way(claims)}" style="stroke:var(--dp-claim);stroke-dasharray:4 3"/>'
+        f'<svg role="img" aria-label="{text}" width="{SPARK[0]}" height="{SPARK[1]}" fill="none">'
+        f'<title>{text}</title><path d="{way(claims)}" style="stroke:var(--dp-claim);stroke-dasharray:4 3"/>'
         f'<path d="{way(lower)}" style="stroke:var(--dp-muted);stroke-width:1.5"/>'
         f'<path d="{mark}" style="fill:var(--dp-{"refuted" if refuted else "first"})"/></svg>'
     )

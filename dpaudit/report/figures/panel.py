@@ -281,9 +281,9 @@ class Panel:
         room: float | None = None,
     ) -> None:
         """A user's or our own words, harmless, on the base line y; cut in the middle where they exceed `room`."""
-        told = clean(text) if room is None else fitted(text, room, size)
-        if told:
-            self.shapes.append(Words(x, y, told, colour, size, to, upright, bold, url))
+        line = clean(text) if room is None else fitted(text, room, size)
+        if line:
+            self.shapes.append(Words(x, y, line, colour, size, to, upright, bold, url))
 
     def frame(self, x_name: str, y_name: str, *, x_ticks: Ticks | None = None, y_ticks: Ticks | None = None) -> None:
         """The grid, the tick labels and the names of the axes."""
@@ -335,12 +335,12 @@ def fitted(text: object, room: float, size: float = SIZE) -> str:
     'noisy coun...inic'
     """
     for letters in range(max(4, int(room / (GLYPH * size))), 3, -1):
-        told = clean(text, letters)
-        if breadth(told, size) > room and len(told) > letters:  # escapes are longer than what they stand for
-            told = f"{told[: max(1, letters - 3)]}..."
-        if breadth(told, size) <= room:
-            return told
-    return told[:4]
+        cut = clean(text, letters)
+        if breadth(cut, size) > room and len(cut) > letters:  # escapes are longer than what they stand for
+            cut = f"{cut[: max(1, letters - 3)]}..."
+        if breadth(cut, size) <= room:
+            return cut
+    return cut[:4]
 
 
 def breadth(text: str, size: float = SIZE) -> float:

@@ -64,18 +64,18 @@ def grouped(
 ) -> dict[str, Series]:
     """Lines by name, for the rows that differ in what tells a procedure.
 
-    Only what differs among the rows is in a name. Beyond `MOST` lines the smallest ones are left together as one.
+    Only what differs among the rows is in a name. Beyond `MOST` lines the smallest ones are one together.
     """
     differing = [key for key in TELLING if len({str(row.get(key)) for row in rows}) > 1]
     differing = differing or sorted({key for row in rows for key in row if key.startswith(PARAMETERS)})
     names = [_name(row, differing) for row in rows]
     sizes = Counter(names)
-    kept = {name for name, _ in sizes.most_common(len(sizes) if len(sizes) <= MOST else MOST - 1)}
+    largest = {name for name, _ in sizes.most_common(len(sizes) if len(sizes) <= MOST else MOST - 1)}
     lines: dict[str, Series] = {}
     for name, row in zip(names, rows, strict=True):
         at, value = x(row), y(row)
         if at is not None and value is not None:
-            lines.setdefault(name if name in kept else OTHERS, {}).setdefault(float(at), []).append(value)
+            lines.setdefault(name if name in largest else OTHERS, {}).setdefault(float(at), []).append(value)
     return {name: dict(sorted(series.items())) for name, series in lines.items()}
 
 
@@ -210,7 +210,7 @@ def _marks(panel: Panel, audits: Sequence[_Audit]) -> None:
     room = width * (panel.right - panel.left) / max(FEWEST, *map(len, columns.values()))  # of an audit, in units
     close = room < CLOSE
     half = np.array([(-1.0, 0.0), (1.0, 0.0)]) * (max(room / 2.0, 2.0) if close else 5.0)
-    links, claims, exact, proved, kept, refuted = (list[Places]() for _ in range(6))
+    links, claims, exact, proved, others, refuted = (list[Places]() for _ in range(6))
 
     def at(claim: float, value: float, aside: float) -> Places:
         return np.add(panel.at(claim, max(value, panel.y.low)), (aside, 0.0))
@@ -229,12 +229,12 @@ def _marks(panel: Panel, audits: Sequence[_Audit]) -> None:
                 exact.append(at(claim, audit.truth, aside) + half)
             if audit.proved is not None:
                 proved.append(at(claim, audit.proved, aside) - (0.0, 4.0))
-            (refuted if audit.refuted else kept).append(at(claim, audit.lower, aside))
+            (refuted if audit.refuted else others).append(at(claim, audit.lower, aside))
     panel.line(*links, colour="muted", width=0.6)
     panel.line(*claims, colour="claim", width=3.4)
     panel.marks(*proved, colour="certified", shape="v", size=5.0)
     panel.line(*exact, colour="ink", width=1.5)
-    panel.marks(*kept, colour="first", shape="s" if close else "o", size=2.0 if close else 4.6)
+    panel.marks(*others, colour="first", shape="s" if close else "o", size=2.0 if close else 4.6)
     panel.marks(*refuted, colour="refuted", shape="D", size=4.6)
 
 

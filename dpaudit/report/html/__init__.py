@@ -44,7 +44,7 @@ def environment() -> "Environment":
         """A text without control, bidirectional or invisible characters; markup of our own as it is."""
         return clean(value, len(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    made = Environment(
+    jinja = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -57,8 +57,8 @@ def environment() -> "Environment":
     style = (HERE / "page.css").read_text(encoding="utf-8")
     digest = b64encode(sha256(SCRIPT.encode()).digest()).decode()  # no other script runs
     scripted = {"script": Markup(SCRIPT), "script_policy": f"{POLICY}; script-src 'sha256-{digest}'"}
-    made.globals.update(policy=POLICY, style=Markup(f"{STYLE}\n{PRINTED}\n{style}"), **scripted)
-    return made
+    jinja.globals.update(policy=POLICY, style=Markup(f"{STYLE}\n{PRINTED}\n{style}"), **scripted)
+    return jinja
 
 
 OVERVIEW = "index.html"
@@ -83,7 +83,7 @@ def render_result(
 
     past = [history_drawing(trend, parameter=result.claim.parameter)] if len(trend) > 1 else []
     first = {part.title: part for part in page_one(result, entry)}
-    told = account(result)
+    sections = account(result)
     reviewed = {part.title: part for part in review(result)}
     return render(
         "result.html",
@@ -99,8 +99,8 @@ def render_result(
         first=tuple(first.values()),
         excerpt=excerpt(result),
         drawings=(*drawings(result), *past),
-        account=[part for part in told if part.title != REPEAT],
-        repeating=[part for part in told if part.title == REPEAT],
+        account=[part for part in sections if part.title != REPEAT],
+        repeating=[part for part in sections if part.title == REPEAT],
         tables=tables(result),
         open_tables=(COUNTS, CERTIFICATES),
         layers=layers(result),
@@ -141,7 +141,7 @@ def render_suite(
     )
 
 
-def files(
+def render_files(
     suite: SuiteResult, names: Sequence[str | None], records: Sequence[str | None], trends: Trends = ()
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """The overview, and a page for each result that leads back to it; links lead to `records` where there are any."""
@@ -182,7 +182,7 @@ def around(line: str, name: str) -> tuple[str, str, str]:
 
 def stands_out(entry: SuiteEntry) -> bool:
     """Whether it wants to be read first: another verdict than expected, an error, bits that leak, too little power."""
-    made = entry.result
-    if made is None or not entry.as_expected or entry.error:
+    result = entry.result
+    if result is None or not entry.as_expected or entry.error:
         return True
-    return made.representation_refuted or made.power_reached is False
+    return result.representation_refuted or result.power_reached is False

@@ -80,7 +80,7 @@ BUDGET = {
     "processes": 2_090,
     "execution": 690,
     "search": 3_710,
-    "scores": 3_380,
+    "scores": 3_360,
     "auditing": 3_960,
     "verify": 13_760,
     "report": 3_590,

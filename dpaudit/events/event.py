@@ -191,7 +191,7 @@ def is_one(low: float, high: float) -> bool:
 
 
 def short(number: float) -> str:
-    """An end of an interval in the fewest digits that tell it from other numbers of single precision."""
+    """An end of an interval in the fewest digits that identify a number of single precision."""
     return f"{np.float32(number)!s}".removesuffix(".0") if abs(number) < 1e16 else f"{number:g}"
 
 

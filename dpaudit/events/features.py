@@ -283,7 +283,7 @@ def _multiplier(path: Path) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class Residue(OfPath, kind="residue"):
-    """A number modulo another, in [0, modulus), to a millionth of it; -1 where it is too far from 0 to tell."""
+    """A number modulo another, in [0, modulus), to a millionth of it; -1 where it is too far from 0."""
 
     modulus: float
 

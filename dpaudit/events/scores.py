@@ -1,6 +1,6 @@
 """Learned scores: one number that sums what all coordinates say, learned on a pilot and stored whole, as numbers.
 
-`Binning` has the cells of one feature, which search counts and for each of which a score has a weight: ordered bins of
+`Binning` has the cells of one feature, which search counts; a score has a weight for each: ordered bins of
 its numbers, bin i those in (edges[i-1], edges[i]], and its tokens.
 
 `LogRatio` adds, for each coordinate, each step from one to the next or each pair of neighbours, the log ratio of the

@@ -151,7 +151,7 @@ def _acceptance(table: Any, place: str) -> Acceptance:
 
 
 def _checked(acceptance: Acceptance, place: str) -> Acceptance:
-    """Raises `InvalidSpec` for what nobody could answer for."""
+    """Raises `InvalidSpec` for an acceptance that is incomplete or contradicts itself."""
     reason = acceptance.reason
     if not reason.strip():
         raise InvalidSpec(f"{place} must say why the finding is accepted, got nothing")

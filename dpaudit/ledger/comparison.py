@@ -1,4 +1,4 @@
-"""Two records of audits compared: what is new, gone, otherwise asked, and what rose beyond noise.
+"""Two records of audits compared: what is new, gone or has another question, and what rose beyond noise.
 
 Noise is how far a bound may move by chance alone: docs/statistics/comparison.md says what that means and what was
 measured. What the old event S loses (the least parameter of the claim whose region holds its rates) has an upper limit
@@ -227,7 +227,7 @@ def loss_upper(evidence: Evidence, claim: Claim, delta: float, error: float) -> 
     if isinstance(evidence, Binned):
         return _bins_upper(evidence, claim, error)
     if isinstance(evidence, CoinFlip) and _is_ratio(claim, delta):
-        # of all hits, the share of side P is p / (p + q) whatever both are: one limit at the whole error
+        # of all hits, the share of side P is p / (p + q) for all p and q: one limit at the whole error
         share = lower_limit(evidence.hits_q, evidence.hits_p + evidence.hits_q, error)
         return math.inf if share <= 0.0 else max(0.0, math.log1p(-share) - math.log(share)) * (1.0 + SLACK)
     _, p, q, _ = _rates(evidence, error)
@@ -235,7 +235,7 @@ def loss_upper(evidence: Evidence, claim: Claim, delta: float, error: float) -> 
 
 
 def same_place(one: Finding, other: Finding) -> bool:
-    """Whether two events look at the same place: pair, side, feature without its learned numbers, shared values."""
+    """Whether two events are of the same place: pair, side, feature without its learned numbers, shared values."""
     if (one.witness.pair, one.witness.p_side) != (other.witness.pair, other.witness.p_side):
         return False
     first, second = one.witness.event.to_dict(), other.witness.event.to_dict()
@@ -249,7 +249,7 @@ def same_place(one: Finding, other: Finding) -> bool:
 
 
 def overlap(one: Finding, other: Finding) -> float:
-    """The share of the runs of two events that both hold, as far as their rates tell: 0 at different places.
+    """The share of the runs of two events that both hold, as far as their rates show: 0 at different places.
 
     Of one event inside the other it is the ratio of their rates, the lesser of both sides; 1 for bins, which hold all.
     """
@@ -260,13 +260,13 @@ def overlap(one: Finding, other: Finding) -> float:
     if events[0] == events[1] or isinstance(first, Binned) or isinstance(second, Binned):
         return 1.0
     if events[0]["feature"] != events[1]["feature"]:
-        return 0.0  # what was learned differs: their rates do not tell how many runs both hold
+        return 0.0  # learned numbers differ: their rates do not show how many runs both hold
     pairs = zip(_observed(first), _observed(second), strict=True)
     return min(min(a, b) / max(a, b) if max(a, b) > 0.0 else 1.0 for a, b in pairs)
 
 
 def searched(result: AuditResult, pair: int) -> int:
-    """How many search runs an audit gave to a pair; 0 where it never looked at it."""
+    """How many search runs an audit gave to a pair; 0 where it did not search it."""
     spec = result.spec
     if pair >= len(spec["pairs"]):
         return 0

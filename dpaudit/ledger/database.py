@@ -1,7 +1,7 @@
 """One SQLite file with several writers: opened, checked, and changed in whole transactions.
 
-Write-ahead log, every commit synced: what a `transaction` has left is on the disk, whatever is killed next, and what
-it has not left never was. Only a file that is empty or says that it is a ledger is written to.
+Write-ahead log, every commit synced: what a finished `transaction` wrote is on the disk, whatever is killed next; of an
+unfinished one nothing is. Only a file that is empty or says that it is a ledger is written to.
 
 Results are chained by hash: each link covers a whole row and the link before it, so that no row changes unnoticed.
 Whoever can write the file can make the chain again; a head that was written down elsewhere covers all rows up to it.
@@ -263,7 +263,7 @@ class Database:
             return self._connection.execute(sql, tuple(values)).fetchall()
 
     def check_present(self) -> None:
-        """Raises `LedgerLost` where the name leads to no file or another: SQLite goes on writing to a deleted one."""
+        """Raises `LedgerLost` where the path has no file or another one: SQLite goes on writing to a deleted one."""
         if self._identity() != self._file:
             raise LedgerLost(
                 f"ledger {clean(self.path, 200)}: it was deleted, moved or replaced during the run, and what the run "
@@ -359,7 +359,7 @@ class Database:
         if not self.read_only:
             self._use_log()
             self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute("PRAGMA secure_delete = ON")  # shards of a search hold outputs, of whatever data
+            self._connection.execute("PRAGMA secure_delete = ON")  # shards of a search hold outputs of private data
         self.version = version
         self._connection.execute("PRAGMA trusted_schema = OFF")
         if self.path.stat().st_size <= CHECKED:

@@ -151,14 +151,14 @@ def _row(point: HistoryPoint) -> tuple[str, ...]:
 
 
 def _asked(record: LedgerRecord) -> tuple[Any, ...]:
-    """What a bound depends on beside the mechanism: a bound of more runs is a higher one."""
+    """What a bound depends on except the mechanism: more runs give a higher bound."""
     return record.subject, record.pairs, record.runs, record.confidence
 
 
 def read_side(named: str, ledger: Path) -> tuple[str, tuple[Half, ...]]:
     """What was read, in words, and the audits it holds. A path goes before a commit of the same name.
 
-    Raises `InvalidSpec` where it is neither, or a file is none of ours; `LedgerError` for a broken ledger.
+    Raises `InvalidSpec` where it is neither, or a file is not one of dpaudit; `LedgerError` for a broken ledger.
     """
     if not named.strip():
         raise InvalidSpec("OLD and NEW must name a result, a suite, a report folder, a ledger or a commit, got nothing")

@@ -52,7 +52,7 @@ class RunLock:
     """The lock of a run; `take` raises `LedgerError` where its file cannot be made."""
 
     def __init__(self, ledger: Path, run: str) -> None:
-        real = ledger.resolve()  # one lock, by whatever name the ledger is called
+        real = ledger.resolve()  # one lock, by any name of the ledger
         self.path = real.with_name(f"{real.name}.{run}.lock")
         self._file: int | None = None
 
@@ -128,7 +128,7 @@ class LedgerShards:
     def fetch(self, call: int) -> Sequence[StoredShard]:
         """All shards of a call of the audit."""
         if self.driver == 0:
-            return ()  # nobody was here before
+            return ()  # no process has driven the audit before
         rows = self.database.rows(
             'SELECT * FROM shards WHERE run = ? AND audit = ? AND "call" = ?', (self.run, self.audit, call)
         )
@@ -181,11 +181,11 @@ class LedgerShards:
 
 
 class Run:
-    """One run of a suite, held by this process until `close`."""
+    """One run of a suite, driven by this process until `close`."""
 
     def __init__(self, database: Database, key: str, state: dict[str, Any], lock: RunLock) -> None:
         self.database, self.id = database, key
-        self.driven: set[int] = set()  # audits that this process has begun or gone on with
+        self.driven: set[int] = set()  # audits that this process has begun or resumed
         self._state, self._lock = state, lock
 
     def begun(self, number: int) -> Begun | None:
@@ -196,7 +196,7 @@ class Run:
         return None if content is None else Begun(content["drivers"], content["spec"], content["runs"])
 
     def begin(self, number: int, spec: Mapping[str, Any], parts: Mapping[str, str], runs: int | None) -> LedgerShards:
-        """An audit begins, or goes on, with this process as its driver; where its shards are kept.
+        """An audit begins or resumes, with this process as its driver; returns the store of its shards.
 
         `parts` are those of its mechanism (`running.program`). Raises `InvalidSpec` where spec or parts are not those
         of its beginning.
@@ -248,7 +248,7 @@ class Run:
 
 
 def start(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
-    """A new run, and the end of those that nobody has gone on with for `KEPT_DAYS` days."""
+    """A new run; unfinished runs that were not resumed for `KEPT_DAYS` days are deleted."""
     _drop_old(database)
     now = _now()
     key = f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
@@ -264,7 +264,7 @@ def start(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) 
 
 
 def resume(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
-    """The newest unfinished run of these spec files, taken up.
+    """The newest unfinished run of these spec files, resumed.
 
     Raises `InvalidSpec` where there is none or it asked something else, naming what; `LedgerError` where another
     process drives it.
@@ -287,7 +287,7 @@ def resume(database: Database, sources: Iterable[str], asked: Mapping[str, Any])
 
 
 def taken(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run | None:
-    """The newest unfinished run of the same question that nobody drives, taken up; None where there is none."""
+    """The newest unfinished run of the same question that no process drives, resumed; None where there is none."""
     asked = _plain(asked)
     for row in _unfinished(database, sources):
         state, lock = json.loads(row["suite"]), RunLock(database.path, row["id"])
@@ -300,7 +300,7 @@ def taken(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) 
 
 
 def changes(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> list[str] | None:
-    """In words, what the newest unfinished run of these sources asked otherwise; None where there is none."""
+    """In words, how the question of the newest unfinished run of these sources differs; None where there is none."""
     rows = _unfinished(database, sources)
     return differences(json.loads(rows[0]["suite"])["asked"], _plain(asked)) if rows else None
 
@@ -362,7 +362,7 @@ def _drop_old(database: Database) -> None:
     for row in database.rows("SELECT id FROM runs WHERE finished IS NULL AND started < ?", (limit,)):
         lock = RunLock(database.path, row["id"])
         if not lock.take():
-            continue  # it takes long, and somebody is at it
+            continue  # a process drives it still
         try:
             with database.transaction() as connection:
                 for table in ("shards", "failures", "begun"):
@@ -381,7 +381,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON gives it back, so that it can be compared with what was stored."""
+    """The value after a round trip through JSON, so that it can be compared with what was stored."""
     return json.loads(json.dumps(value, default=repr, sort_keys=True))
 
 
@@ -411,7 +411,7 @@ class Call:
             return self.run.begin(1, spec, {}, runs)
 
     def keep(self, result: AuditResult) -> AuditResult:
-        """Records the result, which tells how often it was interrupted; shards are needed no longer."""
+        """Records the result with the number of its interruptions; shards are needed no longer."""
         more = {} if self.begun is None else {"interruptions": self.begun.interruptions}
         result = replace(result, provenance={**result.provenance, **more})
         self.ledger.record(result, run=self.run.id, number=1)

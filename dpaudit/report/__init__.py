@@ -99,7 +99,7 @@ def formats_of(names: Iterable[str]) -> tuple[Format, ...]:
 
 
 def render(report: "AuditResult | SuiteResult", kind: Format) -> str:
-    """The whole text of a result or a suite in one format, with no other file beside it."""
+    """The whole text of a result or a suite in one format, without other files."""
     from dpaudit.results.suite import SuiteResult
 
     if kind.single and not isinstance(report, SuiteResult):
@@ -139,7 +139,7 @@ def write_suite(
         for name, text in kind.files(suite, names, records, trends):
             try:
                 written[kind.name].append(write_text(Path(folder, name), text()))
-            except Exception as error:  # whatever it is, it must not cost the files that follow
+            except Exception as error:  # of any kind: the files that follow are written all the same
                 error.add_note(f"while the report was written as {kind.name}")
                 failed.append(error)
     if failed:
@@ -184,7 +184,7 @@ def spec_of(entry: "SuiteEntry | None") -> str | None:
 def inside(path: str) -> tuple[str, ...]:
     r"""The parts of a path below this folder; of a path that leads out of it only the last name is left.
 
-    No report tells where somebody's home is.
+    No report names a home folder.
 
     >>> inside("src/a.py"), inside("C:\\x\\y.py"), inside("../../etc/passwd")
     (('src', 'a.py'), ('y.py',), ('passwd',))

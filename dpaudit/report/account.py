@@ -185,7 +185,7 @@ def html(account: Account) -> str:
 
 
 def markdown(account: Account) -> str:
-    """The page as Markdown; the figures are the files beside it."""
+    """The page as Markdown; the figures are files in the same folder."""
     from dpaudit.report.markdown import escape, fenced, listed, page
 
     blocks = [[f"# {escape(account.title)}"], [f"**{escape(account.stamp)}**"], listed(account.short)]

@@ -52,7 +52,7 @@ class Display:
 
 @singledispatch
 def parts(result: Any) -> Display:
-    """What there is to show of a result. Raises `TypeError` for a kind of result that nobody has registered."""
+    """What there is to show of a result. Raises `TypeError` for a kind of result that is not registered."""
     raise TypeError(f"nothing is known of how to show a {type(result).__name__}")
 
 
@@ -63,7 +63,7 @@ def html(result: Any) -> str:
 
     display = parts(result)
     stamp, _, rest = display.line.partition("  ")
-    return render("shown.html", stamp=stamp, told=rest, shown=display.shown(), most=MOST_ROWS, colours=NOTEBOOK)
+    return render("shown.html", stamp=stamp, rest=rest, shown=display.shown(), most=MOST_ROWS, colours=NOTEBOOK)
 
 
 def plot(result: Any, kind: str | None) -> Any:

@@ -60,7 +60,9 @@ LONGEST_S = 1e9  # seconds; a longer time is no time, and would not be a number 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
 FINGERPRINT = "dpauditFinding/v1"
-TRACKED = "primaryLocationLineHash"  # the only key that GitHub compares; it must tell two findings of one line apart
+TRACKED = (
+    "primaryLocationLineHash"  # the only key that GitHub compares; it must differ between two findings of one line
+)
 SUCCESSFUL = (0, 1, 4)  # exit codes of a run in which every audit came to a verdict
 HERE = "."  # where nothing says which file a finding is about
 
@@ -266,7 +268,7 @@ def _result(finding: Reported, suite: SuiteResult, place: str, records: dict[int
 
 
 def _numbered(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The results with the fingerprint that GitHub tracks: equal ones of a rule are told apart by their number."""
+    """The results with the fingerprint that GitHub tracks: equal ones of a rule are numbered."""
     met: Counter[tuple[str, str]] = Counter()
     for result in results:
         mine = result["partialFingerprints"][FINGERPRINT]

@@ -119,14 +119,9 @@ def escape(text: str) -> str:
     @&#8203;all see \#&#8203;1
     """
     flat = clean(text, len(text)).strip().replace("&", "&amp;").replace("<", "&lt;")
-    plain = MARKS.sub(_escaped, flat)
+    # what makes a list or a link with the point after it is separated from that point
+    plain = MARKS.sub(lambda mark: f"{mark[0]}\\" if mark[0].isalnum() else f"\\{mark[0]}", flat)
     return GITHUB.sub(rf"\g<0>{NO_WIDTH}", plain)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    """A backslash before the character; what makes a list or a link with the point after it is parted from that."""
-    text = match.group()
-    return f"{text}\\" if text.isalnum() else f"\\{text}"
 
 
 def fenced(lines: Sequence[str]) -> list[str]:
@@ -141,7 +136,7 @@ def fenced(lines: Sequence[str]) -> list[str]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table, whatever stands in its cells.
+    """A table with any text in its cells.
 
     >>> table(("audit", "p"), [("a|b", "0.01")])
     ['| audit | p |', '| --- | --- |', '| a\\\\|b | 0.01 |']

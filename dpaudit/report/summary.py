@@ -45,7 +45,7 @@ MOST = 3  # kinds of ends that a badge names
 
 
 def summary_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
-    """A suite in at most 60 lines, whatever its size."""
+    """A suite of any size in at most 60 lines."""
     ranked = sorted(suite.entries, key=lambda entry: ORDER.index(kind_of(entry)))
     blocks = [[f"## {escape(suite_headline(suite))}"]]
     witnesses = [entry.result for entry in ranked if kind_of(entry) == REFUTED and entry.result is not None]
@@ -105,7 +105,7 @@ def _row(entry: SuiteEntry) -> tuple[str, ...]:
 
 
 def _witness(result: AuditResult) -> list[str]:
-    """A refutation that nobody expected: what tells the datasets apart, the counts, and how to repeat it."""
+    """An unexpected refutation: the event that separates the datasets, the counts, and how to repeat it."""
     parts = {part.title: part for part in sections(result)}
     event, *_ = parts["witness"].lines
     lines = [

@@ -17,7 +17,11 @@ from dpaudit.scores.question import DESIGNS, MANY, ONE, Every, Given, ScoresQues
 from dpaudit.scores.result import INTERVALS, LINES, Estimate, ScoresResult
 
 EVENTS = ("in", "out", "both")
-COMPANIONS = ("independent", "independent-gaussian", "gaussian-fit")  # what stands beside a certificate from one run
+COMPANIONS = (
+    "independent",
+    "independent-gaussian",
+    "gaussian-fit",
+)  # the lines in addition to a certificate from one run
 BAND_POINTS = 200  # corners of the band that a result keeps
 
 

@@ -83,12 +83,12 @@ def halves_p_value(halves: Reals) -> float:
     """The p-value of independence of two halves of canaries, by the rows that they are guessed right in: (rows, 2)."""
     away = halves - halves.mean(axis=0)
     seen = float(away[:, 0] @ away[:, 1])
-    seen -= 1e-9 * abs(seen)  # the order itself is as strong as itself, whatever its sign
+    seen -= 1e-9 * abs(seen)  # the order itself is as strong as itself, with either sign
     return ordered_p_value(lambda rng: bool(away[:, 0] @ rng.permutation(away[:, 1]) >= seen), halves)
 
 
 def _residual(values: Any, members: Any) -> Reals:
-    """Normal scores of the ranks on each side: zeros where there is nothing to look at."""
+    """Normal scores of the ranks on each side: zeros where there are none."""
     from scipy.special import ndtri
 
     residual = np.zeros(values.size)

@@ -109,7 +109,7 @@ def log_e_values(log_predictions: Reals, most: float, b: Reals) -> Reals:
 ENDS = (32, 27, 23, 20, 17, 15)  # parts of `BINS` that are guessed at each end: a half of the canaries, to 1.7 %
 BETS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # ln of the factor that one more right guess is worth
 EXTRA = 0.25  # F, over all the rows that a row bets for
-SURE = 0.35  # of the canaries are guessed at each end where one row tells all: less than half of them, as if two values
+SURE = 0.35  # of the canaries are guessed at each end where one row gives all away: less than half, as if two values
 HALVINGS = 8  # of the bound at which h is doubled
 ROUNDING = 1e-10  # of the logarithm of an e-value
 

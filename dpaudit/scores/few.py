@@ -73,11 +73,15 @@ INDEPENDENTLY = (
     "no canary's score tells anything of another's, in its row and between rows; spread_p_value is small where two "
     "halves of the canaries are told in the same rows: they share a coin, or rows leak unlike"
 )
+NORMAL = (
+    "the scores of both sides are normal with one variance, up to one growing transformation "
+    "for each row; the epsilon is that of N(mu, 1) against N(0, 1)"
+)
 SPLITS = (17, 24, 32, 40, 47)  # parts from which on scores are called in, each at its share of alpha
 SURE = 4  # parts on both sides of the middle that a bound on mu leaves out: 38 % of the canaries
-MOST = 40.0  # the largest parameter that is looked at
+MOST = 40.0  # the largest parameter that is tried
 ONE_TELLS = 0.1  # of the bets
-MOST_ROWS = 10_000  # that are looked at beforehand: many more would take longer than the trainings
+MOST_ROWS = 10_000  # that are computed beforehand: many more would take longer than the trainings
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,7 @@ class Evidence:
     def composed(self, compose: int, delta: float) -> Estimate:
         """What the steps of a training show together, as a run of `compose` such steps: epsilon at `delta`.
 
-        It looks at the product at the ends of trainings alone: the first steps may leak most. Let step t be mu_t-GDP, T
+        Only the product at the ends of trainings is used: the first steps may leak most. Let step t be mu_t-GDP, T
         steps in all, b the same for all. As I is concave in mu^2 (Guo, Shamai & Verdu 2005, theorem 1), the product of
         m I(mu_t) + b is at most (m I(mu) + b)^T, mu^2 the mean of mu_t^2: what is refuted is that the steps of a
         training, in squares of mu, come to no more than T mu^2. For other forms all steps are taken to leak alike.
@@ -195,16 +199,9 @@ class Evidence:
         value = self.largest(family, whole=True) if linear or self.claim.value is not None else 0.0
         epsilon, how = composed_epsilon(self.claim, value, times, at, self.rate)
         what = "as much on the mean of mu squared" if gaussian and self.rate == 1.0 else "as much each"
-        return Estimate(
-            method="steps composed",
-            label=COMPOSED,
-            quantity="epsilon",
-            lower=epsilon,
-            delta=at,
-            confidence=1.0 - self.alpha,
-            assumption=f"{self.within}. {ASSUMED.format(steps=f'{times:,}', what=what, how=how)}",
-            detail={"steps": times, f"step_{own}_lower": value},
-        )
+        assumption = f"{self.within}. {ASSUMED.format(steps=f'{times:,}', what=what, how=how)}"
+        detail = {"steps": times, f"step_{own}_lower": value}
+        return self._estimate("steps composed", COMPOSED, assumption, detail, lower=epsilon, delta=at)
 
     def estimates(self) -> tuple[Estimate, ...]:
         """The three lines: certified, given independent canaries, and an estimate by the Gaussian model."""
@@ -216,16 +213,14 @@ class Evidence:
             detail["nats"] = float(evalues.predicted(self.counts, self.rate).sum() / max(1, len(self.counts)))
             if self.claim.value is not None:
                 detail[f"{self.claim.parameter}_lower"] = self.largest(self.claim.with_value)
+        lower = self.largest(lambda epsilon: ApproximateDP(epsilon, self.delta))
+        return self._estimate("e-values", CERTIFIED, self.within, detail, lower=lower, p_value=self.p_value)
+
+    def _estimate(self, method: str, label: str, assumption: str, detail: dict[str, Any], **values: Any) -> Estimate:
+        """An estimate of epsilon, at `delta` and at this confidence where `values` do not say another."""
+        usual = {"delta": self.delta, "confidence": 1.0 - self.alpha}
         return Estimate(
-            method="e-values",
-            label=CERTIFIED,
-            quantity="epsilon",
-            lower=self.largest(lambda epsilon: ApproximateDP(epsilon, self.delta)),
-            delta=self.delta,
-            confidence=1.0 - self.alpha,
-            p_value=self.p_value,
-            assumption=self.within,
-            detail=detail,
+            method=method, label=label, quantity="epsilon", assumption=assumption, detail=detail, **usual | values
         )
 
     def _others(self) -> tuple[Estimate, ...]:
@@ -250,27 +245,10 @@ class Evidence:
         below = np.cumsum(outside) - outside / 2.0
         area = float((inside * below).sum()) / max(1.0, float(inside.sum()) * float(outside.sum()))
         mu = math.sqrt(2.0) * float(ndtri(min(1.0 - 1e-12, max(0.5, 0.5 + (area - 0.5) / self.rate))))
+        lower = max(many_run.shown(*each, self.delta) for each in errors)
         return (
-            Estimate(
-                method="pooled",
-                label=INDEPENDENT,
-                quantity="epsilon",
-                lower=max(many_run.shown(*each, self.delta) for each in errors),
-                delta=self.delta,
-                confidence=1.0 - self.alpha,
-                assumption=INDEPENDENTLY,
-                detail=detail,
-            ),
-            Estimate(
-                method="gaussian",
-                label=MODEL,
-                quantity="epsilon",
-                value=epsilon_of_mu(mu, self.delta),
-                delta=self.delta,
-                assumption="the scores of both sides are normal with one variance, up to one growing transformation "
-                "for each row; the epsilon is that of N(mu, 1) against N(0, 1)",
-                detail={"mu": mu},
-            ),
+            self._estimate("pooled", INDEPENDENT, INDEPENDENTLY, detail, lower=lower),
+            self._estimate("gaussian", MODEL, NORMAL, {"mu": mu}, value=epsilon_of_mu(mu, self.delta), confidence=None),
         )
 
 

@@ -32,7 +32,7 @@ PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # as numpy writes them
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a file held: the scores of both sides, or counts."""
+    """The content of a file: the scores of both sides, or counts."""
 
     in_scores: Any = None
     out_scores: Any = None
@@ -193,7 +193,7 @@ def _array(name: str, content: bytes) -> Any:
         header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         with warnings.catch_warnings(action="error"):  # a header of Python 2
             shape, fortran, dtype = header(file)
-    except Exception as error:  # numpy hands the header to Python's own parser, which raises whatever it likes
+    except Exception as error:  # numpy hands the header to Python's own parser, which may raise anything
         raise InvalidSpec(f"{name}cannot be read as numpy arrays: {clean(error)}") from None
     length = len(content) - file.tell()
     wrong = dtype.kind not in "biuf" or any(type(size) is not int or size < 0 for size in shape)

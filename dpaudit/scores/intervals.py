@@ -132,11 +132,6 @@ def _katz(x: float, m: float, y: float, n: float, z: float) -> float:
     return math.log(x / m) - math.log(y / n) + z * math.sqrt(1.0 / x - 1.0 / m + 1.0 / y - 1.0 / n)
 
 
-def _walter(x: float, m: float, y: float, n: float, z: float) -> float:
-    """Walter 1975: half a hit added everywhere."""
-    return _katz(x + 0.5, m + 0.5, y + 0.5, n + 0.5, z)
-
-
 def _bailey(x: float, m: float, y: float, n: float, z: float) -> float:
     """Bailey 1987: the cube root of the ratio is more nearly normal."""
     x, y = (m - 0.5 if x == m else x), (n - 0.5 if y == n else y or 0.5)
@@ -158,7 +153,8 @@ def _inverse_sinh(x: float, m: float, y: float, n: float, z: float) -> float:
 
 _METHODS: dict[str, Callable[[float, float, float, float, float], float]] = {
     "katz-log": _katz,
-    "adjusted-log": _walter,
+    # Walter 1975: half a hit added everywhere
+    "adjusted-log": lambda x, m, y, n, z: _katz(x + 0.5, m + 0.5, y + 0.5, n + 0.5, z),
     "bailey": _bailey,
     "inverse-sinh": _inverse_sinh,
 }

@@ -56,7 +56,7 @@ def one_run_pure(question: ScoresQuestion, name: str) -> Estimate:
 def one_run_curve(question: ScoresQuestion, name: str) -> Estimate:
     """Mahloujifar, Melis & Chaudhuri's recursion against the claim's own curve, or (epsilon, delta) without a claim.
 
-    The epsilon at delta beside a curve is that of `one_run_pure`. A claim is refuted where all smaller ones are.
+    Against a curve, the epsilon at delta is that of `one_run_pure`. A claim is refuted where all smaller ones are.
     """
     claim = question.claim
     own: dict[str, Any] = {}

@@ -179,7 +179,7 @@ def mu_lower(guesses: Guesses, alpha: float) -> float:
 # one by one. Where they come to more than 1, tau was too large: the claim is refuted at tau. The number of guesses is
 # fixed before the run, and may differ from claim to claim: nothing is paid for the choice.
 
-LEAST = 1e-15  # the least tau that is looked at
+LEAST = 1e-15  # the least tau that is tried
 ROUNDING = 1e-12  # what a value of the region may be wrong by
 POWER = 0.9  # with which a number of guesses refutes: it has slack for one error more
 STEP = 1.15  # between two values of a parameter that have numbers of guesses of their own

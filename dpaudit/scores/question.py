@@ -21,7 +21,7 @@ from dpaudit.scores.intervals import Bootstrap
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.result import MODEL, Estimate
 
-CANDIDATES = 400  # thresholds that are looked at when one is chosen
+CANDIDATES = 400  # thresholds that are tried when one is chosen
 LUCK = [[0.1], [0.3], [0.5], [0.7], [0.9]]  # quantiles over which a mean is taken
 
 
@@ -201,7 +201,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class ScoresQuestion:
-    """Everything that a method may look at. `inside` and `outside` are None where only counts are known."""
+    """Everything that a method may use. `inside` and `outside` are None where only counts are known."""
 
     inside: Any
     outside: Any

@@ -114,7 +114,7 @@ def statement(each: Estimate) -> str:
     if each.upper is not None:
         upper = f"{math.ceil(each.upper * 1e4) / 1e4:.4f}" if math.isfinite(each.upper) else "infinity"
         ends.append((each.quantity, "<=", upper))
-    if each.line != ESTIMATE:  # no figure without a guarantee stands beside a bound that has one
+    if each.line != ESTIMATE:  # a bound with a guarantee is not mixed with a figure without one
         text = ", ".join(map(" ".join, ends))
     elif each.value is None and ends:
         text = f"in its model {', '.join(map(' '.join, ends))}"
@@ -194,7 +194,7 @@ def headline(stamp: str, claim: str, decided: Estimate | None, confidence: float
 
 
 def apart(claim: Claim | None, decided: Estimate | None, refuted: bool | None) -> str:
-    """A word on a claim that is refuted by a test of its own, where the bound beside it is no larger than the claim."""
+    """A word on a claim that is refuted by a test of its own, where the bound is no larger than the claim."""
     if claim is None or decided is None or not refuted:
         return ""
     own = own_bounds(decided).get(claim.parameter)

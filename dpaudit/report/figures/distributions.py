@@ -1,4 +1,4 @@
-"""Both output distributions where the witness looks: from search runs, to look at and never evidence."""
+"""Both output distributions where the witness looks: from search runs, never evidence."""
 
 import bisect
 import itertools
@@ -132,7 +132,7 @@ def _binned(
 def _single(
     histogram: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: list[Key], below: float, share_of: str
 ) -> Panel:
-    """Two bars for each of a few different values, which stand side by side whatever lies between them."""
+    """Two bars for each of a few different values, side by side at equal distances."""
     shares, values = _shares(histogram), histogram.values
     panel = Panel(keys, Scale(-0.6, len(values) - 0.4), _heights(histogram, shares, spans), high=HIGH, below=below)
 

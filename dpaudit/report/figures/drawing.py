@@ -89,7 +89,7 @@ FAMILY = "system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif"
 ENLARGED = 1.3  # on a wide page: text then stands out a little from that of the page
 FRAME = "\0"  # the name of the frame until it has one; no cleaned text holds it
 ANCHORS = {"left": "", "center": ' text-anchor="middle"', "right": ' text-anchor="end"'}
-ELSEWHERE = re.compile(r"\s*(?:[a-zA-Z][a-zA-Z0-9+.-]*:|[/\\]{2})")  # an address that is not beside the page
+ELSEWHERE = re.compile(r"\s*(?:[a-zA-Z][a-zA-Z0-9+.-]*:|[/\\]{2})")  # an address outside the folder of the page
 
 
 def inline(panel: Panel, name: str, title: str, description: str) -> str:
@@ -116,7 +116,7 @@ def inline(panel: Panel, name: str, title: str, description: str) -> str:
 
 
 def is_local(url: str | None) -> bool:
-    """Whether an address leads to a file beside the page, and nowhere else."""
+    """Whether an address leads to a file in the folder of the page, and nowhere else."""
     return url is not None and not ELSEWHERE.match(url)
 
 
@@ -147,7 +147,7 @@ def _variable(colour: str | None) -> str:
 
 
 def _short(number: float) -> str:
-    """A number at a hundredth of a unit, which nobody can see.
+    """A number at a hundredth of a unit, which is too small to see.
 
     >>> _short(12.3456), _short(40.0), _short(-0.001)
     ('12.35', '40', '0')
@@ -162,7 +162,7 @@ DOTS = 200  # per inch
 
 
 def write_png(panel: Panel, path: str | os.PathLike[str] | Path) -> None:
-    """Writes the panel in its light colours; the same bytes each time, whatever style the process has chosen."""
+    """Writes the panel in its light colours; the same bytes each time, in any matplotlib style."""
     from matplotlib import style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

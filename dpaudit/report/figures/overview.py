@@ -62,8 +62,8 @@ def _upper(result: AuditResult) -> float | None:
 def suite_drawing(suite: SuiteResult, links: Sequence[str | None] = ()) -> Drawing:
     """Claimed and certified values of all audits of a suite on one logarithmic scale, each in its claim's parameter.
 
-    `links` are addresses beside the page, one for each entry, or none at all. Where an upper bound is joined with the
-    certified one, a thin line goes from one to the other.
+    `links` are addresses in the folder of the page, one for each entry, or none. A thin line joins an upper bound with
+    the certified one.
     """
     entries = suite.entries
     rows = [_Row.of(place, entry.result) for place, entry in enumerate(entries) if entry.result is not None]

@@ -1,4 +1,4 @@
-"""A figure under construction: a rectangle with two scales, what is drawn at places in it, a key above, names beside.
+"""A figure under construction: a rectangle with two scales, what is drawn at places in it, a key above, axis names.
 
 Places are units of 1/72 inch from the top left corner; `Panel.at` turns numbers into them, and `drawing` writes what
 `shapes` holds, in its order. A figure takes a millisecond; on matplotlib's own axes it took twenty.
@@ -47,7 +47,7 @@ class Scale:
         return (np.geomspace if self.log else np.linspace)(self.low, self.high, points)
 
     def ticks(self, most: int = 6) -> Ticks:
-        """At most so many values with what is written at them.
+        """At most this many values with their labels.
 
         >>> [text for _, text in Scale(0.0, 2.3).ticks()]
         ['0', '0.5', '1', '1.5', '2']
@@ -80,7 +80,7 @@ class Scale:
 
 
 def number(value: float, step: float | None = None) -> str:
-    """A number beside a tick: as many decimals as its `step` has, or as short as it goes.
+    """A number at a tick: as many decimals as its `step` has, or as short as possible.
 
     >>> number(0.3, 0.1), number(20_000.0), number(1e-6), number(0.0)
     ('0.3', '20,000', '1e-6', '0')
@@ -142,7 +142,7 @@ NOTEBOOKS = (  # how a page that shows notebooks says that it is light, or dark:
 
 
 def _notebook() -> str:
-    """The same colours for what stands in a notebook, and for nothing beside it: the notebook's own theme first."""
+    """The same colours for output in a notebook alone; the theme of the notebook goes first."""
     kinds = zip(("light", "dark"), map(_variables, (LIGHT, DARK)), NOTEBOOKS, strict=True)
     light, dark = ((f".dpaudit-shown{{color-scheme:{k};{v}}}", f":is({where}) ") for k, v, where in kinds)
     ground = (
@@ -329,7 +329,7 @@ class Panel:
 
 
 def fitted(text: object, room: float, size: float = SIZE) -> str:
-    """The text made harmless, and short enough for so many units.
+    """The text made harmless, and short enough for this many units.
 
     >>> fitted("noisy count of all the visits to a clinic", 120.0)
     'noisy coun...inic'

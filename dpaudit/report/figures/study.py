@@ -24,7 +24,7 @@ Series = dict[float, list[float]]  # the values at each place, in the order of t
 
 PARAMETERS = "parameters."
 TELLING = ("mechanism", "claim", "pair", "certifier", "selector", "stopping")  # what a procedure may differ in
-MOST = 12  # lines that can be told apart
+MOST = 12  # lines that can be distinguished
 OTHERS = "all others"
 
 
@@ -62,7 +62,7 @@ def is_violated(row: Row) -> bool:
 def grouped(
     rows: Sequence[Row], x: Callable[[Row], float | None], y: Callable[[Row], float | None]
 ) -> dict[str, Series]:
-    """Lines by name, for the rows that differ in what tells a procedure.
+    """Lines by name, one for each procedure that the rows differ in.
 
     Only what differs among the rows is in a name. Beyond `MOST` lines the smallest ones are one together.
     """
@@ -99,7 +99,7 @@ COLUMNS = ("mechanism", "claimed", "certified, at least", "exact", "proved, at m
 HIGH, BROAD = 380.0, 640.0
 MOST_TICKS = 10  # claimed values that are written at the axis
 DECADES = 2.0  # below the claims that values are drawn at; smaller ones stand at the edge
-CROWD = 5  # a claim of at least one audit for so many of the most frequent claim has a column of its own
+CROWD = 5  # a claim has a column where it has at least a fifth of the audits of the most frequent claim
 WIDEST, FILLED = 0.2, 0.86  # of the axis that a column may have; of its room that is used
 FEWEST = 8  # audits that fill a column
 CLOSE = 4.0  # units between audits, below which their marks are small
@@ -173,14 +173,14 @@ def _keys(audits: Sequence[_Audit]) -> list[Key]:
 
 
 def _crowds(claims: Sequence[float]) -> list[float]:
-    """The claims of which there are several audits, and many beside the others."""
+    """The claims that have several audits, and many compared with the others."""
     numbers = Counter(claims)
     most = max(numbers.values())
     return sorted(claim for claim, audits in numbers.items() if audits > 1 and CROWD * audits >= most)
 
 
 def _claim_ticks(claimed: Sequence[float], x: Scale) -> Ticks | None:
-    """The claimed values, or those of most audits, where they can stand beside each other."""
+    """The claimed values, or those of most audits, where there is room for them."""
     claims = [float(f"{value:.3g}") for value in claimed]
     asked = _crowds(claims) or sorted(set(claims))
     apart = min(np.diff(x(asked)), default=1.0)
@@ -341,7 +341,11 @@ def _curves(
     keys: list[Key] = [] if level is None else [("dash", "claim", "claimed")]
     keys += [(*look, label) for look, label in zip(looks, lines, strict=True)]
     panel = Panel(keys, x, padded(drawn, log=True) if log_y else straight, high=260.0, heading=heading)
-    short = [(at, text if len(text) <= ROOM else _power(at)) for at, text in panel.y.ticks()]
+    # a large number as a power, for which there is room
+    short = [
+        (at, text if len(text) <= ROOM else f"{at:.0e}".replace("e+0", "e").replace("e+", "e"))
+        for at, text in panel.y.ticks()
+    ]
     panel.frame(x_name, y_name, x_ticks=x.ticks(5), y_ticks=short)
     if level is not None:
         panel.level(level, "claim", "dash")
@@ -364,8 +368,3 @@ def _curves(
             text += " Bars reach from the least to the largest."
     title = heading or name.replace("-", " ").capitalize()
     return Drawing.of(panel, name, title, text + more, ("procedure", x_name, y_name, "audits"), rows)
-
-
-def _power(value: float) -> str:
-    """A large number as a power, for which there is room."""
-    return f"{value:.0e}".replace("e+0", "e").replace("e+", "e")

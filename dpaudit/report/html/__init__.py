@@ -1,4 +1,4 @@
-"""HTML: one file a result and an overview of a suite, to be read without script, network or anything beside them."""
+"""HTML: one file a result and an overview of a suite, to be read without script, network or other files."""
 
 import itertools
 from base64 import b64encode
@@ -154,7 +154,7 @@ def render_files(
 
 
 def page_names(records: Sequence[str | None]) -> tuple[str | None, ...]:
-    """The names of the pages beside these records.
+    """The names of the pages that go with these records.
 
     >>> page_names(["noisy-count-0c6c1f0b.json", None])
     ('noisy-count-0c6c1f0b.html', None)

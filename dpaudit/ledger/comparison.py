@@ -88,7 +88,32 @@ def change_of(old: Half | None, new: Half | None, again: Again | None = None) ->
         return Change(old, new, (Kind.NEITHER if old.result is None else Kind.LOST,))
     if old.result is None:
         return Change(old, new, (Kind.REFUTED, Kind.FOUND) if new.result.refuted else (Kind.FOUND,))
-    return _judged(old, new, old.result, new.result, again)
+    was, now = old.result, new.result
+    same, asked = _counts(was) == _counts(now), question(was, now)
+    became = {
+        Kind.REFUTED: (was.verdict, now.verdict) == (Verdict.NOT_REFUTED, Verdict.REFUTED),
+        Kind.CLEARED: (was.verdict, now.verdict) == (Verdict.REFUTED, Verdict.NOT_REFUTED),
+        Kind.BITS: now.representation_refuted and not was.representation_refuted,
+        Kind.QUESTION: asked,
+        Kind.SOURCE: source_changed(was, now),
+    }
+    kinds = [kind for kind, so in became.items() if so]
+    chance: RunNoise | None = None
+    if not asked and not same:
+        chance = noise(was, now)
+        if again is not None:
+            chance = _run_again(was, chance, again)
+        if chance.grew or (chance.threshold is not None and now.certificate.lower > chance.threshold):
+            kinds.append(Kind.ROSE)
+        back = noise(now, was).threshold
+        if back is not None and was.certificate.lower > back:
+            kinds.append(Kind.FELL)
+    if not kinds:
+        kinds.append(Kind.SAME if same else Kind.NOISE)
+    # equal questions and seeds of a mechanism that draws from its rng alone give equal counts, if no clock cuts them
+    repeats = all(each.reproducible and not each.cut_short for each in (was, now))
+    hidden = not same and repeats and spec_hash(was.spec) == spec_hash(now.spec)
+    return Change(old, new, tuple(sorted(kinds, key=ORDER.index)), asked, chance, hidden)
 
 
 def question(old: AuditResult, new: AuditResult) -> tuple[str, ...]:
@@ -104,34 +129,6 @@ def source_changed(old: AuditResult, new: AuditResult) -> bool | None:
     """Whether the source of the mechanism changed; None where one of the two is not known."""
     first, second = old.spec["mechanism"]["digest"], new.spec["mechanism"]["digest"]
     return None if first is None or second is None else bool(first != second)
-
-
-def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult, again: Again | None) -> Change:
-    same, asked = _counts(old) == _counts(new), question(old, new)
-    became = {
-        Kind.REFUTED: (old.verdict, new.verdict) == (Verdict.NOT_REFUTED, Verdict.REFUTED),
-        Kind.CLEARED: (old.verdict, new.verdict) == (Verdict.REFUTED, Verdict.NOT_REFUTED),
-        Kind.BITS: new.representation_refuted and not old.representation_refuted,
-        Kind.QUESTION: asked,
-        Kind.SOURCE: source_changed(old, new),
-    }
-    kinds = [kind for kind, so in became.items() if so]
-    chance: RunNoise | None = None
-    if not asked and not same:
-        chance = noise(old, new)
-        if again is not None:
-            chance = _run_again(old, chance, again)
-        if chance.grew or (chance.threshold is not None and new.certificate.lower > chance.threshold):
-            kinds.append(Kind.ROSE)
-        back = noise(new, old).threshold
-        if back is not None and old.certificate.lower > back:
-            kinds.append(Kind.FELL)
-    if not kinds:
-        kinds.append(Kind.SAME if same else Kind.NOISE)
-    # equal questions and seeds of a mechanism that draws from its rng alone give equal counts, if no clock cuts them
-    repeats = all(each.reproducible and not each.cut_short for each in (old, new))
-    hidden = not same and repeats and spec_hash(old.spec) == spec_hash(new.spec)
-    return Change(before, after, tuple(sorted(kinds, key=ORDER.index)), asked, chance, hidden)
 
 
 def _run_again(old: AuditResult, chance: RunNoise, again: Again) -> RunNoise:

@@ -299,12 +299,6 @@ def taken(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) 
     return None
 
 
-def changes(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> list[str] | None:
-    """In words, how the question of the newest unfinished run of these sources differs; None where there is none."""
-    rows = _unfinished(database, sources)
-    return differences(json.loads(rows[0]["suite"])["asked"], _plain(asked)) if rows else None
-
-
 def differences(before: Any, now: Any, place: str = "") -> list[str]:
     """In words, what of a question is not as it was.
 
@@ -431,8 +425,8 @@ def resumed_call(path: str | os.PathLike[str], name: str, mechanism: Any, asked:
         lost = unknown(parts)
         run = None if lost else taken(ledger, [name], question)
         if run is None:
-            differing = changes(ledger, [name], question)
-            if differing is not None and (why := [*lost, *differing]):
+            rows = _unfinished(ledger, [name])
+            if rows and (why := [*lost, *differences(json.loads(rows[0]["suite"])["asked"], _plain(question))]):
                 _say(f"{path}: {'; '.join(why[:3])}: another call of {name}, which begins anew")
             run = start(ledger, [name], question)
         call = Call(ledger, name, question, run)

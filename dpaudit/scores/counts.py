@@ -152,7 +152,9 @@ def _side(name: str, scores: Any) -> Any:
             raise TypeError
         values = given.astype(float)
     except (TypeError, ValueError):
-        raise InvalidSpec(f"{name} must be real numbers, one for each example, got {_shown(scores)}") from None
+        text = " ".join(repr(scores).split())
+        got = text if len(text) <= 60 else text[:57] + "..."
+        raise InvalidSpec(f"{name} must be real numbers, one for each example, got {got}") from None
     if values.ndim != 1:
         raise InvalidSpec(f"{name} must be one-dimensional, got shape {values.shape}; give one score for each example")
     if values.size == 0:
@@ -165,11 +167,6 @@ def _side(name: str, scores: Any) -> Any:
             "give these examples the lowest score the attack can give, not a gap"
         )
     return values
-
-
-def _shown(scores: Any) -> str:
-    text = " ".join(repr(scores).split())
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ Key = tuple[Kind, str, str]  # how it is drawn, the name of its colour, what it 
 
 @dataclass(frozen=True, slots=True)
 class DrawnShape:
-    """Lines, or areas where `fill` has one, in colours that are names of `colours.LIGHT`."""
+    """Lines, or areas where `fill` has one, in colours that are names of `LIGHT`."""
 
     paths: Sequence[Places]
     edge: str | None = None

@@ -78,7 +78,7 @@ class OwnClaim:
 
 
 def settled(claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]) -> tuple[Any, tuple[AdjacentPair, ...]]:
-    """As `offered`, where a name may be imported; of what is not adapted claim and pairs as they are."""
+    """`offered` of the mechanism behind a name; of one that is not adapted, claim and pairs as they are."""
     inner = mechanism.resolve() if isinstance(mechanism, Imported) else mechanism
     asked = isinstance(claim, OwnClaim) or isinstance(inner, Adapted)
     return offered(claim, inner, pairs) if asked else (claim, pairs)

@@ -121,7 +121,7 @@ class Diffprivlib(Estimator):
 
 
 def state_of(rng: "np.random.Generator") -> "np.random.RandomState":
-    """The stream of a generator in the form that scikit-learn takes: what is drawn from one is gone from the other.
+    """The stream of a generator in the form that scikit-learn takes: both draw from one stream.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)

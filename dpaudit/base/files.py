@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpaudit.errors import InvalidSpec, MissingRequirement
 
-FILE, FOLDER, OTHER = "file", "folder", "other"  # of what stands at a path; a pipe or a device may never end
+FILE, FOLDER, OTHER = "file", "folder", "other"  # what is at a path; a pipe or a device may never end
 
 
 def found_at(path: str | os.PathLike[str]) -> str | None:

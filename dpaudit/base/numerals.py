@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from dpaudit.base.validate import error_probability, exact
 
 LONGEST_LEVEL = 10  # characters of a level that is printed as it is
-PERCENT_FROM = 100  # runs, of which a share in percent would say more than was seen
+PERCENT_FROM = 100  # runs; of fewer, a percentage would suggest more than was observed
 SMALLEST_P = 1e-300  # a p-value below this is printed as this
 
 

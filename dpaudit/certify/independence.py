@@ -17,7 +17,7 @@ from dpaudit.base.arrays import Bools, Integers, Reals, Words
 SPLITS = (1 / 2, 1 / 4, 1 / 8, 3 / 4, 7 / 8)  # where a series is cut in two, in search of a drift
 ODDS = (1 / 16, 1 / 4, 2.0, 16.0, 256.0)  # times which a value may be likelier to recur than in a random order
 EXCESS = (1.0, 3.0, 10.0, 30.0, 100.0)  # variance of a part's hits above that of independent runs, in units of it
-RARE = 1 / 16  # of the runs that are looked at: a value that more of them have recurs everywhere
+RARE = 1 / 16  # of the runs considered: a value that more of them have recurs everywhere
 
 
 def upper_tail(hits: Any, drawn: Any, marked: Any, total: Any) -> Reals:

@@ -63,7 +63,7 @@ def _less(a: float, b: float) -> float:
 def _log_ratio(above: float, below: float) -> float:
     if not above > 0.0:
         return 0.0
-    if not below > 0.0:  # 1 - A with a limit that is all but 1: the largest e that is stated
+    if not below > 0.0:  # 1 - A with a limit of almost 1: the largest epsilon that is stated
         return LARGEST
     ratio = math.log(above) - math.log(below)
     return min(LARGEST, ratio - ROUNDING * (abs(math.log(above)) + abs(math.log(below)) + 1.0))

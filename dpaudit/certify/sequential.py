@@ -91,6 +91,7 @@ HIGHEST = 700.0  # the ladder ends, e^epsilon being near the largest number
 CHUNK = 16  # rungs that are tested together
 OFFSETS = 64  # half-planes of a claim that bets choose among, at the most
 RAREST = 1e-6  # the least q at which one of them touches the region
+BET = ("p_side", "p", "q", "delta")  # of a block, as results store them
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,7 @@ class Block:
         return {
             "event": self.event.to_dict(),
             "event_in_words": str(self.event),
-            "p_side": self.p_side,
-            "p": self.p,
-            "q": self.q,
-            "delta": self.delta,
+            **{name: getattr(self, name) for name in BET},
             "evidence": self.evidence.to_dict(),
         }
 
@@ -132,14 +130,8 @@ class Block:
     def from_dict(cls, stored: dict[str, Any]) -> Block:
         """The block of a stored result."""
         counts = {name: stored["evidence"][name] for name in ("hits_p", "hits_q", "runs_p", "runs_q")}
-        return cls(
-            event_from_dict(stored["event"]),
-            stored["p_side"],
-            stored["p"],
-            stored["q"],
-            stored["delta"],
-            CoinFlip(**counts),
-        )
+        bet = {name: stored[name] for name in BET}
+        return cls(event=event_from_dict(stored["event"]), evidence=CoinFlip(**counts), **bet)
 
 
 def log_factors(p: Reals, q: Reals, epsilon: Reals, delta: Reals) -> Reals:

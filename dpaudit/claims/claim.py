@@ -273,6 +273,6 @@ def frozen_delta(claim: Claim, q: float, p: float) -> float:
     through = claim.delta_through(q, p)
     if through <= claim.delta:
         return through
-    if p + q > 1.0:  # the mirrored point, of which `delta_through` gives the tangent
+    if p + q > 1.0:  # the mirrored point, whose tangent `delta_through` gives
         q, p = 1.0 - p, 1.0 - q
     return min(through, max(claim.delta_at(0.0), p - FLAT * q))

@@ -19,7 +19,7 @@ from dpaudit.claims.pure import line_delta_at, line_epsilon_at
 from dpaudit.claims.rounding import UNIT, crossing, down
 
 MOST = 600.0  # of an epsilon and of logarithms: beyond it doubles run out
-LARGEST = 700.0  # of a logarithm of which e^x is taken
+LARGEST = 700.0  # of a logarithm that is exponentiated
 NEWTON_STEPS = 60
 
 

@@ -15,7 +15,7 @@ from dpaudit.errors import InvalidSpec
 
 OUTLIER = 1000.0  # times the largest number in the data, at least 1
 ENDS = ("first", "last", "least", "greatest")
-OF_VALUES = ("first", "least", "greatest")  # where only what a record holds counts, not where it stands
+OF_VALUES = ("first", "least", "greatest")  # where only the content of a record counts, not its place
 Pairs = tuple[AdjacentPair, ...]
 LONGEST_VALUE = 40  # characters of a record in the name of a pair
 

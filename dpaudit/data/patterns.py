@@ -100,7 +100,7 @@ PATTERNS: dict[str, Pattern] = {
     "alike_but_one": Pattern(stock.alike_but_one, AMONG, kind="all records of one value"),
     "empty": Pattern(stock.empty, ADD, kind="the empty dataset"),
 }
-UNASKED = ("add_none", "replace_by_none")  # only where they are named: a mechanism need not read what is no value
+UNASKED = ("add_none", "replace_by_none")  # only where they are named: a mechanism need not accept None
 OF_VALUES = "two values"  # the kind of pairs of the local relation that are made of the values it was given
 
 

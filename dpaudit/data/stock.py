@@ -17,9 +17,7 @@ from dpaudit.errors import InvalidSpec
 Number = int | float
 
 
-def one_differs(
-    queries: int, *, sensitivity: Number = 1, base: Number = 0, distance: int = 1
-) -> tuple[AdjacentPair, ...]:
+def one_differs(queries: int, *, sensitivity: Number = 1, base: Number = 0, distance: int = 1) -> Pairs:
     """Vectors of `queries` answers, all `base`; one answer, the first or the last, moves up or down.
 
     It moves by `distance * sensitivity`, in units of the answers. Raises `InvalidSpec` for values out of range.
@@ -37,9 +35,7 @@ def one_differs(
     )
 
 
-def all_differ(
-    queries: int, *, sensitivity: Number = 1, base: Number = 0, distance: int = 1
-) -> tuple[AdjacentPair, ...]:
+def all_differ(queries: int, *, sensitivity: Number = 1, base: Number = 0, distance: int = 1) -> Pairs:
     """Vectors of `queries` answers, all `base`, that all move: together, one against the rest, or exchanging places.
 
     Each moves by `distance * sensitivity`, in units of the answers. Raises `InvalidSpec` for values out of range.
@@ -63,9 +59,7 @@ def all_differ(
     return tuple(pairs)
 
 
-def half_up_half_down(
-    queries: int, *, sensitivity: Number = 1, base: Number = 0, distance: int = 1
-) -> tuple[AdjacentPair, ...]:
+def half_up_half_down(queries: int, *, sensitivity: Number = 1, base: Number = 0, distance: int = 1) -> Pairs:
     """Vectors of at least two answers, all `base`: one half moves up and the other down, or the halves exchange.
 
     Each answer moves by `distance * sensitivity`. Raises `InvalidSpec` for values out of range.
@@ -85,7 +79,7 @@ def half_up_half_down(
 
 def far_from_threshold(
     queries: int, *, threshold: Number = 0, far: Number = 10, sensitivity: Number = 1, distance: int = 1
-) -> tuple[AdjacentPair, ...]:
+) -> Pairs:
     """Vectors for mechanisms that compare answers with a `threshold`: all `far` below it, all above, or one above.
 
     `far`, above 0, is in units of the answers; choose it well beyond the noise. Each answer moves by
@@ -113,7 +107,7 @@ def far_from_threshold(
     return tuple(pairs)
 
 
-def statdp_one_differs(queries: int) -> tuple[AdjacentPair, ...]:
+def statdp_one_differs(queries: int) -> Pairs:
     """The inputs of StatDP (Ding et al. 2018, table 1) where one answer differs, as it and DP-Sniper try them.
 
     All answers are 1, and the first moves down or up. For other numbers and places there is `one_differs`. Raises
@@ -129,7 +123,7 @@ def statdp_one_differs(queries: int) -> tuple[AdjacentPair, ...]:
     )
 
 
-def statdp_all_differ(queries: int) -> tuple[AdjacentPair, ...]:
+def statdp_all_differ(queries: int) -> Pairs:
     """The inputs of StatDP (Ding et al. 2018, table 1) where all answers may differ, as it and DP-Sniper try them.
 
     At least two answers, all 1 but in the last pair: those where one differs; one against the rest; all together;

@@ -24,7 +24,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def end_groups() -> None:
-    """Ends the programs that run, where the fork that started them was killed and can do so no more."""
+    """Ends the programs that run, where the fork that started them was killed and can no longer do so."""
     for place, group in enumerate(GROUPS):
         if group > 1:
             with suppress(OSError):
@@ -69,7 +69,7 @@ class Command:
         )
 
     def _limited(self, limit_s: float) -> Callable[..., Any]:
-        """No alarm: one that rings while a program is being started would lose hold of it."""
+        """No alarm: if it fired while a program starts, that program could not be ended."""
         return replace(self, timeout_s=limit_s)._call
 
     def _call(self, data: Any, runs: int, rng: Any) -> list[Any]:
@@ -98,9 +98,10 @@ class Command:
             raise UnsoundAudit(f"{self.name}: printed a line that is not JSON ({error})") from None
 
     def _ended(self, text: bytes, runs: int) -> tuple[int, bytes, bytes]:
-        """Exit code and streams of the program, as they are when it ends: what it leaves behind may hold a pipe open.
+        """Exit code and streams of the program when it ends.
 
-        So they are files, which have no name, in memory where the system can, and go with this process.
+        The streams are files without a name, in memory where the system can: what it leaves behind could hold a pipe
+        open, and files go with this process.
         """
         with _nameless() as given, _nameless() as out, _nameless() as err:
             given.write(text)

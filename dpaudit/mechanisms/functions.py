@@ -96,7 +96,7 @@ def name_of(function: Callable[..., Any]) -> str:
 def _bind(
     function: Callable[..., Any], parameters: dict[str, Any], *, leading: int, form: str
 ) -> tuple[Callable[..., Any], bool]:
-    """The function as `call(data[, runs], rng)`, and whether it wants the rng, which `_generator_of` tells."""
+    """The function as `call(data[, runs], rng)`, and whether it takes the generator (see `_generator_of`)."""
     if isinstance(function, type) and any("__call__" in vars(each) for each in function.__mro__):
         name = name_of(function)
         raise InvalidSpec(f"{name} is a class, whose objects are called: give one of them, or dpaudit.built_by({name})")
@@ -131,7 +131,7 @@ def _bind(
 def _generator_of(function: Callable[..., Any], arguments: list[inspect.Parameter]) -> str:
     """The parameter that is to get the generator, or none: called rng, annotated as one, or called as in `GENERATORS`.
 
-    Of the last only one that nothing else is known of: without annotation, and without a default but None.
+    One of the last counts only without an annotation, and with no default but None.
     """
     if any(each.name == "rng" for each in arguments):
         return "rng"
@@ -149,7 +149,7 @@ def _generator_of(function: Callable[..., Any], arguments: list[inspect.Paramete
 
 
 def _is_generator(annotation: Any, function: Callable[..., Any]) -> bool:
-    """Whether an annotation says `np.random.Generator`, alone or with None; a text is read where it stands."""
+    """Whether an annotation says `np.random.Generator`, alone or with None; a string is evaluated first."""
     if isinstance(annotation, str):
         if "Generator" not in annotation:
             return False

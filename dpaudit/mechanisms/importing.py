@@ -40,7 +40,7 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
 
 @contextmanager
 def _nothing_compiled(*, unless: bool) -> Iterator[None]:
-    """No bytecode is left beside a user's module: by second and size alone, a fast edit would run as the old code."""
+    """No bytecode is left beside a user's module: it goes by second and size, so a quick edit would run as before."""
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, sys.dont_write_bytecode or not unless
     try:
         yield

@@ -26,7 +26,7 @@ class Opened:
     per_run: bool
     takes_rng: bool
     smallest_batch: int = 1  # runs below which one call is not worth its start-up cost
-    size: int = 0  # runs of every call, also where fewer are wanted; 0: as many as are wanted
+    size: int = 0  # runs of every call, even where fewer are needed; 0: as many as are needed
     limited: Callable[[float], Callable[..., Any]] | None = None  # the call that limits the seconds of a run itself
 
 
@@ -42,7 +42,7 @@ class Description:
     file: str | None = None
     line: int | None = None
     digest: str | None = None
-    excerpt: tuple[str, ...] = ()  # the source, of which the first lines are kept
+    excerpt: tuple[str, ...] = ()  # the source; its first lines are kept
     claim: dict[str, Any] | None = None  # that it is to keep, in its stored form, where it was asked for
 
     def __post_init__(self) -> None:

@@ -132,15 +132,15 @@ def test_an_audit_takes_the_claim_of_opendp_and_a_halved_map_is_refuted() -> Non
     ],
 )
 def test_bad_input_is_one_line(make: Any, words: str) -> None:
-    with pytest.raises(dpaudit.InvalidSpec, match=words) as said:
+    with pytest.raises(dpaudit.InvalidSpec, match=words) as error:
         make()
-    assert "\n" not in str(said.value)
+    assert "\n" not in str(error.value)
 
 
 def test_what_cannot_say_its_claim_runs_with_the_one_given() -> None:
     adapted = adapters.opendp(lambda: Measured(output_measure="RenyiDivergence"))
-    found = dpaudit.audit(adapted, pair=(0, 1), epsilon=1.0, **CONTROL)  # type: ignore[arg-type]
-    assert found.verdict is dpaudit.Verdict.NOT_REFUTED
+    result = dpaudit.audit(adapted, pair=(0, 1), epsilon=1.0, **CONTROL)  # type: ignore[arg-type]
+    assert result.verdict is dpaudit.Verdict.NOT_REFUTED
 
 
 def test_whether_a_mechanism_is_known_evaluates_none_of_its_properties() -> None:
@@ -175,21 +175,21 @@ class Model:
 
 def test_diffprivlib_draws_from_the_stream_of_the_audit() -> None:
     adapted = adapters.diffprivlib(Laplace, epsilon=1.0)
-    found = dpaudit.audit(adapted, pair=(0.0, 1.0), **CONTROL)  # type: ignore[arg-type]
-    assert found.reproducible
-    assert found.verdict is dpaudit.Verdict.NOT_REFUTED
-    assert found.spec["claim"] == dpaudit.PureDP(1.0).to_dict()
-    assert "random_state from rng" in found.spec["mechanism"]["name"]
+    result = dpaudit.audit(adapted, pair=(0.0, 1.0), **CONTROL)  # type: ignore[arg-type]
+    assert result.reproducible
+    assert result.verdict is dpaudit.Verdict.NOT_REFUTED
+    assert result.spec["claim"] == dpaudit.PureDP(1.0).to_dict()
+    assert "random_state from rng" in result.spec["mechanism"]["name"]
     again = dpaudit.audit(adapted, pair=(0.0, 1.0), **CONTROL)  # type: ignore[arg-type]
-    assert again.evidence == found.evidence
+    assert again.evidence == result.evidence
 
 
 def test_an_estimator_shows_all_that_it_learned_and_names_the_rest() -> None:
     rng = np.random.default_rng(3)
     call = adapters.estimator(Model, label=-1, scale=0.0).open().call
-    found = call([[1.0, 2.0, 0], [3.0, 4.0, 1]], rng)
-    assert found == {"sums_": [[1.0, 2.0], [3.0, 4.0]], "not shown": ["trees_[0]: builtin_function_or_method"]}
-    assert call({"X": [[1.0, 2.0], [3.0, 4.0]], "y": [0, 1]}, rng) == found  # type: ignore[comparison-overlap]
+    value = call([[1.0, 2.0, 0], [3.0, 4.0, 1]], rng)
+    assert value == {"sums_": [[1.0, 2.0], [3.0, 4.0]], "not shown": ["trees_[0]: builtin_function_or_method"]}
+    assert call({"X": [[1.0, 2.0], [3.0, 4.0]], "y": [0, 1]}, rng) == value  # type: ignore[comparison-overlap]
 
 
 def test_local_finds_the_worst_pair_of_values() -> None:
@@ -199,9 +199,9 @@ def test_local_finds_the_worst_pair_of_values() -> None:
 
     adapted = adapters.local(report, range(5), epsilon=math.log(0.6 / 0.1))
     assert len(adapted.pairs) == 10
-    found = dpaudit.audit(adapted, **{**CONTROL, "runs": 20_000})  # type: ignore[arg-type]
-    assert found.verdict is dpaudit.Verdict.REFUTED
-    assert "3" in found.spec["pairs"][found.witness.pair]["name"]
+    result = dpaudit.audit(adapted, **{**CONTROL, "runs": 20_000})  # type: ignore[arg-type]
+    assert result.verdict is dpaudit.Verdict.REFUTED
+    assert "3" in result.spec["pairs"][result.witness.pair]["name"]
 
 
 def test_an_accountant_is_never_made_stronger() -> None:

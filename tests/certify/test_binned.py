@@ -38,7 +38,7 @@ def divergence(p: tuple[float, ...], q: tuple[float, ...], order: float) -> floa
 
 def outcomes(runs: int, bins: int) -> list[tuple[int, ...]]:
     """All counts of that many bins that hold every run."""
-    return [found for found in itertools.product(range(runs + 1), repeat=bins) if sum(found) == runs]
+    return [counts for counts in itertools.product(range(runs + 1), repeat=bins) if sum(counts) == runs]
 
 
 # --- valid ------------------------------------------------------------------------------------------------------
@@ -54,9 +54,9 @@ def test_the_bound_covers_the_truth(p: tuple[float, ...], q: tuple[float, ...], 
     wrong = 0.0
     for (x, a), (y, b) in itertools.product(zip(cases, chance_p, strict=True), zip(cases, chance_q, strict=True)):
         if a * b > 1e-9:
-            found = Binned(x, y, runs, runs)
+            counts = Binned(x, y, runs, runs)
             wrong += (
-                a * b * any(divergence_lower(found, order, alpha) > divergence(p, q, order) for order in (1.5, 8.0))
+                a * b * any(divergence_lower(counts, order, alpha) > divergence(p, q, order) for order in (1.5, 8.0))
             )
     assert wrong <= alpha + 1e-5  # what was left out as too unlikely
 
@@ -71,10 +71,10 @@ def test_two_outcomes_on_the_boundary(p: float, q: float, alpha: float) -> None:
         wrong = 0.0
         for x, y in itertools.product(range(31), range(21)):
             counts = [(x, 30 - x), (y, 20 - y)]
-            found = Binned(*(each[::-1] if flipped else each for each in counts), 30, 20)
-            if chance_p[x] * chance_q[y] > 1e-12 and divergence_lower(found, 2.0, alpha) > claim.epsilon:
+            evidence = Binned(*(each[::-1] if flipped else each for each in counts), 30, 20)
+            if chance_p[x] * chance_q[y] > 1e-12 and divergence_lower(evidence, 2.0, alpha) > claim.epsilon:
                 wrong += chance_p[x] * chance_q[y]
-                assert p_value(found, claim, claim.epsilon) <= alpha * (1.0 + 1e-6)
+                assert p_value(evidence, claim, claim.epsilon) <= alpha * (1.0 + 1e-6)
         assert wrong <= alpha
 
 
@@ -87,9 +87,9 @@ def test_false_refutations_at_the_boundary() -> None:
     for p, q in SHARES[:2]:
         claim, rho = RenyiDP(2.0, divergence(p, q, 2.0)), max(divergence(p, q, a) / a for a in ORDERS)
         x, y = rng.multinomial(400, p, size=2000), rng.multinomial(300, q, size=2000)
-        found = [Binned(tuple(a), tuple(b), 400, 300) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
-        assert np.mean([divergence_lower(one, 2.0, 0.2) > claim.epsilon for one in found]) <= 0.25
-        assert np.mean([rho_lower(one, 0.2) > rho for one in found]) <= 0.25
+        values = [Binned(tuple(a), tuple(b), 400, 300) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+        assert np.mean([divergence_lower(one, 2.0, 0.2) > claim.epsilon for one in values]) <= 0.25
+        assert np.mean([rho_lower(one, 0.2) > rho for one in values]) <= 0.25
 
 
 # --- the p-value and the bound are one statement ------------------------------------------------------------------
@@ -101,37 +101,37 @@ counts = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_s
 @given(pairs=counts, spare=st.integers(0, 10**6), order=st.sampled_from([1.1, 2.0, 8.0, 64.0]))
 def test_the_p_value_is_the_least_alpha_that_refutes(pairs: list[tuple[int, int]], spare: int, order: float) -> None:
     x, y = (tuple(side) for side in zip(*pairs, strict=True))
-    found = Binned(x, y, sum(x) + spare, sum(y) + spare)
+    counts = Binned(x, y, sum(x) + spare, sum(y) + spare)
     for confidence in (0.95, 0.999):
         alpha = error_probability(confidence)
-        bound = divergence_lower(found, order, alpha)
+        bound = divergence_lower(counts, order, alpha)
         for nudge in (0.9, 1.1):
             if bound > 1e-6:
-                made = certify(found, RenyiDP(order, nudge * bound), confidence, certifier="binned")
-                assert made.refuted == (nudge < 1.0)
-                assert made.lower == bound
-                assert (made.epsilon_lower, made.delta) == (None, 0.0)
+                certificate = certify(counts, RenyiDP(order, nudge * bound), confidence, certifier="binned")
+                assert certificate.refuted == (nudge < 1.0)
+                assert certificate.lower == bound
+                assert (certificate.epsilon_lower, certificate.delta) == (None, 0.0)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(pairs=counts, order=st.sampled_from([1.1, 2.0, 8.0]), ulps=st.integers(-3, 3))
 def test_bound_and_p_value_agree_to_the_last_digit(pairs: list[tuple[int, int]], order: float, ulps: int) -> None:
     x, y = (tuple(side) for side in zip(*pairs, strict=True))
-    found = Binned(x, y, sum(x), sum(y))
+    counts = Binned(x, y, sum(x), sum(y))
     for confidence in (0.95, 0.999):
-        claimed = divergence_lower(found, order, error_probability(confidence))
+        claimed = divergence_lower(counts, order, error_probability(confidence))
         for _ in range(abs(ulps)):
             claimed = max(0.0, math.nextafter(claimed, math.copysign(math.inf, ulps)))
-        made = certify(found, RenyiDP(order, claimed), confidence, certifier="binned")
-        assert made.refuted == (made.lower > claimed)
+        certificate = certify(counts, RenyiDP(order, claimed), confidence, certifier="binned")
+        assert certificate.refuted == (certificate.lower > claimed)
 
 
 def test_monotone_in_alpha() -> None:
-    found = Binned((500, 300, 200), (200, 300, 500), 1000, 1000)
+    counts = Binned((500, 300, 200), (200, 300, 500), 1000, 1000)
     for order in (1.5, 2.0, 16.0):
-        bounds = [divergence_lower(found, order, alpha) for alpha in (1e-9, 1e-4, 0.01, 0.2, 0.9)]
+        bounds = [divergence_lower(counts, order, alpha) for alpha in (1e-9, 1e-4, 0.01, 0.2, 0.9)]
         assert bounds == sorted(bounds)
-    assert p_value(found, RenyiDP(2.0, 0.1), 0.1) < p_value(found, RenyiDP(2.0, 0.2), 0.2) <= 1.0
+    assert p_value(counts, RenyiDP(2.0, 0.1), 0.1) < p_value(counts, RenyiDP(2.0, 0.2), 0.2) <= 1.0
 
 
 # --- tight ------------------------------------------------------------------------------------------------------
@@ -160,9 +160,9 @@ def test_most_of_the_divergence_of_a_gaussian(
     mu: float, order: float, runs: int, cuts: tuple[float, float, int], least: float
 ) -> None:
     """At the expected counts, as a part of D_a = a mu^2 / 2; and rho is mu^2 / 2."""
-    found, truth = gaussians(mu, runs, np.linspace(*cuts)), order * mu**2 / 2.0
-    assert least * truth <= divergence_lower(found, order, 0.05) <= truth
-    assert divergence_lower(found, order, 0.05) / order <= rho_lower(found, 0.05) <= mu**2 / 2.0
+    counts, truth = gaussians(mu, runs, np.linspace(*cuts)), order * mu**2 / 2.0
+    assert least * truth <= divergence_lower(counts, order, 0.05) <= truth
+    assert divergence_lower(counts, order, 0.05) / order <= rho_lower(counts, 0.05) <= mu**2 / 2.0
 
 
 def test_no_two_laws_within_the_limits_have_less() -> None:
@@ -190,12 +190,12 @@ def test_bins_that_say_nothing_cost_their_share_alone() -> None:
 
 
 def test_several_bins_say_more_than_one_event() -> None:
-    found = gaussians(1.0, 10**6, np.linspace(3.0, -1.0, 7))
-    x, y = found.counts_p, found.counts_q
+    counts = gaussians(1.0, 10**6, np.linspace(3.0, -1.0, 7))
+    x, y = counts.counts_p, counts.counts_q
     events = [
-        Binned((sum(x[:k]), sum(x[k:])), (sum(y[:k]), sum(y[k:])), found.runs_p, found.runs_q) for k in range(1, 8)
+        Binned((sum(x[:k]), sum(x[k:])), (sum(y[:k]), sum(y[k:])), counts.runs_p, counts.runs_q) for k in range(1, 8)
     ]
-    assert divergence_lower(found, 2.0, 0.05) > 1.2 * max(divergence_lower(event, 2.0, 0.05) for event in events)
+    assert divergence_lower(counts, 2.0, 0.05) > 1.2 * max(divergence_lower(event, 2.0, 0.05) for event in events)
 
 
 def test_no_bins_say_more_than_the_ceiling() -> None:
@@ -214,8 +214,8 @@ def test_no_bins_say_more_than_the_ceiling() -> None:
 def test_null_equal_sides_certify_nothing(pairs: list[tuple[int, int]], order: float) -> None:
     x = tuple(a for a, _ in pairs)
     assert divergence_lower(Binned(x, x, sum(x), sum(x)), order, 0.05) == 0.0
-    made = certify(Binned(x, x, sum(x), sum(x)), ZeroConcentratedDP(0.0), 0.95, certifier="binned")
-    assert (made.lower, made.refuted) == (0.0, False)
+    certificate = certify(Binned(x, x, sum(x), sum(x)), ZeroConcentratedDP(0.0), 0.95, certifier="binned")
+    assert (certificate.lower, certificate.refuted) == (0.0, False)
 
 
 def test_mirror() -> None:
@@ -232,21 +232,21 @@ def test_mirror() -> None:
 
 
 def test_claims_and_orders() -> None:
-    found = Binned((900, 100), (100, 900), 1000, 1000)
-    xi = certify(found, ZeroConcentratedDP(0.1, xi=0.2), 0.95, certifier="binned")
-    assert xi.lower == rho_lower(found, 0.05, xi=0.2) < rho_lower(found, 0.05)
-    assert divergence_lower(found, 2.0, 0.05) / 2.0 <= rho_lower(found, 0.05)
+    counts = Binned((900, 100), (100, 900), 1000, 1000)
+    xi = certify(counts, ZeroConcentratedDP(0.1, xi=0.2), 0.95, certifier="binned")
+    assert xi.lower == rho_lower(counts, 0.05, xi=0.2) < rho_lower(counts, 0.05)
+    assert divergence_lower(counts, 2.0, 0.05) / 2.0 <= rho_lower(counts, 0.05)
     for claim in (PureDP(1.0), GaussianDP(1.0)):
         with pytest.raises(InvalidSpec, match="the binned certifier takes claims of the forms RenyiDP and Zero"):
-            certify(found, claim, 0.95, certifier="binned")
+            certify(counts, claim, 0.95, certifier="binned")
 
 
 def test_nothing_seen_says_nothing() -> None:
-    for found in (Binned((0, 0), (0, 0), 0, 0), Binned((0, 0), (5, 5), 10, 10), Binned((5,), (0,), 5, 0)):
-        made = certify(found, RenyiDP(2.0, 0.5), 0.95, certifier="binned")
-        assert (made.lower, made.p_value, made.refuted) == (0.0, 1.0, False)
+    for counts in (Binned((0, 0), (0, 0), 0, 0), Binned((0, 0), (5, 5), 10, 10), Binned((5,), (0,), 5, 0)):
+        certificate = certify(counts, RenyiDP(2.0, 0.5), 0.95, certifier="binned")
+        assert (certificate.lower, certificate.p_value, certificate.refuted) == (0.0, 1.0, False)
 
 
 def test_divergences_beyond_floats() -> None:
-    found = Binned((10**9, 0), (0, 10**9), 10**9, 10**9)
-    assert 19.0 < divergence_lower(found, 64.0, 0.05) < 21.0
+    counts = Binned((10**9, 0), (0, 10**9), 10**9, 10**9)
+    assert 19.0 < divergence_lower(counts, 64.0, 0.05) < 21.0

@@ -43,9 +43,9 @@ def test_limits_are_on_the_safe_side_and_tight(alpha: str) -> None:
 def test_tails_are_rounded_up_and_tight(share: float) -> None:
     for runs in (*range(1, 31), 47, MOST):
         for hits in range(runs + 1):
-            exact, found = tail(hits, runs, share), Fraction(upper_tail(hits, runs, share))
-            assert exact <= found, (hits, runs)
-            assert found <= max(Fraction(LEAST), exact * Fraction(1.0 + TIGHT)), (hits, runs)
+            exact, value = tail(hits, runs, share), Fraction(upper_tail(hits, runs, share))
+            assert exact <= value, (hits, runs)
+            assert value <= max(Fraction(LEAST), exact * Fraction(1.0 + TIGHT)), (hits, runs)
 
 
 @pytest.mark.parametrize("gamma", ["0.005", "0.0001", "0.5", "1e-12"])
@@ -53,10 +53,10 @@ def test_quantiles_are_exact(gamma: str) -> None:
     """The smallest b whose tail is at most gamma."""
     for share in (*SHARES, 0.0):
         for runs in (1, 2, 3, 7, 20, MOST):
-            found = quantile(runs, share, float(gamma))
-            assert tail(found + 1, runs, share) <= Fraction(gamma)
+            value = quantile(runs, share, float(gamma))
+            assert tail(value + 1, runs, share) <= Fraction(gamma)
             # one less is too few, or so near to it that rounding up decides
-            assert found == 0 or tail(found, runs, share) * Fraction(1.0 + TIGHT) > Fraction(gamma)
+            assert value == 0 or tail(value, runs, share) * Fraction(1.0 + TIGHT) > Fraction(gamma)
 
 
 def test_the_ends() -> None:
@@ -72,7 +72,7 @@ def test_the_ends() -> None:
 def random_counts(count: int) -> list[tuple[int, int, float]]:
     """Hits, runs and alpha over eight decades: about the middle, and at both edges."""
     rng = np.random.default_rng(2)
-    found = []
+    counts = []
     for _ in range(count):
         runs = int(10.0 ** rng.uniform(2.0, 8.5))
         hits = [
@@ -81,8 +81,8 @@ def random_counts(count: int) -> list[tuple[int, int, float]]:
             runs - int(rng.integers(0, 30)),
             int(min(runs, 10.0 ** rng.uniform(0.0, 8.5))),
         ][rng.integers(4)]
-        found.append((max(0, hits), runs, float(rng.choice([0.05, 0.045, 1e-3, 1e-6]))))
-    return found
+        counts.append((max(0, hits), runs, float(rng.choice([0.05, 0.045, 1e-3, 1e-6]))))
+    return counts
 
 
 def test_limits_agree_with_the_libraries_at_any_size() -> None:

@@ -36,8 +36,8 @@ def test_evidence_of_another_design_is_refused(certifier: str, evidence: object,
 
 
 def test_every_certifier_has_a_ceiling() -> None:
-    found = [certifier.perfect(1000, 1000, RenyiDP(64.0, 1.0), 0.95, 0.0) for certifier in CERTIFIERS]
-    assert all(5.0 < most < 6.0 for most in found)
+    values = [certifier.perfect(1000, 1000, RenyiDP(64.0, 1.0), 0.95, 0.0) for certifier in CERTIFIERS]
+    assert all(5.0 < most < 6.0 for most in values)
 
 
 @pytest.mark.parametrize("certifier", ["coin-flip", "unconditional"])
@@ -46,12 +46,12 @@ def test_the_frozen_delta_decides(certifier: str) -> None:
     evidence = CoinFlip(30_000, 5_000, 10**5, 10**5)
     for delta in (0.01, 0.05):
         claim = GaussianDP(0.5)
-        made = certify(evidence, claim, 0.95, certifier=certifier, delta=delta)
+        certificate = certify(evidence, claim, 0.95, certifier=certifier, delta=delta)
         straight = certify(evidence, ApproximateDP(claim.epsilon_at(delta), delta), 0.95, certifier=certifier)
-        assert (made.delta, made.p_value) == (delta, straight.p_value)
-        assert made.epsilon_lower == straight.epsilon_lower
-        assert made.lower == claim.lower(made.epsilon_lower or 0.0, delta) > 0.5
-        assert made.refuted
+        assert (certificate.delta, certificate.p_value) == (delta, straight.p_value)
+        assert certificate.epsilon_lower == straight.epsilon_lower
+        assert certificate.lower == claim.lower(certificate.epsilon_lower or 0.0, delta) > 0.5
+        assert certificate.refuted
 
 
 @pytest.mark.parametrize("certifier", ["coin-flip", "unconditional"])
@@ -65,19 +65,19 @@ def test_without_a_delta_the_claims_own_is_taken(certifier: str) -> None:
 def test_an_endless_epsilon_is_never_refuted() -> None:
     """No member of the family of GDP has an epsilon at delta 0."""
     for certifier in ("coin-flip", "unconditional"):
-        made = certify(COINS, GaussianDP(0.1), 0.95, certifier=certifier, delta=0.0)
-        assert (made.p_value, made.refuted, made.lower) == (1.0, False, 0.0)
+        certificate = certify(COINS, GaussianDP(0.1), 0.95, certifier=certifier, delta=0.0)
+        assert (certificate.p_value, certificate.refuted, certificate.lower) == (1.0, False, 0.0)
 
 
 def test_both_certifiers_of_one_event_agree_about_what_is_seen() -> None:
     """The unconditional bound is the larger one where hits are many of the runs, and near the other elsewhere."""
     for mass, least in ((0.5, 0.0015), (0.05, 0.0), (0.005, 0.0)):
         runs = 10**5
-        found = CoinFlip(round(runs * mass), round(runs * mass / math.e), runs, runs)
-        one, other = (certify(found, PureDP(1.0), 0.95, certifier=name).lower for name in CERTIFIERS[:2])
+        counts = CoinFlip(round(runs * mass), round(runs * mass / math.e), runs, runs)
+        one, other = (certify(counts, PureDP(1.0), 0.95, certifier=name).lower for name in CERTIFIERS[:2])
         assert other >= one + least
         assert other - one < 0.02
-        assert one == epsilon_lower(found, 0.0, 0.05)
+        assert one == epsilon_lower(counts, 0.0, 0.05)
 
 
 @pytest.mark.long

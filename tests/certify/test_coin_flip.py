@@ -43,9 +43,9 @@ def evidence(x: int, y: int, runs: int) -> CoinFlip:
     return CoinFlip(x, y, x + spare, runs - x - spare)
 
 
-def p_value(found: CoinFlip, claim: Claim) -> float:
+def p_value(counts: CoinFlip, claim: Claim) -> float:
     """The p-value of a claim at its own delta."""
-    return coin_flip.p_value(found, claim.epsilon_at(claim.delta), claim.delta)
+    return coin_flip.p_value(counts, claim.epsilon_at(claim.delta), claim.delta)
 
 
 @lru_cache(maxsize=64)
@@ -62,11 +62,11 @@ def bounds(delta: float, runs: int, alpha: float) -> Floats:
 
 def allowed_points(claim: Claim) -> list[tuple[float, float]]:
     """Points (p, q) of the region: its boundary, and inside it."""
-    found = []
+    points = []
     for q in (0.0, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.2689, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0):
         edge = claim.max_probability(q)
-        found += [(edge * part, q) for part in (1.0, 0.999, 0.95, 0.8, 0.5, 0.1, 0.0)]
-    return found
+        points += [(edge * part, q) for part in (1.0, 0.999, 0.95, 0.8, 0.5, 0.1, 0.0)]
+    return points
 
 
 # --- valid ------------------------------------------------------------------------------------------------------
@@ -76,24 +76,24 @@ def allowed_points(claim: Claim) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_valid_everywhere_in_the_region(claim: Claim, runs: int) -> None:
     """At every allowed point the probability of a refutation is at most alpha, whatever alpha."""
-    cases, found = outcomes(runs), p_values(claim, runs)
+    cases, values = outcomes(runs), p_values(claim, runs)
     for p, q in allowed_points(claim):
         probability = chances(cases, runs, p, q)
         assert probability.sum() == pytest.approx(1.0, abs=SUMMED)
         for confidence in CONFIDENCES:
             alpha = error_probability(confidence)
-            assert probability[found <= alpha].sum() <= alpha + SUMMED, (p, q)
+            assert probability[values <= alpha].sum() <= alpha + SUMMED, (p, q)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_the_p_value_is_one_at_every_level(claim: Claim) -> None:
     """Pr(p-value <= u) <= u for all u, not only for the levels that people choose: a p-value indeed."""
     runs = 60
-    cases, found = outcomes(runs), p_values(claim, runs)
-    order = np.argsort(found)
+    cases, values = outcomes(runs), p_values(claim, runs)
+    order = np.argsort(values)
     for p, q in allowed_points(claim)[::3]:
         reached = np.cumsum(chances(cases, runs, p, q)[order])
-        assert np.all(reached <= found[order] + SUMMED), (p, q)
+        assert np.all(reached <= values[order] + SUMMED), (p, q)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.05, 0.3])
@@ -138,26 +138,26 @@ exactly = settings(derandomize=True, deadline=None, max_examples=150)
 )
 def test_at_any_size_too(x: int, y: int, spare: int, delta: float, confidence: float, nudge: float) -> None:
     """A claim a hair below the bound is refuted, and one a hair above is not."""
-    found = evidence(x, y, x + y + spare)
-    bound = epsilon_lower(found, delta, error_probability(confidence))
+    counts = evidence(x, y, x + y + spare)
+    bound = epsilon_lower(counts, delta, error_probability(confidence))
     # near certainty a relative slack of 1e-9 on the share is one of 1e-9 e^bound on the odds
     if bound <= 0.0 or bound + nudge < 0.0 or abs(nudge) < 1e-8 * math.exp(bound):
         return
     claim = ApproximateDP(bound + nudge, delta)
-    assert certify(found, claim, confidence).refuted == (nudge < 0.0)
+    assert certify(counts, claim, confidence).refuted == (nudge < 0.0)
 
 
 @exactly
 @given(x=hits, y=hits, spare=hits, delta=small_deltas, epsilon=st.floats(0.0, 5.0))
 def test_the_p_value_is_the_least_alpha_that_refutes(x: int, y: int, spare: int, delta: float, epsilon: float) -> None:
     """The rule itself, run at a little more than the p-value and at a little less."""
-    found, claim = evidence(x, y, x + y + spare), ApproximateDP(epsilon, delta)
-    alpha = p_value(found, claim)
+    counts, claim = evidence(x, y, x + y + spare), ApproximateDP(epsilon, delta)
+    alpha = p_value(counts, claim)
     tolerance = 1e-8 * (1.0 + math.exp(epsilon))
     if alpha < 0.999:
-        assert epsilon_lower(found, delta, alpha * 1.001) > epsilon - tolerance
+        assert epsilon_lower(counts, delta, alpha * 1.001) > epsilon - tolerance
     if alpha > 1e-290:
-        assert epsilon_lower(found, delta, min(1.0, alpha) * 0.999) < epsilon + tolerance
+        assert epsilon_lower(counts, delta, min(1.0, alpha) * 0.999) < epsilon + tolerance
 
 
 # --- tight ------------------------------------------------------------------------------------------------------
@@ -241,10 +241,10 @@ def test_the_ceiling_is_what_all_hits_give() -> None:
 @given(x=hits, y=hits, spare=hits, delta=small_deltas, confidence=levels)
 def test_null_equal_sides_certify_nothing(x: int, y: int, spare: int, delta: float, confidence: float) -> None:
     low, high = sorted((x, y))
-    found = certify(evidence(low, high, x + y + spare), ApproximateDP(0.0, delta), confidence)
-    assert (found.lower, found.epsilon_lower) == (0.0, 0.0)
-    assert not found.refuted
-    assert found.p_value > 0.49
+    certificate = certify(evidence(low, high, x + y + spare), ApproximateDP(0.0, delta), confidence)
+    assert (certificate.lower, certificate.epsilon_lower) == (0.0, 0.0)
+    assert not certificate.refuted
+    assert certificate.p_value > 0.49
 
 
 @pytest.mark.parametrize("p", [0.01, 0.2, 0.5, 1.0])
@@ -297,20 +297,20 @@ def test_monotone(x: int, y: int, spare: int, more: int, delta: float, epsilon: 
     """More hits of P speak against the claim, more of Q for it; so do more delta, epsilon and confidence."""
     claim, runs = ApproximateDP(epsilon, delta), x + y + spare + more
 
-    def found(
+    def figures(
         x: int, y: int, runs: int = runs, claim: Claim = claim, confidence: float = confidence
     ) -> tuple[float, float]:
         certificate = certify(evidence(x, y, runs), claim, confidence)
         return certificate.lower, -certificate.p_value
 
-    here = found(x, y)
-    assert np.all(np.subtract(found(x + more, y), here) >= 0.0)
-    assert np.all(np.subtract(found(x, y + more), here) <= 0.0)
-    assert found(x, y, claim=ApproximateDP(epsilon, min(1.0, 2.0 * delta + 0.01)))[0] <= here[0]
-    assert found(x, y, claim=ApproximateDP(epsilon + 0.1, delta))[1] <= here[1] + 1e-12
-    assert found(x, y, confidence=0.5 + confidence / 2.0)[0] <= here[0]
-    assert found(x, y, confidence=0.5 + confidence / 2.0)[1] == here[1]
-    longer = found(x, y, runs=2 * runs)
+    here = figures(x, y)
+    assert np.all(np.subtract(figures(x + more, y), here) >= 0.0)
+    assert np.all(np.subtract(figures(x, y + more), here) <= 0.0)
+    assert figures(x, y, claim=ApproximateDP(epsilon, min(1.0, 2.0 * delta + 0.01)))[0] <= here[0]
+    assert figures(x, y, claim=ApproximateDP(epsilon + 0.1, delta))[1] <= here[1] + 1e-12
+    assert figures(x, y, confidence=0.5 + confidence / 2.0)[0] <= here[0]
+    assert figures(x, y, confidence=0.5 + confidence / 2.0)[1] == here[1]
+    longer = figures(x, y, runs=2 * runs)
     assert longer == here if delta == 0.0 else longer[0] <= here[0]
 
 
@@ -331,8 +331,8 @@ def test_monotone_over_all_outcomes(claim: Claim) -> None:
 
 def test_nothing_seen_says_nothing() -> None:
     for claim in CLAIMS:
-        found = certify(CoinFlip(0, 0, 500, 500), claim, 0.95)
-        assert (found.lower, found.p_value, found.refuted) == (0.0, 1.0, False)
+        certificate = certify(CoinFlip(0, 0, 500, 500), claim, 0.95)
+        assert (certificate.lower, certificate.p_value, certificate.refuted) == (0.0, 1.0, False)
         empty = certify(CoinFlip(0, 0, 0, 0), claim, 0.95)
         assert (empty.lower, empty.refuted) == (0.0, False)
 

@@ -42,8 +42,8 @@ def test_it_covers_the_truth(delta: float, confidence: float) -> None:
 def test_it_is_the_formula_of_the_books(x: int, y: int, delta: float) -> None:
     """ln((beta quantile - delta) / beta quantile), each at half of alpha."""
     low, high = stats.beta.ppf(0.025, x, 1001 - x), stats.beta.ppf(0.975, y + 1, 1000 - y)
-    found = two_interval_epsilon(CoinFlip(x, y, 1000, 1000), delta, 0.95)
-    assert found == pytest.approx(math.log((low - delta) / high), rel=1e-9)
+    value = two_interval_epsilon(CoinFlip(x, y, 1000, 1000), delta, 0.95)
+    assert value == pytest.approx(math.log((low - delta) / high), rel=1e-9)
 
 
 def test_the_ends() -> None:
@@ -62,8 +62,8 @@ def test_the_ends() -> None:
 def test_the_certificate_is_the_closer_one(ratio: float) -> None:
     """Where hits are not most of the runs. It looks at the ratio alone, and spends alpha once."""
     for y in (20, 500, 20_000):
-        found = CoinFlip(round(ratio * y), y, 30 * y, 30 * y)
-        assert certify(found, PureDP(1.0), 0.95).lower >= two_interval_epsilon(found, 0.0, 0.95)
+        counts = CoinFlip(round(ratio * y), y, 30 * y, 30 * y)
+        assert certify(counts, PureDP(1.0), 0.95).lower >= two_interval_epsilon(counts, 0.0, 0.95)
 
 
 def test_it_shares_no_code_with_the_certificate(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,18 +67,18 @@ def test_the_estimate_is_the_plain_log_ratio() -> None:
 @given(evidence=coin_flips(), confidence=st.sampled_from([0.95, 0.999]))
 def test_a_certificate_is_a_function_of_what_it_says_it_is(evidence: CoinFlip, confidence: float) -> None:
     claim = ApproximateDP(1.0, 1e-6)
-    found = certify(evidence, claim, confidence)
-    assert found == certify(
+    certificate = certify(evidence, claim, confidence)
+    assert certificate == certify(
         CoinFlip(**{field.name: getattr(evidence, field.name) for field in dataclasses.fields(CoinFlip)}),
         claim,
         confidence,
     )
-    assert (found.delta, found.confidence) == (1e-6, confidence)
-    assert found.lower == found.epsilon_lower
-    assert 0.0 < found.p_value <= 1.0
-    assert found.lower >= 0.0
-    fields = dataclasses.asdict(found)
-    assert Certificate(**fields) == found
+    assert (certificate.delta, certificate.confidence) == (1e-6, confidence)
+    assert certificate.lower == certificate.epsilon_lower
+    assert 0.0 < certificate.p_value <= 1.0
+    assert certificate.lower >= 0.0
+    fields = dataclasses.asdict(certificate)
+    assert Certificate(**fields) == certificate
 
 
 def test_a_verdict_is_the_p_value_against_alpha() -> None:
@@ -101,8 +101,8 @@ def test_alpha_is_free_of_the_noise_of_a_subtraction(confidence: float, alpha: f
 
 
 def test_a_bound_without_end_is_stored_as_a_word() -> None:
-    found = stored(Certificate(math.inf, None, 0.5, 0.0, 0.95, "m"))
-    assert (found["lower"], found["epsilon_lower"]) == ("inf", None)
+    model = stored(Certificate(math.inf, None, 0.5, 0.0, 0.95, "m"))
+    assert (model["lower"], model["epsilon_lower"]) == ("inf", None)
     assert not certify(CoinFlip(0, 0, 10, 10), PureDP(1.0), 0.95).refuted
 
 

@@ -37,10 +37,10 @@ def test_the_tail_is_never_below_the_exact_one() -> None:
         for drawn, marked in product(range(total + 1), repeat=2)
         for hits in range(total + 2)
     ]
-    for case, found in zip(cases, tests.upper_tail(*np.array(cases).T).tolist(), strict=True):
+    for case, value in zip(cases, tests.upper_tail(*np.array(cases).T).tolist(), strict=True):
         exact = exact_tail(*case)
-        assert math.exp(found) >= float(exact) * (1.0 - 1e-12)
-        assert found == -math.inf or exact > 0
+        assert math.exp(value) >= float(exact) * (1.0 - 1e-12)
+        assert value == -math.inf or exact > 0
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_large_numbers_keep_the_tail_above() -> None:
     hits = 1_140
     terms = sum(math.comb(drawn, x) * math.comb(total - drawn, marked - x) for x in (hits,))
     log = math.log(terms) - math.log(math.comb(total, marked))
-    found = float(tests.upper_tail(hits, drawn, marked, total))
-    assert log < found < log + 2.2  # the tail is at most some times its first term
+    value = float(tests.upper_tail(hits, drawn, marked, total))
+    assert log < value < log + 2.2  # the tail is at most some times its first term
 
 
 # --- valid, tight, null, mirror -----------------------------------------------------------------------------------
@@ -72,12 +72,12 @@ def test_large_numbers_keep_the_tail_above() -> None:
 def test_valid_no_level_is_exceeded(drawn: int, total: int) -> None:
     """Given any number of hits, the chance of a p-value of at most alpha is at most alpha, for every alpha."""
     for marked in range(total + 1):
-        found = []
+        values = []
         for hits in range(max(0, drawn + marked - total), min(drawn, marked) + 1):
             chance = exact_tail(hits, drawn, marked, total) - exact_tail(hits + 1, drawn, marked, total)
-            found.append((p(tests.contrast(hits, drawn, marked - hits, total - drawn)), chance))
-        for alpha, _ in found:
-            assert float(sum(chance for value, chance in found if value <= alpha)) <= alpha * (1.0 + 1e-9)
+            values.append((p(tests.contrast(hits, drawn, marked - hits, total - drawn)), chance))
+        for alpha, _ in values:
+            assert float(sum(chance for value, chance in values if value <= alpha)) <= alpha * (1.0 + 1e-9)
 
 
 def test_tight_a_change_of_three_tenths_is_seen() -> None:
@@ -114,9 +114,9 @@ def test_drift_is_valid_for_every_arrangement_of_hits() -> None:
     for hits in product(range(4), repeat=4):
         value = p(tests.drift(np.array(hits)[:, None], np.full((4, 1), 3)))
         ways.setdefault(sum(hits), []).append((value, math.prod(math.comb(3, x) for x in hits)))
-    for marked, found in ways.items():
-        for alpha, _ in found:
-            share = sum(count for value, count in found if value <= alpha) / math.comb(12, marked)
+    for marked, cases in ways.items():
+        for alpha, _ in cases:
+            share = sum(count for value, count in cases if value <= alpha) / math.comb(12, marked)
             assert share <= alpha * (1.0 + 1e-9)
 
 
@@ -147,12 +147,12 @@ def test_pairings_count_what_a_loop_counts() -> None:
     codes = rng.integers(4, size=(500, 4))
     quads = np.bincount((codes * [1, 4, 16, 64]).sum(axis=1), minlength=256)
     places = [[(0, 1), (2, 3)], [(1, 2)], [(0, 2), (1, 3)], [(0, 3)]]
-    for found, pairs in zip(tests.pairings(quads), places, strict=True):
+    for value, pairs in zip(tests.pairings(quads), places, strict=True):
         naive = np.zeros((4, 4), np.int64)
         for four in codes:
             for before, now in pairs:
                 naive[four[before], four[now]] += 1
-        assert (found == naive).all()
+        assert (value == naive).all()
 
 
 @pytest.mark.parametrize("lag", [1, 2, 3])
@@ -228,21 +228,21 @@ def test_recurrences_have_expectation_one_over_all_orders(values: tuple[int, ...
     """Whatever the window and the odds, so that no level is exceeded however often values recur (Markov)."""
     monkeypatch.setattr(tests, "RARE", 1.0)
     orders = [np.array(order, np.uint64) for order in set(permutations(values))]
-    found = np.exp([tests.recurrences(order) for order in orders])
-    assert found.shape[1:] == (1, len(tests.ODDS))
-    assert np.ptp(found, axis=0).min() > 0.0
-    assert found.mean(axis=0) == pytest.approx(np.ones(found.shape[1:]), abs=1e-12)
+    evalues = np.exp([tests.recurrences(order) for order in orders])
+    assert evalues.shape[1:] == (1, len(tests.ODDS))
+    assert np.ptp(evalues, axis=0).min() > 0.0
+    assert evalues.mean(axis=0) == pytest.approx(np.ones(evalues.shape[1:]), abs=1e-12)
 
 
 def test_recurrences_count_what_a_loop_counts(monkeypatch: Any) -> None:
     values = np.random.default_rng(8).integers(40, size=300).astype(np.uint64)
     often = {value: int((values == value).sum()) for value in values.tolist()}
-    kept = [value for value in values.tolist() if often[value] <= tests.RARE * len(values)]
+    few = [value for value in values.tolist() if often[value] <= tests.RARE * len(values)]
     for row, table in enumerate(tests.recurrences(values)):
         window, logs = 4 ** (row + 1), np.zeros(len(tests.ODDS))
-        for now, value in enumerate(kept):
-            before = set(kept[max(0, now - window) : now])
-            share = sum(each in before for each in kept[now:]) / (len(kept) - now)
+        for now, value in enumerate(few):
+            before = set(few[max(0, now - window) : now])
+            share = sum(each in before for each in few[now:]) / (len(few) - now)
             logs += (value in before) * np.log(tests.ODDS) - np.log1p(share * (np.array(tests.ODDS) - 1.0))
         assert table == pytest.approx(logs)
 
@@ -290,17 +290,17 @@ def test_tight_a_spread_is_seen_soon_after_the_best_test_could() -> None:
 def test_null_rates_that_do_not_move_never_alarm() -> None:
     """600 sets of parts at a level of 1e-3: more than 6 in less than a case of 10^5, and none is at 1e-6."""
     rates = [np.full((parts, 2), (rate, rate / 3.0)) for parts in (8, 60) for rate in (0.5, 0.05, 0.001)]
-    found = [tests.spread(*parts_of(each, runs, seed)) for each in rates for runs in (20, 500) for seed in range(50)]
-    assert sum(log < math.log(1e-3) for log in found) <= 6
-    assert min(found) > math.log(1e-6)
+    values = [tests.spread(*parts_of(each, runs, seed)) for each in rates for runs in (20, 500) for seed in range(50)]
+    assert sum(log < math.log(1e-3) for log in values) <= 6
+    assert min(values) > math.log(1e-6)
 
 
 def test_mirror_sides_and_misses_say_the_same() -> None:
     hits, runs = parts_of(0.4 + 0.1 * np.tile([[-1, 1], [1, 1], [1, -1]], (20, 1)), 100, 2)
-    found = tests.spread(hits, runs)
-    assert found < math.log(1e-6)
-    assert tests.spread(hits[:, ::-1], runs) == pytest.approx(found)
-    assert tests.spread(runs - hits, runs) == pytest.approx(found, rel=1e-6)
+    value = tests.spread(hits, runs)
+    assert value < math.log(1e-6)
+    assert tests.spread(hits[:, ::-1], runs) == pytest.approx(value)
+    assert tests.spread(runs - hits, runs) == pytest.approx(value, rel=1e-6)
 
 
 @pytest.mark.parametrize(("parts", "runs", "by"), [(24, 128, 0.06), (16, 4_096, 0.03), (112, 128, 0.06)])

@@ -72,8 +72,8 @@ def test_with_many_runs_the_curve_is_the_truth() -> None:
     runs = 10**9
     profile = LowerProfile.of(CoinFlip(7 * runs // 10, 4 * runs // 10, runs, runs), confidence=0.999)
     for epsilon in EPSILONS:
-        found, true = profile.delta_at(epsilon), exact_profile(0.7, 0.4, epsilon)
-        assert true - 1e-3 <= found <= true
+        value, true = profile.delta_at(epsilon), exact_profile(0.7, 0.4, epsilon)
+        assert true - 1e-3 <= value <= true
 
 
 def test_the_complement_counts_where_the_event_says_less() -> None:
@@ -84,8 +84,8 @@ def test_the_complement_counts_where_the_event_says_less() -> None:
 
 def test_the_curve_falls_and_its_inverse_agrees() -> None:
     profile = LowerProfile.of(CoinFlip(900, 100, 1000, 1000), confidence=0.95)
-    found = [profile.delta_at(epsilon / 50.0) for epsilon in range(150)]
-    assert found == sorted(found, reverse=True)
+    values = [profile.delta_at(epsilon / 50.0) for epsilon in range(150)]
+    assert values == sorted(values, reverse=True)
     for delta in (0.0, 0.01, 0.3, 0.7):
         epsilon = profile.epsilon_at(delta)
         assert profile.delta_at(epsilon) == pytest.approx(delta, abs=1e-9)

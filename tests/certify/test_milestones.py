@@ -32,7 +32,7 @@ def worst(milestones: Milestones, q: float, epsilon: float, alpha: float, *, sha
     here = np.zeros(
         (milestones.planned_runs + 1,) * 2
     )  # by the hits of either side, of courses that refute nothing yet
-    here[0, 0], found = 1.0, 0.0
+    here[0, 0], chance = 1.0, 0.0
     for runs in range(1, milestones.planned_runs + 1):
         after = here * (1.0 - p / 2 - q / 2)
         after[1:, :] += here[:-1, :] * (p / 2)
@@ -42,8 +42,8 @@ def worst(milestones: Milestones, q: float, epsilon: float, alpha: float, *, sha
             level = alpha * (milestones.share(runs) if shared else 1.0)
             for hits, others in zip(*np.nonzero(here), strict=True):
                 if hits + others <= runs and refuted(int(hits), int(others), runs, epsilon, level):
-                    found, here[hits, others] = found + here[hits, others], 0.0
-    return found
+                    chance, here[hits, others] = chance + here[hits, others], 0.0
+    return chance
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5])

@@ -84,8 +84,8 @@ def ran(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     """The exit code of a command line, and what it said."""
     capfd.readouterr()
     code = exit_code(list(arguments))
-    said = capfd.readouterr()
-    return code, said.out + said.err
+    streams = capfd.readouterr()
+    return code, streams.out + streams.err
 
 
 def leak(data: int, rng: np.random.Generator) -> int:
@@ -99,11 +99,11 @@ def test_a_certifier_of_ones_own_passes_spec_plan_run_report_and_recheck(
     assert question.outline().resolved().certifier == PatientCertifier()
     assert "patient" in json.dumps(spec_tables.json_schema()["$defs"]["AuditTable"]["properties"]["certifier"])
     assert ran(capfd, "validate", "spec.toml") == (0, "spec.toml: 1 audit\n")
-    code, told = ran(capfd, "plan", "spec.toml", "--jobs", "1")
-    assert (code, "  certifier   patient\n" in told, "within reach" in told) == (0, True, True), told
+    code, text = ran(capfd, "plan", "spec.toml", "--jobs", "1")
+    assert (code, "  certifier   patient\n" in text, "within reach" in text) == (0, True, True), text
     formats = "json,md,html,junit,sarif,csv,txt"
-    code, told = ran(capfd, "run", "spec.toml", "--report", "out", "--format", formats, "--jobs", "1", "--no-progress")
-    assert code == 0, told
+    code, text = ran(capfd, "run", "spec.toml", "--report", "out", "--format", formats, "--jobs", "1", "--no-progress")
+    assert code == 0, text
     (stored,) = Path("out").glob("a-leak-*.json")
     jsonschema.Draft202012Validator(json_schema()).validate(json.loads(stored.read_text()))
     result = dpaudit.load(stored)
@@ -115,8 +115,8 @@ def test_a_certifier_of_ones_own_passes_spec_plan_run_report_and_recheck(
     assert result.certificate.p_value == 10.0 * usual.p_value
     assert dpaudit.recheck(result).to_json() == result.to_json()
     assert ran(capfd, "recheck", str(stored))[0] == 0
-    code, told = ran(capfd, "recheck", str(stored), "--fresh", "--jobs", "1")
-    assert code == 0, told
+    code, text = ran(capfd, "recheck", str(stored), "--fresh", "--jobs", "1")
+    assert code == 0, text
     for suffix in ("md", "html", "txt", "xml", "sarif", "csv"):
         assert dpaudit.write_report(result, f"one.{suffix}").stat().st_size
     assert "patient" in Path("one.md").read_text()
@@ -125,8 +125,8 @@ def test_a_certifier_of_ones_own_passes_spec_plan_run_report_and_recheck(
 def test_a_certifier_of_ones_own_is_swept_calibrated_and_audited_from_python(
     registered: None, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    code, told = ran(capfd, "sweep", "sweep.toml", "--report", "out", "--jobs", "1")
-    assert (code, "2 points: 2 refuted" in told) == (0, True), told
+    code, text = ran(capfd, "sweep", "sweep.toml", "--report", "out", "--jobs", "1")
+    assert (code, "2 points: 2 refuted" in text) == (0, True), text
     result = dpaudit.audit(
         leak, pair=(1, 0), epsilon=1.0, certifier="patient", stopping="anytime", runs=4_000, n_jobs=1
     )

@@ -63,9 +63,9 @@ def test_an_event_within_delta_is_never_caught() -> None:
 
 def test_the_docs_agree_with_the_tables_of_the_field() -> None:
     """Of an event of mass 0.5 and 10^6 runs a side: 1.008 with the best joint test; this one may lose some."""
-    found = smallest_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95)
-    assert found is not None
-    assert 1.008 < found < 1.012
+    value = smallest_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95)
+    assert value is not None
+    assert 1.008 < value < 1.012
 
 
 def power_of(claim: Claim, size: int, p: float, q: float, delta: float, alpha: float) -> float:
@@ -102,12 +102,12 @@ def test_what_the_unconditional_certifier_is_said_to_catch_is_caught(claim: Clai
 def test_claims_on_a_curve_are_answered_in_their_own_parameter(claim: Claim, certifier: str) -> None:
     """More runs come nearer to what is promised, and never under it."""
     promised = claim.promised(claim.delta)
-    found = [
+    values = [
         smallest_caught(claim, runs, 0.1, confidence=0.95, certifier=certifier) or math.inf
         for runs in (20_000, 200_000, 2_000_000)
     ]
-    assert found[0] > found[1] > found[2] > promised
-    assert found[2] < 1.25 * promised
+    assert values[0] > values[1] > values[2] > promised
+    assert values[2] < 1.25 * promised
 
 
 def test_a_frozen_delta_is_kept() -> None:
@@ -122,9 +122,9 @@ def test_a_frozen_delta_is_kept() -> None:
 
 def test_bins_catch_a_renyi_claim_in_its_parameter() -> None:
     for claim in (RenyiDP(2.0, 0.1), ZeroConcentratedDP(0.05)):
-        found = smallest_caught(claim, 2_000_000, 0.3, confidence=0.95, certifier="binned")
-        assert found is not None
-        assert claim.promised(0.0) < found < 1.3 * claim.promised(0.0)
+        value = smallest_caught(claim, 2_000_000, 0.3, confidence=0.95, certifier="binned")
+        assert value is not None
+        assert claim.promised(0.0) < value < 1.3 * claim.promised(0.0)
         assert smallest_caught(claim, 100, 1e-5, confidence=0.95, certifier="binned") is None
 
 
@@ -153,13 +153,13 @@ SEARCHED: list[tuple[Claim, str]] = [
 def test_what_has_to_be_found_is_larger_than_what_is_known_and_falls_with_the_runs_of_the_search() -> None:
     for claim, certifier in SEARCHED:
         for mass in (0.5, 0.01):
-            known, *found = (
+            known, *values = (
                 smallest_caught(claim, 150_000, mass, confidence=0.999, certifier=certifier, searching=runs) or math.inf
                 for runs in (None, 400_000, 50_000, 5_000, 5)
             )
-            assert found == sorted(found), (claim, certifier, mass)
-            assert known <= found[0] * 1.01
-            assert found[-1] == math.inf
+            assert values == sorted(values), (claim, certifier, mass)
+            assert known <= values[0] * 1.01
+            assert values[-1] == math.inf
     rare = smallest_caught(PureDP(1.0), 10**8, 1e-3, confidence=0.95, searching=5_000)
     assert rare is None  # one or two hits in search are no event
 

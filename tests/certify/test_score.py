@@ -41,8 +41,8 @@ def test_the_statistic_is_its_definition(n: int, m: int) -> None:
         x, y = int(rng.integers(1, n + 1)), int(rng.integers(0, m + 1))
         ratio, offset = float(rng.choice([0.5, 1.0, 1.7, 6.0])), float(rng.choice([0.0, 0.01, 0.3]))
         if x / n > ratio * y / m + offset:
-            found = statistic(x, y, n, m, ratio, offset)
-            assert found == pytest.approx(by_grid(x, y, n, m, ratio, offset), rel=1e-5), (x, y, ratio, offset)
+            value = statistic(x, y, n, m, ratio, offset)
+            assert value == pytest.approx(by_grid(x, y, n, m, ratio, offset), rel=1e-5), (x, y, ratio, offset)
 
 
 @pytest.mark.parametrize(("n", "m"), SIZES)
@@ -51,14 +51,14 @@ def test_it_rises_in_x_and_falls_in_y_and_in_the_ratio(n: int, m: int) -> None:
     for offset in OFFSETS:
         before = None
         for ratio in RATIOS:
-            found = table(n, m, ratio, offset)
-            above = found > 0.0
+            value = table(n, m, ratio, offset)
+            above = value > 0.0
             both = above[1:] & above[:-1]
-            assert np.all(np.diff(found, axis=0)[both] >= -1e-9)
+            assert np.all(np.diff(value, axis=0)[both] >= -1e-9)
             both = above[:, 1:] & above[:, :-1]
-            assert np.all(np.diff(found, axis=1)[both] <= 1e-9)
-            assert before is None or np.all((found <= before + 1e-9)[above])
-            before = found
+            assert np.all(np.diff(value, axis=1)[both] <= 1e-9)
+            assert before is None or np.all((value <= before + 1e-9)[above])
+            before = value
 
 
 @pytest.mark.long
@@ -81,10 +81,10 @@ def test_the_bound_is_the_root() -> None:
         (100, 3, 100, 400, 0.2),
         (5, 4, 9, 9, 0),
     ):
-        found = ratio_bound(x, y, n, m, offset, 1.645)
-        assert statistic(x, y, n, m, found, offset) == pytest.approx(1.645, rel=1e-6)
-        assert statistic(x, y, n, m, found, offset) >= 1.645
-        assert y <= Region(n, m, found, offset, 1.645).limits(np.array([x]))[0]
+        value = ratio_bound(x, y, n, m, offset, 1.645)
+        assert statistic(x, y, n, m, value, offset) == pytest.approx(1.645, rel=1e-6)
+        assert statistic(x, y, n, m, value, offset) >= 1.645
+        assert y <= Region(n, m, value, offset, 1.645).limits(np.array([x]))[0]
     assert ratio_bound(30, 0, 100, 100, 0.29, 1.645) == 0.0  # within chance of the offset alone
     assert ratio_bound(0, 0, 10, 10, 0.0, 1.645) == 0.0
 

@@ -153,7 +153,7 @@ def test_the_nearest_point_is_the_minimum(ratio: float, offset: float, p: float,
     if p <= ratio * q + offset:
         assert (p0, q0) == (p, q)
         return
-    found = optimize.minimize_scalar(
+    value = optimize.minimize_scalar(
         lambda at: entropy(p, ratio * at + offset) + entropy(q, at),
         (q, (p - offset) / ratio),
         method="bounded",
@@ -161,8 +161,8 @@ def test_the_nearest_point_is_the_minimum(ratio: float, offset: float, p: float,
         options={"xatol": 1e-12},
     )
     assert math.isclose(p0, ratio * q0 + offset, rel_tol=1e-12)
-    assert entropy(p, p0) + entropy(q, q0) <= found.fun * (1.0 + 1e-9)
-    assert math.isclose(float(growth(np.array(p), np.array(q), np.array(ratio), np.array(offset))), found.fun / 2.0)
+    assert entropy(p, p0) + entropy(q, q0) <= value.fun * (1.0 + 1e-9)
+    assert math.isclose(float(growth(np.array(p), np.array(q), np.array(ratio), np.array(offset))), value.fun / 2.0)
     four = log_factors(p, q, math.log(ratio), offset)
     assert math.isclose(float(mean(four, np.array(p0), np.array(q0))), 1.0, rel_tol=1e-9)
 
@@ -170,21 +170,21 @@ def test_the_nearest_point_is_the_minimum(ratio: float, offset: float, p: float,
 def test_a_long_bet_comes_near_the_truth() -> None:
     p, q = 0.5, 0.5 * math.exp(-2.0)
     counts = round(5e5 * p), round(5e5 * q), 500_000, 500_000
-    found = certificate([block(p, q, counts)], PureDP(1.0), 0.95)
-    assert 1.95 < found.lower <= 2.0
-    assert found.epsilon_lower == found.lower
-    assert found.refuted
+    result = certificate([block(p, q, counts)], PureDP(1.0), 0.95)
+    assert 1.95 < result.lower <= 2.0
+    assert result.epsilon_lower == result.lower
+    assert result.refuted
 
 
 def test_a_curved_claim_is_bounded_in_its_own_parameter() -> None:
     claim, truth = GaussianDP(1.0), 2.0
     _, delta = min(offsets(claim), key=lambda line: abs(line[1] - 0.5))
     p, q = float(stats.norm.cdf(truth / 2.0)), float(stats.norm.cdf(-truth / 2.0))
-    found = certificate([block(p, q, (round(1e5 * p), round(1e5 * q), 100_000, 100_000), delta)], claim, 0.95)
-    assert 1.5 < found.lower <= truth  # at a delta of the claim, not of the truth
-    assert found.delta == delta
-    assert found.epsilon_lower is not None
-    assert 0.0 < found.epsilon_lower <= GaussianDP(truth).epsilon_at(delta)
+    result = certificate([block(p, q, (round(1e5 * p), round(1e5 * q), 100_000, 100_000), delta)], claim, 0.95)
+    assert 1.5 < result.lower <= truth  # at a delta of the claim, not of the truth
+    assert result.delta == delta
+    assert result.epsilon_lower is not None
+    assert 0.0 < result.epsilon_lower <= GaussianDP(truth).epsilon_at(delta)
     assert epsilon_lower([block(p, q, (9, 1, 10, 10), 0.123)], claim, 0.05) == (0.0, 0.0)  # no line of the claim
 
 
@@ -196,19 +196,19 @@ def test_a_curved_claim_is_bounded_in_its_own_parameter() -> None:
 def test_a_gross_fault_refutes_every_form(claim: Claim) -> None:
     _, delta = offsets(claim)[-1]
     counts = 199_999, 1, 200_000, 200_000
-    found = certificate([block(1.0 - 1e-5, 1e-6, counts, delta)], claim, 0.95)
-    assert found.refuted
-    assert found.lower >= claim.promised(found.delta)
-    assert found.epsilon_lower is not None
-    assert found.epsilon_lower <= math.log(2e5)
+    result = certificate([block(1.0 - 1e-5, 1e-6, counts, delta)], claim, 0.95)
+    assert result.refuted
+    assert result.lower >= claim.promised(result.delta)
+    assert result.epsilon_lower is not None
+    assert result.epsilon_lower <= math.log(2e5)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_equal_sides_refute_nothing(claim: Claim) -> None:
     _, delta = offsets(claim)[0]
     for counts in ((0, 0, 500, 500), (250, 250, 500, 500), (500, 500, 500, 500)):
-        found = certificate([block(0.6, 0.1, counts, delta)], claim, 0.95)
-        assert (found.lower, found.p_value, found.refuted) == (0.0, 1.0, False)
+        result = certificate([block(0.6, 0.1, counts, delta)], claim, 0.95)
+        assert (result.lower, result.p_value, result.refuted) == (0.0, 1.0, False)
 
 
 def test_the_side_of_the_bet_is_what_counts() -> None:
@@ -233,8 +233,8 @@ def test_wealth_is_the_product_over_blocks_and_counts_at_its_highest() -> None:
 
 @pytest.mark.parametrize("hits", range(50, 100, 5))
 def test_the_bound_reaches_the_claim_exactly_where_the_p_value_does(hits: int) -> None:
-    found = certificate([block(0.7, 0.2, (hits, 15, 100, 100))], PureDP(1.0), 0.95, share=0.2)
-    assert found.refuted == (found.lower >= 1.0)
+    result = certificate([block(0.7, 0.2, (hits, 15, 100, 100))], PureDP(1.0), 0.95, share=0.2)
+    assert result.refuted == (result.lower >= 1.0)
 
 
 def test_a_bet_inside_the_claim_or_against_no_line_stakes_nothing() -> None:

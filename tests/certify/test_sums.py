@@ -33,20 +33,20 @@ def test_blocks_weigh_at_least_their_values(runs: int) -> None:
         edges = np.unique(np.concatenate([[low], cuts]))
         if len(edges) < 2:
             continue
-        found = Blocks.between(edges, runs).weights(np.array([share]), slice(None))[0]
+        value = Blocks.between(edges, runs).weights(np.array([share]), slice(None))[0]
         exact = np.diff(stats.binom.cdf(edges - 1, runs, share))
         large = exact > 1e-6  # a difference of two sums near 1: good to about 1e-16
-        assert np.all(found[large] * (1.0 + rounding(runs)) >= exact[large] * (1.0 - 1e-9))
-        assert np.all(found[large] <= exact[large] * 1.05)
+        assert np.all(value[large] * (1.0 + rounding(runs)) >= exact[large] * (1.0 - 1e-9))
+        assert np.all(value[large] <= exact[large] * 1.05)
 
 
 def test_single_values_are_exact() -> None:
     for runs in (1, 5, 40):
         edges = np.arange(runs + 2)
         for share in (0.5, 0.25, 1e-3):
-            found = Blocks.between(edges, runs).weights(np.array([share]), slice(None))[0]
+            value = Blocks.between(edges, runs).weights(np.array([share]), slice(None))[0]
             exact = [float(tail(k, runs, share) - tail(k + 1, runs, share)) for k in range(runs + 1)]
-            np.testing.assert_allclose(found, exact, rtol=1e-11)
+            np.testing.assert_allclose(value, exact, rtol=1e-11)
 
 
 def test_tails_are_rounded_up() -> None:
@@ -84,8 +84,8 @@ def test_a_staircase_weighs_at_least_its_outcomes(region: Region, p: float, q: f
     high = min(1.6 * q, (1.0 - region.offset) / region.ratio)
     stairs = staircase(ClaimLine(region.ratio, region.offset, 0.6 * q, high, region.n, region.m), region)
     shares = np.array([0.999 * p, p, min(1.0, 1.01 * p)])
-    found = stairs.probabilities(shares, np.full(3, q), REACH)
-    for share, value in zip(shares, found, strict=True):
+    bounds = stairs.probabilities(shares, np.full(3, q), REACH)
+    for share, value in zip(shares, bounds, strict=True):
         exact = plain(region, float(share), q)
         assert exact * (1.0 - 1e-9) <= value * (1.0 + 2.0 * rounding(region.n))
         assert value <= 1.04 * exact + 1e-6
@@ -98,9 +98,9 @@ def test_cells_leave_no_point_of_the_line_out(region: Region, p: float, q: float
     line = ClaimLine(region.ratio, region.offset, 0.6 * q, high, region.n, region.m)
     cells = line.cells()
     assert np.all(np.diff(cells.p) >= 0.0)
-    found = float(np.max(staircase(line, region).probabilities(cells.p, cells.q, REACH) * cells.factor))
+    value = float(np.max(staircase(line, region).probabilities(cells.p, cells.q, REACH) * cells.factor))
     most = max(plain(region, float(line.p(b)), float(b)) for b in np.linspace(line.low, line.high, 15))
-    assert most * (1.0 - 1e-9) <= found <= 1.05 * most + 1e-6
+    assert most * (1.0 - 1e-9) <= value <= 1.05 * most + 1e-6
 
 
 def test_the_two_ends_of_the_line() -> None:
@@ -108,10 +108,10 @@ def test_the_two_ends_of_the_line() -> None:
     region = Region(30, 30, 3.0, 0.0, 1.645)
     limits = region.limits(np.arange(31))
     stairs = Staircase.of(Blocks.between(np.arange(32), 30), np.arange(32), limits, -1, 30)
-    found = stairs.probabilities(np.array([0.2, 1.0]), np.array([0.0, 0.3]), REACH)
+    value = stairs.probabilities(np.array([0.2, 1.0]), np.array([0.0, 0.3]), REACH)
     first = int(np.argmax(limits >= 0))
     np.testing.assert_allclose(
-        found, [stats.binom.sf(first - 1, 30, 0.2), stats.binom.cdf(limits[-1], 30, 0.3)], rtol=1e-8
+        value, [stats.binom.sf(first - 1, 30, 0.2), stats.binom.cdf(limits[-1], 30, 0.3)], rtol=1e-8
     )
 
 

@@ -54,12 +54,12 @@ def allowed_points(epsilon: float, delta: float) -> list[tuple[float, float]]:
 def test_valid_everywhere_and_at_every_level(n: int, m: int, epsilon: float, delta: float) -> None:
     """Pr(p-value <= u) <= u for every u, on the line and below it."""
     for alpha in ALPHAS:
-        found = p_values(n, m, epsilon, delta, alpha).ravel()
-        order = np.argsort(found)
-        last = np.append(np.diff(found[order]) > 0.0, True)
+        values = p_values(n, m, epsilon, delta, alpha).ravel()
+        order = np.argsort(values)
+        last = np.append(np.diff(values[order]) > 0.0, True)
         for p, q in allowed_points(epsilon, delta):
             reached = np.cumsum(chances(n, m, p, q).ravel()[order])
-            assert np.all(reached[last] <= found[order][last] + SUMMED), (alpha, p, q)
+            assert np.all(reached[last] <= values[order][last] + SUMMED), (alpha, p, q)
 
 
 @pytest.mark.long
@@ -85,9 +85,9 @@ def test_the_bound_covers_the_truth(delta: float, alpha: float) -> None:
             assert chances(n, m, p, q)[bound > truth].sum() <= alpha + SUMMED, (p, q)
 
 
-def naive(found: FixedSides, epsilon: float, delta: float, alpha: float) -> float:
+def naive(counts: FixedSides, epsilon: float, delta: float, alpha: float) -> float:
     """The same p-value from its definition: every outcome by its score statistic, and a grid of q for the supremum."""
-    x, y, n, m = found.hits_p, found.hits_q, found.runs_p, found.runs_q
+    x, y, n, m = counts.hits_p, counts.hits_q, counts.runs_p, counts.runs_q
     z, gamma = stats.norm.isf(alpha), NUISANCE_SHARE * alpha
     bound = ratio_bound(x, y, n, m, delta, z)
     inside = np.array(
@@ -114,8 +114,8 @@ def naive(found: FixedSides, epsilon: float, delta: float, alpha: float) -> floa
 def test_it_is_what_its_definition_says(
     x: int, y: int, n: int, m: int, epsilon: float, delta: float, alpha: float
 ) -> None:
-    found, expected = FixedSides(x, y, n, m), naive(FixedSides(x, y, n, m), epsilon, delta, alpha)
-    value = p_value(found, epsilon, delta, alpha)
+    counts, expected = FixedSides(x, y, n, m), naive(FixedSides(x, y, n, m), epsilon, delta, alpha)
+    value = p_value(counts, epsilon, delta, alpha)
     assert expected * (1.0 - 1e-6) <= value <= expected * (1.0 + SLACK)
 
 
@@ -138,44 +138,44 @@ def evidences(draw: st.DrawFn) -> FixedSides:
 
 
 @few
-@given(found=evidences(), delta=deltas, alpha=alphas)
-def test_the_bound_is_the_largest_epsilon_refuted(found: FixedSides, delta: float, alpha: float) -> None:
-    bound = epsilon_lower(found, delta, alpha)
+@given(counts=evidences(), delta=deltas, alpha=alphas)
+def test_the_bound_is_the_largest_epsilon_refuted(counts: FixedSides, delta: float, alpha: float) -> None:
+    bound = epsilon_lower(counts, delta, alpha)
     if bound > 0.0:
-        assert p_value(found, bound, delta, alpha) <= alpha
-        assert p_value(found, 0.9 * bound, delta, alpha) <= alpha
-        spread = 1.0 if found.hits_q == 0 else found.estimate - bound
-        assert p_value(found, bound + 0.05 * abs(spread) + 1e-9, delta, alpha) > alpha
+        assert p_value(counts, bound, delta, alpha) <= alpha
+        assert p_value(counts, 0.9 * bound, delta, alpha) <= alpha
+        spread = 1.0 if counts.hits_q == 0 else counts.estimate - bound
+        assert p_value(counts, bound + 0.05 * abs(spread) + 1e-9, delta, alpha) > alpha
 
 
 @pytest.mark.long
 @few
-@given(found=evidences(), delta=deltas, alpha=alphas, epsilon=st.floats(0.0, 4.0), more=st.floats(1e-3, 1.0))
-def test_monotone(found: FixedSides, delta: float, alpha: float, epsilon: float, more: float) -> None:
+@given(counts=evidences(), delta=deltas, alpha=alphas, epsilon=st.floats(0.0, 4.0), more=st.floats(1e-3, 1.0))
+def test_monotone(counts: FixedSides, delta: float, alpha: float, epsilon: float, more: float) -> None:
     """The p-value rises with epsilon and falls with x, but for the slack; it never is below its share of alpha."""
-    value = p_value(found, epsilon, delta, alpha)
+    value = p_value(counts, epsilon, delta, alpha)
     assert NUISANCE_SHARE * alpha <= value <= 1.0
-    assert p_value(found, epsilon + more, delta, alpha) >= value * (1.0 - SLACK)
-    if found.hits_p < found.runs_p:
-        one_more = FixedSides(found.hits_p + 1, found.hits_q, found.runs_p, found.runs_q)
+    assert p_value(counts, epsilon + more, delta, alpha) >= value * (1.0 - SLACK)
+    if counts.hits_p < counts.runs_p:
+        one_more = FixedSides(counts.hits_p + 1, counts.hits_q, counts.runs_p, counts.runs_q)
         assert p_value(one_more, epsilon, delta, alpha) <= value * (1.0 + SLACK)
 
 
 @pytest.mark.long
 @few
-@given(found=evidences(), delta=deltas, alpha=alphas)
-def test_the_bound_falls_with_the_hits_of_the_other_side(found: FixedSides, delta: float, alpha: float) -> None:
+@given(counts=evidences(), delta=deltas, alpha=alphas)
+def test_the_bound_falls_with_the_hits_of_the_other_side(counts: FixedSides, delta: float, alpha: float) -> None:
     """The interval of q moves with y, so nothing forces this; at confidences in use it holds."""
-    if found.hits_q < found.runs_q:
-        one_more = FixedSides(found.hits_p, found.hits_q + 1, found.runs_p, found.runs_q)
-        bound = epsilon_lower(found, delta, alpha)
+    if counts.hits_q < counts.runs_q:
+        one_more = FixedSides(counts.hits_p, counts.hits_q + 1, counts.runs_p, counts.runs_q)
+        bound = epsilon_lower(counts, delta, alpha)
         assert epsilon_lower(one_more, delta, alpha) <= bound + 1e-3 * (1.0 + bound)
 
 
 def test_monotone_over_all_outcomes() -> None:
-    found = p_values(14, 6, 1.0, 0.0, 0.05)
-    assert np.all(np.diff(found, axis=0) <= SLACK * found[:-1])
-    refuted = found <= 0.05
+    values = p_values(14, 6, 1.0, 0.0, 0.05)
+    assert np.all(np.diff(values, axis=0) <= SLACK * values[:-1])
+    refuted = values <= 0.05
     assert np.all(refuted[1:] >= refuted[:-1])
     assert np.all(refuted[:, 1:] <= refuted[:, :-1])
 
@@ -184,12 +184,12 @@ def test_monotone_over_all_outcomes() -> None:
 def test_the_certificate_never_contradicts_itself() -> None:
     """A claim within the slack of the bound: the verdict is that of the p-value, and the bound agrees."""
     for x, y, runs in ((900, 100, 1000), (50, 5, 100), (500_000, 184_000, 10**6)):
-        found = FixedSides(x, y, runs, runs)
-        bound = epsilon_lower(found, 0.0, 0.05)
+        counts = FixedSides(x, y, runs, runs)
+        bound = epsilon_lower(counts, 0.0, 0.05)
         for nudge in (-1e-3, -1e-6, 0.0, 1e-6, 1e-3):
-            made = certify(found, PureDP(bound + nudge), 0.95, certifier="unconditional")
-            assert made.refuted == (made.lower >= bound + nudge)
-            assert made.lower == pytest.approx(bound, abs=1.1e-3)
+            certificate = certify(counts, PureDP(bound + nudge), 0.95, certifier="unconditional")
+            assert certificate.refuted == (certificate.lower >= bound + nudge)
+            assert certificate.lower == pytest.approx(bound, abs=1.1e-3)
 
 
 # --- tight ------------------------------------------------------------------------------------------------------
@@ -212,16 +212,16 @@ def test_the_bound_is_as_good_as_the_score_bound(runs: int, q: float, loss: floa
     """At the expected counts of a true log ratio of 1: the shortfall is at most 1 % larger."""
     x, y = round(math.e * q * runs), round(q * runs)
     score = math.log(ratio_bound(x, y, runs, runs, 0.0, float(special.ndtri(1.0 - alpha))))
-    found = epsilon_lower(FixedSides(x, y, runs, runs), 0.0, alpha)
+    value = epsilon_lower(FixedSides(x, y, runs, runs), 0.0, alpha)
     estimate = math.log(x / y)
-    assert estimate - found <= (1.0 + loss) * (estimate - score)
+    assert estimate - value <= (1.0 + loss) * (estimate - score)
 
 
 def test_table_of_the_field() -> None:
     """Bounds at expected counts with 10^4 and 10^5 runs a side, as the asymptotic score test gives them."""
     for runs, q, expected in ((10**4, 0.5 / math.e, 0.9616), (10**4, 1e-2, 0.8102), (10**5, 1e-3, 0.8095)):
-        found = epsilon_lower(FixedSides(round(math.e * q * runs), round(q * runs), runs, runs), 0.0, 0.05)
-        assert found == pytest.approx(expected, abs=2e-3)
+        value = epsilon_lower(FixedSides(round(math.e * q * runs), round(q * runs), runs, runs), 0.0, 0.05)
+        assert value == pytest.approx(expected, abs=2e-3)
 
 
 @pytest.mark.parametrize(("mass", "most"), [(0.5, 0.60), (0.05, 0.40), (0.005, 0.40)])
@@ -241,10 +241,10 @@ def test_the_ceiling_is_what_all_hits_give() -> None:
     """n runs without a hit of Q, all hits of P: q at most 1 - (alpha - gamma)^(1 / n)."""
     for runs in (10, 1000, 10**6):
         for alpha in (0.05, 0.001):
-            found = ceiling(runs, runs, 0.0, alpha)
+            value = ceiling(runs, runs, 0.0, alpha)
             exact = -math.log(-math.expm1(math.log(alpha * (1.0 - NUISANCE_SHARE)) / runs))
-            assert found == pytest.approx(exact, rel=1e-6)
-            assert epsilon_lower(FixedSides(runs, 0, runs, runs), 0.0, alpha) == pytest.approx(found, rel=1e-3)
+            assert value == pytest.approx(exact, rel=1e-6)
+            assert epsilon_lower(FixedSides(runs, 0, runs, runs), 0.0, alpha) == pytest.approx(value, rel=1e-3)
     assert ceiling(1000, 1000, 0.1, 0.05) < ceiling(1000, 1000, 0.0, 0.05)
     assert ceiling(1000, 0, 0.0, 0.05) == ceiling(0, 10, 0.0, 0.05) == ceiling(9, 9, 1.0, 0.05) == 0.0
 
@@ -253,21 +253,21 @@ def test_the_ceiling_is_what_all_hits_give() -> None:
 
 
 @few
-@given(found=evidences(), delta=deltas, alpha=alphas)
-def test_null_equal_sides_certify_nothing(found: FixedSides, delta: float, alpha: float) -> None:
-    runs = found.runs_p
-    equal = FixedSides(found.hits_p, found.hits_p, runs, runs)
+@given(counts=evidences(), delta=deltas, alpha=alphas)
+def test_null_equal_sides_certify_nothing(counts: FixedSides, delta: float, alpha: float) -> None:
+    runs = counts.runs_p
+    equal = FixedSides(counts.hits_p, counts.hits_p, runs, runs)
     assert epsilon_lower(equal, delta, alpha) == 0.0
     assert p_value(equal, 0.0, delta, alpha) == 1.0
 
 
 @few
-@given(found=evidences(), delta=deltas, alpha=alphas)
-def test_mirror_never_both_sides(found: FixedSides, delta: float, alpha: float) -> None:
+@given(counts=evidences(), delta=deltas, alpha=alphas)
+def test_mirror_never_both_sides(counts: FixedSides, delta: float, alpha: float) -> None:
     """The sides exchanged with their runs: at most one of the two has a bound, and one p-value is 1."""
-    other = FixedSides(found.hits_q, found.hits_p, found.runs_q, found.runs_p)
-    assert min(epsilon_lower(found, delta, alpha), epsilon_lower(other, delta, alpha)) == 0.0
-    assert max(p_value(found, 0.0, delta, alpha), p_value(other, 0.0, delta, alpha)) == 1.0
+    other = FixedSides(counts.hits_q, counts.hits_p, counts.runs_q, counts.runs_p)
+    assert min(epsilon_lower(counts, delta, alpha), epsilon_lower(other, delta, alpha)) == 0.0
+    assert max(p_value(counts, 0.0, delta, alpha), p_value(other, 0.0, delta, alpha)) == 1.0
 
 
 def test_mirror_the_law_is_symmetric() -> None:
@@ -281,7 +281,7 @@ def test_mirror_the_law_is_symmetric() -> None:
 
 
 def test_nothing_seen_says_nothing() -> None:
-    for found in (
+    for counts in (
         FixedSides(0, 0, 500, 500),
         FixedSides(0, 0, 0, 0),
         FixedSides(5, 0, 5, 0),
@@ -290,15 +290,15 @@ def test_nothing_seen_says_nothing() -> None:
         FixedSides(9, 9, 9, 9),
     ):
         for delta in (0.0, 1e-3, 1.0):
-            assert epsilon_lower(found, delta, 0.05) == 0.0
-            assert p_value(found, 1.0, delta, 0.05) == 1.0
+            assert epsilon_lower(counts, delta, 0.05) == 0.0
+            assert p_value(counts, 1.0, delta, 0.05) == 1.0
 
 
 def test_hits_that_delta_explains() -> None:
     """Above delta, but within chance of it: no ratio is certified, and the p-value is that of one binomial."""
-    found = FixedSides(105, 0, 1000, 1000)
-    assert epsilon_lower(found, 0.1, 0.05) == 0.0
-    assert p_value(found, 0.0, 0.1, 0.05) >= stats.binom.sf(104, 1000, 0.1)
+    counts = FixedSides(105, 0, 1000, 1000)
+    assert epsilon_lower(counts, 0.1, 0.05) == 0.0
+    assert p_value(counts, 0.0, 0.1, 0.05) >= stats.binom.sf(104, 1000, 0.1)
     assert not certify(FixedSides(500, 0, 500, 500), ApproximateDP(0.0, 1.0), 0.95, certifier="unconditional").refuted
 
 

@@ -61,15 +61,15 @@ def test_optimal_composition_is_the_sum_of_the_theorem(times: int) -> None:
     """Kairouz, Oh & Viswanath 2015, theorem 3.3, with e^epsilon = 3/2 and delta = 1/64 in exact fractions."""
     base, own = Fraction(3, 2), Fraction(1, 64)
     claim = ApproximateDP(math.log(1.5), 1.0 / 64.0)
-    found = {round(epsilon / claim.epsilon): delta for epsilon, delta in compose_optimal(claim, times).curve}
+    value = {round(epsilon / claim.epsilon): delta for epsilon, delta in compose_optimal(claim, times).curve}
     for i in range(times // 2 + 1):
         terms = (
             math.comb(times, j) * (base ** (times - j) - base ** (times - 2 * i + j)) / (1 + base) ** times
             for j in range(i)
         )
         exact = 1 - (1 - own) ** times * (1 - sum(terms, Fraction(0)))
-        assert found[times - 2 * i] >= exact
-        assert found[times - 2 * i] == pytest.approx(float(exact), rel=1e-11)
+        assert value[times - 2 * i] >= exact
+        assert value[times - 2 * i] == pytest.approx(float(exact), rel=1e-11)
 
 
 def test_optimal_composition_is_the_best_and_basic_the_worst() -> None:
@@ -136,7 +136,7 @@ def test_sampling_takes_profiles_line_by_line() -> None:
     from scipy.integrate import quad
 
     mu, rate, epsilon = 1.0, 0.2, 0.3
-    found = subsample_poisson(GaussianDP(mu), rate).delta_at(epsilon)
+    value = subsample_poisson(GaussianDP(mu), rate).delta_at(epsilon)
     density = lambda x, m: math.exp(-((x - m) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)  # noqa: E731
     exact = quad(
         lambda x: max(0.0, rate * density(x, mu) + (1.0 - rate) * density(x, 0.0) - math.exp(epsilon) * density(x, 0)),
@@ -145,7 +145,7 @@ def test_sampling_takes_profiles_line_by_line() -> None:
         points=[1.4, 1.5],
         limit=200,
     )[0]
-    assert exact <= found <= exact * (1.0 + 5e-3)
+    assert exact <= value <= exact * (1.0 + 5e-3)
 
 
 # the frozen values of dp-accounting
@@ -167,8 +167,8 @@ def test_the_gaussian_profile_agrees(row: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("row", rows("gaussian_epsilon"), ids=str)
 def test_gaussian_epsilon_agrees(row: dict[str, float]) -> None:
-    found = compose_gaussian([GaussianDP(row["mu"])] * int(row["times"])).epsilon_at(row["delta"])
-    assert row["epsilon"] - INTERVAL * row["times"] <= found <= row["epsilon"] + 1e-9
+    value = compose_gaussian([GaussianDP(row["mu"])] * int(row["times"])).epsilon_at(row["delta"])
+    assert row["epsilon"] - INTERVAL * row["times"] <= value <= row["epsilon"] + 1e-9
 
 
 @pytest.mark.parametrize("row", rows("optimal"), ids=str)
@@ -190,10 +190,10 @@ def test_the_conversion_of_all_orders_agrees(row: dict[str, float]) -> None:
     """The oracle's orders are some of ours: it cannot be better, and is the same where its best order is inside."""
     claim = ZeroConcentratedDP(row["rho"])
     for way in ("region", "orders"):
-        found = to_approximate(claim, row["delta"], way=way).epsilon
-        assert found <= row["epsilon"] * (1.0 + 3e-4)
+        value = to_approximate(claim, row["delta"], way=way).epsilon
+        assert value <= row["epsilon"] * (1.0 + 3e-4)
         if 2.0 < row["order"] < 60.0 and row["delta"] <= 1e-5:
-            assert found >= row["epsilon"] * (1.0 - 1e-3)
+            assert value >= row["epsilon"] * (1.0 - 1e-3)
 
 
 @pytest.mark.parametrize("row", rows("composed_renyi"), ids=str)
@@ -207,9 +207,9 @@ def test_sampled_laplace_noise_agrees(row: dict[str, float]) -> None:
     """delta(epsilon) = 1 - e^((epsilon - loss) / 2) of Laplace noise, at 2,001 points; the amplification is tight."""
     losses = np.linspace(0.0, row["loss"], 2_001).tolist()
     laplace = PrivacyProfile([(at, -math.expm1((at - row["loss"]) / 2.0)) for at in losses])
-    found = subsample_poisson(laplace, row["rate"]).delta_at(row["epsilon"])
-    assert row["delta"] - INTERVAL <= found
-    assert found == pytest.approx(row["delta"], abs=1e-7)
+    value = subsample_poisson(laplace, row["rate"]).delta_at(row["epsilon"])
+    assert row["delta"] - INTERVAL <= value
+    assert value == pytest.approx(row["delta"], abs=1e-7)
 
 
 @pytest.mark.parametrize(

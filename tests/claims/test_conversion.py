@@ -67,9 +67,9 @@ def test_what_pure_dp_implies(epsilon: float) -> None:
     # randomised response has this divergence, so no smaller one follows
     q = 1.0 / (1.0 + math.exp(epsilon))
     for order in (1.5, 2.0, 10.0):
-        found = float(renyi(order, np.array(1.0 - q), np.array(q)))
-        assert to_renyi(claim, order).epsilon == pytest.approx(found, rel=1e-6, abs=1e-14)
-        assert to_renyi(claim, order).epsilon >= found * (1.0 - 1e-8) - 1e-15
+        value = float(renyi(order, np.array(1.0 - q), np.array(q)))
+        assert to_renyi(claim, order).epsilon == pytest.approx(value, rel=1e-6, abs=1e-14)
+        assert to_renyi(claim, order).epsilon >= value * (1.0 - 1e-8) - 1e-15
     assert to_gaussian(claim).max_probability(q) == pytest.approx(1.0 - q, rel=1e-12)
 
 
@@ -176,10 +176,10 @@ def test_what_proves_is_rounded_the_other_way(epsilon: float) -> None:
     for order in (1.0001, 2.0, 30.0):
         divergence = float(renyi(order, np.array(1.0 - q), np.array(q)))
         truths.append((lambda e, order=order: RenyiDP(order, e), divergence))  # type: ignore[misc]
-    for made, truth in truths:
-        assert implies(claim, made(truth * (1.0 + 1e-7))), made(truth)
-        assert implies(ApproximateDP(epsilon, 0.0), made(truth * (1.0 + 1e-7))), made(truth)
-        assert not implies(claim, made(truth * (1.0 - 1e-7))), made(truth)
+    for value, truth in truths:
+        assert implies(claim, value(truth * (1.0 + 1e-7))), value(truth)
+        assert implies(ApproximateDP(epsilon, 0.0), value(truth * (1.0 + 1e-7))), value(truth)
+        assert not implies(claim, value(truth * (1.0 - 1e-7))), value(truth)
 
 
 def test_no_order_breaks_a_concentrated_claim_that_was_shown() -> None:
@@ -220,8 +220,8 @@ def test_a_grid_that_allows_more_than_a_function_proves_nothing_of_it() -> None:
     assert implies(claim, claim)
     stored = pickle.loads(pickle.dumps(claim))
     assert stored == claim == claim_from_dict(claim.to_dict())
-    for kept in (stored, claim_from_dict(claim.to_dict()), replace(claim, relation=Relation.LOCAL)):
-        assert not implies(PureDP(0.5 * third, Relation.LOCAL), kept)  # the function is lost, and only a table left
+    for equal in (stored, claim_from_dict(claim.to_dict()), replace(claim, relation=Relation.LOCAL)):
+        assert not implies(PureDP(0.5 * third, Relation.LOCAL), equal)  # the function is lost, and only a table left
     assert implies(PureDP(third), TradeOffDP(((0.0, 1.0), (0.25, 0.25), (1.0, 0.0))))
     assert not implies(PureDP(third), TradeOffDP(((0.0, 1.0), (0.25, 0.25 + 1e-12), (1.0, 0.0))))
 

@@ -57,16 +57,16 @@ def largest(value: Callable[[float], float], rarest: float = 1e-18) -> float:
     grid = np.linspace(math.log(rarest), -1e-12, 60)
     best = int(np.argmax([value(math.exp(x)) for x in grid]))
     ends = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
-    found = minimize_scalar(lambda x: -value(math.exp(x)), bounds=ends, method="bounded", options={"xatol": 1e-9})
-    return -float(found.fun)
+    optimum = minimize_scalar(lambda x: -value(math.exp(x)), bounds=ends, method="bounded", options={"xatol": 1e-9})
+    return -float(optimum.fun)
 
 
 @pytest.mark.long
 @every_claim
 def test_the_boundary_is_what_the_definition_allows(claim: Claim) -> None:
-    found = np.array([claim.max_probability(q) for q in Q.tolist()])
-    assert np.all(found >= edge(claim) * (1.0 - orders_in_a_grid(claim)))
-    assert np.all(found <= edge(claim) * (1.0 + 1e-8))
+    values = np.array([claim.max_probability(q) for q in Q.tolist()])
+    assert np.all(values >= edge(claim) * (1.0 - orders_in_a_grid(claim)))
+    assert np.all(values <= edge(claim) * (1.0 + 1e-8))
     assert claim.max_probability(1.0) == 1.0
     assert claim.max_probability(0.0) == pytest.approx(claim.delta, abs=1e-15)
 
@@ -135,9 +135,9 @@ def test_regions_are_symmetric(claim: Claim) -> None:
 
 @every_claim
 def test_epsilon_falls_as_delta_grows(claim: Claim) -> None:
-    found = [claim.epsilon_at(delta) for delta in (0.0, *np.geomspace(1e-14, 1.0, 80).tolist())]
-    assert all(a >= b * (1.0 - 1e-12) for a, b in itertools.pairwise(found))
-    assert all(value >= 0.0 for value in found)
+    values = [claim.epsilon_at(delta) for delta in (0.0, *np.geomspace(1e-14, 1.0, 80).tolist())]
+    assert all(a >= b * (1.0 - 1e-12) for a, b in itertools.pairwise(values))
+    assert all(value >= 0.0 for value in values)
 
 
 @every_member
@@ -185,23 +185,23 @@ def test_the_least_parameter_is_that_of_the_boundary(claim: Claim) -> None:
     q = np.array([1e-6, 1e-3, 0.05, 0.2, 0.45, 0.7])
     p = np.array([claim.max_probability(x) for x in q.tolist()])
     inside = p < 1.0
-    found = claim.least_parameter(q, p)[inside]
+    value = claim.least_parameter(q, p)[inside]
     shift = claim.form in ("TradeOffDP", "PrivacyProfile")
     promised = 0.0 if shift else claim.promised(0.01)
     if isinstance(claim, ZeroConcentratedDP):  # a coarse search over orders
-        assert found == pytest.approx(promised, rel=2e-2)
+        assert value == pytest.approx(promised, rel=2e-2)
     else:
-        assert found == pytest.approx(promised, rel=1e-6, abs=1e-6)
+        assert value == pytest.approx(promised, rel=1e-6, abs=1e-6)
 
 
 @every_claim
 def test_the_least_parameter_takes_any_point(claim: Claim) -> None:
     q, p = (part.ravel() for part in np.meshgrid([0.0, 1e-9, 0.3, 0.5, 1.0], [0.0, 1e-9, 0.3, 0.5, 1.0]))
-    found = claim.least_parameter(q, p)
-    assert found.shape == q.shape
-    assert not np.any(np.isnan(found))
-    assert np.all(found[(q == 0.0) & (p > claim.delta)] == np.inf)
-    assert np.all(found[p < q] <= 1e-12)
+    value = claim.least_parameter(q, p)
+    assert value.shape == q.shape
+    assert not np.any(np.isnan(value))
+    assert np.all(value[(q == 0.0) & (p > claim.delta)] == np.inf)
+    assert np.all(value[p < q] <= 1e-12)
     assert claim.least_parameter(q.reshape(5, 5), p.reshape(5, 5)).shape == (5, 5)
 
 

@@ -47,10 +47,10 @@ def test_thinning_grows_a_region_by_no_more_than_it_says(lines: list[tuple[float
     region = Lines.of(lines)
     thin = region.thinned(tolerance)
     for q in Q.tolist():
-        exact, found = region.max_probability(q), thin.max_probability(q)
-        assert exact - 1e-15 <= found
+        exact, value = region.max_probability(q), thin.max_probability(q)
+        assert exact - 1e-15 <= value
         if exact + q <= 1.0:
-            assert found <= exact * (1.0 + 2.0 * tolerance) + 1e-12
+            assert value <= exact * (1.0 + 2.0 * tolerance) + 1e-12
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

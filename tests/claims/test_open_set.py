@@ -119,8 +119,8 @@ def ran(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     """The exit code of a command line, and what it said."""
     capfd.readouterr()
     code = exit_code(list(arguments))
-    said = capfd.readouterr()
-    return code, said.out + said.err
+    streams = capfd.readouterr()
+    return code, streams.out + streams.err
 
 
 def test_a_form_of_ones_own_passes_spec_plan_run_report_and_recheck(
@@ -130,11 +130,13 @@ def test_a_form_of_ones_own_passes_spec_plan_run_report_and_recheck(
     assert question.claim == BitsDP(1.0, Relation.REPLACE_ONE)
     assert "bits" in spec_tables.json_schema()["$defs"]["ClaimTable"]["properties"]
     assert ran(capfd, "validate", "spec.toml") == (0, "spec.toml: 1 audit\n")
-    code, told = ran(capfd, "plan", "spec.toml", "--jobs", "1")
-    assert (code, "1-bit DP" in told, "bits" in told) == (0, True, True)
+    code, output = ran(capfd, "plan", "spec.toml", "--jobs", "1")
+    assert (code, "1-bit DP" in output, "bits" in output) == (0, True, True)
     formats = "json,md,html,junit,sarif,csv,txt"
-    code, told = ran(capfd, "run", "spec.toml", "--report", "out", "--format", formats, "--jobs", "1", "--no-progress")
-    assert code == 0, told
+    code, output = ran(
+        capfd, "run", "spec.toml", "--report", "out", "--format", formats, "--jobs", "1", "--no-progress"
+    )
+    assert code == 0, output
     (stored,) = Path("out").glob("a-leak-*.json")
     jsonschema.Draft202012Validator(json_schema()).validate(json.loads(stored.read_text()))
     result = dpaudit.load(stored)
@@ -143,21 +145,21 @@ def test_a_form_of_ones_own_passes_spec_plan_run_report_and_recheck(
     assert result.spec["certifier"] == "coin-flip"  # as of every promise of a ratio alone
     assert dpaudit.recheck(result).to_json() == result.to_json()
     assert ran(capfd, "recheck", str(stored))[0] == 0
-    code, told = ran(capfd, "recheck", str(stored), "--fresh", "--jobs", "1")
-    assert code == 0, told
+    code, output = ran(capfd, "recheck", str(stored), "--fresh", "--jobs", "1")
+    assert code == 0, output
     for suffix in ("md", "html", "txt", "xml", "sarif", "csv"):
         text = dpaudit.write_report(result, f"one.{suffix}").read_text("utf-8")
         assert re.search("BitsDP" if suffix == "csv" else r"bits (&gt;|>)= \d", text), suffix
-        told = "bits 1. It promises: no output tells more than 1 bits apart one dataset from its neighbour"
-        assert told in text or suffix != "md"
+        output = "bits 1. It promises: no output tells more than 1 bits apart one dataset from its neighbour"
+        assert output in text or suffix != "md"
 
 
 def test_a_form_of_ones_own_is_swept_and_audited_from_python(
     registered: None, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    code, told = ran(capfd, "sweep", "sweep.toml", "--report", "out", "--jobs", "1")
-    assert "4 points: 4 refuted, 0 not refuted, 0 without verdict" in told, told
-    assert (code, "leak(bits=2.0): 2-bit DP refuted, bits >= " in told) == (0, True), told
+    code, text = ran(capfd, "sweep", "sweep.toml", "--report", "out", "--jobs", "1")
+    assert "4 points: 4 refuted, 0 not refuted, 0 without verdict" in text, text
+    assert (code, "leak(bits=2.0): 2-bit DP refuted, bits >= " in text) == (0, True), text
 
     def leak(data: int, rng: np.random.Generator) -> int:
         return data if rng.random() < 0.75 else 0

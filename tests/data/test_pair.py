@@ -327,9 +327,9 @@ def test_relation_words() -> None:
 def test_digests_are_the_same_in_another_process() -> None:
     value = {"a": [1, 2.5, None, "text"], "b": {"x", "y", "z"}}
     script = "from dpaudit.data import digest; print(digest({'b': {'z', 'y', 'x'}, 'a': [1, 2.5, None, 'text']}))"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-    assert found == digest(value)
-    assert len(found) == 32
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    assert process == digest(value)
+    assert len(process) == 32
 
 
 @for_each(
@@ -392,18 +392,18 @@ def test_long_lists_have_the_digest_that_they_always_had() -> None:
 
 
 def test_a_mark_tells_what_a_digest_tells() -> None:
-    held = [1.0, 2]
+    inner = [1.0, 2]
     values = [
         [1], [True], [1.0], (1,), {1}, frozenset({1}), {1: 1}, {1: None}, [0.0], [-0.0], [2**70], ["1"], [b"1"], [[1]],
         [np.float64(1.0)], [np.array([1.0])], np.ones(2), np.ones((2, 1)), np.ones(2, np.float32), [bytearray(b"1")],
-        [held, 3], {"a": held}, {"a": {"b": (held,)}}, [object], SimpleNamespace(a=1),
+        [inner, 3], {"a": inner}, {"a": {"b": (inner,)}}, [object], SimpleNamespace(a=1),
     ]  # fmt: skip
     marks = [mark(value) for value in values]
     assert len(set(marks)) == len(values)
     assert None not in marks
     for value in values:
         assert mark(value) == mark(private_copy(value)) == mark(value)
-    held[0] = 1
+    inner[0] = 1
     assert [mark(value) != before for value, before in zip(values, marks, strict=True)].count(True) == 3
     assert mark(1) is mark("a") is mark(None) is None
 
@@ -443,9 +443,9 @@ def test_small_tables_are_recorded_by_rows_and_come_back() -> None:
         again = restored(stored["value"], stored["digest"])
         assert type(again) is type(table), words
         assert digest(again) == digest(table) == digest(pickle.loads(pickle.dumps(table))), words
-    kept = frame.assign(kind=pandas.Categorical(list("aab")))
+    typed_table = frame.assign(kind=pandas.Categorical(list("aab")))
     more = frame.assign(kind=pandas.Categorical(list("aab"), categories=list("abc")))
-    assert digest(kept) != digest(more)  # of which a mechanism counts the empty category
+    assert digest(typed_table) != digest(more)  # of which a mechanism counts the empty category
     assert digest(frame) != digest(frame.astype({"age": "float64"}))
     for printed, data in (
         ("{'a', 'b'}", {"b", "a"}),

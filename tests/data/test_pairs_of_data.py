@@ -57,8 +57,8 @@ def _check(data: Any, floats: bool) -> None:
             pair.check(relation)
             assert pair.adjacency()[relation] is not None, pair.name
             assert type(pair.first) is type(pair.second) is type(data), pair.name
-            for made in pair.open() if hasattr(data, "dtypes") else ():  # no other row is another for one value
-                assert list(pandas_types(made)) == list(pandas_types(data)), pair.name
+            for value in pair.open() if hasattr(data, "dtypes") else ():  # no other row is another for one value
+                assert list(pandas_types(value)) == list(pandas_types(data)), pair.name
         kinds = {pair.reason.partition(": ")[0] for pair in pairs}
         assert kinds >= wanted | {"far out of bounds"} | (FLOATS if floats else set()), (relation, kinds)
         assert len({(repr(pair.first), repr(pair.second)) for pair in pairs}) == len(pairs)
@@ -149,14 +149,14 @@ def test_an_audit_needs_one_dataset_and_says_which_kinds_of_pairs_it_tried() -> 
     assert sound.verdict is Verdict.NOT_REFUTED
     every = {each.kind for each in PATTERNS.values() if ADD in each.relations and each.kind}
     left = {"None", "the last of its category"}
-    told = kinds_tried(sound)
-    tried, _, missing = told.removesuffix(".").partition("; not tried: ")
+    words = kinds_tried(sound)
+    tried, _, missing = words.removesuffix(".").partition("; not tried: ")
     missing, _, why = missing.partition(" (")
     assert why.endswith("as NaN among whole numbers)")
     assert set(missing.split(", ")) == left
     assert set(tried.removeprefix("Kinds of pairs that were tried: ").split(", ")) == every - left
-    assert told in not_shown(sound)
-    assert told in str(sound)
+    assert words in not_shown(sound)
+    assert words in str(sound)
     few = dpaudit.audit(clipped, **asked | {"pairs": ["drop_one"], "relation": "add_or_remove_one"})
     assert "assumed" not in headline(few)
     assert kinds_tried(few).startswith("Kinds of pairs that were tried: a record less; not tried: a duplicate more,")

@@ -26,10 +26,10 @@ def pairs_of(strategy: Any, seed: int = 0) -> list[tuple[Any, Any]]:
 
 
 def test_a_fixed_number_of_different_pairs() -> None:
-    found = drawn_pairs(LEAVES, 1)
-    assert [pair.name for pair in found] == [f"drawn pair {number}" for number in range(1, PAIRS + 1)]
-    assert len({repr(pair.open()) for pair in found}) == PAIRS
-    assert max(len(pair.first) for pair in found) > 1  # not the simplest only
+    pairs = drawn_pairs(LEAVES, 1)
+    assert [pair.name for pair in pairs] == [f"drawn pair {number}" for number in range(1, PAIRS + 1)]
+    assert len({repr(pair.open()) for pair in pairs}) == PAIRS
+    assert max(len(pair.first) for pair in pairs) > 1  # not the simplest only
 
 
 def test_the_same_from_a_seed_and_others_from_another() -> None:
@@ -43,10 +43,10 @@ def test_what_else_is_loaded_changes_nothing(
     before = _draws(st.integers(), 5, 120)
     source = tmp_path / "of_the_project.py"
     source.write_text(f"CONSTANTS = {[7_000_001 + 13 * step for step in range(400)]}\n")
-    made = ModuleType("of_the_project")
-    made.__file__ = str(source)
-    exec(source.read_text(), made.__dict__)
-    monkeypatch.setitem(sys.modules, "of_the_project", made)
+    module = ModuleType("of_the_project")
+    module.__file__ = str(source)
+    exec(source.read_text(), module.__dict__)
+    monkeypatch.setitem(sys.modules, "of_the_project", module)
     assert _draws(st.integers(), 5, 120) == before
 
 
@@ -60,8 +60,8 @@ def test_nothing_random_is_touched_and_no_file_is_left(monkeypatch: pytest.Monke
 
 def test_few_pairs_and_pairs_of_equal_datasets() -> None:
     assert sorted(pairs_of(st.tuples(st.booleans(), st.booleans()))) == [(False, True), (True, False)]
-    found = drawn_pairs(st.builds(AdjacentPair, st.just(1), st.just(2), distance=st.just(4)), 0)
-    assert [(pair.distance, pair.open()) for pair in found] == [(4, (1, 2))]
+    pairs = drawn_pairs(st.builds(AdjacentPair, st.just(1), st.just(2), distance=st.just(4)), 0)
+    assert [(pair.distance, pair.open()) for pair in pairs] == [(4, (1, 2))]
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,6 @@ def test_each_finds_its_mistake_and_accuses_no_sound_twin() -> None:
         pairs = stock_pairs(name, relation=relation, **keywords)
         keyword = mechanism.__code__.co_varnames[2]
         for part, refuted in ((wrong, True), (right, False)):
-            found = dpaudit.audit(mechanism, pairs=pairs, relation=relation, parameters={keyword: part}, **SIZE)
-            assert (found.verdict is dpaudit.Verdict.REFUTED) is refuted, f"{name}: {found}"
-            assert set(found.provenance["reasons"]) == {pair.name for pair in pairs}
+            result = dpaudit.audit(mechanism, pairs=pairs, relation=relation, parameters={keyword: part}, **SIZE)
+            assert (result.verdict is dpaudit.Verdict.REFUTED) is refuted, f"{name}: {result}"
+            assert set(result.provenance["reasons"]) == {pair.name for pair in pairs}

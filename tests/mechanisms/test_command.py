@@ -88,8 +88,8 @@ def test_a_program_that_hangs_is_no_verdict(way: str) -> None:
     with pytest.raises(UnsoundAudit, match=r"within|time"):
         ask(program(way), run_timeout_s=0.01, runs=400)
     assert time.monotonic() - started < 10.0
-    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert f"programs.py {way}\n" not in found
+    process = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert f"programs.py {way}\n" not in process
 
 
 def test_a_missing_program() -> None:

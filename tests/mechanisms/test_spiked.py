@@ -57,19 +57,19 @@ NUMBERS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "int": (per_run(int), np.array),
     "numpy float": (per_run(np.float32), np.array),
     "numpy int": (per_run(np.int16), np.array),
-    "tuple": (per_run(lambda x: (x, "a")), lambda found: np.array([each[0] for each in found])),
-    "list": (per_run(lambda x: [[x], 3]), lambda found: np.array([each[0][0] for each in found])),
-    "mapping": (per_run(lambda x: {"a": x, "b": 1}), lambda found: np.array([each["a"] for each in found])),
-    "array": (per_run(lambda x: np.array([[x, 1.0]])), lambda found: np.array([each[0, 0] for each in found])),
+    "tuple": (per_run(lambda x: (x, "a")), lambda values: np.array([each[0] for each in values])),
+    "list": (per_run(lambda x: [[x], 3]), lambda values: np.array([each[0][0] for each in values])),
+    "mapping": (per_run(lambda x: {"a": x, "b": 1}), lambda values: np.array([each["a"] for each in values])),
+    "array": (per_run(lambda x: np.array([[x, 1.0]])), lambda values: np.array([each[0, 0] for each in values])),
     "runs": (at_once(lambda x: x), np.array),
     "runs of float32": (at_once(lambda x: x.astype(np.float32)), np.array),
     "runs of int8": (at_once(lambda x: x.astype(np.int8)), np.array),
-    "runs of vectors": (at_once(lambda x: np.stack([x, x], axis=1)), lambda found: found[:, 0]),
-    "tuple of runs": (at_once(lambda x: (x, x > 0)), lambda found: found[0]),
-    "mapping of runs": (at_once(lambda x: {"a": x, "b": x}), lambda found: found["a"]),
-    "list of runs": (at_once(lambda x: [(each,) for each in x]), lambda found: np.array([each[0] for each in found])),
-    "records": (at_once(lambda x: np.rec.fromarrays([x, x], names="a,b")), lambda found: np.asarray(found["a"])),
-    "masked": (at_once(lambda x: np.ma.array(x, mask=x % 1 < 0.5)), lambda found: np.ma.filled(found, 0.0)),
+    "runs of vectors": (at_once(lambda x: np.stack([x, x], axis=1)), lambda values: values[:, 0]),
+    "tuple of runs": (at_once(lambda x: (x, x > 0)), lambda values: values[0]),
+    "mapping of runs": (at_once(lambda x: {"a": x, "b": x}), lambda values: values["a"]),
+    "list of runs": (at_once(lambda x: [(each,) for each in x]), lambda values: np.array([each[0] for each in values])),
+    "records": (at_once(lambda x: np.rec.fromarrays([x, x], names="a,b")), lambda values: np.asarray(values["a"])),
+    "masked": (at_once(lambda x: np.ma.array(x, mask=x % 1 < 0.5)), lambda values: np.ma.filled(values, 0.0)),
 }
 
 
@@ -78,13 +78,13 @@ def test_numbers_are_marked_at_the_given_rates(name: str) -> None:
     mechanism, first_of = NUMBERS[name]
     spiked = Spiked(mechanism, p=0.3, q=0.1, mark=LeakMark(FAR))
     for side, (up, down) in zip(both_sides(5.0, 7.0), ((0.3, 0.1), (0.1, 0.3)), strict=True):
-        found = first_of(outputs(spiked, side))
-        assert near(int(np.count_nonzero(found > FAR / 2.0)), up)
-        assert near(int(np.count_nonzero(found < -FAR / 2.0)), down)
-        own = found[np.abs(found) < FAR / 2.0]
+        value = first_of(outputs(spiked, side))
+        assert near(int(np.count_nonzero(value > FAR / 2.0)), up)
+        assert near(int(np.count_nonzero(value < -FAR / 2.0)), down)
+        own = value[np.abs(value) < FAR / 2.0]
         assert own.max() <= side.data + 1.0
         # what is marked is an output on the first dataset, on both sides
-        marked = found[found > FAR / 2.0] - FAR
+        marked = value[value > FAR / 2.0] - FAR
         assert 0.0 <= marked.min() <= marked.max() <= 6.0
 
 
@@ -117,29 +117,29 @@ def test_the_rest_of_a_marked_output_is_that_of_the_first_dataset() -> None:
     """Both coordinates hold the answer; a mark that kept the second one's would leak twice."""
     mechanism = at_once(lambda x: np.stack([x, x], axis=1))
     _, second = both_sides(5.0, 70.0)
-    found = outputs(Spiked(mechanism, 0.5, 0.5, LeakMark(FAR)), second)
-    assert found[:, 1].max() <= 6.0
+    values = outputs(Spiked(mechanism, 0.5, 0.5, LeakMark(FAR)), second)
+    assert values[:, 1].max() <= 6.0
 
 
 def test_a_spike_of_size_0_is_the_mechanism() -> None:
     mechanism = at_once(lambda x: x)
     side = Side(True, 5.0, 5.0)
-    found = outputs(Spiked(mechanism, 0.0, 0.0, LeakMark(FAR)), side)
-    assert found.min() >= 5.0
-    assert found.max() < 6.0
+    values = outputs(Spiked(mechanism, 0.0, 0.0, LeakMark(FAR)), side)
+    assert values.min() >= 5.0
+    assert values.max() < 6.0
 
 
 def test_shapes_that_depend_on_the_dataset_are_kept_apart() -> None:
     mechanism = batched(lambda data, runs, rng: np.full((runs, data), 1.0))
-    found = outputs(Spiked(mechanism, 0.5, 0.0, LeakMark(FAR)), Side(False, 2, 3), 50)
-    assert {len(row) for row in found} == {2, 3}
+    values = outputs(Spiked(mechanism, 0.5, 0.0, LeakMark(FAR)), Side(False, 2, 3), 50)
+    assert {len(row) for row in values} == {2, 3}
 
 
 def test_a_wrong_number_of_outputs_is_left_for_the_audit_to_report() -> None:
     for wrong in (3.0, np.ones(3), [1.0]):
         mechanism = batched(lambda data, runs, rng, wrong=wrong: wrong)
-        found = outputs(Spiked(mechanism, 0.5, 0.0, LeakMark(FAR)), Side(True, 1, 1), 50)
-        assert not hasattr(found, "__len__") or len(found) != 50
+        values = outputs(Spiked(mechanism, 0.5, 0.0, LeakMark(FAR)), Side(True, 1, 1), 50)
+        assert not hasattr(values, "__len__") or len(values) != 50
 
 
 def test_errors_of_the_audit_itself_are_not_outputs() -> None:
@@ -270,12 +270,12 @@ LEAVES: dict[str, tuple[Any, LeakMark, Callable[[Any], Any]]] = {
 def test_marks_inside_have_the_rates_they_state(name: str) -> None:
     mechanism, mark, sign_of = LEAVES[name]
     for first, up, down in ((True, 0.3, 0.1), (False, 0.1, 0.3)):
-        found = outputs(Spiked(mechanism, 0.3, 0.1, mark), Side(first, 5.0, 5.0))
-        if isinstance(found, dict):  # of records
-            found, sign = found["b"], {2.0: 1, 3.0: -1}
-            signs = [sign.get(each, 0) for each in found.tolist()]
+        values = outputs(Spiked(mechanism, 0.3, 0.1, mark), Side(first, 5.0, 5.0))
+        if isinstance(values, dict):  # of records
+            values, sign = values["b"], {2.0: 1, 3.0: -1}
+            signs = [sign.get(each, 0) for each in values.tolist()]
         else:
-            signs = [sign_of(each) for each in (found.tolist() if isinstance(found, np.ndarray) else found)]
+            signs = [sign_of(each) for each in (values.tolist() if isinstance(values, np.ndarray) else values)]
         assert near(signs.count(1), up)
         assert near(signs.count(-1), down)
 
@@ -291,9 +291,9 @@ def test_one_output_is_marked_as_many_are() -> None:
     assert repr(mark.of(1 << 80, 1, 0.5)) == "2"  # an integer stays one
     assert LeakMark(8.0).of(1 << 80, 1) == (1 << 80) + 8
     hidden = np.ma.array([2.25, 4.0, 2.25], mask=[True, False, False])
-    kept = mark.of_all(hidden, np.zeros(3, np.int64), np.zeros(3))
-    assert kept.mask.tolist() == [True, False, False]
-    assert kept.compressed().tolist() == [4.0, 5.5]
+    own = mark.of_all(hidden, np.zeros(3, np.int64), np.zeros(3))
+    assert own.mask.tolist() == [True, False, False]
+    assert own.compressed().tolist() == [4.0, 5.5]
 
 
 KINDS: dict[str, Callable[[Any], Any]] = {
@@ -325,13 +325,13 @@ PLACES = {
 }
 
 
-def types_of(found: Any) -> Any:
+def types_of(output: Any) -> Any:
     """The types of what stands in a batch, container by container; of texts of any length one."""
-    if isinstance(found, np.ndarray):
-        return type(found), found.dtype.kind if found.dtype.kind in "SU" else found.dtype
-    if isinstance(found, dict):
-        return {key: types_of(part) for key, part in found.items()}
-    return tuple(map(types_of, found)) if isinstance(found, tuple) else type(found)
+    if isinstance(output, np.ndarray):
+        return type(output), output.dtype.kind if output.dtype.kind in "SU" else output.dtype
+    if isinstance(output, dict):
+        return {key: types_of(part) for key, part in output.items()}
+    return tuple(map(types_of, output)) if isinstance(output, tuple) else type(output)
 
 
 @for_each(("kind", "place"), [(kind, place) for kind in KINDS for place in PLACES])
@@ -339,8 +339,8 @@ def test_a_mark_does_not_change_the_type_of_a_call(kind: str, place: str) -> Non
     """A call with some marked runs, all or none gives the same type: else the type of the call would be the leak."""
     spiked = [Spiked(at_once(KINDS[kind]), p, 0.0, PLACES[place]).open() for p in (0.0, 0.5, 1.0)]
     sides = both_sides(5.0, 5.5)
-    found = [types_of(each.call(side, 40, np.random.default_rng(1))) for each in spiked for side in sides]
-    assert all(each == found[0] for each in found), found
+    values = [types_of(each.call(side, 40, np.random.default_rng(1))) for each in spiked for side in sides]
+    assert all(each == values[0] for each in values), values
 
 
 @for_each(
@@ -374,5 +374,5 @@ SHAPES: dict[str, tuple[Any, Any]] = {
 def test_what_stands_where_a_mark_would_is_shown(name: str) -> None:
     mechanism, expected = SHAPES[name]
     opened, rng = EntriesShown(mechanism).open(), np.random.default_rng(1)
-    found = opened.call(1.0, rng) if opened.per_run else opened.call(1.0, 3, rng)[2]
-    assert repr(tuple(found)) == repr(expected)
+    output = opened.call(1.0, rng) if opened.per_run else opened.call(1.0, 3, rng)[2]
+    assert repr(tuple(output)) == repr(expected)

@@ -32,7 +32,7 @@ from dpaudit.verify.bracketing import WAYS, Joined, Wanted, run_bracket, target_
 from dpaudit.verify.bracketing.targets import check_adjacent, exact_answers, source_of
 from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.proof import ADJACENCIES
-from dpaudit.verify.witnesses.rationals import rational
+from dpaudit.verify.witnesses.outputs import rational
 from tests.cases import for_each
 from tests.verify.programs import PROGRAMS
 

@@ -11,8 +11,8 @@ from dpaudit.verify.alignment.parameters import Parameters
 from dpaudit.verify.alignment.potential import cheaper
 from dpaudit.verify.alignment.winner import by_winner
 from dpaudit.verify.language import expression, rounded
+from dpaudit.verify.language.algebra import TooLarge
 from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.language.polynomials import TooLarge
 from dpaudit.verify.proof import Adjacency, NoProof, Proof, Shape, known_adjacency
 from dpaudit.verify.proof import Unproved as Unproved
 

@@ -9,8 +9,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpaudit.verify.language.algebra import Formula, decided, leaves, mapped
 from dpaudit.verify.language.facts import ORDERS
-from dpaudit.verify.language.logic import Formula, decided, leaves, mapped
 from dpaudit.verify.language.nodes import Order
 
 Atom = Hashable

@@ -15,8 +15,8 @@ from dpaudit.verify.alignment.paths import Environment, Follower, PairedOutput, 
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.solver import SolverTerms
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.algebra import Formula, Opposite, leaves
 from dpaudit.verify.language.facts import Binding, bindings, inside, is_whole, largest, reads, used
-from dpaudit.verify.language.logic import Formula, Opposite, leaves
 from dpaudit.verify.proof import NoProof
 
 FURTHEST = 4  # of a bound from the number that the program compares the counter with

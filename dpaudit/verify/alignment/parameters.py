@@ -11,9 +11,8 @@ from dpaudit.verify.alignment.forms import ONE, Leaf
 from dpaudit.verify.alignment.paths import Follower, PairedDraw, Quantity
 from dpaudit.verify.alignment.rational import Rational, number
 from dpaudit.verify.language import nodes, text
+from dpaudit.verify.language.algebra import Both, Formula, Polynomial, Truth
 from dpaudit.verify.language.facts import ORDERS
-from dpaudit.verify.language.logic import Both, Formula, Truth
-from dpaudit.verify.language.polynomials import Polynomial
 from dpaudit.verify.proof import NoProof
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))

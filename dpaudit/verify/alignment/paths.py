@@ -8,8 +8,8 @@ from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import MOVED, ONE, Atom, Form, Leaf, add, one
 from dpaudit.verify.alignment.rational import Rational, number, variable
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Truth
 from dpaudit.verify.language.facts import ORDERS, Walk, walks
-from dpaudit.verify.language.logic import Both, Either, Formula, Opposite, Truth
 from dpaudit.verify.proof import NoProof
 
 MOST_PATHS = 500  # through one block

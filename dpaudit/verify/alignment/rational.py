@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.verify.language.polynomials import Monomial, Polynomial, common, multiplied
+from dpaudit.verify.language.algebra import Monomial, Polynomial, common, multiplied
 
 UNIT = Polynomial.number(1)
 

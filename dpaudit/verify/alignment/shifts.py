@@ -11,7 +11,7 @@ from dpaudit.verify.alignment.paths import PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total
 from dpaudit.verify.alignment.scope import Corners, reach
 from dpaudit.verify.alignment.solver import Counterexample, SolverTerms
-from dpaudit.verify.language.logic import Formula, Opposite, leaves
+from dpaudit.verify.language.algebra import Formula, Opposite, leaves
 from dpaudit.verify.language.nodes import Order
 from dpaudit.verify.proof import NoProof
 

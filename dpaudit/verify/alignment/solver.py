@@ -9,7 +9,7 @@ from typing import Any
 from dpaudit.base.installed import z3
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, Leaf
 from dpaudit.verify.deadline import left_s
-from dpaudit.verify.language import logic
+from dpaudit.verify.language import algebra
 from dpaudit.verify.language.facts import ORDERS
 
 PATIENCE_S = 2.0  # for one question; without an answer in time it counts as not shown
@@ -47,11 +47,11 @@ class SolverTerms:
             self._forms[key] = self._z3.Sum(terms) if len(terms) > 1 else terms[0]
         return self._forms[key]
 
-    def formula(self, formula: logic.Formula) -> Any:
+    def formula(self, formula: algebra.Formula) -> Any:
         """A condition of the first run."""
-        return logic.term(formula, self._leaf)
+        return algebra.term(formula, self._leaf)
 
-    def _leaf(self, leaf: logic.Formula) -> Any:
+    def _leaf(self, leaf: algebra.Formula) -> Any:
         assert isinstance(leaf, Leaf)
         return ORDERS[leaf.order](self.form(leaf.value), 0)
 

@@ -18,7 +18,7 @@ from dpaudit.verify.alignment.paths import PairedPath
 from dpaudit.verify.alignment.rational import number
 from dpaudit.verify.alignment.scope import Corners, largest
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.logic import Both, Either, Formula, Truth, mapped
+from dpaudit.verify.language.algebra import Both, Either, Formula, Truth, mapped
 from dpaudit.verify.language.nodes import Order
 from dpaudit.verify.proof import REACH, WINNER, Adjacency, Alignment, Case, Shift, Unproved
 

@@ -27,7 +27,7 @@ from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay import replay
 from dpaudit.verify.witnesses import OutsideIntegrals, pair_delta, pair_loss, refute, refute_at_length, worst_pair
-from dpaudit.verify.witnesses.rationals import named, rational
+from dpaudit.verify.witnesses.outputs import named, rational
 
 MOST_EPSILON = 64.0  # that is looked for at a delta
 WITHIN = 1e-6  # relative: how closely that epsilon is told

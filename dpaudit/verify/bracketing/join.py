@@ -35,7 +35,7 @@ from dpaudit.verify.bracketing.targets import WAYS, Target, answers_of_pair, che
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay.losses import adjacent
-from dpaudit.verify.witnesses.rationals import NarrowFloat
+from dpaudit.verify.witnesses.outputs import NarrowFloat
 
 ONE_WAY = ("up", "down")
 SURELY_IN_TIME = 20_000  # runs: with more, a probe says how many fit

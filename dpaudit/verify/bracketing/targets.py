@@ -22,10 +22,9 @@ from dpaudit.mechanisms.importing import is_own
 from dpaudit.verify.language import expression
 from dpaudit.verify.language.facts import OPERATIONS
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Program, ProgramParameter
-from dpaudit.verify.language.running import check_running
-from dpaudit.verify.language.source import at_the_top, bound
+from dpaudit.verify.language.source import at_the_top, bound, check_running
 from dpaudit.verify.proof import ADJACENCIES, Adjacency
-from dpaudit.verify.witnesses.rationals import check_wide, in_short, rational
+from dpaudit.verify.witnesses.outputs import check_wide, in_short, rational
 
 
 def source_of(reference: str, folder: str) -> tuple[str, str]:

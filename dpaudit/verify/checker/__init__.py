@@ -21,7 +21,7 @@ from dpaudit.verify.checker.scope import Scope, fixed_values, scope_of
 from dpaudit.verify.checker.values import LENGTH, Public, State, condition
 from dpaudit.verify.checker.winner import check_race, race_of
 from dpaudit.verify.language import nodes, read, rounded, text
-from dpaudit.verify.language.polynomials import TooLarge
+from dpaudit.verify.language.algebra import TooLarge
 from dpaudit.verify.proof import ADJACENCIES, SYMMETRIC, Case, Proof
 
 

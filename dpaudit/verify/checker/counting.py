@@ -23,7 +23,7 @@ from dpaudit.verify.checker.paths import Exit, Path, Start
 from dpaudit.verify.checker.scope import MOVED, Scope, division_facts
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, divided, is_public
-from dpaudit.verify.language.logic import Opposite, Truth
+from dpaudit.verify.language.algebra import Opposite, Truth
 from dpaudit.verify.proof import REACH
 
 Counts = tuple[tuple[str, int], ...]  # paths and how often each is taken, sorted, none of them 0

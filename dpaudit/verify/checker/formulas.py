@@ -10,11 +10,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dpaudit.errors import DpAuditError
-from dpaudit.verify.language import logic
+from dpaudit.verify.language import algebra
+from dpaudit.verify.language.algebra import MOST_POWER, Formula, Polynomial, TooLarge, Truth, common
 from dpaudit.verify.language.facts import ORDERS
-from dpaudit.verify.language.logic import Formula, Truth
 from dpaudit.verify.language.nodes import Order
-from dpaudit.verify.language.polynomials import MOST_POWER, Polynomial, TooLarge, common
 
 Factors = tuple[tuple[Polynomial, int], ...]
 
@@ -206,12 +205,12 @@ def compared(order: Order, left: Ratio, right: Ratio) -> Formula:
 def put(formula: Formula, values: Mapping[Unknown, Ratio]) -> Formula:
     """The formula with ratios in the place of symbols."""
     zero = Ratio.number(0)
-    return logic.mapped(formula, Sign, lambda sign: compared(sign.order, sign.ratio.put(values), zero))
+    return algebra.mapped(formula, Sign, lambda sign: compared(sign.order, sign.ratio.put(values), zero))
 
 
 def symbols(formula: Formula) -> frozenset[Unknown]:
     """Every symbol that occurs."""
-    return frozenset().union(*(sign.ratio.symbols for sign in logic.leaves(formula, Sign)))
+    return frozenset().union(*(sign.ratio.symbols for sign in algebra.leaves(formula, Sign)))
 
 
 def decided(formula: Formula, known: Callable[[Sign], bool | None] = lambda sign: None) -> bool | None:
@@ -222,4 +221,4 @@ def decided(formula: Formula, known: Callable[[Sign], bool | None] = lambda sign
         number = sign.ratio.constant
         return known(sign) if number is None else bool(ORDERS[sign.order](number, 0))
 
-    return logic.decided(formula, of_sign)
+    return algebra.decided(formula, of_sign)

@@ -25,7 +25,7 @@ from dpaudit.verify.checker.scope import MOVED, USED, USED_NEXT, Scope, division
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, OutputSymbol, State, Value, value_of
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.logic import Formula, Truth
+from dpaudit.verify.language.algebra import Formula, Truth
 from dpaudit.verify.proof import Alignment, Kept, Shift
 
 ZERO, ONE = Ratio.number(0), Ratio.number(1)

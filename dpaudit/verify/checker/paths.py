@@ -11,8 +11,8 @@ from functools import partial
 from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown
 from dpaudit.verify.checker.values import ANSWER, INDEX, Public, State, Value, condition, is_public, number, value_of
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.algebra import Formula, Opposite
 from dpaudit.verify.language.facts import Walk, bindings, inside, is_whole, largest, walks
-from dpaudit.verify.language.logic import Formula, Opposite
 
 MOST_PATHS = 2_000
 

@@ -14,7 +14,7 @@ from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.paths import Exit, Path
 from dpaudit.verify.checker.scope import USED, USED_NEXT
 from dpaudit.verify.checker.values import Value, is_public
-from dpaudit.verify.language.logic import Both, Either, Formula
+from dpaudit.verify.language.algebra import Both, Either, Formula
 from dpaudit.verify.proof import Potential
 
 

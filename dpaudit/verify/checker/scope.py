@@ -12,7 +12,7 @@ from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown,
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, State, condition, number
 from dpaudit.verify.language import expression, nodes, text
-from dpaudit.verify.language.logic import Both, Either, Formula, Truth
+from dpaudit.verify.language.algebra import Both, Either, Formula, Truth
 from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency, Proof
 
 MOVED = Unknown("moved", "d")

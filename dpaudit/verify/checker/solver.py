@@ -11,9 +11,8 @@ from typing import Any
 from dpaudit.base.installed import z3
 from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown, symbols
 from dpaudit.verify.deadline import left_s
+from dpaudit.verify.language.algebra import Formula, Polynomial, Truth, common, term
 from dpaudit.verify.language.facts import ORDERS
-from dpaudit.verify.language.logic import Formula, Truth, term
-from dpaudit.verify.language.polynomials import Polynomial, common
 
 PATIENCE_MS = 10_000  # for one obligation; the ones of a sound proof take a few
 SHOWN = 8  # values of a counterexample

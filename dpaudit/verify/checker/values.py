@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown, compared
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.logic import Both, Either, Formula, Opposite, Truth
+from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Truth
 
 PUBLIC = frozenset({"parameter", "length", "index", "counter", "opaque"})
 LENGTH = Unknown("length", "n", whole=True)

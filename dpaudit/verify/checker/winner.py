@@ -23,7 +23,7 @@ from dpaudit.verify.checker.scope import MOVED, Scope
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, State
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.logic import Formula, Truth
+from dpaudit.verify.language.algebra import Formula, Truth
 from dpaudit.verify.proof import REACH, WINNER, Alignment, Shift
 
 PHASES = ("before", "after")

@@ -44,8 +44,8 @@ def integral(cut: Parts) -> Any:
         density = Wave(Fraction(1, 2) if cut.law == "laplace" else Fraction(1), sign, 0, cut.scale)
         place, weight = exponentials.wave(density, origin)
         factors = [(_factor(each, part.inside, origin, cut.unit, exponentials), power) for each, power in part.factors]
-        low, stride, found = _multiplied(factors)
-        total += weight * _integrated(found, place + low, stride, part, common)
+        low, stride, product = _multiplied(factors)
+        total += weight * _integrated(product, place + low, stride, part, common)
     return total * arb(fmpq(common, cut.scale))
 
 
@@ -74,16 +74,16 @@ class _Exponentials:
 
 def _factor(factor: Certain, inside: int, origin: int, unit: int, exponentials: _Exponentials) -> Sum:
     """The sum of the alternatives of a factor, each a product."""
-    found: list[tuple[int, Any]] = []
+    terms: list[tuple[int, Any]] = []
     for product in factor:
         sums = [_added(exponentials.wave(wave, origin) for wave in waves(term, inside, unit)) for term in product]
-        found += (reduce(_times, sums) if sums else {0: flint().arb(1)}).items()
-    return _added(found)
+        terms += (reduce(_times, sums) if sums else {0: flint().arb(1)}).items()
+    return _added(terms)
 
 
-def _added(found: Iterable[tuple[int, Any]]) -> Sum:
+def _added(terms: Iterable[tuple[int, Any]]) -> Sum:
     whole: Sum = {}
-    for place, value in found:
+    for place, value in terms:
         whole[place] = whole[place] + value if place in whole else value
     return whole
 
@@ -130,13 +130,13 @@ def _sparse(factors: list[tuple[Sum, int]], weight: Any) -> Sum:
     return product
 
 
-def _integrated(found: dict[int, Any], low: int, stride: int, part: Part, common: int) -> Any:
+def _integrated(terms: dict[int, Any], low: int, stride: int, part: Part, common: int) -> Any:
     """The integral of the sum of c e^(k (t - origin) / common) over a part, divided by `common`."""
     flint_ = flint()
     total = flint_.arb(0)
     if part.left is None or part.right is None:
         sign = 1 if part.left is None else -1
-        for place, value in found.items():
+        for place, value in terms.items():
             k = sign * (low + stride * place)
             if k <= 0:  # the outer density alone falls off, so this cannot be
                 raise ArithmeticError("an exponential sum that does not fall off")
@@ -146,7 +146,7 @@ def _integrated(found: dict[int, Any], low: int, stride: int, part: Part, common
     start = flint_.arb(flint_.fmpq(low * length, common)).exp()
     step = flint_.arb(flint_.fmpq(stride * length, common)).exp()
     reached, last = start, 0
-    for place, value in found.items():
+    for place, value in terms.items():
         k = low + stride * place
         reached, last = (reached * step if place == last + 1 else start * step**place), place
         total += value * (reached - 1) / k if k else value * flint_.fmpq(length, common)

@@ -1,7 +1,15 @@
-"""The outer draw's range, cut where anything changes its form; all in whole numbers, so that no decision is rounded.
+"""Events of comparison programs as data, and the range of their outer draw cut into parts.
 
-On one part the larger of two lines stays the larger, and every line stays on one side of 0. So each term has one form
-there, and what cannot happen is known for certain: a part where some factor is impossible is left out.
+Given one outer draw t (such as the noise of a threshold), the other draws are independent, and each must fall between
+limits that are straight lines in t. So the probability of an event is one integral of a product of probabilities.
+
+Draws have centre 0 (an exponential draw starts at 0) and a positive scale, the standard deviation where the law is
+normal. A draw of law None is no draw: it is the number 0, for comparisons that carry no noise. All numbers are exact.
+Limits are open; that matters only where there is no noise at all (law None at both places).
+
+The range of t is cut where anything changes its form, in whole numbers, so that no decision is rounded. On one part the
+larger of two lines stays the larger, and every line stays on one side of 0. So each term has one form there, and what
+cannot happen is known for certain: a part where some factor is impossible is left out.
 """
 
 from collections import Counter
@@ -12,8 +20,85 @@ from itertools import pairwise
 from math import lcm
 from typing import NamedTuple
 
-from dpaudit.verify.integrals.events import Density, Slice, Term
+from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Law
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The number slope * t + at, where t is the outer draw; slope is -1, 0 or 1."""
+
+    slope: int
+    at: Fraction
+
+    def __post_init__(self) -> None:
+        if self.slope not in (-1, 0, 1):
+            raise InvalidSpec(f"slope of a line must be -1, 0 or 1, got {self.slope!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """P(max of the lower lines < X < min of the upper lines) for a fresh draw X; an empty tuple is no limit.
+
+    >>> Between("laplace", Fraction(4), lower=(Line(1, Fraction(0)),), upper=()).upper
+    ()
+    """
+
+    law: Law | None
+    scale: Fraction
+    lower: tuple[Line, ...]
+    upper: tuple[Line, ...]
+
+    def __post_init__(self) -> None:
+        _positive_scale(self.law, self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """The density of a fresh draw X at a line: stands where a released value is one exact number.
+
+    An event with densities has no probability but a density; the ratio of two such, over the same released values,
+    is the likelihood ratio there.
+    """
+
+    law: Law
+    scale: Fraction
+    at: Line
+
+    def __post_init__(self) -> None:
+        _positive_scale(self.law, self.scale)
+
+
+Term = Between | Density
+Factor = tuple[tuple[Term, ...], ...]  # alternatives that exclude one another, each a product of independent draws
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """An outer draw t between constant limits (None: no limit), and what must hold given t: every factor.
+
+    Law None is no outer draw: t is 0, nothing is integrated, and the limits must hold of 0.
+    """
+
+    law: Law | None
+    scale: Fraction
+    lower: Fraction | None
+    upper: Fraction | None
+    factors: tuple[Factor, ...]
+
+    def __post_init__(self) -> None:
+        _positive_scale(self.law, self.scale)
+
+
+Event = tuple[tuple[Slice, ...], ...]  # a sum of products of independent slices; () has probability 0, ((),) has 1
+
+
+def _positive_scale(law: str | None, scale: Fraction) -> None:
+    if law not in (None, "laplace", "exponential", "gumbel", "normal"):
+        raise InvalidSpec(f"law must be laplace, exponential, gumbel, normal or None, got {law!r}")
+    if law is not None and not scale > 0:
+        raise InvalidSpec(f"scale of a {law} draw must be positive, got {scale}")
+
 
 Whole = tuple[int, int]  # a line: slope, and where it starts
 BENT = ("laplace", "exponential", None)  # laws whose form changes at 0
@@ -80,7 +165,7 @@ class _Term(NamedTuple):
 def parts(outer: Slice) -> Parts:
     """The parts of a slice on which something is possible.
 
-    >>> from dpaudit.verify.integrals.events import Between, Line
+    >>> from dpaudit.verify.integrals.parts import Between, Line
     >>> half = Between("laplace", Fraction(1), (Line(1, Fraction(0)),), ())
     >>> [(part.left, part.right) for part in parts(Slice("laplace", Fraction(2), None, None, (((half,),),))).parts]
     [(None, 0), (0, None)]
@@ -94,19 +179,19 @@ def parts(outer: Slice) -> Parts:
         lower = 0 if lower is None else max(0, lower)
     if outer.law is None:
         allowed = (lower is None or lower < 0) and (upper is None or upper > 0)
-        found = _part(0, 0, 0, factors) if allowed else None
-        return Parts(None, 0, unit, () if found is None else (found,))
+        part = _part(0, 0, 0, factors) if allowed else None
+        return Parts(None, 0, unit, () if part is None else (part,))
     cuts = {cut for factor in factors for product in factor for term in product for cut in _cuts(term)} | {0}
     inner = [cut for cut in sorted(cuts) if (lower is None or lower < cut) and (upper is None or cut < upper)]
     ends = [lower, *inner, upper]
-    found_parts = []
+    possible = []
     for left, right in pairwise(ends):
         if left is not None and right is not None and left >= right:
             continue
         part = _part(left, right, _inside(left, right, unit), factors)
         if part is not None:
-            found_parts.append(part)
-    return Parts(outer.law, int(outer.scale * unit), unit, tuple(found_parts))
+            possible.append(part)
+    return Parts(outer.law, int(outer.scale * unit), unit, tuple(possible))
 
 
 def _inside(left: int | None, right: int | None, unit: int) -> int:
@@ -152,7 +237,7 @@ def _part(
     """The part with the form of every factor at a number inside; None where a factor is impossible."""
     certain: Counter[Certain] = Counter()
     for factor, power in factors.items():
-        possible = tuple(found for product in factor if (found := _product(product, inside)) is not None)
+        possible = tuple(terms for product in factor if (terms := _product(product, inside)) is not None)
         if not possible:
             return None
         certain[possible] += power
@@ -161,14 +246,14 @@ def _part(
 
 
 def _product(product: tuple[_Term, ...], inside: int) -> tuple[Gap | DensityAt, ...] | None:
-    found = []
+    forms = []
     for term in product:
         form = _density(term, inside) if term.density else _gap(term, inside)
         if form is None:
             return None
         if isinstance(form, DensityAt) or form.lower is not None or form.upper is not None:
-            found.append(form)
-    return tuple(found)
+            forms.append(form)
+    return tuple(forms)
 
 
 def _density(term: _Term, inside: int) -> DensityAt | None:
@@ -228,8 +313,8 @@ def waves(term: Gap | DensityAt, inside: int, unit: int) -> tuple[Wave, ...]:
         tails = (term.upper, 1, half), (term.lower, 1, -half)
     elif lower is not None and lower > 0:  # both above: of upper tails
         tails = (term.lower, -1, half), (term.upper, -1, -half)
-    found = [_tail(line, sign, weight, term.scale) for line, sign, weight in tails if line is not None]
-    return tuple(found) if tails[0][2] == half else (CONSTANT, *found)
+    tail_waves = [_tail(line, sign, weight, term.scale) for line, sign, weight in tails if line is not None]
+    return tuple(tail_waves) if tails[0][2] == half else (CONSTANT, *tail_waves)
 
 
 def _side(line: Whole, inside: int) -> int:

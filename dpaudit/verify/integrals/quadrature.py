@@ -2,6 +2,9 @@
 
 On each part of the outer draw's range the integrand is entire, and `acb.integral` encloses its integral. An endless
 range is cut far out in the outer draw's tail, and a bound on what the tail holds widens the ball.
+
+The four laws are centred at 0 with scale 1 (normal: standard deviation 1), at real and complex balls. Between two
+numbers the form is the one that loses the fewest digits; every form is entire, so it may be integrated along a line.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ from typing import Any
 
 from dpaudit.base.installed import flint
 from dpaudit.verify.enclosure import ball
-from dpaudit.verify.integrals import laws
 from dpaudit.verify.integrals.parts import Certain, DensityAt, Gap, Part, Parts, Whole, waves
+from dpaudit.verify.language.nodes import Law
 
 GOAL = 2.0**-56  # relative error of each part
 BITS, REACH = 128, 200  # of the first try: the precision, and the tail that is cut off, 2^-reach
@@ -49,19 +52,19 @@ def _followed(cut: Parts, reach: int) -> tuple[Any, Any]:
         if left < right:
             function = _integrand(cut, part)
             enough = total.abs_lower() * GOAL + arb(2) ** (-4 * reach)
-            found = flint().acb.integral(
+            area = flint().acb.integral(
                 lambda t, _, function=function: function(t),
                 arb(fmpq(left, cut.unit)),
                 arb(fmpq(right, cut.unit)),
                 rel_tol=GOAL,
                 abs_tol=enough,
             )
-            total += found.real
+            total += area.real
     at, tail = arb(fmpq(end, cut.scale)), arb(0)
     if any(part.right is None or part.right > end for part in cut.parts):
-        tail += laws.upper_tail(cut.law, at)
+        tail += upper_tail(cut.law, at)
     if any(part.left is None or part.left < -end for part in cut.parts):
-        tail += laws.lower_tail(cut.law, at)
+        tail += lower_tail(cut.law, at)
     bounds = [_bound(part, cut.unit).upper() for part in cut.parts]
     return total, tail * max(bounds, default=arb(0))
 
@@ -84,8 +87,8 @@ def _integrand(cut: Parts, part: Part) -> Function:
     functions = [(_of_factor(factor, part, cut.unit), power) for factor, power in part.factors]
 
     def integrand(t: Any) -> Any:
-        density = laws.density(law, sign * t / scale) / scale
-        return prod((function(t) ** power for function, power in functions), start=density)
+        outer = density(law, sign * t / scale) / scale
+        return prod((function(t) ** power for function, power in functions), start=outer)
 
     return integrand
 
@@ -105,16 +108,16 @@ def _of_term(term: Gap | DensityAt, part: Part, unit: int) -> Function:
     scale = flint().arb(flint().fmpq(term.scale, unit))
     if isinstance(term, DensityAt):
         at = _of_line(term.at, unit)
-        return lambda t: laws.density(term.law, at(t) / scale) / scale
+        return lambda t: density(term.law, at(t) / scale) / scale
     lower, upper = (None if line is None else _of_line(line, unit) for line in (term.lower, term.upper))
     above = term.lower is None or term.lower[0] * part.inside + term.lower[1] >= 0
-    return lambda t: laws.between(
+    return lambda t: between(
         term.law, None if lower is None else lower(t) / scale, None if upper is None else upper(t) / scale, above
     )
 
 
 def _of_waves(term: Gap | DensityAt, part: Part, unit: int) -> Function:
-    found = [
+    exponentials = [
         (
             ball(wave.weight) * flint().arb(flint().fmpq(wave.at, wave.scale)).exp(),
             flint().arb(flint().fmpq(wave.rate * unit, wave.scale)),
@@ -123,7 +126,7 @@ def _of_waves(term: Gap | DensityAt, part: Part, unit: int) -> Function:
     ]
 
     def total(t: Any) -> Any:
-        return sum((t * rate).exp() * weight for weight, rate in found)
+        return sum((t * rate).exp() * weight for weight, rate in exponentials)
 
     return total
 
@@ -139,6 +142,82 @@ def _bound(part: Part, unit: int) -> Any:
 
     def highest(terms: Iterable[Gap | DensityAt]) -> Any:
         densities = (term for term in terms if isinstance(term, DensityAt))
-        return prod((laws.highest_density(t.law) * flint().fmpq(unit, t.scale) for t in densities), start=one)
+        return prod((highest_density(t.law) * flint().fmpq(unit, t.scale) for t in densities), start=one)
 
     return prod((sum(map(highest, factor)) ** power for factor, power in part.factors), start=one)
+
+
+def between(law: Law, lower: Any, upper: Any, above: bool) -> Any:
+    """P(lower < X < upper) of a normal or Gumbel draw; None is no limit. `above`: take upper tails if both are given.
+
+    >>> arb = flint().arb
+    >>> float(between("normal", arb(0), None, True)), round(float(between("gumbel", None, arb(0), True)), 6)
+    (0.5, 0.367879)
+    """
+    if law == "normal":
+        if lower is None and upper is None:
+            return 1
+        if upper is None:
+            return normal_tail(lower)
+        if lower is None:
+            return normal_tail(-upper)
+        return normal_tail(lower) - normal_tail(upper) if above else normal_tail(-upper) - normal_tail(-lower)
+    if lower is None:
+        return 1 if upper is None else _gumbel(upper)
+    if upper is None:
+        return -(-(-lower).exp()).expm1()
+    return -_gumbel(upper) * ((-upper).exp() - (-lower).exp()).expm1()
+
+
+def density(law: Law, at: Any) -> Any:
+    """The density of a draw at a number; of a Laplace draw that of numbers above 0, of an exponential one too.
+
+    >>> round(float(density("normal", flint().arb(0))), 6)
+    0.398942
+    """
+    if law == "normal":
+        return (-(at * at) / 2).exp() / (2 * flint().arb.pi()).sqrt()
+    if law == "gumbel":
+        return (-at - (-at).exp()).exp()
+    return (-at).exp() / (2 if law == "laplace" else 1)
+
+
+def upper_tail(law: Law, at: Any) -> Any:
+    """P(X > at) for a number that is not below 0.
+
+    >>> round(float(upper_tail("laplace", flint().arb(1))), 6)
+    0.18394
+    """
+    if law in ("laplace", "exponential"):
+        return density(law, at)  # the same number
+    return between(law, at, None, True)
+
+
+def lower_tail(law: Law, at: Any) -> Any:
+    """P(X < -at) for a number that is not below 0.
+
+    >>> float(lower_tail("exponential", flint().arb(1))), round(float(lower_tail("gumbel", flint().arb(1))), 6)
+    (0.0, 0.065988)
+    """
+    if law == "gumbel":
+        return _gumbel(-at)
+    return flint().arb(0) if law == "exponential" else upper_tail(law, at)
+
+
+def highest_density(law: Law) -> Any:
+    """A bound on the density of a draw.
+
+    >>> highest_density("laplace") == 0.5
+    True
+    """
+    arb = flint().arb
+    return {"laplace": arb(1) / 2, "exponential": arb(1), "normal": arb(1) / 2, "gumbel": arb(1) / 2}[law]
+
+
+def normal_tail(at: Any) -> Any:
+    """P(X > at) of a normal draw, for any number."""
+    return (at / flint().arb(2).sqrt()).erfc() / 2
+
+
+def _gumbel(at: Any) -> Any:
+    return (-(-at).exp()).exp()

@@ -1,7 +1,7 @@
 """The language that proofs are made for: a subset of Python, read into a small tree."""
 
 from dpaudit.verify.language.doubles import rounded, wrong_scale
-from dpaudit.verify.language.outside import OutsideLanguage
+from dpaudit.verify.language.outline import OutsideLanguage
 from dpaudit.verify.language.parse import read
 from dpaudit.verify.language.words import expression, text
 

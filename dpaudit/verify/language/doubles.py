@@ -14,7 +14,7 @@ from typing import Any
 
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import OPERATIONS, inside, reads, statements
-from dpaudit.verify.language.outside import OutsideLanguage
+from dpaudit.verify.language.outline import OutsideLanguage
 
 GRID, LARGEST = 64, 2**20  # such steps add up without rounding for 2**26 answers
 NEAR = Fraction(1, 2**40)  # relative: how far a scale in doubles may be from the real one
@@ -27,7 +27,7 @@ DATA, UNKNOWN = "data", "?"  # among the origins of a value; others are draws, a
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ValueKind:
     """One kind of value that an expression may have.
 
     `exact`: the double is the real number. `whole`: Python computes it with whole numbers. `small`: it is a sum of
@@ -49,12 +49,12 @@ class Held:
     more: frozenset[str] = frozenset()
 
 
-Values = frozenset[Held]
+Values = frozenset[ValueKind]
 Known = dict[str, Values]
 ZERO = nodes.Number(Fraction(0))
-AS_GIVEN = Held()
-COUNT = Held(whole=True, small=True, bits=31)
-ROUNDED = Held(exact=False, bits=DOUBLE, more=frozenset((DATA, UNKNOWN)))
+AS_GIVEN = ValueKind()
+COUNT = ValueKind(whole=True, small=True, bits=31)
+ROUNDED = ValueKind(exact=False, bits=DOUBLE, more=frozenset((DATA, UNKNOWN)))
 
 
 def rounded(program: nodes.Program, parameters: Mapping[str, Fraction]) -> OutsideLanguage | None:
@@ -77,7 +77,7 @@ def rounded(program: nodes.Program, parameters: Mapping[str, Fraction]) -> Outsi
         known = follower.block(program.after, known or {})
         for part in program.result:
             follower.output(part, known or {}, 1)
-        ever = {name: frozenset((held,)) for name, held in follower.longest.items()}
+        ever = {name: frozenset((kind,)) for name, kind in follower.longest.items()}
         for operation, line in program.operations:
             if isinstance(operation, nodes.Compared):
                 follower.compared(operation.left, operation.right, ever, line)
@@ -141,7 +141,7 @@ class _Follower:
     program: nodes.Program
     parameters: Mapping[str, Fraction]
     left: list[Known] | None = None  # what is known at each break
-    longest: dict[str, Held] = field(default_factory=dict)  # the bits that a variable may ever have
+    longest: dict[str, ValueKind] = field(default_factory=dict)  # the bits that a variable may ever have
 
     def loop(self, block: nodes.Block, known: Known) -> Known:
         """What is known after the loop, from what is known before it."""
@@ -162,10 +162,10 @@ class _Follower:
                 case nodes.Assign(target, value, line):
                     known = {**known, target: self.values(value, known, line)}
                     every = known[target] | ({self.longest[target]} if target in self.longest else set())
-                    whole = all(held.whole for held in every)
-                    self.longest[target] = Held(whole=whole, bits=max(held.bits for held in every))
+                    whole = all(kind.whole for kind in every)
+                    self.longest[target] = ValueKind(whole=whole, bits=max(kind.bits for kind in every))
                 case nodes.Draw(target):
-                    known = {**known, target: frozenset((Held(False, bits=DOUBLE, once=frozenset((target,))),))}
+                    known = {**known, target: frozenset((ValueKind(False, bits=DOUBLE, once=frozenset((target,))),))}
                 case nodes.Emit(value, _, line):
                     self.output(value, known, line)
                 case nodes.Branch(condition, then, otherwise, line):
@@ -182,8 +182,8 @@ class _Follower:
 
     def output(self, expression: nodes.Expression, known: Known, line: int) -> None:
         """What is public rounds alike for both datasets; what is not must have noise, or be given out as it is."""
-        for held in self.values(expression, known, line):
-            if (held.once or held.more) and not (held.exact or _noisy(held)):
+        for kind in self.values(expression, known, line):
+            if (kind.once or kind.more) and not (kind.exact or _noisy(kind)):
                 what = "an output whose data or noise may cancel but for rounding"
                 raise OutsideLanguage(self.program.name, line, what, "write it without what cancels")
 
@@ -192,40 +192,42 @@ class _Follower:
         match expression:
             case nodes.Number(value, real):
                 small = abs(value) <= LARGEST and (value * GRID).denominator == 1
-                found = Held(whole=not real, small=small, step=small, huge=abs(value) > LARGEST, size=size_of(value))
-                found = replace(found, bits=DOUBLE if real else _bits(value))
+                kind = ValueKind(
+                    whole=not real, small=small, step=small, huge=abs(value) > LARGEST, size=size_of(value)
+                )
+                kind = replace(kind, bits=DOUBLE if real else _bits(value))
             case nodes.ProgramParameter(name):
-                found = self.public(expression, Held(whole=name in self.program.integers))
+                kind = self.public(expression, ValueKind(whole=name in self.program.integers))
             case nodes.Index() | nodes.Length():
-                found = COUNT
+                kind = COUNT
             case nodes.Answer():
-                found = Held(more=frozenset((DATA,)))
+                kind = ValueKind(more=frozenset((DATA,)))
             case nodes.Variable(name):
                 return known.get(name, frozenset((ROUNDED,)))
             case nodes.Arithmetical(operation, left, right):
                 sides = self.values(left, known, line), self.values(right, known, line)
                 every = {_combined(operation, left, right, *pair) for pair in product(*sides)}
-                if max(held.bits for held in every.union(*sides)) > LONGEST:
+                if max(each.bits for each in every.union(*sides)) > LONGEST:
                     what, cure = "a whole number that may outgrow doubles", "count by adding, and give common numbers"
                     raise OutsideLanguage(self.program.name, line, what, cure)
-                return _few(frozenset(self.public(expression, held) for held in every))
+                return _few(frozenset(self.public(expression, each) for each in every))
             case nodes.Compared(_, left, right):
                 self.decision(left, right, known, line)
-                found = AS_GIVEN
+                kind = AS_GIVEN
             case _:
                 for part in inside(expression):
                     self.values(part, known, line)
-                found = AS_GIVEN
-        return frozenset((found,))
+                kind = AS_GIVEN
+        return frozenset((kind,))
 
-    def public(self, expression: nodes.Expression, held: Held) -> Held:
+    def public(self, expression: nodes.Expression, kind: ValueKind) -> ValueKind:
         """The same of what is computed of parameters alone, whose size is known where their values are."""
         try:
             value = _computed(expression, self.parameters, Fraction)
         except (KeyError, ZeroDivisionError):
-            return held
-        bits = DOUBLE if held.bits == DOUBLE else _bits(value)
-        return replace(held, huge=abs(value) > LARGEST, size=size_of(value), bits=bits)
+            return kind
+        bits = DOUBLE if kind.bits == DOUBLE else _bits(value)
+        return replace(kind, huge=abs(value) > LARGEST, size=size_of(value), bits=bits)
 
     def decision(self, left: nodes.Expression, right: nodes.Expression, known: Known, line: int) -> None:
         """Both sides are exact, or there is noise between them that cannot cancel."""
@@ -235,7 +237,7 @@ class _Follower:
 
     def compared(
         self, left: nodes.Expression, right: nodes.Expression, known: Known, line: int
-    ) -> list[tuple[Held, Held]]:
+    ) -> list[tuple[ValueKind, ValueKind]]:
         """What the sides may be: two whole numbers of Python's, or numbers that a double can be compared with."""
         pairs = list(product(self.values(left, known, line), self.values(right, known, line)))
         if any(max(ours.bits, theirs.bits) > COMPARED and not (ours.whole and theirs.whole) for ours, theirs in pairs):
@@ -244,26 +246,26 @@ class _Follower:
         return pairs
 
 
-def _noisy(held: Held) -> bool:
+def _noisy(kind: ValueKind) -> bool:
     """Whether noise is surely left in a value: a draw of this answer's, or all the noise of one variable."""
-    fresh = any(not name.startswith("head:") for name in held.once) and UNKNOWN not in held.more
-    alone = len(held.once) == 1 and all(name.startswith(DATA) for name in held.more)
-    return held.size <= WIDEST and (fresh or alone)
+    fresh = any(not name.startswith("head:") for name in kind.once) and UNKNOWN not in kind.more
+    alone = len(kind.once) == 1 and all(name.startswith(DATA) for name in kind.more)
+    return kind.size <= WIDEST and (fresh or alone)
 
 
-def _with_origins(left: Held, right: Held, size: int = 0) -> Held:
+def _with_origins(left: ValueKind, right: ValueKind, size: int = 0) -> ValueKind:
     """What comes of two values; what stands in both may cancel, and take with it what was rounded in its size."""
     ours, theirs = left.once | left.more, right.once | right.more
     once = (left.once | right.once) - (ours & theirs)
     more = (ours | theirs) - once
-    return Held(
+    return ValueKind(
         False, once=once, more=more | {UNKNOWN} if ours & theirs else more, size=max(size, left.size, right.size)
     )
 
 
 def _combined(
-    operation: nodes.Operation, left: nodes.Expression, right: nodes.Expression, ours: Held, theirs: Held
-) -> Held:
+    operation: nodes.Operation, left: nodes.Expression, right: nodes.Expression, ours: ValueKind, theirs: ValueKind
+) -> ValueKind:
     adds = operation in ("+", "-")
     if adds and left == ZERO:
         return replace(theirs, step=False)
@@ -287,21 +289,21 @@ def _combined(
     whole = ours.whole and theirs.whole and operation != "/"
     doubled = min(max(ours.doubled, theirs.doubled) + (adds and twice and bits == DOUBLE), LARGEST.bit_length())
     huge = huge or LARGEST.bit_length() <= (doubled if adds else origins.size)
-    return Held(whole or small, whole, small, huge=huge, size=origins.size, bits=bits, doubled=doubled)
+    return ValueKind(whole or small, whole, small, huge=huge, size=origins.size, bits=bits, doubled=doubled)
 
 
 def _carried(known: Known) -> Known:
     """What variables hold at the next answer: the noise of each is one of its own there, and may cancel another's."""
-    return {name: frozenset(_renamed(held, name) for held in values) for name, values in known.items()}
+    return {name: frozenset(_renamed(kind, name) for kind in values) for name, values in known.items()}
 
 
-def _renamed(held: Held, name: str) -> Held:
-    private = any(each.startswith(DATA) for each in held.more)
-    plain = (held.more & {UNKNOWN}) | ({f"{DATA}:{name}"} if private else set())
-    if _noisy(held):
-        return replace(held, once=frozenset((f"head:{name}",)), more=plain)
-    noise = held.once or any(not each.startswith(DATA) for each in held.more - {UNKNOWN})
-    return replace(held, once=frozenset(), more=plain | {f"head:{name}"} if noise else plain)
+def _renamed(kind: ValueKind, name: str) -> ValueKind:
+    private = any(each.startswith(DATA) for each in kind.more)
+    plain = (kind.more & {UNKNOWN}) | ({f"{DATA}:{name}"} if private else set())
+    if _noisy(kind):
+        return replace(kind, once=frozenset((f"head:{name}",)), more=plain)
+    noise = kind.once or any(not each.startswith(DATA) for each in kind.more - {UNKNOWN})
+    return replace(kind, once=frozenset(), more=plain | {f"head:{name}"} if noise else plain)
 
 
 def _either(one: Known, other: Known) -> Known:
@@ -310,9 +312,9 @@ def _either(one: Known, other: Known) -> Known:
 
 def _few(values: Values) -> Values:
     if len(values) > MOST:
-        return frozenset((replace(ROUNDED, bits=max(math.inf if held.bits >= 0 else DOUBLE for held in values)),))
-    unknown = any(replace(held, bits=DOUBLE) == ROUNDED for held in values)
-    return frozenset((replace(ROUNDED, bits=max(held.bits for held in values)),)) if unknown else values
+        return frozenset((replace(ROUNDED, bits=max(math.inf if kind.bits >= 0 else DOUBLE for kind in values)),))
+    unknown = any(replace(kind, bits=DOUBLE) == ROUNDED for kind in values)
+    return frozenset((replace(ROUNDED, bits=max(kind.bits for kind in values)),)) if unknown else values
 
 
 def _bits(value: Fraction) -> int:

@@ -54,8 +54,8 @@ def reads(*expressions: nodes.Expression) -> frozenset[str]:
     >>> sorted(reads(nodes.Arithmetical("+", nodes.Variable("a"), nodes.Variable("b"))))
     ['a', 'b']
     """
-    found = (part for expression in expressions for part in parts(expression))
-    return frozenset(part.name for part in found if isinstance(part, nodes.Variable))
+    every = (part for expression in expressions for part in parts(expression))
+    return frozenset(part.name for part in every if isinstance(part, nodes.Variable))
 
 
 def statements(block: nodes.Block) -> Iterator[nodes.Statement]:

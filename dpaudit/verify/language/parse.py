@@ -16,12 +16,19 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import bindings, is_whole, largest, parts, statements, used
-from dpaudit.verify.language.names import Names, names_of
-from dpaudit.verify.language.outline import Loop, Outline, assigned, outline_of
-from dpaudit.verify.language.signature import RESERVED, is_real, number_in, signature_of
+from dpaudit.verify.language.outline import (
+    RESERVED,
+    Loop,
+    Outline,
+    assigned,
+    is_real,
+    number_in,
+    outline_of,
+    signature_of,
+)
 from dpaudit.verify.language.source import ReadSource, source_of
 from dpaudit.verify.language.statements import Lowered, block, emits, finished, returned
-from dpaudit.verify.language.values import condition
+from dpaudit.verify.language.values import Names, condition, names_of
 
 
 def read(function: Callable[..., Any] | str, *, name: str | None = None) -> nodes.Program:
@@ -55,7 +62,7 @@ def _program(source: ReadSource) -> nodes.Program:
     after = block(names, outline.after, outermost=True)
     lowered, result = returned(names, outline.result)
     before, after = (before, (*after, *lowered)) if loop is not None else ((*before, *lowered), ())
-    found = nodes.Program(
+    program = nodes.Program(
         definition.name,
         text,
         signature.data,
@@ -70,10 +77,10 @@ def _program(source: ReadSource) -> nodes.Program:
         tuple(names.divisors),
         tuple(names.operations),
     )
-    check_read(names, outline, found)
-    found = finished(names, found)
-    check(names, found)
-    return replace(found, integers=whole_parameters(names, found))
+    check_read(names, outline, program)
+    program = finished(names, program)
+    check(names, program)
+    return replace(program, integers=whole_parameters(names, program))
 
 
 def _loop(names: Names, loop: Loop) -> nodes.Block:
@@ -96,25 +103,25 @@ def _loop(names: Names, loop: Loop) -> nodes.Block:
 
 
 def _precondition(names: Names, node: ast.Assert) -> nodes.Expression:
-    found = condition(names, node.test, None)
-    for part in parts(found):
+    test = condition(names, node.test, None)
+    for part in parts(test):
         if isinstance(part, nodes.Variable | nodes.Answer | nodes.Index):
             raise names.error(node, f"`{ast.unparse(node)}`", "assert what holds of the public parameters")
-    return found
+    return test
 
 
 def _constants(source: ReadSource) -> Mapping[str, nodes.Number | nodes.Symbol]:
-    found: dict[str, nodes.Number | nodes.Symbol] = {}
+    constants: dict[str, nodes.Number | nodes.Symbol] = {}
     for name, node in source.constants.items():
         number = number_in(node)
         if number is not None:
-            found[name] = nodes.Number(number, is_real(node))
+            constants[name] = nodes.Number(number, is_real(node))
         elif isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool | str)):
-            found[name] = nodes.Symbol(repr(node.value))
-    return found
+            constants[name] = nodes.Symbol(repr(node.value))
+    return constants
 
 
-def check_read(names: Names, outline: Outline, found: nodes.Program) -> None:
+def check_read(names: Names, outline: Outline, program: nodes.Program) -> None:
     """Raises `OutsideLanguage` where the source may raise, or sets an output twice, even where nobody sees it.
 
     `check` sees what is left in the end, and that is less: comparisons and lists that are not used are gone by then.
@@ -131,20 +138,20 @@ def check_read(names: Names, outline: Outline, found: nodes.Program) -> None:
     assert known is not None
     _reads(names, outline.result, known)
     if names.keyed:
-        outside = [*emits(found.before), *emits(found.after)]
+        outside = [*emits(program.before), *emits(program.after)]
         if outside:
             raise names.error(outside[0].line, "an output by place outside the loop", "set it inside the loop")
-        for line in _twice(found.loop or ()):
+        for line in _twice(program.loop or ()):
             raise names.error(line, "a place that may be set twice", "set it once on every path")
 
 
-def check(names: Names, found: nodes.Program) -> None:
+def check(names: Names, program: nodes.Program) -> None:
     """Raises `OutsideLanguage` for anything in a plain form whose meaning is not certain."""
-    for statement in statements(found.body):
+    for statement in statements(program.body):
         if isinstance(statement, nodes.Assign) and statement.target in RESERVED:
             raise names.error(statement.line, f"a variable named {statement.target}", "give it another name")
-    _outputs(names, found)
-    wholes = largest(bindings(found.body), partial(_is_int, parameters=names.wholes))
+    _outputs(names, program)
+    wholes = largest(bindings(program.body), partial(_is_int, parameters=names.wholes))
     for expression, line, text in names.must_be_whole:
         if not _is_int(expression, wholes, names.wholes):
             raise names.error(line, f"`{text}`", "int() of a number that is not whole would round it")
@@ -156,11 +163,11 @@ def _is_int(value: nodes.Expression | None, variables: frozenset[str], parameter
     return not double and is_whole(value, variables, parameters)
 
 
-def whole_parameters(names: Names, found: nodes.Program) -> frozenset[str]:
+def whole_parameters(names: Names, program: nodes.Program) -> frozenset[str]:
     """The parameters that are whole numbers: annotated so, used by // or %, or compared with counters."""
-    wholes = largest(bindings(found.body), partial(is_whole, parameters=names.wholes))  # counters above all
+    wholes = largest(bindings(program.body), partial(is_whole, parameters=names.wholes))  # counters above all
     found_so_far = set(names.wholes)
-    for statement in statements(found.body):
+    for statement in statements(program.body):
         for part in (part for expression in used(statement) for part in parts(expression)):
             if isinstance(part, nodes.Compared):
                 found_so_far |= _counted_against(names, part, wholes)
@@ -210,9 +217,9 @@ def _reads(names: Names, node: ast.AST, known: frozenset[str]) -> None:
             raise names.error(part, f"{part.id}, which may have no value yet,", cure)
 
 
-def _outputs(names: Names, found: nodes.Program) -> None:
+def _outputs(names: Names, program: nodes.Program) -> None:
     """True and 1 are equal outputs in Python."""
-    everything = emits(found.body)
+    everything = emits(program.body)
     values = [(emit.value, emit.line) for emit in everything]
     truth = [line for value, line in values if isinstance(value, nodes.Symbol) and value.name in ("True", "False")]
     numbers = [line for value, line in values if not isinstance(value, nodes.Symbol)]

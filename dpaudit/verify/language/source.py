@@ -5,19 +5,24 @@ import __future__
 import ast
 import builtins
 import functools
+import importlib
 import inspect
+import json
 import math
 import operator
+import os
+import subprocess
 import sys
 import textwrap
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
-from dpaudit.errors import InvalidSpec
-from dpaudit.verify.language.outside import OutsideLanguage
+from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.verify.language.outline import OutsideLanguage
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made while Python runs
 FUTURE = functools.reduce(
@@ -197,13 +202,13 @@ def _source(definition: str, constants: Mapping[str, ast.expr]) -> ReadSource:
     tree = _parsed(text)
     function = tree.body[0]
     assert isinstance(function, ast.FunctionDef)
-    kept: dict[str, ast.Constant | ast.UnaryOp] = {}
+    values: dict[str, ast.Constant | ast.UnaryOp] = {}
     for node in tree.body[1:]:
         assert isinstance(node, ast.Assign)
         assert isinstance(node.targets[0], ast.Name)
         assert isinstance(node.value, ast.Constant | ast.UnaryOp)
-        kept[node.targets[0].id] = node.value
-    return ReadSource(text, function, kept)
+        values[node.targets[0].id] = node.value
+    return ReadSource(text, function, values)
 
 
 def _lines(text: str, node: ast.FunctionDef) -> str:
@@ -312,8 +317,8 @@ def _is_compiled_from(code: types.CodeType, text: str, documented: bool) -> bool
     if rewriter is not None and any(word.startswith("@py") for word in (*code.co_names, *code.co_varnames)):
         rewriter.rewrite_asserts(tree, text.encode())  # as the test runner has done
     module = compile(tree, "<source>", "exec", flags=flags, dont_inherit=True)
-    found = [part for part in module.co_consts if isinstance(part, types.CodeType) and part.co_name == code.co_name]
-    return len(found) == 1 and _same(code, found[0], documented)
+    codes = [part for part in module.co_consts if isinstance(part, types.CodeType) and part.co_name == code.co_name]
+    return len(codes) == 1 and _same(code, codes[0], documented)
 
 
 def _same(one: types.CodeType, other: types.CodeType, documented: bool = False) -> bool:
@@ -330,3 +335,70 @@ def _same(one: types.CodeType, other: types.CodeType, documented: bool = False) 
         elif type(left) is not type(right) or repr(left) != repr(right):
             return False
     return True
+
+
+START = "import sys; sys.path[:] = {path!r}; from dpaudit.verify.language.source import answer; answer()"
+KEPT = ("builtins", "ast", "inspect", "types", "math", "random", "numpy", "numpy.random", "dpaudit")  # stay as they are
+
+
+@functools.cache
+def check_running(reference: str, folder: str, text: str, name: str) -> None:
+    """Raises `InvalidSpec` where a module's function, once imported, is not that of the text that was read of it.
+
+    Contract: nothing is imported here. A module that ends its process, or never ends, cannot be compared.
+    """
+    command = [sys.executable, "-c", START.format(path=sys.path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps((reference, folder, text, name)) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()  # not to its end: the module may have left a process that holds it open
+        finally:
+            process.kill()
+    try:
+        (error,) = json.loads(line)
+    except ValueError:
+        raise InvalidSpec(
+            f"{reference} cannot be compared with its source: its process ended as it was imported"
+        ) from None
+    if error is not None:
+        raise InvalidSpec(str(error))
+
+
+def answer() -> None:
+    """What that process does: one line on standard output, where nothing that the module says can come."""
+    given = json.loads(sys.stdin.readline())
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
+        _compare(*given)
+        error = None
+    except DpAuditError as refused:
+        error = str(refused)
+    out.write(json.dumps([error]))
+    out.close()
+    os._exit(0)  # whatever threads the module has left
+
+
+def _compare(reference: str, folder: str, text: str, name: str) -> None:
+    from dpaudit.mechanisms.importing import import_reference
+
+    source = source_of(text, name)
+    module_name = reference.partition(":")[0]
+    for key in KEPT:
+        importlib.import_module(key)
+    ours = [key for key in sys.modules if key in KEPT or key.startswith("dpaudit.")]
+    before = [(key, sys.modules[key], dict(vars(sys.modules[key]))) for key in ours]
+    function = import_reference(reference, folder)
+    for key, ours_then, names in before:
+        now = ours_then.__dict__
+        for word in names:  # no word of Python is used here that the module may have replaced
+            if word not in now or now[word] is not names[word]:
+                raise InvalidSpec(f"{module_name} replaces {key}.{word} as it is imported: nothing is sure then")
+    module: Any = sys.modules.get(module_name)
+    if type(module) is not ModuleType or vars(module).get(name) is not function:
+        raise InvalidSpec(f"{module_name} is no plain module once it is imported: what it gives may change")
+    check_runs(passed_through(function), source)

@@ -6,10 +6,19 @@ from dataclasses import replace
 
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import statements
-from dpaudit.verify.language.names import Names
 from dpaudit.verify.language.outline import unreadable
 from dpaudit.verify.language.source import read_names
-from dpaudit.verify.language.values import ONE, ZERO, Draws, condition, is_condition, number, of_parameters, value
+from dpaudit.verify.language.values import (
+    ONE,
+    ZERO,
+    Draws,
+    Names,
+    condition,
+    is_condition,
+    number,
+    of_parameters,
+    value,
+)
 
 Lowered = list[nodes.Statement]
 
@@ -42,8 +51,8 @@ def emitted(names: Names, node: ast.expr, key: nodes.Expression | None, line: in
         test = condition(names, node, draws)
         yes, no = (nodes.Emit(nodes.Symbol(word), key, line) for word in ("True", "False"))
         return [*draws, nodes.Branch(test, (yes,), (no,), line)]
-    found = number(names, node, draws)
-    return [*draws, nodes.Emit(found, key, line)]
+    output = number(names, node, draws)
+    return [*draws, nodes.Emit(output, key, line)]
 
 
 def symbol_of(names: Names, node: ast.expr) -> nodes.Symbol | None:
@@ -87,8 +96,8 @@ def _branch(names: Names, node: ast.If) -> Lowered:
     then = block(names, node.body)
     after_then, names.holding = names.holding, dict(before)
     otherwise = block(names, node.orelse)
-    kept = (after_then, names.holding)
-    names.holding = {name: part for name, part in before.items() if all(arm.get(name) == part for arm in kept)}
+    arms = (after_then, names.holding)
+    names.holding = {name: part for name, part in before.items() if all(arm.get(name) == part for arm in arms)}
     return [*draws, nodes.Branch(test, then, otherwise, node.lineno)]
 
 
@@ -134,25 +143,25 @@ def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermos
         test = condition(names, given.test, draws)
         then, otherwise = (tuple(_assigned(names, name, arm, node, False)) for arm in (given.body, given.orelse))
         return [*draws, nodes.Branch(test, then, otherwise, node.lineno)]
-    found = value(names, given, draws)
-    if outermost and names.times[name] == 1 and (of_parameters(found) or found == nodes.Length()):
-        names.public[name] = found
+    expression = value(names, given, draws)
+    if outermost and names.times[name] == 1 and (of_parameters(expression) or expression == nodes.Length()):
+        names.public[name] = expression
         return []
     names.forget(name)
-    return [*draws, nodes.Assign(name, names.without_length(given, found), node.lineno)]
+    return [*draws, nodes.Assign(name, names.without_length(given, expression), node.lineno)]
 
 
 def _chained(names: Names, node: ast.Assign) -> Lowered:
     """a = b = given: numbers, found once."""
     draws: Draws = []
-    found = number(names, node.value, draws)
+    expression = number(names, node.value, draws)
     lowered: Lowered = list(draws)
     for target in node.targets:
         taken = {*read_names(node.value), *names.flags, names.container, names.loop and names.loop.counter}
         if not isinstance(target, ast.Name) or target.id in taken:
             raise names.error(node, f"`{ast.unparse(node)}`", "write one assignment for each name")
         names.forget(target.id)
-        lowered.append(nodes.Assign(target.id, found, node.lineno))
+        lowered.append(nodes.Assign(target.id, expression, node.lineno))
     return lowered
 
 
@@ -163,9 +172,9 @@ def _raised(names: Names, name: str, node: ast.AugAssign) -> Lowered:
     old = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
     draws: Draws = []
     whole = ast.copy_location(ast.BinOp(left=old, op=node.op, right=node.value), node)
-    found = number(names, whole, draws)
+    expression = number(names, whole, draws)
     names.forget(name)
-    return [*draws, nodes.Assign(name, found, node.lineno)]
+    return [*draws, nodes.Assign(name, expression, node.lineno)]
 
 
 def _opened(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
@@ -184,18 +193,18 @@ def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expre
     lowered: Lowered = []
     match given:
         case ast.Tuple(elts=[_, *_] as elements):
-            found = [_part(names, element, lowered) for element in elements]
+            result = [_part(names, element, lowered) for element in elements]
         case ast.Dict(keys=[ast.expr() as key], values=[element]):
-            found = [_number(names, key, lowered), _part(names, element, lowered)]
+            result = [_number(names, key, lowered), _part(names, element, lowered)]
         case ast.IfExp():
-            found = _emitted(names, given, lowered)
+            result = _emitted(names, given, lowered)
         case _ if is_condition(names, given):
-            found = _emitted(names, given, lowered)
+            result = _emitted(names, given, lowered)
         case _:
-            found = [_part(names, given, lowered)]
-    if found.count(nodes.Emitted()) > 1:
+            result = [_part(names, given, lowered)]
+    if result.count(nodes.Emitted()) > 1:
         raise names.error(node, "the list of outputs twice", "return it once")
-    return lowered, tuple(found)
+    return lowered, tuple(result)
 
 
 def finished(names: Names, program: nodes.Program) -> nodes.Program:
@@ -228,9 +237,9 @@ def _part(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
 
 def _number(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
     draws: Draws = []
-    found = number(names, node, draws)
+    expression = number(names, node, draws)
     lowered += draws
-    return found
+    return expression
 
 
 def _emitted(names: Names, node: ast.expr, lowered: Lowered) -> list[nodes.Expression]:
@@ -286,8 +295,8 @@ def _counted(names: Names, program: nodes.Program) -> nodes.Program:
     def counting(emit: nodes.Emit) -> nodes.Block:
         return emit, nodes.Assign(counter, one_more, emit.line)
 
-    found = _emitting(program, counting)
-    return replace(found, before=(nodes.Assign(counter, ZERO, 1), *found.before))
+    emitting = _emitting(program, counting)
+    return replace(emitting, before=(nodes.Assign(counter, ZERO, 1), *emitting.before))
 
 
 def _emitting(program: nodes.Program, change: Callable[[nodes.Emit], nodes.Block]) -> nodes.Program:

@@ -51,12 +51,12 @@ def expression(words: str, program: nodes.Program) -> nodes.Expression:
     >>> expression("eps/2 <= 1", program).order
     '<='
     """
-    found = list(_tokens(words))
-    if len(found) > LONGEST:
-        raise InvalidSpec(f"the text of an expression may have {LONGEST} words, this one has {len(found):,}")
+    tokens = list(_tokens(words))
+    if len(tokens) > LONGEST:
+        raise InvalidSpec(f"the text of an expression may have {LONGEST} words, this one has {len(tokens):,}")
     leaves: dict[str, nodes.Expression] = {}  # by the names that stand for them in what Python reads
     signs = []
-    for kind, token in found:
+    for kind, token in tokens:
         plain = kind == "sign" or token in ("and", "or", "not")
         signs.append(token if plain else f"_{len(leaves)}")
         if not plain:
@@ -133,11 +133,11 @@ def _error(words: str, reason: str) -> InvalidSpec:
 def _tokens(words: str) -> Iterator[tuple[str, str]]:
     place = 0
     while words[place:].strip():
-        found = TOKEN.match(words, place)
-        if found is None or found.lastgroup is None:
+        match = TOKEN.match(words, place)
+        if match is None or match.lastgroup is None:
             raise _error(words, f"it holds {words[place:].strip()[0]!r}")
-        yield found.lastgroup, found[found.lastgroup]
-        place = found.end()
+        yield match.lastgroup, match[match.lastgroup]
+        place = match.end()
 
 
 def _leaf(words: str, kind: str, token: str, program: nodes.Program) -> nodes.Expression:
@@ -158,12 +158,12 @@ def _leaf(words: str, kind: str, token: str, program: nodes.Program) -> nodes.Ex
 
 def _built(words: str, node: ast.expr, leaves: Mapping[str, nodes.Expression]) -> nodes.Expression:
     def inner(part: ast.expr, true: bool = False) -> nodes.Expression:
-        found = _built(words, part, leaves)
-        if isinstance(found, nodes.Compared | nodes.All | nodes.Any | nodes.Not) != true:
-            raise _error(words, f"`{text(found)}` is {'neither true nor false' if true else 'no number'}")
-        if isinstance(found, nodes.Symbol | nodes.Emitted):
-            raise _error(words, f"`{text(found)}` is no number")
-        return found
+        built = _built(words, part, leaves)
+        if isinstance(built, nodes.Compared | nodes.All | nodes.Any | nodes.Not) != true:
+            raise _error(words, f"`{text(built)}` is {'neither true nor false' if true else 'no number'}")
+        if isinstance(built, nodes.Symbol | nodes.Emitted):
+            raise _error(words, f"`{text(built)}` is no number")
+        return built
 
     match node:
         case ast.Name(name):

@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpaudit.errors import DpAuditError, UnsoundAudit
+from dpaudit.verify.replay.faces import Uniform
 from dpaudit.verify.replay.source import StandIn
-from dpaudit.verify.replay.uniform import Uniform
 
 PLAIN = frozenset({int, str, bytes, type(None)})  # values of these are their own forms
 DEEPEST = 100  # levels of nesting
@@ -140,11 +140,11 @@ def _slots(kind: type) -> dict[tuple[type, str], Any]:
 
 def _carried(value: Any) -> Any:
     """The attributes and the slots of an instance, past what its class says of them."""
-    found = []
+    slots = []
     for (_, name), slot in _slots(type(value)).items():  # type: ignore[arg-type]
         with contextlib.suppress(AttributeError):  # a slot without a value
-            found.append((name, slot.__get__(value)))
-    return (object.__getstate__(value), *found) if found else object.__getstate__(value)
+            slots.append((name, slot.__get__(value)))
+    return (object.__getstate__(value), *slots) if slots else object.__getstate__(value)
 
 
 def _hides(kind: type, base: type) -> bool:
@@ -204,10 +204,10 @@ def _pairs(items: Callable[[Any], Any]) -> Read:
 
 
 def _default_dict(value: Any, form: Form) -> Hashable:
-    made = _own(defaultdict, "default_factory")(value)
-    if made is not None and not isinstance(made, type):
+    factory = _own(defaultdict, "default_factory")(value)
+    if factory is not None and not isinstance(factory, type):
         raise UnsoundAudit("an output is a defaultdict with a function of its own; return dict(...) of it")
-    return made, _pairs(dict.items)(value, form)
+    return factory, _pairs(dict.items)(value, form)
 
 
 def _entries(kind: type) -> Read:

@@ -16,7 +16,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, largest, of_log
-from dpaudit.verify.replay.weights import exact
+from dpaudit.verify.replay.source import exact
 
 Law = Mapping[Hashable, Fraction]
 Curve = tuple[tuple[Fraction, Fraction], ...]
@@ -172,13 +172,13 @@ def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
 
 def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
     """P and Q of outputs, those of one ratio p / q taken together (None: q is 0)."""
-    found: defaultdict[Fraction | None, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
+    atoms: defaultdict[Fraction | None, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
     for p, q in both:
         if p or q:
-            sums = found[p / q if q else None]
+            sums = atoms[p / q if q else None]
             sums[0] += p
             sums[1] += q
-    return {ratio: (p, q) for ratio, (p, q) in found.items()}
+    return {ratio: (p, q) for ratio, (p, q) in atoms.items()}
 
 
 def in_order(atoms: Atoms) -> list[tuple[Fraction, Fraction]]:
@@ -281,7 +281,7 @@ def _listed(domain: Sequence[Any], neighbours: Iterable[tuple[Any, Any]]) -> tup
         raise InvalidSpec(
             "two datasets of the domain are the same by content, so a list cannot name one; leave one out"
         )
-    found = set()
+    pairs = set()
     for pair in neighbours:
         try:
             first, second = (places[digest(data)] for data in pair)
@@ -291,5 +291,5 @@ def _listed(domain: Sequence[Any], neighbours: Iterable[tuple[Any, Any]]) -> tup
             raise InvalidSpec(f"neighbours name a dataset that the domain lacks, in {pair!r}; add it") from None
         if first == second:
             raise InvalidSpec(f"the two datasets of a pair must differ, got {pair!r}")
-        found.add((min(first, second), max(first, second)))
-    return tuple(sorted(found))
+        pairs.add((min(first, second), max(first, second)))
+    return tuple(sorted(pairs))

@@ -55,7 +55,7 @@ def outside(function: Any) -> set[str]:
     >>> outside(lambda data, rng: data + time.time()), outside(lambda data, rng: len(data) + rng.random())
     ({'time'}, set())
     """
-    found, known = set[str](), dict[int, Any]()
+    names, known = set[str](), dict[int, Any]()
     waiting: list[tuple[str, Any]] = [("the function itself", function)]
     while waiting:
         name, value = waiting.pop()
@@ -68,7 +68,7 @@ def outside(function: Any) -> set[str]:
         if not module and (own := getattr(value, "__self__", None)) is not None and not inspect.ismodule(own):
             waiting += [(name, own), (name, getattr(value, "__func__", own))]
         elif _seen(value) and not (value is function and inspect.isfunction(value)):
-            found |= {name} & TELLING.union(OF_NUMPY)
+            names |= {name} & TELLING.union(OF_NUMPY)
             if type(value).__module__ in HOLDING and not isinstance(value, LEAVES):
                 waiting += [(name, each) for each in gc.get_referents(value)]
             elif isinstance(value, np.ndarray) and value.dtype.hasobject:
@@ -76,10 +76,10 @@ def outside(function: Any) -> set[str]:
         elif inspect.isfunction(value):
             waiting += _names_of(value)
         elif module or not any(isinstance(each, CODE) for _, each in members):
-            found.add(name)
+            names.add(name)
         else:
             waiting += [*members, *((name, each) for each in gc.get_referents(value) if value is not kind)]
-    return found
+    return names
 
 
 def _seen(value: Any) -> bool:
@@ -196,12 +196,12 @@ def _walked(
     left = most
     progress.begin("replay", STEPS * len(datasets))
     for place, data in enumerate(datasets):
-        told = [0]
+        done = [0]
 
-        def tell(covered: Fraction, told: list[int] = told) -> None:
+        def tell(covered: Fraction, done: list[int] = done) -> None:
             step = int(covered * STEPS)
-            progress.advance(step - told[0])
-            told[0] = step
+            progress.advance(step - done[0])
+            done[0] = step
 
         with _named(place):
             walked.append(walk(call, data, choices, left, tell))
@@ -266,11 +266,11 @@ def no_other_randomness(ours: Sequence[Any] = ()) -> Iterator[None]:
         _LOOKING.now = False
         _ONE_AT_A_TIME.release()
     if asked or new or moved:
-        kept = "; {} was made in a run and is kept, maybe by a cache or a first import"
-        made = kept.format(type(new[0]).__name__) if new else ""
+        text = "; {} was made in a run and is kept, maybe by a cache or a first import"
+        detail = text.format(type(new[0]).__name__) if new else ""
         raise UnsoundAudit(
             "the mechanism drew randomness from elsewhere than rng (a generator that it keeps, a global one, or one "
-            f"without a seed{made}), which replay cannot choose; draw everything from rng"
+            f"without a seed{detail}), which replay cannot choose; draw everything from rng"
         )
 
 
@@ -290,13 +290,13 @@ def _watched() -> Iterator[list[str]]:
         own_seed(self, a, *more, **named)
 
     places = ((os, "urandom", urandom), (random, "_urandom", urandom), (random.Random, "seed", seed))
-    kept = [(place, name, getattr(place, name)) for place, name, _ in places]
+    originals = [(place, name, getattr(place, name)) for place, name, _ in places]
     try:
         for place, name, ours in places:
             setattr(place, name, ours)
         yield asked
     finally:
-        for place, name, own in kept:
+        for place, name, own in originals:
             setattr(place, name, own)
 
 

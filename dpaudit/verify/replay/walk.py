@@ -46,7 +46,7 @@ def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fra
     totals: dict[int, dict[Hashable, int]] = {}
     records: list[PastRun] = []
     of_failures: dict[Hashable, PastRun] = {}
-    paths, stride, kept = 0, 1, 0
+    paths, stride, draws = 0, 1, 0
     while True:
         left_s()
         if paths >= left:
@@ -59,10 +59,10 @@ def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fra
         total[output] = total.get(output, 0) + numerator
         if paths % stride == 0:
             records.append(choices.record(output))
-            kept += len(records[-1].picked)
-            if len(records) >= 2 * MOST_KEPT or kept >= 2 * MOST_KEPT_DRAWS:
+            draws += len(records[-1].picked)
+            if len(records) >= 2 * MOST_KEPT or draws >= 2 * MOST_KEPT_DRAWS:
                 records, stride = records[::2], 2 * stride
-                kept = sum(len(each.picked) for each in records)
+                draws = sum(len(each.picked) for each in records)
         if type(output) is Raised and output not in of_failures:
             of_failures[output] = choices.record(output)
         paths += 1
@@ -147,8 +147,8 @@ def copier(data: Any) -> Callable[[], Any]:
     if _is_fixed(data):
         return lambda: data
     if type(data) in (list, dict, set) and all(map(_is_fixed, data.values() if type(data) is dict else data)):
-        kept = data.copy()
-        return lambda: kept.copy()
+        original = data.copy()
+        return lambda: original.copy()
     if type(data) is np.ndarray and data.dtype != object:
         array = data.copy()
         return lambda: array.copy()

@@ -2,8 +2,16 @@
 
 from dpaudit.verify.witnesses.losses import OneWay, PairLoss, pair_delta, pair_loss
 from dpaudit.verify.witnesses.outcomes import event, law, probability
-from dpaudit.verify.witnesses.outputs import ANY, OutputEvent, Values, at_least, at_most, in_words, output_event
-from dpaudit.verify.witnesses.rationals import OutsideIntegrals
+from dpaudit.verify.witnesses.outputs import (
+    ANY,
+    OutputEvent,
+    OutsideIntegrals,
+    Values,
+    at_least,
+    at_most,
+    in_words,
+    output_event,
+)
 from dpaudit.verify.witnesses.refute import Refutation, refute, refute_at_length
 from dpaudit.verify.witnesses.worst import worst_pair
 

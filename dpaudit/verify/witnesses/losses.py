@@ -1,4 +1,10 @@
-"""The loss of a pair of answers: exact where outputs are symbols or the program only adds noise, else from below."""
+"""The loss of a pair of answers: exact where outputs are symbols or the program only adds noise, else from below.
+
+Where a program takes one path, and the noisy numbers it gives out determine the draws behind them, the same outputs
+come from the second dataset by shifted draws, each by an exact number. So the loss is the sum of what each shift costs
+at the worst place, exactly: |s| / b for a Laplace draw of scale b. Numbers without noise must be equal, or every
+output tells the datasets apart.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,24 +13,132 @@ from fractions import Fraction
 from itertools import product, repeat
 from typing import Any
 
+from dpaudit.base.installed import flint
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
-from dpaudit.verify.enclosure import Enclosure, ball, largest, of_ball
-from dpaudit.verify.language.nodes import Emitted, Program
+from dpaudit.verify.enclosure import BITS, Enclosure, ball, largest, of_ball, ratio
+from dpaudit.verify.language.nodes import Emitted, Law, Program, Symbol
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
-from dpaudit.verify.witnesses.outputs import OutputEvent, Values, at_least, at_most, filled, noisy_numbers, output_event
-from dpaudit.verify.witnesses.paths import Numbers, Parameters
-from dpaudit.verify.witnesses.rationals import (
+from dpaudit.verify.witnesses.outputs import (
     MOST_OUTPUTS,
     NoisySum,
+    OutputEvent,
     OutsideIntegrals,
+    Released,
     TooMany,
+    Value,
+    Values,
+    at_least,
+    at_most,
+    filled,
     named,
+    noisy_numbers,
+    output_event,
     shown,
     too_many_outputs,
 )
-from dpaudit.verify.witnesses.translations import flat, translation
+from dpaudit.verify.witnesses.paths import ConcretePath, Numbers, Parameters
+
+Row = tuple[dict[int, Fraction], Fraction]  # the draws of an output, and how much it moves
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """How the draws move between two datasets, in units of their scales; `apart`: no output is possible under both."""
+
+    moves: tuple[tuple[Law, Fraction], ...]
+    apart: bool = False
+
+    @property
+    def losses(self) -> tuple[Fraction | float, Fraction | float]:
+        """The exact losses of the first over the second and back; infinity is a float.
+
+        >>> Translation((("laplace", Fraction(1, 2)), ("laplace", Fraction(-1)))).losses
+        (Fraction(3, 2), Fraction(3, 2))
+        """
+        if self.apart:
+            return math.inf, math.inf
+        forth, back = (sum((_cost(law, sign * move) for law, move in self.moves), Fraction(0)) for sign in (1, -1))
+        return forth, back
+
+    def delta(self, epsilon: Fraction | float) -> Enclosure | None:
+        """The least delta at an epsilon where it has a closed form: one Laplace draw moves, or normal ones alone."""
+        if self.apart:
+            return Enclosure(1.0, 1.0)
+        if not self.moves:
+            return Enclosure(0.0, 0.0)
+        if len(self.moves) == 1 and self.moves[0][0] == "laplace":
+            return integrals.laplace_delta(self.moves[0][1], 1, epsilon)
+        if all(law == "normal" for law, _ in self.moves):
+            with flint().ctx.workprec(BITS):
+                mu = ball(sum((move * move for _, move in self.moves), Fraction(0))).sqrt()
+            return integrals.gaussian_delta(mu, epsilon)
+        return None
+
+
+def translation(first: Sequence[ConcretePath], second: Sequence[ConcretePath]) -> Translation | None:
+    """The translation that takes one dataset's outputs to the other's; None where the program does more than add noise.
+
+    Raises nothing: what is not certain is None.
+    """
+    if len(first) != 1 or len(second) != 1 or first[0].constraints or second[0].constraints:
+        return None
+    if (draws := first[0].draws) != second[0].draws:
+        return None
+    ours, theirs = list(flat(first[0].outputs)), list(flat(second[0].outputs))
+    if len(ours) != len(theirs):
+        return Translation((), apart=True)
+    rows: list[Row] = []
+    apart = False
+    for one, other in zip(ours, theirs, strict=True):
+        if isinstance(one, Symbol) or isinstance(other, Symbol):
+            apart |= one != other
+        elif one.terms != other.terms:
+            return None
+        elif one.is_number:
+            apart |= one != other
+        else:
+            rows.append((dict(one.terms), one.constant - other.constant))
+    shifts = _solved(rows)
+    if apart or shifts is None:
+        return Translation((), apart=True) if apart else None
+    return Translation(tuple((draws[draw].law, move / draws[draw].scale) for draw, move in shifts.items() if move))
+
+
+def flat(outputs: Sequence[Released]) -> Iterator[Value]:
+    """The values of some outputs, one after the other."""
+    for each in outputs:
+        if isinstance(each, tuple):
+            yield from flat(each)
+        else:
+            yield each
+
+
+def _solved(rows: Sequence[Row]) -> dict[int, Fraction] | None:
+    """How much each draw must move for all outputs to stay; None where the outputs do not determine the draws."""
+    draws = sorted({draw for factors, _ in rows for draw in factors})
+    if len(draws) != len(rows):
+        return None
+    square = [ratio(factors.get(draw, Fraction(0))) for factors, _ in rows for draw in draws]
+    try:
+        moves = flint().fmpq_mat(len(rows), 1, [ratio(move) for _, move in rows])
+        solution = flint().fmpq_mat(len(rows), len(rows), square).solve(moves)
+    except ZeroDivisionError:
+        return None
+    return {draw: Fraction(int(move.p), int(move.q)) for draw, move in zip(draws, solution.entries(), strict=True)}
+
+
+def _cost(law: Law, shift: Fraction) -> Fraction | float:
+    """The largest ln(f(x) / f(x + shift)) of the density f of a draw of scale 1."""
+    if shift == 0:
+        return Fraction(0)
+    if law == "laplace":
+        return abs(shift)
+    if law == "normal" or shift < 0:  # exponential: x + shift may be below 0; gumbel: falls off doubly there
+        return math.inf
+    return shift
+
 
 ALL = "all events of outputs, as real numbers"
 AS_NUMBERS = "all events of outputs as numbers, with 0, 0.0 and -0.0 for one and the same"
@@ -200,9 +314,9 @@ def loss_between(ours: Outcomes, theirs: Outcomes, outputs: Iterable[Iterable[ob
         exact = _told_apart(ours, theirs)
         events, over = _outputs(ours, theirs), ALL if exact else AS_NUMBERS
     else:
-        found = translation(ours.paths, theirs.paths)
-        found = found if found is not None and (found.apart or _told_apart(ours, theirs)) else None
-        translated = None if found is None else found.losses
+        shift = translation(ours.paths, theirs.paths)
+        shift = shift if shift is not None and (shift.apart or _told_apart(ours, theirs)) else None
+        translated = None if shift is None else shift.losses
         near = {Fraction(0), *ours.answers, *theirs.answers}
         ends = tuple(sorted(near | {min(near) - FAR, max(near) + _far(ours, theirs)}))
         events = list(
@@ -218,8 +332,8 @@ def loss_between(ours: Outcomes, theirs: Outcomes, outputs: Iterable[Iterable[ob
     forward = _one_way(probabilities, exact and translated is None)
     backward = _one_way([(event, q, p) for event, p, q in probabilities], exact and translated is None)
     if translated is not None:
-        told = (INFINITE if isinstance(loss, float) else of_ball(ball(loss)) for loss in translated)
-        forward, backward = (replace(way, loss=loss) for way, loss in zip((forward, backward), told, strict=True))
+        losses = (INFINITE if isinstance(loss, float) else of_ball(ball(loss)) for loss in translated)
+        forward, backward = (replace(way, loss=loss) for way, loss in zip((forward, backward), losses, strict=True))
     pair = ours.answers, theirs.answers
     return PairLoss(ours.program.name, *pair, ours.parameters, forward, backward, over, exact)
 
@@ -228,18 +342,18 @@ def _probabilities(
     ours: Outcomes, theirs: Outcomes, events: Iterable[OutputEvent], *, every: bool
 ) -> list[tuple[OutputEvent, Any, Any]]:
     """The events with both probabilities; of a family, those that the integrals can express."""
-    found: list[tuple[OutputEvent, Any, Any]] = []
+    rows: list[tuple[OutputEvent, Any, Any]] = []
     outside: OutsideIntegrals | None = None
     for event in events:
         try:
-            found.append((event, ours.probability(event), theirs.probability(event)))
+            rows.append((event, ours.probability(event), theirs.probability(event)))
         except OutsideIntegrals as error:
             if every:
                 raise
             outside = error
-    if outside is not None and not found:
+    if outside is not None and not rows:
         raise outside
-    return found
+    return rows
 
 
 def family(shape: OutputEvent, ends: Sequence[Fraction]) -> Iterator[OutputEvent]:
@@ -250,8 +364,8 @@ def family(shape: OutputEvent, ends: Sequence[Fraction]) -> Iterator[OutputEvent
     places = [place for place, each in enumerate(shape) if noisy_numbers(each)]
     if len(places) > 1:
         last = places[-1]
-        for found in half_lines((shape[last],), ends):
-            yield (*shape[:last], *found, *shape[last + 1 :])
+        for events in half_lines((shape[last],), ends):
+            yield (*shape[:last], *events, *shape[last + 1 :])
 
 
 def _mixed(shape: OutputEvent, low: Values, high: Values) -> Iterator[OutputEvent]:
@@ -304,11 +418,11 @@ def log_ratio(p: Any, q: Any) -> Enclosure | None:
 
 
 def _one_way(probabilities: Sequence[tuple[OutputEvent, Any, Any]], every: bool) -> OneWay:
-    found = [(ratio, event, p, q) for event, p, q in probabilities if (ratio := log_ratio(p, q)) is not None]
-    if not found:  # nothing that was looked at is possible under the first answers
+    ratios = [(ratio, event, p, q) for event, p, q in probabilities if (ratio := log_ratio(p, q)) is not None]
+    if not ratios:  # nothing that was looked at is possible under the first answers
         event, p, q = probabilities[0]
         nothing = Enclosure(-math.inf, -math.inf)
         return OneWay(Enclosure(0.0, math.inf), event, nothing, of_ball(p), of_ball(q))
-    at_event, event, p, q = max(found, key=lambda each: each[0].lower)
-    upper = max(ratio.upper for ratio, *_ in found) if every else math.inf
+    at_event, event, p, q = max(ratios, key=lambda each: each[0].lower)
+    upper = max(ratio.upper for ratio, *_ in ratios) if every else math.inf
     return OneWay(Enclosure(max(0.0, at_event.lower), max(0.0, upper)), event, at_event, of_ball(p), of_ball(q))

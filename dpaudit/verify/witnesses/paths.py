@@ -17,18 +17,24 @@ from fractions import Fraction
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language import nodes
-from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required, shape
-from dpaudit.verify.witnesses.rationals import (
+from dpaudit.verify.witnesses.outputs import (
+    ANY,
     MOST_OUTPUTS,
+    Anything,
     Noise,
     NoisySum,
+    OutputEvent,
     OutsideIntegrals,
+    Pattern,
+    Released,
     TooMany,
     UnknownDraw,
     in_short,
     named,
     rational,
     rationals,
+    required,
+    shape,
     too_many_outputs,
 )
 from dpaudit.verify.witnesses.states import ConcreteRun, Maximum, evaluated, exact, maximum, near_enough, number, splits
@@ -215,18 +221,18 @@ class _Run:
                 if self.largest is not None and statement is self.largest.branch:
                     return [(after, False) for after in self.offered(self.largest, state)]
                 return [
-                    found
+                    after
                     for case, truth in self.cases(condition, state, line)
-                    for found in self.block(then if truth else otherwise, case)
+                    for after in self.block(then if truth else otherwise, case)
                 ]
 
     def cases(self, condition: nodes.Expression, state: ConcreteRun, line: int) -> list[tuple[ConcreteRun, bool]]:
         """The state once for every way in which a condition can come out."""
-        found = splits(condition, state, line)
-        copies = [state, *(state.copy() for _ in found[1:])]
-        for copy, (_, needs) in zip(copies, found, strict=True):
+        cases = splits(condition, state, line)
+        copies = [state, *(state.copy() for _ in cases[1:])]
+        for copy, (_, needs) in zip(copies, cases, strict=True):
             copy.constraints += needs
-        return [(copy, truth) for copy, (truth, _) in zip(copies, found, strict=True)]
+        return [(copy, truth) for copy, (truth, _) in zip(copies, cases, strict=True)]
 
     def drawn(self, target: str, law: nodes.Law, scale: nodes.Expression, line: int, state: ConcreteRun) -> None:
         wide = number(scale, state, line)
@@ -242,12 +248,12 @@ class _Run:
     def emitted(
         self, value: nodes.Expression, key: nodes.Expression | None, line: int, state: ConcreteRun
     ) -> Iterator[ConcreteRun]:
-        found = evaluated(value, state, line)
-        if isinstance(found, UnknownDraw):
+        released = evaluated(value, state, line)
+        if isinstance(released, UnknownDraw):
             raise OutsideIntegrals("the running maximum is given out in between", line)
-        if isinstance(found, NoisySum):
-            exact(found, line)
-        output: Released = found if key is None else (number(key, state, line), found)
+        if isinstance(released, NoisySum):
+            exact(released, line)
+        output: Released = released if key is None else (number(key, state, line), released)
         if self.possible(output, len(state.outputs)):
             state.outputs += (output,)
             yield state
@@ -280,12 +286,14 @@ class _Run:
             return [state]
         if state.index > self.winner:
             return []
-        kept: list[ConcreteRun] = [state]
+        states: list[ConcreteRun] = [state]
         for rival in state.rivals:
-            kept = [after for each in kept for after in _with(each, largest.above(value, rival, strict=largest.strict))]
-        for each in kept:
+            states = [
+                after for each in states for after in _with(each, largest.above(value, rival, strict=largest.strict))
+            ]
+        for each in states:
             each.best = value
-        return [after for each in kept for after, _ in self.block(largest.branch.then, each)]
+        return [after for each in states for after, _ in self.block(largest.branch.then, each)]
 
 
 def _with(state: ConcreteRun, need: NoisySum | bool) -> list[ConcreteRun]:

@@ -15,9 +15,8 @@ from dpaudit.verify.proof import SYMMETRIC, Adjacency, known_adjacency
 from dpaudit.verify.witnesses import worst
 from dpaudit.verify.witnesses.losses import family, log_ratio
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
-from dpaudit.verify.witnesses.outputs import OutputEvent, in_words
+from dpaudit.verify.witnesses.outputs import OutputEvent, OutsideIntegrals, in_words, rational, rationals, shown
 from dpaudit.verify.witnesses.paths import Parameters
-from dpaudit.verify.witnesses.rationals import OutsideIntegrals, rational, rationals, shown
 from dpaudit.verify.witnesses.states import maximum
 
 NEAR = Fraction(1)  # the size of the answers that are tried first
@@ -83,9 +82,9 @@ def refute(
             raise InvalidSpec(f"{name} must be a whole number of at least 1, got {size!r}")
     search = _Search(program, kind, claim, rationals(parameters), most)
     for first, second in search.pairs(most_answers if program.loop is not None else 1):
-        found = search.refuted(first, second)
-        if found is not None:
-            return found
+        refutation = search.refuted(first, second)
+        if refutation is not None:
+            return refutation
         if search.effort > MOST_EFFORT:
             return None
     if search.outside is not None and not search.computed:
@@ -112,9 +111,9 @@ def refute_at_length(
             if place is None:
                 break
             for first, second in (place.pair, place.pair[::-1])[: 2 if kind in SYMMETRIC else 1]:
-                found = _refutation(search.outcomes(first), search.outcomes(second), place.event, kind, claim)
-                if found is not None:
-                    return found
+                refutation = _refutation(search.outcomes(first), search.outcomes(second), place.event, kind, claim)
+                if refutation is not None:
+                    return refutation
             if search.balls.effort > EFFORT_AT_LENGTH or search.loss(place) < GAIN * known:
                 break
             known = search.loss(place)
@@ -184,11 +183,11 @@ class _Search:
 
     def outcomes(self, answers: tuple[Fraction, ...]) -> Outcomes:
         """What is known of a dataset; all paths are followed at once, since many events are asked for."""
-        found = self.known.get(answers)
-        if found is None:
-            found = self.known[answers] = Outcomes(self.program, answers, self.parameters, self.balls)
-            self.followed += len(found.paths)
-        return found
+        outcomes = self.known.get(answers)
+        if outcomes is None:
+            outcomes = self.known[answers] = Outcomes(self.program, answers, self.parameters, self.balls)
+            self.followed += len(outcomes.paths)
+        return outcomes
 
     @property
     def effort(self) -> int:
@@ -206,8 +205,8 @@ class _Search:
                     continue
                 if p[1] > 0.0 and q[1] > 0.0 and math.log(p[1]) - math.log(q[1]) < float(self.claim) - 1e-6:
                     continue  # clearly below the claim; what is close is left to the balls
-                if found := _refutation(ours, theirs, event, self.adjacency, self.claim):
-                    return found
+                if refutation := _refutation(ours, theirs, event, self.adjacency, self.claim):
+                    return refutation
         return None
 
     def events(self, shape: OutputEvent) -> tuple[OutputEvent, ...]:
@@ -225,9 +224,9 @@ class _Search:
 
     def chance(self, outcomes: Outcomes, event: OutputEvent) -> Chance | None:
         try:
-            found = outcomes.probability(event)
+            ball = outcomes.probability(event)
         except OutsideIntegrals as error:
             self.outside = error
             return None
         self.computed += 1
-        return found, float(found)
+        return ball, float(ball)

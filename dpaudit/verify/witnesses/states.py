@@ -8,8 +8,7 @@ from fractions import Fraction
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.doubles import NEAR, WIDEST, near, size_of
 from dpaudit.verify.language.facts import OPERATIONS, ORDERS, bindings, reads, statements, used
-from dpaudit.verify.witnesses.outputs import Released
-from dpaudit.verify.witnesses.rationals import Noise, NoisySum, OutsideIntegrals, UnknownDraw, Value, in_short
+from dpaudit.verify.witnesses.outputs import Noise, NoisySum, OutsideIntegrals, Released, UnknownDraw, Value, in_short
 
 WRAPS = 2**63
 
@@ -63,19 +62,19 @@ def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None
             return NoisySum(Fraction(len(state.answers)), python=len(state.answers))
         case nodes.Arithmetical(operation, left, right):
             sides = number(left, state, line), number(right, state, line)
-            found = _computed(operation, *sides, line)
-            if found.is_number:
+            result = _computed(operation, *sides, line)
+            if result.is_number:
                 kinds = [type(side.python) for side in sides]
-                most = max(abs(each.constant) for each in (found, *sides))
+                most = max(abs(each.constant) for each in (result, *sides))
                 if type(None) in kinds and float not in kinds and most >= WRAPS:
                     raise OutsideIntegrals("a number of the answers beyond 64 bits, where numpy's integers wrap", line)
-                double = _in_doubles(operation, *sides, found.constant)
-                return replace(found, double=double, python=_typed(operation, *sides, found.constant))
-            _check_rounding(found, sides, line)
-            widest = max(abs(factor) * state.draws[number].scale for number, factor in found.terms)
-            if abs(found.constant) * NEAR > widest:
+                double = _in_doubles(operation, *sides, result.constant)
+                return replace(result, double=double, python=_typed(operation, *sides, result.constant))
+            _check_rounding(result, sides, line)
+            widest = max(abs(factor) * state.draws[number].scale for number, factor in result.terms)
+            if abs(result.constant) * NEAR > widest:
                 raise OutsideIntegrals("noise beside so large a number that rounding may decide", line)
-            return found
+            return result
     raise OutsideIntegrals(f"a {type(expression).__name__} cannot stand here", line)
 
 
@@ -92,14 +91,14 @@ def near_enough(value: NoisySum, line: int | None) -> NoisySum:
     return value if value.double is not None and near(value.double, value.constant) else exact(value, line)
 
 
-def _check_rounding(found: NoisySum, sides: tuple[NoisySum, NoisySum], line: int | None) -> None:
+def _check_rounding(result: NoisySum, sides: tuple[NoisySum, NoisySum], line: int | None) -> None:
     """What becomes part of a noisy value must be in doubles what it is in real numbers, but for the last bits."""
     for side in sides:
         near_enough(side, line)
     left, right = (dict(side.terms).keys() for side in sides)
-    if left & right - dict(found.terms).keys():
+    if left & right - dict(result.terms).keys():
         raise OutsideIntegrals("noise that cancels beside other noise: rounding may decide what is left", line)
-    if any(size_of(factor) > WIDEST for _, factor in found.terms):
+    if any(size_of(factor) > WIDEST for _, factor in result.terms):
         raise OutsideIntegrals("noise times a factor beyond doubles", line)
 
 
@@ -185,15 +184,15 @@ def splits(condition: nodes.Expression, state: ConcreteRun, line: int | None) ->
 
 def _in_order(parts: tuple[nodes.Expression, ...], state: ConcreteRun, line: int | None, *, ends: bool) -> list[Split]:
     """`and` (the first False ends it) and `or` (the first True does), read from the left."""
-    found: list[Split] = []
+    outcomes: list[Split] = []
     reached: list[tuple[NoisySum, ...]] = [()]
     for part in parts:
         if not reached:
             break
         cases = splits(part, state, line)
-        found += [(ends, before + needs) for before in reached for truth, needs in cases if truth is ends]
+        outcomes += [(ends, before + needs) for before in reached for truth, needs in cases if truth is ends]
         reached = [before + needs for before in reached for truth, needs in cases if truth is not ends]
-    return found + [(not ends, needs) for needs in reached]
+    return outcomes + [(not ends, needs) for needs in reached]
 
 
 def _compared(
@@ -242,8 +241,8 @@ class Maximum:
 
 def maximum(program: nodes.Program) -> Maximum | None:
     """The running maximum of a program; None where it has none that can be read as one."""
-    found = [each for each in map(_read, program.loop or ()) if each is not None]
-    return found[0] if len(found) == 1 and _alone(found[0], program) else None
+    maxima = [each for each in map(_read, program.loop or ()) if each is not None]
+    return maxima[0] if len(maxima) == 1 and _alone(maxima[0], program) else None
 
 
 def _read(statement: nodes.Statement) -> Maximum | None:
@@ -273,10 +272,10 @@ def _first(part: nodes.Expression) -> bool:
     return part in (nodes.Compared("==", nodes.Index(), zero), nodes.Compared("==", zero, nodes.Index()))
 
 
-def _alone(found: Maximum, program: nodes.Program) -> bool:
+def _alone(largest: Maximum, program: nodes.Program) -> bool:
     """Whether the rest of the loop neither reads nor changes what the branch assigns, nor ends the loop."""
-    others = tuple(statement for statement in program.loop or () if statement is not found.branch)
-    inner = [expression for statement in found.branch.then for expression in used(statement)]
+    others = tuple(statement for statement in program.loop or () if statement is not largest.branch)
+    inner = [expression for statement in largest.branch.then for expression in used(statement)]
     outer = [expression for statement in statements(others) for expression in used(statement)]
     changed = {name for name, _ in bindings(others)}
-    return not (reads(*inner, *outer) | changed) & found.assigned
+    return not (reads(*inner, *outer) | changed) & largest.assigned

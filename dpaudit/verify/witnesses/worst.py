@@ -16,9 +16,17 @@ from dpaudit.verify.language.nodes import Emitted, Program, Symbol
 from dpaudit.verify.proof import REACH, SYMMETRIC, Adjacency, known_adjacency
 from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
-from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most, has_noisy
+from dpaudit.verify.witnesses.outputs import (
+    OutputEvent,
+    OutsideIntegrals,
+    Pattern,
+    at_least,
+    at_most,
+    has_noisy,
+    rational,
+    rationals,
+)
 from dpaudit.verify.witnesses.paths import MOST_PATHS, Parameters
-from dpaudit.verify.witnesses.rationals import OutsideIntegrals, rational, rationals
 
 Layout = tuple[int, ...]  # per answer: 0 for the first block's value, 1 for the second's
 Move = tuple[int, ...]  # per answer: how far it moves
@@ -38,16 +46,16 @@ def splits(answers: int) -> tuple[Layout, ...]:
 
 def layouts(answers: int) -> tuple[Layout, ...]:
     """Two blocks of many sizes, and repeated ones."""
-    found = splits(answers)
+    blocks = splits(answers)
     if answers > 8:
         near = {1, 2, 3, 4, answers // 2, answers - 3, answers - 2, answers - 1, answers}
-        found = tuple(layout for layout in found if sum(layout) in near)
+        blocks = tuple(layout for layout in blocks if sum(layout) in near)
     repeated = [
         ((0,) * (answers // times - 1) + (1,)) * times + (0,) * (answers % times)
         for times in range(2, 9)
         if answers // times > 1
     ]
-    return tuple(dict.fromkeys((*found, *repeated)))
+    return tuple(dict.fromkeys((*blocks, *repeated)))
 
 
 def together(adjacency: Adjacency, layout: Layout) -> Iterator[Move]:
@@ -169,7 +177,7 @@ def _of_moves(search: "Climb", answers: int) -> PairLoss:
     start, kind = (Fraction(0),) * answers, search.adjacency
     moves = {move for layout in layouts(answers) for by in (together, alone) for move in by(kind, layout)}
     pairs = ((search.outcomes(start), search.outcomes(moved(start, move))) for move in sorted(moves, reverse=True))
-    return max((loss_between(*pair) for pair in pairs), key=lambda found: found.loss.lower)
+    return max((loss_between(*pair) for pair in pairs), key=lambda pair: pair.loss.lower)
 
 
 class Climb:
@@ -203,8 +211,8 @@ class Climb:
 
     def ranked(self, places: Iterator[_Place]) -> list[_Place]:
         """Those with a loss, the largest first."""
-        found = [place for place in dict.fromkeys(places) if self.loss(place) > float("-inf")]
-        return sorted(found, key=self.loss, reverse=True)
+        losing = [place for place in dict.fromkeys(places) if self.loss(place) > float("-inf")]
+        return sorted(losing, key=self.loss, reverse=True)
 
     def styles(self) -> Iterator[_Style]:
         """The corners: both values as large or as small as the moves leave room for."""
@@ -284,10 +292,10 @@ class Climb:
 
 
 def _event(gives: tuple[Pattern, Pattern], layout: Layout) -> OutputEvent:
-    found: list[Pattern] = []
+    patterns: list[Pattern] = []
     for place, block in enumerate(layout):
         each = gives[block]
         if each == NOTHING:
             continue
-        found.append((Fraction(place), each[1]) if isinstance(each, tuple) else each)
-    return tuple(found)
+        patterns.append((Fraction(place), each[1]) if isinstance(each, tuple) else each)
+    return tuple(patterns)

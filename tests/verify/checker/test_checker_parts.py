@@ -19,7 +19,7 @@ from dpaudit.verify.checker.scope import scope_of
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import Public
 from dpaudit.verify.language import read
-from dpaudit.verify.language.logic import Both, Either, Opposite, Truth
+from dpaudit.verify.language.algebra import Both, Either, Opposite, Truth
 from dpaudit.verify.proof import Alignment, Case, Proof
 from tests.cases import for_each
 from tests.verify.checker.certificates import ADAPTIVE, NO_CUT_OFF, REDRAW, SPARSE

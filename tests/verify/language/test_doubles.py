@@ -20,7 +20,7 @@ from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.language import read, rounded, wrong_scale
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss
-from dpaudit.verify.witnesses.rationals import rationals
+from dpaudit.verify.witnesses.outputs import rationals
 from tests.cases import for_each
 
 

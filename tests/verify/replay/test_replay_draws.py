@@ -18,7 +18,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.replay import canonical, replay
 from dpaudit.verify.replay.replaying import no_other_randomness
-from dpaudit.verify.replay.weights import GRID, by_levels, by_search, running
+from dpaudit.verify.replay.source import GRID, by_levels, by_search, running
 from tests.cases import for_each
 
 RUNS, CHANCE = (

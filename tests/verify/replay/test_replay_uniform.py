@@ -17,7 +17,7 @@ import pytest
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.verify.replay import canonical, replay
-from dpaudit.verify.replay.weights import GRID
+from dpaudit.verify.replay.source import GRID
 from tests.cases import for_each
 
 

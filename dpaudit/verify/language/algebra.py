@@ -1,16 +1,17 @@
-"""Polynomials with rational coefficients: the exact arithmetic of the search and of the checker.
+"""The algebra of search and checker: polynomials with rational coefficients, and facts joined by and, or, not.
 
-A symbol is any name that can be sorted. Arithmetic judges nothing, but a wrong product here would be wrong for both:
-this module is among those that must be right for PROVED.
+A symbol of a polynomial is any name that can be sorted. Search and checker state facts in their own terms. Nothing here
+judges anything, but a mistake would be in both: this module is among those that must be right for PROVED.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
+from dpaudit.base.installed import z3
 from dpaudit.errors import DpAuditError
 
 MOST_TERMS, MOST_POWER, MOST_BITS = 1_000, 24, 8_000  # of what is computed; proofs that were found need far less
@@ -58,10 +59,10 @@ class Polynomial:
         return _collected((multiplied(left, right), a * b) for left, a in self.terms for right, b in other.terms)
 
     def __pow__(self, exponent: int) -> Polynomial:
-        found = Polynomial.number(1)
+        power = Polynomial.number(1)
         for _ in range(exponent):
-            found = found * self
-        return found
+            power = power * self
+        return power
 
     def times(self, factor: Fraction | int) -> Polynomial:
         """The polynomial with every coefficient multiplied."""
@@ -91,9 +92,9 @@ class Polynomial:
         if not divisor:
             return self
         inverse = tuple((symbol, -power) for symbol, power in divisor)
-        found = _collected((multiplied(monomial, inverse), coefficient) for monomial, coefficient in self.terms)
-        assert all(power > 0 for monomial, _ in found.terms for _, power in monomial)
-        return found
+        quotient = _collected((multiplied(monomial, inverse), coefficient) for monomial, coefficient in self.terms)
+        assert all(power > 0 for monomial, _ in quotient.terms for _, power in monomial)
+        return quotient
 
     def __str__(self) -> str:
         return " + ".join(_term(monomial, c) for monomial, c in self.terms) or "0"
@@ -117,17 +118,17 @@ def multiplied(left: Monomial, right: Monomial) -> Monomial:
 
 
 def _collected(terms: Iterable[tuple[Monomial, Fraction]]) -> Polynomial:
-    found: dict[Monomial, Fraction] = {}
+    sums: dict[Monomial, Fraction] = {}
     for monomial, coefficient in terms:
-        found[monomial] = found[monomial] + coefficient if monomial in found else coefficient
-    if len(found) > MOST_TERMS:
-        raise TooLarge(f"a polynomial of {len(found)} terms")
-    for monomial, c in found.items():
+        sums[monomial] = sums[monomial] + coefficient if monomial in sums else coefficient
+    if len(sums) > MOST_TERMS:
+        raise TooLarge(f"a polynomial of {len(sums)} terms")
+    for monomial, c in sums.items():
         if max(c.numerator.bit_length(), c.denominator.bit_length()) > MOST_BITS:
             raise TooLarge(f"a number of more than {MOST_BITS} bits")
         if sum(power for _, power in monomial) > MOST_POWER:
             raise TooLarge(f"a power above {MOST_POWER}")
-    return Polynomial(tuple(sorted((monomial, c) for monomial, c in found.items() if c)))
+    return Polynomial(tuple(sorted((monomial, c) for monomial, c in sums.items() if c)))
 
 
 def _term(monomial: Monomial, coefficient: Fraction) -> str:
@@ -135,3 +136,98 @@ def _term(monomial: Monomial, coefficient: Fraction) -> str:
     if coefficient != 1 or not words:
         words.insert(0, str(coefficient))
     return "*".join(words)
+
+
+class Formula:
+    """A fact: one of those below, or a leaf, which derives from this class and says something about numbers."""
+
+    __slots__ = ()
+
+
+Leaf = TypeVar("Leaf", bound=Formula)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Formula):
+    """True or false for every state."""
+
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Both(Formula):
+    """Every part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either(Formula):
+    """Some part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opposite(Formula):
+    """The part does not hold."""
+
+    part: Formula
+
+
+def leaves(formula: Formula, kind: type[Leaf]) -> Iterator[Leaf]:
+    """The leaves of this kind."""
+    match formula:
+        case Both(parts) | Either(parts):
+            for part in parts:
+                yield from leaves(part, kind)
+        case Opposite(part):
+            yield from leaves(part, kind)
+        case kind():
+            yield formula
+
+
+def mapped(formula: Formula, kind: type[Leaf], change: Callable[[Leaf], Formula]) -> Formula:
+    """The formula with others in the place of its leaves of this kind."""
+    match formula:
+        case Both(parts):
+            return Both(tuple(mapped(part, kind, change) for part in parts))
+        case Either(parts):
+            return Either(tuple(mapped(part, kind, change) for part in parts))
+        case Opposite(part):
+            return Opposite(mapped(part, kind, change))
+        case kind():
+            return change(formula)
+    return formula
+
+
+def decided(formula: Formula, known: Callable[[Formula], bool | None]) -> bool | None:
+    """Whether the formula holds, where `known` says it of leaves; None where that does not decide it.
+
+    >>> decided(Either((Opposite(Truth(True)), Formula())), lambda leaf: None)
+    """
+    match formula:
+        case Truth(holds):
+            return holds
+        case Both(parts) | Either(parts):
+            ends = isinstance(formula, Either)  # one such part is enough
+            truths = [decided(part, known) for part in parts]
+            return ends if ends in truths else None if None in truths else not ends
+        case Opposite(part):
+            opposite = decided(part, known)
+            return None if opposite is None else not opposite
+    return known(formula)
+
+
+def term(formula: Formula, leaf: Callable[[Any], Any]) -> Any:
+    """The formula as z3 has it, where `leaf` says it of leaves."""
+    match formula:
+        case Truth(holds):
+            return z3().BoolVal(holds)
+        case Both(parts):
+            return z3().And([term(part, leaf) for part in parts])
+        case Either(parts):
+            return z3().Or([term(part, leaf) for part in parts])
+        case Opposite(part):
+            return z3().Not(term(part, leaf))
+    return leaf(formula)

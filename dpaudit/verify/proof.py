@@ -151,11 +151,3 @@ class Unproved:
     reason: str
     line: int | None = None
     growing: str | None = None
-
-
-class NoProof(Exception):
-    """Raised inside the search where it cannot go on."""
-
-    def __init__(self, reason: str, line: int | None = None, growing: str | None = None) -> None:
-        super().__init__(reason)
-        self.found = Unproved(reason, line, growing)

@@ -5,15 +5,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.alignment.lock_step import LockStep, Shown
-from dpaudit.verify.alignment.outline import TakenApart, outline
-from dpaudit.verify.alignment.parameters import Parameters
-from dpaudit.verify.alignment.potential import cheaper
+from dpaudit.verify.alignment.forms import NoProof
+from dpaudit.verify.alignment.lock_step import LockStep, Shown, cheaper
+from dpaudit.verify.alignment.outline import Parameters, ProgramOutline, outline_of
 from dpaudit.verify.alignment.winner import by_winner
 from dpaudit.verify.language import expression, rounded
 from dpaudit.verify.language.algebra import TooLarge
 from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.proof import Adjacency, NoProof, Proof, Shape, known_adjacency
+from dpaudit.verify.proof import Adjacency, Proof, Shape, known_adjacency
 from dpaudit.verify.proof import Unproved as Unproved
 
 MOST_ANSWERS = 1_000
@@ -46,13 +45,13 @@ def prove(
     values = _checked(program, adjacency, fixed or {}, answers)
     if claim is not None:
         expression(claim, program)
-    found = _searched(program, adjacency, values, answers)
-    if isinstance(found, Unproved):
-        return _with_cure(found, program, adjacency, values)
+    proof = _searched(program, adjacency, values, answers)
+    if isinstance(proof, Unproved):
+        return _with_cure(proof, program, adjacency, values)
     unsure = rounded(program, values)
     if unsure is not None:
         return Unproved(str(unsure).partition(": ")[2], unsure.line)
-    return replace(found, claim=claim)
+    return replace(proof, claim=claim)
 
 
 def _searched(
@@ -64,15 +63,15 @@ def _searched(
 ) -> Proof | Unproved:
     try:
         parameters = Parameters(program, fixed, granted)
-        found = outline(program, parameters)
+        outline = outline_of(program, parameters)
         parameters.check_divisors(program)
-        results = list(_results(found, adjacency, answers))
+        results = list(_results(outline, adjacency, answers))
         best: tuple[Shape, int | None, Shown] | None = None
         for shape, number, shown in results:
             if isinstance(shown, Shown) and (best is None or cheaper(shown.cost, best[2].cost, parameters)):
                 best = (shape, number, shown)
     except NoProof as error:
-        return error.found
+        return error.unproved
     except TooLarge:
         what = "the program makes numbers or polynomials that are too large to compute with; simplify it"
         raise InvalidSpec(what) from None
@@ -96,28 +95,28 @@ def _searched(
 
 
 def _results(
-    found: TakenApart, adjacency: Adjacency, answers: int | None
+    outline: ProgramOutline, adjacency: Adjacency, answers: int | None
 ) -> Iterator[tuple[Shape, int | None, Shown | Unproved]]:
     """What each shape gives; of equal costs the first is taken, which holds for any number of answers."""
-    winner = by_winner(found, adjacency)
+    winner = by_winner(outline, adjacency)
     if winner is not None:
         yield "winner", None, winner
-    search = LockStep(found, adjacency)
+    search = LockStep(outline, adjacency)
     shown = _attempt(search)
     yield "lock-step", None, shown
-    loops = found.program.loop is not None
+    loops = outline.program.loop is not None
     if answers is not None and loops and (adjacency != "one-differs" or isinstance(shown, Unproved)):
         yield "lock-step", answers, _attempt(search, answers)
 
 
-def _with_cure(found: Unproved, program: Program, adjacency: Adjacency, fixed: Mapping[str, Fraction]) -> Unproved:
+def _with_cure(unproved: Unproved, program: Program, adjacency: Adjacency, fixed: Mapping[str, Fraction]) -> Unproved:
     """The same, or what to assert where the cost is bounded as soon as whole parameters are at least 1."""
     whole = [name for name in program.parameters if name in program.integers and name not in fixed]
-    if found.growing is None or not whole:
-        return found
+    if unproved.growing is None or not whole:
+        return unproved
     with_them = _searched(program, adjacency, fixed, None, tuple(f"{name} >= 1" for name in whole))
     if isinstance(with_them, Unproved):
-        return found
+        return unproved
     names = " and ".join(f"{name} >= 1" for name in whole)
     return Unproved(f"nothing says that {names}: write it as an assert, or give a value (the cost is then bounded)")
 
@@ -126,7 +125,7 @@ def _attempt(search: LockStep, answers: int | None = None) -> Shown | Unproved:
     try:
         return search.for_any_number() if answers is None else search.for_answers(answers)
     except NoProof as error:
-        return error.found
+        return error.unproved
 
 
 def _checked(

@@ -2,24 +2,221 @@
 
 For each way to keep the differences, the cheapest shifts of every path are found by complete enumeration; a potential
 then bounds the cost for any number of answers, or the counts of a class of runs give it as a plain sum.
+
+The potential pays for every step of the loop: the cost so far is at most  start + sum of counters[c] * c
++ used * (1 once the one answer was read) - sum of weights[v] * |v' - v|. With linear costs, each condition is one at
+corners, and the least coefficients are largest ratios.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from itertools import product
 
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, difference, head
-from dpaudit.verify.alignment.outline import TakenApart
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, NoProof, at, difference, head
+from dpaudit.verify.alignment.outline import Counter, Parameters, ProgramOutline
 from dpaudit.verify.alignment.paths import PairedPath
-from dpaudit.verify.alignment.potential import MOST_COMBINATIONS, Turns, cheaper, paid
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
-from dpaudit.verify.alignment.scope import STEPS, Corners
-from dpaudit.verify.alignment.shifts import Carried, Choice, PathSearch
+from dpaudit.verify.alignment.shifts import STEPS, Carried, Choice, Corner, Corners, PathSearch
 from dpaudit.verify.language.nodes import Part
-from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, NoProof, Potential, Shift, Unproved
+from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, Potential, Shift, Unproved
+
+ZERO = number(0)
+MOST_COMBINATIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """A potential and the cost it shows, or the rate at which the cost grows with the number of answers."""
+
+    cost: Rational | None
+    potential: Potential | None
+    rate: Rational | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """One alignment: the choices for the paths before, in and after the loop, with their scopes."""
+
+    before: tuple[Choice, ...]
+    loop: tuple[Choice, ...]
+    after: tuple[Choice, ...]
+    scopes: Mapping[Part, Corners]
+    spread: Mapping[str, Fraction]
+
+
+def paid(outline: ProgramOutline, turns: Turns) -> Paid | None:
+    """The cheapest potential for an alignment; None where costs cannot be compared for all parameters."""
+    parameters = outline.parameters
+    return _best((_with_weights(outline, turns, weights) for weights in _weights(turns)), parameters)
+
+
+def _best(ways: Iterable[Paid | None], parameters: Parameters) -> Paid | None:
+    best: Paid | None = None
+    for here in ways:
+        if here is not None and (best is None or _better(here, best, parameters)):
+            best = here
+    return best
+
+
+def _better(new: Paid, old: Paid, parameters: Parameters) -> bool:
+    if (new.cost is None) != (old.cost is None):
+        return old.cost is None
+    ours, theirs = (new.cost or new.rate, old.cost or old.rate)
+    return ours is not None and theirs is not None and cheaper(ours, theirs, parameters)
+
+
+def cheaper(new: Rational, old: Rational, parameters: Parameters) -> bool:
+    """Whether the new cost is the smaller one: for all parameters, or at the reference point where that differs."""
+    if parameters.at_most(old, new):
+        return False
+    return parameters.at_most(new, old) or new.at(parameters.reference) < old.at(parameters.reference)
+
+
+def _weights(turns: Turns) -> Iterator[dict[str, Rational]]:
+    """The weights that |v' - v| may have: nothing, or what a draw that is shifted by it costs."""
+    options: list[list[Rational]] = []
+    for name in turns.spread:
+        weights = [ZERO]
+        for choice in (*turns.loop, *turns.after):
+            for draw in choice.path.draws:
+                factor = choice.shifts.get(draw.name, {}).get(difference(name))
+                weight = draw.weight * number(abs(factor)) if factor else ZERO
+                if not any(weight.same(known) for known in weights):
+                    weights.append(weight)
+        options.append(weights)
+    for chosen in list(product(*options))[:MOST_COMBINATIONS]:
+        yield dict(zip(turns.spread, chosen, strict=True))
+
+
+def _with_weights(outline: ProgramOutline, turns: Turns, weights: Mapping[str, Rational]) -> Paid | None:
+    parameters = outline.parameters
+    counters = {counter.name: counter for counter in outline.counters}
+    turning = [choice for choice in turns.loop if not choice.path.ends]
+    needs: dict[str, Rational] = {}
+    for choice in turning:
+        need = parameters.largest([ZERO, *_step(choice, turns.scopes["loop"], weights, now=False)])
+        if need is None:
+            return None
+        needs[choice.path.name] = need
+    priced = _prices(turning, needs, list(counters.values()), parameters)
+    if priced is None:
+        payable = {path for counter in counters.values() for path, added in counter.added.items() if added > 0}
+        rates = [need for name, need in needs.items() if name not in payable and not need.zero]
+        rate = parameters.largest(rates or list(needs.values()))
+        if rate is None:
+            return None
+        lines = (choice.path.line for choice in turning if needs[choice.path.name].same(rate))
+        return Paid(None, None, rate, next(lines, None))
+    return _best((_shown(outline, turns, weights, prices, counters) for prices in priced), parameters)
+
+
+def _step(choice: Choice, scope: Corners, weights: Mapping[str, Rational], *, now: bool) -> list[Rational]:
+    """What a step adds to cost + held, at the corners where the one answer is read now, or at the others."""
+    sums = []
+    for corner, cost in _corners(choice, scope):
+        if corner.now == now:
+            gained = [weights[name] * number(abs(at(form, corner.moves))) for name, form in choice.becomes.items()]
+            sums.append(total([cost, *gained, *_had(corner, weights)]))
+    return sums
+
+
+def _corners(choice: Choice, scope: Corners) -> list[tuple[Corner, Rational]]:
+    return list(zip(scope.corners(), choice.costs, strict=True))
+
+
+def _prices(
+    turning: Sequence[Choice], needs: Mapping[str, Rational], counters: list[Counter], parameters: Parameters
+) -> list[dict[str, Rational]] | None:
+    """Prices of counters that pay for every path; None where a path that costs something raises no counter."""
+    costly = [choice.path for choice in turning if not needs[choice.path.name].zero]
+    options: list[list[Counter]] = [
+        [counter for counter in counters if counter.added[path.name] > 0] for path in costly
+    ]
+    if any(not chosen for chosen in options):
+        return None
+    choices = []
+    for payers in list(product(*options))[:MOST_COMBINATIONS]:
+        prices: dict[str, Rational] = {}
+        for counter in {payer.name: payer for payer in payers}.values():
+            shares = [
+                needs[path.name] * number(1 / payer.added[path.name])
+                for path, payer in zip(costly, payers, strict=True)
+                if payer.name == counter.name
+            ]
+            price = parameters.largest(shares)
+            if price is None:
+                break
+            prices[counter.name] = price
+        else:
+            choices.append(prices)
+    return choices
+
+
+def _shown(
+    outline: ProgramOutline,
+    turns: Turns,
+    weights: Mapping[str, Rational],
+    prices: Mapping[str, Rational],
+    counters: Mapping[str, Counter],
+) -> Paid | None:
+    parameters = outline.parameters
+    start = parameters.largest([cost for choice in turns.before for cost in choice.costs])
+    used_needs = [ZERO]
+    for choice in turns.loop:
+        if not choice.path.ends:
+            paid_for = total([price * number(counters[name].added[choice.path.name]) for name, price in prices.items()])
+            used_needs += [need - paid_for for need in _step(choice, turns.scopes["loop"], weights, now=True)]
+    used = parameters.largest(used_needs)
+    if start is None or used is None:
+        return None
+
+    def smaller(one: Rational, other: Rational) -> Rational:
+        return other if parameters.at_most(other, one) else one
+
+    at_head = start + total(price * reduce(smaller, counters[name].bounds) for name, price in prices.items())
+    ends = [at_head + cost for cost in _ends(turns, used, weights)]
+    cost = parameters.largest(ends)
+    if cost is None:
+        return None
+    potential = Potential(
+        str(start),
+        {name: str(price) for name, price in prices.items() if not price.zero},
+        str(used),
+        {name: str(weight) for name, weight in weights.items() if not weight.zero},
+    )
+    return Paid(cost, potential)
+
+
+def _ends(turns: Turns, used: Rational, weights: Mapping[str, Rational]) -> Iterator[Rational]:
+    """What is added to the potential's constant part where a run ends: after the last answer, or at a stop."""
+    after = turns.scopes["after"]
+    for end in turns.after:
+        for corner, cost in _corners(end, after):
+            yield total([cost, *_credit(corner, used, weights)])
+    for choice in turns.loop:
+        if choice.path.ends:
+            for corner, cost in _corners(choice, turns.scopes["loop"]):
+                moved: dict[Atom, Fraction] = {
+                    difference(name): at(form, corner.moves) for name, form in choice.becomes.items()
+                }
+                for end in turns.after:
+                    later = total(
+                        [draw.weight * number(abs(at(end.shifts.get(draw.name, {}), moved))) for draw in end.path.draws]
+                    )
+                    yield total([cost, later, *_credit(corner, used, weights)])
+
+
+def _credit(corner: Corner, used: Rational, weights: Mapping[str, Rational]) -> list[Rational]:
+    return [used, *_had(corner, weights)] if corner.used else []
+
+
+def _had(corner: Corner, weights: Mapping[str, Rational]) -> list[Rational]:
+    return [weight * number(-abs(corner.moves.get(difference(name), Fraction(0)))) for name, weight in weights.items()]
+
 
 PARTS: tuple[Part, ...] = ("before", "loop", "after")
 MOST_KEPT = 4  # variables whose difference is carried round the loop
@@ -39,8 +236,8 @@ class Shown:
 class LockStep:
     """The search for one program; shifts of a path are found once for what is kept around it."""
 
-    def __init__(self, found: TakenApart, adjacency: Adjacency) -> None:
-        self._found, self._adjacency = found, adjacency
+    def __init__(self, outline: ProgramOutline, adjacency: Adjacency) -> None:
+        self._outline, self._adjacency = outline, adjacency
         self._searched: dict[tuple[object, ...], list[Choice]] = {}
         self._failed: tuple[int, PairedPath] | None = None
 
@@ -55,32 +252,32 @@ class LockStep:
             if best is not None and self._no_cheaper(keeping, best.cost):
                 continue
             for turns in self._turns(keeping):
-                if self._found.program.loop is None:
-                    cost = self._found.parameters.largest([part for choice in turns.before for part in choice.costs])
+                if self._outline.program.loop is None:
+                    cost = self._outline.parameters.largest([part for choice in turns.before for part in choice.costs])
                     if cost is None:
                         what = "costs of different paths cannot be compared for all parameters: give them values"
                         raise NoProof(what)
                     shown: Shown | None = Shown(cost, (self._alignment(turns, {}, None),), (Case(0, str(cost)),))
                 else:
-                    found = paid(self._found, turns)
-                    compared &= found is not None
-                    rate = found and found.rate
-                    if found and rate and (growing is None or cheaper(rate, growing[0], self._found.parameters)):
-                        growing = (rate, found.line)
+                    payment = paid(self._outline, turns)
+                    compared &= payment is not None
+                    rate = payment and payment.rate
+                    if payment and rate and (growing is None or cheaper(rate, growing[0], self._outline.parameters)):
+                        growing = (rate, payment.line)
                     shown = None
-                    if found is not None and found.cost is not None and found.potential is not None:
-                        alignment = self._alignment(turns, keeping, found.potential)
-                        shown = Shown(found.cost, (alignment,), (Case(0, str(found.cost)),))
-                if shown is not None and (best is None or cheaper(shown.cost, best.cost, self._found.parameters)):
+                    if payment is not None and payment.cost is not None and payment.potential is not None:
+                        alignment = self._alignment(turns, keeping, payment.potential)
+                        shown = Shown(payment.cost, (alignment,), (Case(0, str(payment.cost)),))
+                if shown is not None and (best is None or cheaper(shown.cost, best.cost, self._outline.parameters)):
                     best = shown
         return best if best is not None else self._not_found(growing, compared)
 
     def _no_cheaper(self, keeping: Keeping, cost: Rational) -> bool:
         """Whether some path before the loop alone costs as much, whatever shifts are chosen on it."""
-        at_most = self._found.parameters.at_most
+        at_most = self._outline.parameters.at_most
         return any(
             all(any(at_most(cost, part) for part in choice.costs) for choice in self._choices(path, keeping))
-            for path in self._found.before
+            for path in self._outline.before
         )
 
     def _not_found(self, growing: tuple[Rational, int | None] | None, compared: bool) -> Unproved:
@@ -102,9 +299,9 @@ class LockStep:
 
     def for_answers(self, answers: int) -> Shown | Unproved:
         """The cheapest proof by classes of runs: for each the alignment that costs it least."""
-        counted = classes(self._found, answers)
+        counted = classes(self._outline, answers)
         every = [(turns, keeping) for keeping in self._keepings() for turns in self._turns(keeping, every=False)]
-        parameters, used, cases, costs = self._found.parameters, [], [], []
+        parameters, used, cases, costs = self._outline.parameters, [], [], []
         prices = [self._prices(turns) for turns, _ in every]
         for counts in counted:
             best: tuple[int, Rational] | None = None
@@ -128,7 +325,7 @@ class LockStep:
 
     def _prices(self, turns: Turns) -> tuple[Rational, dict[str, Rational]] | None:
         """What the parts outside the loop cost, and each path of it; the largest over all corners."""
-        largest = self._found.parameters.largest
+        largest = self._outline.parameters.largest
         outside = [largest([cost for choice in part for cost in choice.costs]) for part in (turns.before, turns.after)]
         paths = {choice.path.name: largest(choice.costs) for choice in turns.loop}
         if None in outside or None in paths.values():
@@ -141,7 +338,7 @@ class LockStep:
     # --- what is kept, and the shifts for it ----------------------------------------------------------------------
 
     def _keepings(self) -> Iterator[Keeping]:
-        names = self._found.live
+        names = self._outline.live
         if len(names) > MOST_KEPT:
             raise NoProof(f"more than {MOST_KEPT} noisy variables are carried round the loop: {', '.join(names)}")
         yield from (
@@ -149,24 +346,24 @@ class LockStep:
         )
 
     def _ways_to_keep(self, name: str) -> list[Carried]:
-        starts = [path.after.get(name) for path in self._found.before]
+        starts = [path.after.get(name) for path in self._outline.before]
         if None in starts:
             raise NoProof(f"{name} is carried round the loop, but is not a number there from the start on every path")
         still = all(start is not None and not start.moved for start in starts)
         values = [0] if still else sorted(range(-STEPS, STEPS + 1), key=lambda value: (abs(value), -value))
-        found = [Carried(Fraction(value)) for value in values]
+        ways = [Carried(Fraction(value)) for value in values]
         if self._adjacency == "one-differs" and still:
-            found.append(Carried(Fraction(1), spread=True))
-        return found
+            ways.append(Carried(Fraction(1), spread=True))
+        return ways
 
     def _turns(self, keeping: Keeping, every: bool = True) -> Iterator[Turns]:
         """All combinations of cheapest shifts; not `every`: some paths of the loop may have none."""
-        found = [*self._chosen(keeping, every)]
-        if all(options for path, options in found if every or path.part != "loop"):
-            yield from self._combined(keeping, [(path, options) for path, options in found if options])
+        chosen = [*self._chosen(keeping, every)]
+        if all(options for path, options in chosen if every or path.part != "loop"):
+            yield from self._combined(keeping, [(path, options) for path, options in chosen if options])
 
     def _chosen(self, keeping: Keeping, every: bool) -> Iterator[tuple[PairedPath, list[Choice]]]:
-        for place, path in enumerate((*self._found.before, *self._found.after, *self._found.loop)):
+        for place, path in enumerate((*self._outline.before, *self._outline.after, *self._outline.loop)):
             options = self._choices(path, keeping)
             yield path, options
             if not options:
@@ -175,32 +372,38 @@ class LockStep:
                 if every or path.part != "loop":
                     return
 
-    def _combined(self, keeping: Keeping, found: Sequence[tuple[PairedPath, list[Choice]]]) -> Iterator[Turns]:
-        combinations = product(*(options for _, options in found))
+    def _combined(self, keeping: Keeping, per_path: Sequence[tuple[PairedPath, list[Choice]]]) -> Iterator[Turns]:
+        combinations = product(*(options for _, options in per_path))
         for _, chosen in zip(range(MOST_COMBINATIONS), combinations, strict=False):
             parts = {part: tuple(choice for choice in chosen if choice.path.part == part) for part in PARTS}
             scopes = {part: self._scope(part, keeping) for part in PARTS}
-            spread = {name: kept.value for name, kept in keeping.items() if kept.spread}
+            spread = {name: carried.value for name, carried in keeping.items() if carried.spread}
             yield Turns(parts["before"], parts["loop"], parts["after"], scopes, spread)
 
     def _scope(self, part: Part, keeping: Keeping) -> Corners:
-        if self._found.program.loop is None:
+        if self._outline.program.loop is None:
             return Corners(self._adjacency, "loop", {})
-        return Corners(self._adjacency, part, {name: kept.value for name, kept in keeping.items() if kept.spread})
+        return Corners(
+            self._adjacency, part, {name: carried.value for name, carried in keeping.items() if carried.spread}
+        )
 
     def _choices(self, path: PairedPath, keeping: Keeping) -> list[Choice]:
         before = keeping if path.part != "before" else {}
-        if path.part == "after" or self._found.program.loop is None:
+        if path.part == "after" or self._outline.program.loop is None:
             after: Keeping = {}
         elif path.ends:
-            after = {name: kept for name, kept in keeping.items() if name in self._found.live_after}
+            after = {name: carried for name, carried in keeping.items() if name in self._outline.live_after}
         else:
             after = keeping
-        key = (path.part, path.name, tuple(sorted((name, kept.value, kept.spread) for name, kept in keeping.items())))
+        key = (
+            path.part,
+            path.name,
+            tuple(sorted((name, carried.value, carried.spread) for name, carried in keeping.items())),
+        )
         if key not in self._searched:
             scope = self._scope(path.part, keeping)
-            assumed = partial(self._found.assumed, path.part)
-            self._searched[key] = PathSearch(path, scope, before, after, self._found.terms, assumed).choices()
+            assumed = partial(self._outline.assumed, path.part)
+            self._searched[key] = PathSearch(path, scope, before, after, self._outline.terms, assumed).choices()
         return self._searched[key]
 
     def _alignment(self, turns: Turns, keeping: Keeping, potential: Potential | None) -> Alignment:
@@ -214,8 +417,10 @@ class LockStep:
         for shift in shifts:
             if agreed.setdefault((shift.path, shift.draw), shift) != shift:
                 raise NoProof(f"the shift of {shift.draw} would depend on what the run does after it")
-        kept = tuple(Kept(name, kept.value, "used" if kept.spread else None) for name, kept in sorted(keeping.items()))
-        return Alignment(tuple(agreed.values()), kept, self._found.facts, potential)
+        differences = tuple(
+            Kept(name, carried.value, "used" if carried.spread else None) for name, carried in sorted(keeping.items())
+        )
+        return Alignment(tuple(agreed.values()), differences, self._outline.facts, potential)
 
 
 def _shift(choice: Choice, path: str, draw: str) -> Shift:
@@ -235,20 +440,20 @@ Known = frozenset[tuple[str, Fraction]]  # public variables whose value at the h
 Counts = frozenset[tuple[str, int]]
 
 
-def classes(found: TakenApart, answers: int) -> list[dict[str, int]]:
+def classes(outline: ProgramOutline, answers: int) -> list[dict[str, int]]:
     """All the ways, as counts by the name of the path, in which a run with so many answers can go.
 
     There may be some among them that no run takes. Raises `NoProof` where there are too many.
     """
-    names = [name for name, value in found.start.items() if head(name) in value.form]
-    numbers = [[(name, path.number(name)) for name in names] for path in found.before]
+    names = [name for name, value in outline.start.items() if head(name) in value.form]
+    numbers = [[(name, path.number(name)) for name in names] for path in outline.before]
     starts = [frozenset((name, start) for name, start in each if start is not None) for each in numbers]
     states: set[tuple[Known, Counts]] = {(start, frozenset()) for start in starts}
     ended: set[Counts] = set()
     for index in range(answers):
         following: set[tuple[Known, Counts]] = set()
         for known, counts in states:
-            for path, after in _steps(found, dict(known), index, answers):
+            for path, after in _steps(outline, dict(known), index, answers):
                 more = dict(counts)
                 more[path.name] = more.get(path.name, 0) + 1
                 if path.ends:
@@ -263,11 +468,11 @@ def classes(found: TakenApart, answers: int) -> list[dict[str, int]]:
 
 
 def _steps(
-    found: TakenApart, known: Mapping[str, Fraction], index: int, answers: int
+    outline: ProgramOutline, known: Mapping[str, Fraction], index: int, answers: int
 ) -> Iterator[tuple[PairedPath, Known]]:
     values: dict[Atom, Fraction] = {head(name): value for name, value in known.items()}
     values |= {INDEX: Fraction(index), LENGTH: Fraction(answers)}
-    for path in found.loop:
+    for path in outline.loop:
         if all(forms.truth_at(met.condition, values) in (met.truth, None) for met in path.decisions):
             after = {}
             for name in known:

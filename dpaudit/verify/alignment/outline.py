@@ -1,6 +1,7 @@
-"""The program as the search sees it: its public variables, its paths, its counters and their bounds."""
+"""The program as the search sees it: its public parameters and variables, its paths, its counters and their bounds."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -8,16 +9,179 @@ from itertools import chain
 from math import floor
 from typing import Any
 
+from dpaudit.base.installed import z3
+from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, Leaf, add, head, one
-from dpaudit.verify.alignment.parameters import Parameters
-from dpaudit.verify.alignment.paths import Environment, Follower, PairedOutput, PairedPath, Quantity
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, Leaf, NoProof, SolverTerms, add, head, one
+from dpaudit.verify.alignment.paths import Environment, Follower, PairedDraw, PairedOutput, PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
-from dpaudit.verify.alignment.solver import SolverTerms
-from dpaudit.verify.language import nodes
-from dpaudit.verify.language.algebra import Formula, Opposite, leaves
-from dpaudit.verify.language.facts import Binding, bindings, inside, is_whole, largest, reads, used
-from dpaudit.verify.proof import NoProof
+from dpaudit.verify.language import nodes, text
+from dpaudit.verify.language.algebra import Both, Formula, Opposite, Polynomial, Truth, leaves
+from dpaudit.verify.language.facts import ORDERS, Binding, bindings, inside, is_whole, largest, reads, used
+
+REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
+MILLISECONDS = 300  # for one comparison of costs; undecided counts as not comparable
+
+
+class Parameters:
+    """The parameters of a program: those that are `fixed`, and what holds of the others (`preconditions`).
+
+    A parameter in the scale of a noise is taken for positive, a whole one for at least 1: `granted` says so in words.
+    """
+
+    def __init__(self, program: nodes.Program, fixed: Mapping[str, Fraction], granted: tuple[str, ...] = ()) -> None:
+        self.fixed = {name: Fraction(value) for name, value in fixed.items()}
+        self.integers = frozenset(program.integers) - set(self.fixed)
+        self.free = tuple(name for name in program.parameters if name not in self.fixed)
+        follower = Follower(self.fixed)
+        self._asserted = tuple(
+            part for each in program.preconditions for part in _parts(follower.condition(each, {}, 1))
+        )
+        if any(isinstance(part, Truth) and not part.holds for part in self._asserted):
+            given = ", ".join(f"{name} = {value}" for name, value in self.fixed.items())
+            values = f"the values {given} break" if given else "no values keep"
+            raise InvalidSpec(f"{values} what {program.name} asserts of its parameters")
+        self._beyond = granted
+        self._grant(granted)
+
+    def learn(self, draws: Iterable[PairedDraw]) -> None:
+        """Take in the draws: parameters in their scales are positive. Raises `NoProof` where a scale may not be."""
+        scales = {draw: number(1) / draw.weight for draw in draws}
+        in_scales = {name for scale in scales.values() for name in scale.names}
+        self._grant(
+            (*(f"{n} >= 1" if n in self.integers else f"{n} > 0" for n in self.free if n in in_scales), *self._beyond)
+        )
+        for draw, scale in scales.items():
+            if not self._positive(scale):
+                raise NoProof(f"nothing says that the scale {scale} of this noise is positive: assert it", draw.line)
+
+    def check_divisors(self, program: nodes.Program) -> None:
+        """Raises `NoProof` where a divisor of the source may be 0, used or not: to raise is to tell."""
+        for divisor, line in program.divisors:
+            value = Follower(self.fixed).value(divisor, {}, line)
+            exact = value.exact if isinstance(value, Quantity) else None
+            if exact is None or exact.zero or not (self._positive(exact) or self._positive(number(0) - exact)):
+                raise NoProof(f"nothing says that the divisor {text(divisor)} is not 0: assert it is above 0", line)
+
+    def _grant(self, texts: tuple[str, ...]) -> None:
+        self.granted = texts
+        self.preconditions: tuple[Formula, ...] = (*self._asserted, *map(_fact, texts))
+        self._least = self._lower_bounds()
+        self._known: dict[tuple[Rational, Rational], bool] = {}
+
+    @property
+    def reference(self) -> dict[str, Fraction]:
+        """A point to order costs at where neither is always the smaller one."""
+        return {
+            name: self._least.get(name, Fraction(0)) + REFERENCE[place % len(REFERENCE)]
+            for place, name in enumerate(self.free)
+        }
+
+    def at_most(self, smaller: Rational, larger: Rational) -> bool:
+        """Whether `smaller` <= `larger` for all values that the parameters may have (False where that is not known)."""
+        gap = larger - smaller
+        size = gap.constant
+        if size is not None:
+            return size >= 0
+        key = (smaller, larger)
+        if key not in self._known:
+            self._known[key] = self._spread(gap) > 0 or (gap.at(self.reference) >= 0 and self._never(gap, strict=True))
+        return self._known[key]
+
+    def largest(self, costs: Iterable[Rational]) -> Rational | None:
+        """The one that is never below another (0 of none); None where there is no such one."""
+        best: Rational | None = None
+        rest: list[Rational] = []
+        for cost in costs:
+            if best is None or self.at_most(best, cost):
+                best = cost
+            elif not self.at_most(cost, best):
+                rest.append(cost)
+        if best is None:
+            return number(0)
+        return best if all(self.at_most(cost, best) for cost in rest) else None
+
+    # --- signs --------------------------------------------------------------------------------------------------
+
+    def _positive(self, scale: Rational) -> bool:
+        size = scale.constant
+        if size is not None:
+            return size > 0
+        return self._spread(scale) > 0 and not scale.names & self._reached or self._never(scale, strict=False)
+
+    def _spread(self, function: Rational) -> int:
+        """1 where every term is positive once each name is written as its least value and more; -1; or 0."""
+        if not function.names <= set(self._least):
+            return 0
+        values = {name: Polynomial.of(name) + Polynomial.number(self._least[name]) for name in function.names}
+        signs = 1
+        for side in (function.numerator, function.denominator):
+            products = (
+                math.prod((values[name] ** power for name, power in monomial), start=Polynomial.number(value))
+                for monomial, value in side.terms
+            )
+            terms = [value for _, value in sum(products, start=Polynomial()).terms]
+            signs *= 1 if all(v > 0 for v in terms) else -1 if all(v < 0 for v in terms) else 0
+        return signs
+
+    def _lower_bounds(self) -> dict[str, Fraction]:
+        bounds: dict[str, Fraction] = {}
+        self._reached = frozenset[str]()  # the names whose least value they may have
+        for formula in self.preconditions:
+            if isinstance(formula, Leaf) and len(names := [atom for atom in formula.value if atom != ONE]) == 1:
+                name, factor = str(names[0]), formula.value[names[0]]
+                if name in self.free and formula.order in ((">", ">=") if factor > 0 else ("<", "<=")):
+                    least = -formula.value.get(ONE, Fraction(0)) / factor
+                    if least >= bounds.get(name, least):
+                        bounds[name] = least
+                        self._reached = self._reached - {name} if formula.order in "<>" else self._reached | {name}
+        return bounds
+
+    def _never(self, function: Rational, *, strict: bool) -> bool:
+        """Whether no values make the function negative (or, not `strict`, 0), as z3 finds."""
+        module = z3()
+        names = {name: module.Real(name) for name in self.free}
+        if not function.names <= set(names):
+            return False
+        solver = module.Solver()
+        solver.set("timeout", MILLISECONDS)
+        for formula in self.preconditions:
+            if isinstance(formula, Leaf) and all(atom == ONE or atom in names for atom in formula.value):
+                powers = (((() if atom == ONE else ((str(atom), 1),)), each) for atom, each in formula.value.items())
+                value = Polynomial(tuple(powers))
+                solver.add(ORDERS[formula.order](_term(module, value, names), 0))
+        above, below = (_term(module, side, names) for side in (function.numerator, function.denominator))
+        solver.add(above * below < 0 if strict else above * below <= 0)
+        return bool(solver.check() == module.unsat)
+
+
+def _parts(formula: Formula) -> Iterator[Formula]:
+    """The conditions that are joined by `and`."""
+    if isinstance(formula, Both):
+        for part in formula.parts:
+            yield from _parts(part)
+    else:
+        yield formula
+
+
+def _fact(text: str) -> Formula:
+    """What is granted of a parameter: "eps > 0" or "N >= 1"."""
+    name, order, _ = text.split()
+    if order == ">":
+        return Leaf(">", {name: Fraction(1)}, {})
+    return Leaf(">=", {name: Fraction(1), ONE: Fraction(-1)}, {})
+
+
+def _term(module: Any, polynomial: Polynomial, names: Mapping[str, Any]) -> Any:
+    result = module.RealVal(0)
+    for monomial, value in polynomial.terms:
+        part = module.RealVal(str(value))
+        for name, power in monomial:
+            for _ in range(power):
+                part = part * names[name]
+        result = result + part
+    return result
+
 
 FURTHEST = 4  # of a bound from the number that the program compares the counter with
 
@@ -33,10 +197,10 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenApart:
+class ProgramOutline:
     """A program taken apart. `live` are the private variables whose value matters at the head of the loop.
 
-    `held` is what is known at the head of the loop, as formulas and (`facts`) as texts.
+    `invariants` is what is known at the head of the loop, as formulas and (`facts`) as texts.
     """
 
     program: nodes.Program
@@ -49,15 +213,15 @@ class TakenApart:
     live_after: frozenset[str]
     counters: tuple[Counter, ...]
     facts: tuple[str, ...]
-    held: tuple[Formula, ...]
+    invariants: tuple[Formula, ...]
     start: Environment
 
     def assumed(self, part: nodes.Part) -> list[Any]:
         """What holds in this part, for the solver."""
-        return _assumed(self.terms, self.parameters, self.held if part != "before" else (), part == "loop")
+        return _assumed(self.terms, self.parameters, self.invariants if part != "before" else (), part == "loop")
 
 
-def outline(program: nodes.Program, parameters: Parameters) -> TakenApart:
+def outline_of(program: nodes.Program, parameters: Parameters) -> ProgramOutline:
     """Takes a program apart. Raises `NoProof` for what the search cannot read."""
     follower = Follower(parameters.fixed)
     if program.loop is None:
@@ -73,8 +237,8 @@ def outline(program: nodes.Program, parameters: Parameters) -> TakenApart:
     after = [_with_result(path, program, follower) for path in follower.paths("after", program.after, start)]
     parameters.learn(draw for path in (*before, *loop, *after) for draw in path.draws)
     terms = SolverTerms(frozenset(head(name) for name in whole) | parameters.integers)
-    counters, texts, held = _counted(before, loop, sorted(publics & whole), parameters, terms)
-    found = TakenApart(
+    counters, texts, invariants = _counted(before, loop, sorted(publics & whole), parameters, terms)
+    outline = ProgramOutline(
         program,
         parameters,
         terms,
@@ -85,14 +249,14 @@ def outline(program: nodes.Program, parameters: Parameters) -> TakenApart:
         live_after - publics,
         counters,
         texts,
-        held,
+        invariants,
         start,
     )
     loop, after = (
-        [p for p in ways if terms.possible([*found.assumed(p.part), *map(terms.formula, p.taken)])]
+        [p for p in ways if terms.possible([*outline.assumed(p.part), *map(terms.formula, p.taken)])]
         for ways in (loop, after)
     )
-    return replace(found, loop=tuple(loop), after=tuple(after))
+    return replace(outline, loop=tuple(loop), after=tuple(after))
 
 
 def live(block: nodes.Block, out: frozenset[str], stopped: frozenset[str]) -> frozenset[str]:
@@ -163,13 +327,13 @@ def _with_result(path: PairedPath, program: nodes.Program, follower: Follower) -
     return replace(_seen(path, program), outputs=(*_seen(path, program).outputs, *outputs))
 
 
-def _finished(program: nodes.Program, parameters: Parameters, follower: Follower) -> TakenApart:
+def _finished(program: nodes.Program, parameters: Parameters, follower: Follower) -> ProgramOutline:
     """A program without a loop: two blocks, and the answer is the data itself."""
     paths = follower.paths("before", program.before, {})
     ends = {path.name: follower.paths("after", program.after, path.after) for path in paths}
     parameters.learn(draw for path in (*paths, *chain(*ends.values())) for draw in path.draws)
     whole = tuple(_with_result(_one_path(path, end), program, follower) for path in paths for end in ends[path.name])
-    return TakenApart(
+    return ProgramOutline(
         program, parameters, SolverTerms(parameters.integers), whole, (), (), (), frozenset(), (), (), (), {}
     )
 
@@ -185,12 +349,12 @@ def _one_path(path: PairedPath, end: PairedPath) -> PairedPath:
     )
 
 
-def _assumed(terms: SolverTerms, parameters: Parameters, held: tuple[Formula, ...], in_loop: bool) -> list[Any]:
-    found = [terms.formula(part) for part in (*parameters.preconditions, *held)]
-    found += [terms.atom(LENGTH) >= 1, terms.atom(INDEX) >= 0]
+def _assumed(terms: SolverTerms, parameters: Parameters, invariants: tuple[Formula, ...], in_loop: bool) -> list[Any]:
+    formulas = [terms.formula(part) for part in (*parameters.preconditions, *invariants)]
+    formulas += [terms.atom(LENGTH) >= 1, terms.atom(INDEX) >= 0]
     if in_loop:
-        found.append(terms.atom(INDEX) < terms.atom(LENGTH))
-    return found
+        formulas.append(terms.atom(INDEX) < terms.atom(LENGTH))
+    return formulas
 
 
 def _counted(
@@ -198,7 +362,7 @@ def _counted(
 ) -> tuple[tuple[Counter, ...], tuple[str, ...], tuple[Formula, ...]]:
     """The counters, with every bound that holds at the head of the loop however often it has run."""
     texts: list[str] = []
-    held: list[Formula] = []
+    invariants: list[Formula] = []
     plain: dict[str, tuple[Fraction, dict[str, Fraction]]] = {}
     for name in names:
         steps = {path.name: path.number(name, one(head(name))) for path in loop}
@@ -208,15 +372,15 @@ def _counted(
     bounds: dict[str, list[Rational]] = {name: [] for name in plain}
     for name, (start, added) in plain.items():
         if all(value >= 0 for value in added.values()):  # so it is never below where it starts
-            held.append(Leaf(">=", add(one(head(name)), forms.constant(start), -1), {}))
+            invariants.append(Leaf(">=", add(one(head(name)), forms.constant(start), -1), {}))
             texts.append(f"{name} >= {start}")
         for end in _ends(loop, name):
             for step in range(-FURTHEST, FURTHEST + 1):
                 fact = Leaf("<=", add(add(one(head(name)), end, -1), forms.constant(step), -1), {})
-                if _inductive(fact, before, loop, held, parameters, terms):
+                if _inductive(fact, before, loop, invariants, parameters, terms):
                     limit = _rational(add(end, forms.constant(step)))
                     bounds[name].append(limit)
-                    held.append(fact)
+                    invariants.append(fact)
                     if (text := f"{name} <= {limit}") not in texts:
                         texts.append(text)
                     break
@@ -225,12 +389,12 @@ def _counted(
         for name, (start, added) in plain.items()
         if bounds[name] and start >= 0 and all(value >= 0 for value in added.values())
     )
-    return counters, tuple(texts), tuple(held)
+    return counters, tuple(texts), tuple(invariants)
 
 
 def _ends(loop: list[PairedPath], name: str) -> list[Form]:
     """What the counter is compared with."""
-    found: list[Form] = []
+    ends: list[Form] = []
     for path in loop:
         for met in path.decisions:
             for leaf in leaves(met.condition, Leaf):
@@ -242,17 +406,17 @@ def _ends(loop: list[PairedPath], name: str) -> list[Form]:
                 end = add(rest, forms.constant(floor(offset)))
                 if (
                     all(isinstance(atom, str) and (atom == ONE or atom.isidentifier()) for atom in end)
-                    and end not in found
+                    and end not in ends
                 ):
-                    found.append(end)
-    return found
+                    ends.append(end)
+    return ends
 
 
 def _inductive(
     fact: Leaf,
     before: list[PairedPath],
     loop: list[PairedPath],
-    held: list[Formula],
+    invariants: list[Formula],
     parameters: Parameters,
     terms: SolverTerms,
 ) -> bool:
@@ -261,7 +425,7 @@ def _inductive(
     for path in (*before, *(path for path in loop if not path.ends)):
         goal = Leaf("<=", add(add(fact.value, one(counter), -1), path.after[name].form), {})
         looping = path.part == "loop"
-        known = _assumed(terms, parameters, (*held, fact) if looping else (), looping)
+        known = _assumed(terms, parameters, (*invariants, fact) if looping else (), looping)
         taken = [terms.formula(part) for part in path.taken]
         if terms.possible([*known, *taken, terms.formula(Opposite(goal))]):
             return False

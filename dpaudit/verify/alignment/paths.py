@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import MOVED, ONE, Atom, Form, Leaf, add, one
+from dpaudit.verify.alignment.forms import MOVED, ONE, Atom, Form, Leaf, NoProof, add, one
 from dpaudit.verify.alignment.rational import Rational, number, variable
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Truth
 from dpaudit.verify.language.facts import ORDERS, Walk, walks
-from dpaudit.verify.proof import NoProof
 
 MOST_PATHS = 500  # through one block
 
@@ -120,12 +119,12 @@ class Follower:
 
     def paths(self, part: nodes.Part, block: nodes.Block, start: Environment) -> list[PairedPath]:
         """Every path through the block. Raises `NoProof` for what the search does not read."""
-        found: list[PairedPath] = []
+        paths: list[PairedPath] = []
         for walk in walks(block):
-            found.append(self._followed(part, walk, start))
-            if len(found) > MOST_PATHS:
+            paths.append(self._followed(part, walk, start))
+            if len(paths) > MOST_PATHS:
                 raise NoProof(f"more than {MOST_PATHS} paths through one block: too many to search")
-        return found
+        return paths
 
     def _followed(self, part: nodes.Part, walk: Walk, start: Environment) -> PairedPath:
         known, ends = dict(start), False
@@ -153,14 +152,14 @@ class Follower:
         return PairedPath(part, tuple(decisions), tuple(draws), tuple(outputs), known, ends)
 
     def _weight(self, scale: nodes.Expression, known: Environment, line: int) -> Rational:
-        found = self._number(scale, known, line)
-        if found.exact is None:
+        width = self._number(scale, known, line)
+        if width.exact is None:
             raise NoProof("the scale of this noise is not public", line)
-        if found.exact.zero:
+        if width.exact.zero:
             raise NoProof("the scale of this noise is 0", line)
-        if any(not name.isidentifier() for name in found.exact.names):
+        if any(not name.isidentifier() for name in width.exact.names):
             raise NoProof("the scale of this noise changes from answer to answer", line)
-        return number(1) / found.exact
+        return number(1) / width.exact
 
     def condition(self, expression: nodes.Expression, known: Environment, line: int) -> Formula:
         """A condition as a formula."""
@@ -198,10 +197,10 @@ class Follower:
         raise NoProof("the list of outputs, or a condition, is used as a value", line)
 
     def _number(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity:
-        found = self.value(expression, known, line)
-        if not isinstance(found, Quantity):
+        value = self.value(expression, known, line)
+        if not isinstance(value, Quantity):
             raise NoProof("arithmetic with something that is no number", line)
-        return found
+        return value
 
 
 def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line: int) -> Quantity:

@@ -1,19 +1,113 @@
-"""The shifts of the draws of one path that keep it: all cheapest ones, by complete enumeration."""
+"""The shifts of the draws of one path that keep it: all cheapest ones, by complete enumeration.
+
+They depend on how far answers move, and on how far apart the two runs may be at the head of the loop.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
+from dpaudit.base.installed import z3
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import ONE, Atom, Form, Leaf, at, constant, difference, shift_of
+from dpaudit.verify.alignment.forms import (
+    MOVED,
+    ONE,
+    Atom,
+    Counterexample,
+    Form,
+    Leaf,
+    NoProof,
+    SolverTerms,
+    at,
+    constant,
+    difference,
+    shift_of,
+)
 from dpaudit.verify.alignment.paths import PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total
-from dpaudit.verify.alignment.scope import Corners, reach
-from dpaudit.verify.alignment.solver import Counterexample, SolverTerms
 from dpaudit.verify.language.algebra import Formula, Opposite, leaves
-from dpaudit.verify.language.nodes import Order
-from dpaudit.verify.proof import NoProof
+from dpaudit.verify.language.nodes import Order, Part
+from dpaudit.verify.proof import REACH, Adjacency
+
+MOST, STEPS = 3, 2  # of a shift's coefficients: the sum of their sizes, and the largest
+
+
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """An extreme way in which the runs differ: `used` says whether the one answer that differs has been read before."""
+
+    moves: Mapping[Atom, Fraction]
+    used: bool = False
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Corners:
+    """The corners of one part of the program.
+
+    A cost is convex between corners of the same signs, so it is largest at a corner. `spread` holds the variables
+    with |v' - v| <= value * used.
+    """
+
+    adjacency: Adjacency
+    part: Part
+    spread: Mapping[str, Fraction]
+
+    def corners(self) -> list[Corner]:
+        """All of them."""
+        if self.adjacency != "one-differs":
+            ends = REACH[self.adjacency] if self.part == "loop" else (0,)
+            return [Corner({MOVED: Fraction(end)}) for end in ends]
+        corners = [Corner({})]
+        if self.part == "loop":
+            corners += [Corner({MOVED: Fraction(end)}, now=True) for end in REACH[self.adjacency]]
+        if self.part == "loop" or self.part == "after":
+            sides = [(-most, Fraction(0), most) for most in self.spread.values()]
+            atoms = [difference(name) for name in self.spread]
+            corners += [Corner(dict(zip(atoms, chosen, strict=True)), used=True) for chosen in product(*sides)]
+        return corners
+
+    def assumed(self, terms: SolverTerms) -> list[Any]:
+        """The same as assumptions."""
+        module = z3()
+        moved = terms.atom(MOVED)
+        if self.adjacency != "one-differs" or self.part != "loop":
+            least, most = REACH[self.adjacency] if self.part == "loop" else (0, 0)
+            assumptions = [terms.within(MOVED, least, most)]
+            return assumptions + [terms.within(difference(name), -most, most) for name, most in self.spread.items()]
+        here = [terms.atom(difference(name)) == 0 for name in self.spread]
+        before = [terms.within(difference(name), -most, most) for name, most in self.spread.items()]
+        return [module.Or(module.And([terms.within(MOVED, -1, 1), *here]), module.And([moved == 0, *before]))]
+
+    def candidates(self, one_sided: bool) -> list[Form]:
+        """The shifts that are tried for one draw, the cheapest first; `one_sided` ones are never negative."""
+        atoms: list[Atom] = [MOVED] if self.part == "loop" else []
+        if self.part != "before":
+            atoms += [difference(name) for name in self.spread]
+        corners = self.corners()
+        candidates = []
+        for values in product(range(-STEPS, STEPS + 1), repeat=1 + len(atoms)):
+            if sum(abs(value) for value in values) > MOST:
+                continue
+            form: Form = {a: Fraction(v) for a, v in zip(("", *atoms), values, strict=True) if v}
+            if one_sided and any(at(form, corner.moves) < 0 for corner in corners):
+                continue
+            candidates.append(form)
+        return sorted(candidates, key=lambda form: (largest(form, corners), len(form), sorted(form.items(), key=repr)))
+
+
+def largest(form: Form, corners: list[Corner]) -> Fraction:
+    """The largest size of a form."""
+    return max(abs(at(form, corner.moves)) for corner in corners)
+
+
+def reach(form: Form, corners: list[Corner]) -> tuple[Fraction, Fraction]:
+    """The least and the largest value of a form."""
+    values = [at(form, corner.moves) for corner in corners]
+    return min(values), max(values)
+
 
 MOST_QUESTIONS = 4_000  # to the solver, for one path
 DOWN: tuple[Order, ...] = ("<", "<=")
@@ -64,7 +158,7 @@ class PathSearch:
         self._path, self._scope, self._terms, self._after = path, scope, terms, after
         self._corners = scope.corners()
         self._known: dict[Atom, Form] = {
-            difference(name): constant(kept.value) for name, kept in before.items() if not kept.spread
+            difference(name): constant(carried.value) for name, carried in before.items() if not carried.spread
         }
         self._goals = list(self._all_goals())
         self._assumed = assumed
@@ -79,15 +173,15 @@ class PathSearch:
         """All shifts of which none costs less in every respect; empty where there are none."""
         if not all(self._plausible(goal, {}) for goal in self._goals if not goal.needs):
             return []
-        found: list[tuple[tuple[Fraction, ...], dict[str, Form]]] = []
-        for shifts in self._filled({}, found):
+        best: list[tuple[tuple[Fraction, ...], dict[str, Form]]] = []
+        for shifts in self._filled({}, best):
             cost = self._vector(shifts)
-            if any(_below(other, cost) for other, _ in found):
+            if any(_below(other, cost) for other, _ in best):
                 continue
             if self._follows(shifts):
-                found = [(other, kept) for other, kept in found if not _below(cost, other)]
-                found.append((cost, dict(shifts)))
-        return [self._choice(shifts) for _, shifts in found]
+                best = [(other, chosen) for other, chosen in best if not _below(cost, other)]
+                best.append((cost, dict(shifts)))
+        return [self._choice(shifts) for _, shifts in best]
 
     def _all_goals(self) -> Iterator[_Goal]:
         path = self._path
@@ -99,15 +193,15 @@ class PathSearch:
                 raise NoProof("the place of an output is not public", output.line)
             if isinstance(output.value, Quantity):
                 yield self._zero(output.value.moved)
-        for name, kept in self._after.items():
+        for name, carried in self._after.items():
             value = path.after.get(name)
             if value is None:
                 raise NoProof(f"{name} is not a number in every run", path.line)
-            if kept.spread:
+            if carried.spread:
                 form = forms.substituted(value.moved, self._known)
-                yield _Goal(_needs(form), zero=form, bound=kept.value)
+                yield _Goal(_needs(form), zero=form, bound=carried.value)
             else:
-                yield self._zero(forms.add(value.moved, constant(kept.value), -1))
+                yield self._zero(forms.add(value.moved, constant(carried.value), -1))
 
     def _zero(self, moved: Form) -> _Goal:
         form = forms.substituted(moved, self._known)
@@ -118,7 +212,7 @@ class PathSearch:
         needs = frozenset().union(*(_needs(leaf.moved) for leaf in leaves(formula, Leaf)))
         return _Goal(needs, same=formula, truth=truth)
 
-    def _filled(self, shifts: dict[str, Form], found: list[Any]) -> Iterator[dict[str, Form]]:
+    def _filled(self, shifts: dict[str, Form], best: list[Any]) -> Iterator[dict[str, Form]]:
         draws = self._path.draws
         if len(shifts) == len(draws):
             yield shifts
@@ -133,9 +227,9 @@ class PathSearch:
         for form in self._candidates(draw.law == "exponential"):
             shifts[draw.name] = form
             cost = () if self._scope.spread else self._vector(shifts)
-            dearer = bool(cost) and any(_below(other, cost) for other, _ in found)
+            dearer = bool(cost) and any(_below(other, cost) for other, _ in best)
             if not dearer and all(self._plausible(goal, shifts) for goal in ready):
-                yield from self._filled(shifts, found)
+                yield from self._filled(shifts, best)
             del shifts[draw.name]
 
     def _candidates(self, one_sided: bool) -> list[Form]:
@@ -215,11 +309,11 @@ class PathSearch:
 
     def _becomes(self, shifts: Mapping[str, Form]) -> dict[str, Form]:
         values: dict[Atom, Form] = {**self._known, **{shift_of(name): form for name, form in shifts.items()}}
-        found = {}
-        for name, kept in self._after.items():
-            if kept.spread:
-                found[name] = forms.substituted(forms.substituted(self._path.after[name].moved, self._known), values)
-        return found
+        becomes = {}
+        for name, carried in self._after.items():
+            if carried.spread:
+                becomes[name] = forms.substituted(forms.substituted(self._path.after[name].moved, self._known), values)
+        return becomes
 
     def _choice(self, shifts: Mapping[str, Form]) -> Choice:
         costs = tuple(
@@ -246,14 +340,14 @@ def _below(left: tuple[Fraction, ...], right: tuple[Fraction, ...]) -> bool:
 def _proportional(weights: list[Rational]) -> list[tuple[int, Fraction]]:
     """Each weight as a multiple of one of few units, so that multiples of one unit can be compared."""
     units: list[Rational] = []
-    found = []
+    multiples = []
     for weight in weights:
         for place, unit in enumerate(units):
             factor = (weight / unit).constant
             if factor is not None and factor > 0:
-                found.append((place, factor))
+                multiples.append((place, factor))
                 break
         else:
             units.append(weight)
-            found.append((len(units) - 1, Fraction(1)))
-    return found
+            multiples.append((len(units) - 1, Fraction(1)))
+    return multiples

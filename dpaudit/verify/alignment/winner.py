@@ -13,10 +13,10 @@ from dpaudit.base.installed import z3
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import ANSWER, INDEX, MOVED, ONE, Atom, Form, Leaf, add, head, one
 from dpaudit.verify.alignment.lock_step import Shown
-from dpaudit.verify.alignment.outline import TakenApart
+from dpaudit.verify.alignment.outline import ProgramOutline
 from dpaudit.verify.alignment.paths import PairedPath
 from dpaudit.verify.alignment.rational import number
-from dpaudit.verify.alignment.scope import Corners, largest
+from dpaudit.verify.alignment.shifts import Corners, largest
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.algebra import Both, Either, Formula, Truth, mapped
 from dpaudit.verify.language.nodes import Order
@@ -29,7 +29,7 @@ STEPS = range(-2, 3)
 class Contest:
     """The parts of a loop that returns the index of an answer."""
 
-    found: TakenApart
+    outline: ProgramOutline
     winner: str
     best: str
     draw: str
@@ -38,9 +38,9 @@ class Contest:
     leaving: tuple[PairedPath, ...]
 
 
-def by_winner(found: TakenApart, adjacency: Adjacency) -> Shown | Unproved | None:
+def by_winner(outline: ProgramOutline, adjacency: Adjacency) -> Shown | Unproved | None:
     """The cheapest proof of this shape; None where the program is no race for an index."""
-    race = _race(found, adjacency)
+    race = _race(outline, adjacency)
     if race is None:
         return None
     orders: tuple[Order, ...] = ("<=", ">=")
@@ -70,28 +70,28 @@ def _everywhere(adjacency: Adjacency) -> Adjacency:
     return "all-differ" if adjacency == "one-differs" else adjacency  # the winner may be the one that differs
 
 
-def _race(found: TakenApart, adjacency: Adjacency) -> Contest | None:
-    program = found.program
-    if program.loop is None or program.after or any(path.draws for path in found.before):
+def _race(outline: ProgramOutline, adjacency: Adjacency) -> Contest | None:
+    program = outline.program
+    if program.loop is None or program.after or any(path.draws for path in outline.before):
         return None
-    if len(program.result) != 1 or not isinstance(program.result[0], nodes.Variable) or len(found.before) != 1:
+    if len(program.result) != 1 or not isinstance(program.result[0], nodes.Variable) or len(outline.before) != 1:
         return None
-    if any(path.outputs or path.ends for path in found.loop):
+    if any(path.outputs or path.ends for path in outline.loop):
         return None
     winner = program.result[0].name
     draws = [statement.target for statement in program.loop if isinstance(statement, nodes.Draw)]
-    if len(draws) != 1 or any(len(path.draws) != 1 for path in found.loop) or winner not in found.start:
+    if len(draws) != 1 or any(len(path.draws) != 1 for path in outline.loop) or winner not in outline.start:
         return None
-    carried = [name for name, value in found.start.items() if name != winner and head(name) in value.form]
+    carried = [name for name, value in outline.start.items() if name != winner and head(name) in value.form]
     if len(carried) != 1:
         return None
-    forms_of = [(path, _form_after(path, winner)) for path in found.loop]
+    forms_of = [(path, _form_after(path, winner)) for path in outline.loop]
     taking = tuple(path for path, form in forms_of if form == one(INDEX))
-    kept = one(head(winner))
-    leaving = tuple(path for path, form in forms_of if form == kept)
-    if not taking or len(taking) + len(leaving) != len(found.loop):
+    previous = one(head(winner))
+    leaving = tuple(path for path, form in forms_of if form == previous)
+    if not taking or len(taking) + len(leaving) != len(outline.loop):
         return None
-    race = Contest(found, winner, carried[0], draws[0], adjacency, taking, leaving)
+    race = Contest(outline, winner, carried[0], draws[0], adjacency, taking, leaving)
     first = [Leaf("==", one(INDEX), {})]  # the first answer is always taken, so that the index of one is returned
     return race if all(_shown(race, [*first, *path.taken], Truth(False)) for path in leaving) else None
 
@@ -133,18 +133,18 @@ def _at_head(race: Contest, fact: tuple[Fraction, Order]) -> Formula:
 
 def _known(race: Contest) -> list[Any]:
     least, most = REACH[race.adjacency]
-    found = race.found
-    return [*found.assumed("loop"), found.terms.within(MOVED, least, most)]
+    outline = race.outline
+    return [*outline.assumed("loop"), outline.terms.within(MOVED, least, most)]
 
 
 def _shown(race: Contest, known: list[Formula], goal: Formula) -> bool:
-    terms = race.found.terms
+    terms = race.outline.terms
     return not terms.possible([*_known(race), *map(terms.formula, known), z3().Not(terms.formula(goal))])
 
 
 def _kept_before(race: Contest, fact: tuple[Fraction, Order]) -> bool:
     other = _other(race, {})
-    for first, second in product(race.found.loop, repeat=2):
+    for first, second in product(race.outline.loop, repeat=2):
         known = [_at_head(race, fact), *first.taken, *(_put(part, other) for part in second.taken)]
         bests = _best_after(race, first), forms.substituted(_best_after(race, second), other)
         if not _shown(race, known, _ahead(*bests, *fact)):

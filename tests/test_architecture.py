@@ -82,7 +82,7 @@ BUDGET = {
     "search": 3_710,
     "scores": 3_350,
     "auditing": 3_960,
-    "verify": 13_760,
+    "verify": 13_470,
     "report": 3_590,
     "ledger": 1_960,
     "catalogue": 12_150,

@@ -28,7 +28,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def left_s(most: float = math.inf) -> float:
-    """The seconds that are left, at most so many. Raises `OutOfTime` where there are none."""
+    """The seconds that are left, at most `most`. Raises `OutOfTime` where the time is over."""
     left = _END.get() - time.monotonic()
     if left <= 0.0:
         raise OutOfTime("max_time_s was over before enough was done: give more time")

@@ -31,8 +31,8 @@ from dpaudit.results.observations import Ending
 from dpaudit.verify.bracketing import WAYS, Joined, Wanted, run_bracket, target_of
 from dpaudit.verify.bracketing.targets import check_adjacent, exact_answers, source_of
 from dpaudit.verify.checker import ProofRejected
+from dpaudit.verify.enclosure import rational
 from dpaudit.verify.proof import ADJACENCIES
-from dpaudit.verify.witnesses.outputs import rational
 from tests.cases import for_each
 from tests.verify.programs import PROGRAMS
 
@@ -75,7 +75,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, audited: Joined) -> list[AuditSpec]:
         specs.append(spec)
         return audited.audit
 
-    monkeypatch.setattr("dpaudit.verify.bracketing.join.run_audit", answer)
+    monkeypatch.setattr("dpaudit.verify.bracketing.run_audit", answer)
     return specs
 
 
@@ -136,7 +136,7 @@ def test_one_way_alone_proves_nothing_of_neighbours(
             return alignment.Unproved("none")
         return prove(program, adjacency, **options)
 
-    monkeypatch.setattr("dpaudit.verify.bracketing.above.prove", half)
+    monkeypatch.setattr("dpaudit.verify.bracketing.upper.prove", half)
     found = joined(engine, counted, claim=PureDP(1.0), adjacency="monotone", pair=AdjacentPair(0, 1))
     assert found.bracket.verdict.value == "OPEN"
     assert not found.proofs
@@ -147,7 +147,7 @@ def test_a_rejected_proof_is_no_bound(engine: Engine, monkeypatch: pytest.Monkey
     def reject(proof: object) -> None:
         raise ProofRejected("the shift of draw_1 on path T")
 
-    monkeypatch.setattr("dpaudit.verify.bracketing.above.check", reject)
+    monkeypatch.setattr("dpaudit.verify.bracketing.upper.check", reject)
     found = joined(engine, counted, claim="eps", adjacency="all-differ")
     assert found.bracket.verdict.value != "PROVED"
     assert not any(each.label is Label.PROVED for each in found.bracket.uppers)
@@ -156,7 +156,7 @@ def test_a_rejected_proof_is_no_bound(engine: Engine, monkeypatch: pytest.Monkey
 
 
 def test_a_proof_below_an_exact_loss_is_an_alarm(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpaudit.verify.bracketing.above.epsilon", lambda proof, parameters: Fraction(1, 10))
+    monkeypatch.setattr("dpaudit.verify.bracketing.upper.epsilon", lambda proof, parameters: Fraction(1, 10))
     with pytest.raises(UnsoundAudit, match="one of the two is wrong"):
         joined(engine, counted, claim="eps", adjacency="all-differ")
 
@@ -164,7 +164,7 @@ def test_a_proof_below_an_exact_loss_is_an_alarm(engine: Engine, monkeypatch: py
 def test_no_alignment_is_never_a_refutation(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     from dpaudit.verify.alignment import Unproved
 
-    monkeypatch.setattr("dpaudit.verify.bracketing.above.prove", lambda *_, **__: Unproved("none", growing="eps*n/2"))
+    monkeypatch.setattr("dpaudit.verify.bracketing.upper.prove", lambda *_, **__: Unproved("none", growing="eps*n/2"))
     found = joined(engine, counted, claim="eps", adjacency="all-differ")
     assert found.bracket.verdict.value in ("OPEN", "PINNED")
     assert any("the cost grows as eps*n/2" in reason for reason in found.bracket.reasons)
@@ -281,7 +281,7 @@ def test_neighbours_may_come_once_and_paths_may_be_raised() -> None:
 
 @pytest.mark.long
 def test_sparse_as_printed_is_refuted_and_its_loss_proved(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses.refute"], "MOST_EFFORT", 100)  # few answers: in vain
+    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses"], "MOST_EFFORT", 100)  # few answers: in vain
     printed, given = find("sparse.printed_halt").program, {"epsilon": 1.0, "threshold": 0.0, "c": 2}
     found = joined(engine, printed, given, adjacency="all-differ", claim="epsilon").bracket
     low, high = found.ends
@@ -336,7 +336,7 @@ def test_a_gaussian_entry_has_both_halves_at_the_delta_of_its_audit(
     assert at_delta is not None
     certificate = replace(audited.audit.certificate, delta=1e-3)
     answer = replace(audited.audit, certificate=certificate, upper=at_delta)
-    monkeypatch.setattr("dpaudit.verify.bracketing.join.run_audit", lambda *_, **__: answer)
+    monkeypatch.setattr("dpaudit.verify.bracketing.run_audit", lambda *_, **__: answer)
     found = joined(engine, entry, runs=1_000).bracket
     assert at_delta in found.uppers
     assert found.ends == (audited.audit.epsilon_lower, at_delta.epsilon_upper)
@@ -401,7 +401,7 @@ def test_beside_an_audit_that_broke_nothing_is_proved(
     def broken(*_: object, **__: object) -> Any:
         raise error("every run raised")
 
-    monkeypatch.setattr("dpaudit.verify.bracketing.join.run_audit", broken)
+    monkeypatch.setattr("dpaudit.verify.bracketing.run_audit", broken)
     found = joined(engine, counted, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1), runs=1_000)
     assert found.bracket.verdict.value == verdict
     assert any(reason.startswith("set aside, as the audit of what runs broke") for reason in found.bracket.reasons) == (
@@ -590,7 +590,7 @@ def test_runs_that_raise_are_not_those_of_a_proof(engine: Engine, monkeypatch: p
     for last, verdict in (("raised ValueError", "OPEN"), ("None", "PROVED")):
         ends = Ending("a value", (9, 8), (0, 0)), Ending(last, (0, 1), (0, 1))
         answer = replace(sound.audit, endings=ends)
-        monkeypatch.setattr("dpaudit.verify.bracketing.join.run_audit", lambda *_, answer=answer, **__: answer)
+        monkeypatch.setattr("dpaudit.verify.bracketing.run_audit", lambda *_, answer=answer, **__: answer)
         found = joined(engine, counted, **given).bracket
         assert found.verdict.value == verdict
         said = any("some runs raised ValueError, and what was proved never raises" in each for each in found.reasons)

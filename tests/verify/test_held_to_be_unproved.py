@@ -24,9 +24,8 @@ from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.language import read
 from dpaudit.verify.language.source import passed_through
 from dpaudit.verify.proof import Proof
-from dpaudit.verify.replay import replay
+from dpaudit.verify.replay import outside, replay
 from dpaudit.verify.replay.losses import adjacent
-from dpaudit.verify.replay.replaying import outside
 from dpaudit.verify.replay.walk import confirm_with
 from dpaudit.verify.witnesses import pair_delta, pair_loss
 from tests.cases import for_each
@@ -545,7 +544,7 @@ def test_the_last_runs_of_a_replay_and_the_search_for_neighbours_ask_for_the_tim
 
 def test_a_replay_with_nothing_after_it_gets_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[float] = []
-    monkeypatch.setattr("dpaudit.verify.bracketing.join.add_replay", lambda *_: left.append(left_s()))
+    monkeypatch.setattr("dpaudit.verify.bracketing.add_replay", lambda *_: left.append(left_s()))
     for runs in (0, 10):
         given: dict[str, Any] = {"domain": [0, 1], "neighbours": "all", "runs": runs, "max_time_s": 1000.0}
         dpaudit.bracket(lambda data, rng: int(rng.random() < 0.5), 0.0, **given)
@@ -569,6 +568,6 @@ def test_no_step_s_failure_ends_the_steps_after_it(broken: Exception, monkeypatc
     def breaks(*_: Any, **__: Any) -> Any:
         raise broken
 
-    monkeypatch.setattr("dpaudit.verify.bracketing.above.worst_pair", breaks)
-    monkeypatch.setattr("dpaudit.verify.bracketing.above.prove", breaks)
+    monkeypatch.setattr("dpaudit.verify.bracketing.upper.worst_pair", breaks)
+    monkeypatch.setattr("dpaudit.verify.bracketing.upper.prove", breaks)
     assert dpaudit.bracket(wrong, 2.0, **given).verdict.value == "REFUTED"

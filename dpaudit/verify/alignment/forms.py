@@ -20,6 +20,7 @@ from dpaudit.verify.proof import Unproved
 
 Atom = Hashable
 Form = dict[Atom, Fraction]
+State = dict[Atom, Fraction]  # what atoms are in a counterexample
 
 ONE = ""
 ANSWER, INDEX, LENGTH = "@answer", "@index", "@length"
@@ -146,7 +147,7 @@ def truth_at(formula: Formula, values: Mapping[Atom, Fraction]) -> bool | None:
     """
 
     def of_leaf(leaf: Formula) -> bool | None:
-        value = _number(leaf.value, values) if isinstance(leaf, Leaf) else None
+        value = value_of(leaf.value, values) if isinstance(leaf, Leaf) else None
         return None if value is None else bool(ORDERS[leaf.order](value, 0))  # type: ignore[attr-defined]
 
     return decided(formula, of_leaf)
@@ -166,14 +167,15 @@ def value_at(atom: Atom, values: Mapping[Atom, Fraction]) -> Fraction | None:
     if atom in values:
         return values[atom]
     if isinstance(atom, tuple) and atom[0] in ("//", "%"):
-        left, right = (_number(dict(part), values) for part in atom[1:])
+        left, right = (value_of(dict(part), values) for part in atom[1:])
         if left is None or not right:
             return None
         return Fraction(left // right) if atom[0] == "//" else left % right
     return None
 
 
-def _number(form: Form, values: Mapping[Atom, Fraction]) -> Fraction | None:
+def value_of(form: Form, values: Mapping[Atom, Fraction]) -> Fraction | None:
+    """The value of a form; None where an atom of it has none."""
     result = Fraction(0)
     for atom, factor in form.items():
         known = Fraction(1) if atom == ONE else value_at(atom, values)
@@ -184,13 +186,6 @@ def _number(form: Form, values: Mapping[Atom, Fraction]) -> Fraction | None:
 
 
 PATIENCE_S = 2.0  # for one question; without an answer in time it counts as not shown
-
-
-@dataclass(frozen=True, slots=True)
-class Counterexample:
-    """A counterexample: what the atoms are."""
-
-    values: Mapping[Atom, Fraction]
 
 
 class SolverTerms:
@@ -235,13 +230,13 @@ class SolverTerms:
         solver = self.solver(assumed)
         return bool(solver.check() != self._z3.unsat)
 
-    def follows(self, solver: Any, goal: Any) -> Counterexample | bool:
+    def follows(self, solver: Any, goal: Any) -> State | bool:
         """Whether the goal follows from what the solver holds: True, a state where it fails, or False (not known)."""
         solver.push()
         solver.set("timeout", math.ceil(1000 * left_s(PATIENCE_S)))
         solver.add(self._z3.Not(goal))
         answer = solver.check()
-        result: Counterexample | bool = answer == self._z3.unsat
+        result: State | bool = answer == self._z3.unsat
         if answer == self._z3.sat:
             result = self._state(solver.model())
         solver.pop()
@@ -255,13 +250,13 @@ class SolverTerms:
             solver.add(part)
         return solver
 
-    def _state(self, model: Any) -> Counterexample:
+    def _state(self, model: Any) -> State:
         values: dict[Atom, Fraction] = {}
         for atom, name in self._atoms.items():
             value = model[name]
             if value is not None and (self._z3.is_int_value(value) or self._z3.is_rational_value(value)):
                 values[atom] = Fraction(value.as_string())
-        return Counterexample(values)
+        return values
 
 
 def _numeral(value: Fraction) -> Any:

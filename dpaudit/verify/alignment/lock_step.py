@@ -1,4 +1,4 @@
-"""Lock-step: both runs take the same paths; what they differ by at the head of the loop is kept.
+"""Lock-step: both runs take the same paths; the differences of their variables at the head of the loop stay the same.
 
 For each way to keep the differences, the cheapest shifts of every path are found by complete enumeration; a potential
 then bounds the cost for any number of answers, or the counts of a class of runs give it as a plain sum.
@@ -115,7 +115,7 @@ def _with_weights(outline: ProgramOutline, turns: Turns, weights: Mapping[str, R
 
 
 def _step(choice: Choice, scope: Corners, weights: Mapping[str, Rational], *, now: bool) -> list[Rational]:
-    """What a step adds to cost + held, at the corners where the one answer is read now, or at the others."""
+    """What a step adds to cost and weighted differences, where the one answer is read now, or at the other corners."""
     sums = []
     for corner, cost in _corners(choice, scope):
         if corner.now == now:
@@ -226,7 +226,7 @@ Keeping = Mapping[str, Carried]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What was found: alignments, cases, and the cost."""
+    """A proof so far: alignments, cases, and the cost."""
 
     cost: Rational
     alignments: tuple[Alignment, ...]
@@ -234,7 +234,7 @@ class Shown:
 
 
 class LockStep:
-    """The search for one program; shifts of a path are found once for what is kept around it."""
+    """The search for one program; the shifts of a path are computed once for each set of differences around it."""
 
     def __init__(self, outline: ProgramOutline, adjacency: Adjacency) -> None:
         self._outline, self._adjacency = outline, adjacency
@@ -335,7 +335,7 @@ class LockStep:
             {name: cost for name, cost in paths.items() if cost is not None},
         )
 
-    # --- what is kept, and the shifts for it ----------------------------------------------------------------------
+    # --- the differences that stay, and the shifts for them -------------------------------------------------------
 
     def _keepings(self) -> Iterator[Keeping]:
         names = self._outline.live
@@ -441,9 +441,9 @@ Counts = frozenset[tuple[str, int]]
 
 
 def classes(outline: ProgramOutline, answers: int) -> list[dict[str, int]]:
-    """All the ways, as counts by the name of the path, in which a run with so many answers can go.
+    """All the ways, as counts by the name of the path, in which a run with this number of answers can go.
 
-    There may be some among them that no run takes. Raises `NoProof` where there are too many.
+    It may list some that no run takes. Raises `NoProof` where there are too many.
     """
     names = [name for name, value in outline.start.items() if head(name) in value.form]
     numbers = [[(name, path.number(name)) for name in names] for path in outline.before]
@@ -477,8 +477,7 @@ def _steps(
             after = {}
             for name in known:
                 value = path.after.get(name)
-                if value is not None and not value.moved:
-                    parts = {atom: forms.value_at(atom, values) for atom in value.form if atom != ONE}
-                    if None not in parts.values():
-                        after[name] = forms.at(value.form, {a: v for a, v in parts.items() if v is not None})
+                number_after = None if value is None or value.moved else forms.value_of(value.form, values)
+                if number_after is not None:
+                    after[name] = number_after
             yield path, frozenset(after.items())

@@ -17,7 +17,7 @@ from dpaudit.verify.alignment.paths import Environment, Follower, PairedDraw, Pa
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.language import nodes, text
 from dpaudit.verify.language.algebra import Both, Formula, Opposite, Polynomial, Truth, leaves
-from dpaudit.verify.language.facts import ORDERS, Binding, bindings, inside, is_whole, largest, reads, used
+from dpaudit.verify.language.facts import ORDERS, Binding, bindings, inside, is_whole, largest, reads, targets, used
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
 MILLISECONDS = 300  # for one comparison of costs; undecided counts as not comparable
@@ -56,7 +56,7 @@ class Parameters:
                 raise NoProof(f"nothing says that the scale {scale} of this noise is positive: assert it", draw.line)
 
     def check_divisors(self, program: nodes.Program) -> None:
-        """Raises `NoProof` where a divisor of the source may be 0, used or not: to raise is to tell."""
+        """Raises `NoProof` where a divisor of the source may be 0, used or not: an exception reveals something."""
         for divisor, line in program.divisors:
             value = Follower(self.fixed).value(divisor, {}, line)
             exact = value.exact if isinstance(value, Quantity) else None
@@ -292,7 +292,7 @@ def _is_public(value: nodes.Expression | None, publics: frozenset[str]) -> bool:
 def _head_environment(
     program: nodes.Program, before: list[PairedPath], wanted: frozenset[str], publics: frozenset[str]
 ) -> dict[str, Quantity]:
-    changed = {name for name, _ in bindings(program.loop or ())}
+    changed = targets(program.loop or ())
     known: dict[str, Quantity] = {}
     for name in wanted:
         starts = [path.after.get(name) for path in before]

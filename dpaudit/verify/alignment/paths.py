@@ -30,19 +30,12 @@ class Quantity:
         return Quantity(one(atom), {}, variable(atom) if isinstance(atom, str) else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A symbol, the same in both runs: an output, for variables and conditions hold numbers."""
-
-    name: str
-
-
 Environment = Mapping[str, Quantity]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A condition that was met, and whether it held."""
+    """A condition on a path, and whether it is true."""
 
     condition: Formula
     truth: bool
@@ -51,7 +44,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PairedDraw:
-    """A draw on a path; `weight` is 1 / scale; `path` names the path where that is not the one it is found on."""
+    """A draw on a path; `weight` is 1 / scale; `path` names its path where that is another one."""
 
     name: str
     law: nodes.Law
@@ -64,7 +57,7 @@ class PairedDraw:
 class PairedOutput:
     """What is given out: a value, and where (a public place, or the next one)."""
 
-    value: Quantity | Mark
+    value: Quantity | nodes.Symbol
     key: Quantity | None
     line: int
 
@@ -165,7 +158,11 @@ class Follower:
         """A condition as a formula."""
         match expression:
             case nodes.Compared(order, left, right):
-                return _compared(order, self._number(left, known, line), self._number(right, known, line))
+                ours, theirs = self._number(left, known, line), self._number(right, known, line)
+                leaf = Leaf(order, add(ours.form, theirs.form, -1), add(ours.moved, theirs.moved, -1))
+                if not leaf.moved and set(leaf.value) <= {ONE}:
+                    return Truth(bool(ORDERS[order](leaf.value.get(ONE, 0), 0)))
+                return leaf
             case nodes.All(parts) | nodes.Any(parts):
                 formulas = tuple(self.condition(part, known, line) for part in parts)
                 return Both(formulas) if isinstance(expression, nodes.All) else Either(formulas)
@@ -173,13 +170,13 @@ class Follower:
                 return Opposite(self.condition(part, known, line))
         raise NoProof("a number stands where a condition should be", line)
 
-    def value(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity | Mark:
+    def value(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity | nodes.Symbol:
         """What an expression is in both runs."""
         match expression:
             case nodes.Number(value):
                 return quantity(number(value))
-            case nodes.Symbol(name):
-                return Mark(name)
+            case nodes.Symbol():
+                return expression
             case nodes.ProgramParameter(name):
                 return quantity(number(self._fixed[name]) if name in self._fixed else variable(name))
             case nodes.Variable(name):
@@ -239,13 +236,6 @@ def _whole(operation: nodes.Operation, left: Rational, right: Rational, line: in
         return quantity(number(above // below if operation == "//" else above % below))
     atom = (operation, *(tuple(sorted(_linear(part).items(), key=repr)) for part in (left, right)))
     return Quantity(one(atom), {}, variable(f"({left}) {operation} ({right})"))
-
-
-def _compared(order: nodes.Order, left: Quantity, right: Quantity) -> Formula:
-    leaf = Leaf(order, add(left.form, right.form, -1), add(left.moved, right.moved, -1))
-    if not leaf.moved and set(leaf.value) <= {ONE}:
-        return Truth(bool(ORDERS[order](leaf.value.get(ONE, 0), 0)))
-    return leaf
 
 
 def _linear(exact: Rational) -> Form:

@@ -122,16 +122,12 @@ def _quotient(above: Polynomial, below: Polynomial) -> Rational:
             above, below = whole, UNIT
         elif len(above.terms) > 1 and (inverse := _divided(below, above)) is not None:
             above, below = UNIT, inverse
-    scale = 1 / _content(below)
+    # whole numbers without a common divisor remain in the denominator, the leading one positive
+    shared_below = math.lcm(*(value.denominator for _, value in below.terms))
+    divisor = math.gcd(*(int(value * shared_below) for _, value in below.terms))
+    _, leading = max(below.terms, key=_order(below))
+    scale = 1 / Fraction(divisor if leading > 0 else -divisor, shared_below)
     return Rational(above.times(scale), below.times(scale))
-
-
-def _content(polynomial: Polynomial) -> Fraction:
-    """The number to divide by so that whole numbers without a common divisor remain, the leading one positive."""
-    shared = math.lcm(*(value.denominator for _, value in polynomial.terms))
-    divisor = math.gcd(*(int(value * shared) for _, value in polynomial.terms))
-    _, leading = max(polynomial.terms, key=_order(polynomial))
-    return Fraction(divisor if leading > 0 else -divisor, shared)
 
 
 def _common(ours: Polynomial, theirs: Polynomial) -> tuple[Polynomial, Polynomial, Polynomial]:

@@ -15,11 +15,11 @@ from dpaudit.verify.alignment.forms import (
     MOVED,
     ONE,
     Atom,
-    Counterexample,
     Form,
     Leaf,
     NoProof,
     SolverTerms,
+    State,
     at,
     constant,
     difference,
@@ -144,7 +144,7 @@ class _Goal:
 
 
 class PathSearch:
-    """Finds the shifts of one path, given what is kept at its ends."""
+    """Finds the shifts of one path, given the differences at its ends."""
 
     def __init__(
         self,
@@ -163,14 +163,14 @@ class PathSearch:
         self._goals = list(self._all_goals())
         self._assumed = assumed
         self._solver: Any = None
-        self._states: list[Counterexample] = []
+        self._states: list[State] = []
         self._questions = 0
         self._tried: dict[bool, list[Form]] = {}
         self._sizes: dict[int, tuple[Fraction, ...]] = {}  # of the candidates, by their identity, at each corner
         self._weights = _proportional([draw.weight for draw in path.draws])
 
     def choices(self) -> list[Choice]:
-        """All shifts of which none costs less in every respect; empty where there are none."""
+        """All shifts that no other beats in every respect; empty if no shift works."""
         if not all(self._plausible(goal, {}) for goal in self._goals if not goal.needs):
             return []
         best: list[tuple[tuple[Fraction, ...], dict[str, Form]]] = []
@@ -248,7 +248,7 @@ class PathSearch:
         moved = forms.with_moves(goal.same, values)
         if self._plain(moved, goal.truth):
             return True
-        return all(forms.holds(forms.second(_seen(moved, each)), each.values) == goal.truth for each in self._states)
+        return all(forms.holds(forms.second(_seen(moved, each)), each) == goal.truth for each in self._states)
 
     def _bounded(self, form: Form, most: Fraction) -> bool:
         """Whether |form| <= most * used after this step, and 0 as long as nothing differs."""
@@ -285,7 +285,7 @@ class PathSearch:
                 raise NoProof(f"more than {MOST_QUESTIONS} questions about one path", self._path.line)
             answer = self._terms.follows(self._solver, later == goal.truth)
             if answer is not True:
-                if isinstance(answer, Counterexample):
+                if isinstance(answer, dict):
                     self._states.append(answer)
                 return False
         return True
@@ -327,10 +327,10 @@ def _needs(form: Form) -> frozenset[str]:
     return frozenset(atom for atom in form if isinstance(atom, str) and atom.startswith("shift:"))
 
 
-def _seen(formula: Formula, state: Counterexample) -> Formula:
+def _seen(formula: Formula, state: State) -> Formula:
     """The moves at a state as numbers: all their atoms have values there."""
     moves = {atom for leaf in leaves(formula, Leaf) for atom in leaf.moved if atom != ONE}
-    return forms.with_moves(formula, {atom: constant(state.values.get(atom, Fraction(0))) for atom in moves})
+    return forms.with_moves(formula, {atom: constant(state.get(atom, Fraction(0))) for atom in moves})
 
 
 def _below(left: tuple[Fraction, ...], right: tuple[Fraction, ...]) -> bool:

@@ -7,7 +7,6 @@ At the winner both must take it. After it the first run takes no other, and then
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 from dpaudit.base.installed import z3
 from dpaudit.verify.alignment import forms
@@ -131,15 +130,10 @@ def _at_head(race: Contest, fact: tuple[Fraction, Order]) -> Formula:
     return Either((first, _ahead(*heads, *fact)))
 
 
-def _known(race: Contest) -> list[Any]:
-    least, most = REACH[race.adjacency]
-    outline = race.outline
-    return [*outline.assumed("loop"), outline.terms.within(MOVED, least, most)]
-
-
 def _shown(race: Contest, known: list[Formula], goal: Formula) -> bool:
-    terms = race.outline.terms
-    return not terms.possible([*_known(race), *map(terms.formula, known), z3().Not(terms.formula(goal))])
+    terms, (least, most) = race.outline.terms, REACH[race.adjacency]
+    assumed = [*race.outline.assumed("loop"), terms.within(MOVED, least, most), *map(terms.formula, known)]
+    return not terms.possible([*assumed, z3().Not(terms.formula(goal))])
 
 
 def _kept_before(race: Contest, fact: tuple[Fraction, Order]) -> bool:

@@ -1,7 +1,255 @@
-"""Brackets: upper bounds of a mechanism and an audit of it, joined."""
+"""Brackets: a mechanism is bounded from above and audited from below, and all results are put into one bracket."""
 
-from dpaudit.verify.bracketing.above import bound_of_proofs
-from dpaudit.verify.bracketing.join import Joined, Wanted, run_bracket
-from dpaudit.verify.bracketing.targets import WAYS, Target, target_named, target_of
+import math
+import numbers
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpaudit.auditing.audit import run_audit
+from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.probing import planned_runs
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.base import validate
+from dpaudit.claims import Claim, PureDP
+from dpaudit.claims.rounding import above
+from dpaudit.data import AdjacentPair
+from dpaudit.data.data import digest
+from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAudit, at
+from dpaudit.execution.engine import Engine
+from dpaudit.results.bounds import PROVES, Bracket, Label, UpperBound
+from dpaudit.results.result import AuditResult
+from dpaudit.running.progress import SILENT, Progress
+from dpaudit.verify.bracketing.targets import (
+    WAYS,
+    Target,
+    answers_of_pair,
+    check_adjacent,
+    length_of,
+    stated,
+    target_named,
+    target_of,
+    value_of,
+)
+from dpaudit.verify.bracketing.upper import (
+    PART,
+    Findings,
+    add_exact_loss,
+    add_proofs,
+    add_replay,
+    bound_of_proofs,
+    check_together,
+    read_program,
+)
+from dpaudit.verify.deadline import left_s, within
+from dpaudit.verify.enclosure import NarrowFloat
+from dpaudit.verify.proof import Proof
+from dpaudit.verify.replay.losses import adjacent
 
 __all__ = ["WAYS", "Joined", "Target", "Wanted", "bound_of_proofs", "run_bracket", "target_named", "target_of"]
+
+ONE_WAY = ("up", "down")
+SURELY_IN_TIME = 20_000  # runs: with more, a probe says how many fit
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of a target; None leaves it to the target.
+
+    `claim` is a claim, or a text in the program's parameters such as "2*eps". `answers` is the number of query
+    answers of the pair to search, and of the proof if none holds for any number. `runs` 0 means no audit.
+    """
+
+    claim: Claim | str | None = None
+    pair: AdjacentPair | None = None
+    adjacency: str | None = None
+    answers: int | None = None
+    domain: Any = None
+    neighbours: Any = None
+    most_paths: int = 1_000_000
+    runs: int = 1_000_000
+    confidence: float = 0.999
+    seed: int = 0
+    uppers: tuple[UpperBound, ...] = ()
+    max_time_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The bracket, with the proofs and the audit that stand behind it."""
+
+    bracket: Bracket
+    proofs: tuple[Proof, ...] = ()
+    audit: AuditResult | None = None
+
+
+def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Progress = SILENT) -> Joined:
+    """The bracket of a target. Raises `InvalidSpec` for a wrong question, `UnsoundAudit` for a contradiction in it."""
+    clock = Clock(validate.positive("max_time_s", wanted.max_time_s))
+    with within(clock.limit_s), clock.over(engine):
+        return _joined(target, wanted, engine, clock, progress)
+
+
+def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progress: Progress) -> Joined:
+    if isinstance(wanted.neighbours, Iterator):  # it is read more than once
+        wanted = replace(wanted, neighbours=tuple(wanted.neighbours))
+    domain = _domain(wanted)
+    adjacency = _adjacency(target, wanted) if domain is None else None
+    known = target.pair if domain is None and wanted.answers is None and adjacency not in ONE_WAY else None
+    pair = wanted.pair or known
+    if wanted.answers is not None:
+        validate.whole("answers", wanted.answers, least=1)
+    validate.open_probability("confidence", wanted.confidence)
+    validate.whole("seed", wanted.seed, least=0)
+    _check_pair(pair, wanted.pair, adjacency)
+    if pair is not None and wanted.answers not in (None, length_of(pair.first)):
+        raise InvalidSpec(
+            f"answers must be those of the pair, {length_of(pair.first)}, got {wanted.answers}; leave it out"
+        )
+    findings = Findings(list(wanted.uppers))
+    if isinstance(wanted.claim, str) or adjacency is not None or (domain is None and _is_of_answers(pair)):
+        given = () if pair is None else (pair,)
+        findings.attempt(
+            "reading the source", lambda: read_program(target, wanted.claim, findings, given, wanted.answers)
+        )
+    findings.claim = wanted.claim if isinstance(wanted.claim, Claim) else target.claim
+    if isinstance(wanted.claim, str):
+        with at("claim"):
+            findings.claim = PureDP(above(value_of(wanted.claim, findings.parameters or stated(target.parameters))))
+    answers = wanted.answers or (None if pair is None else length_of(pair.first))
+    if findings.program is not None and adjacency is not None:
+        findings.attempt("proof by alignment", lambda: add_proofs(adjacency, answers, findings), PART)
+    elif adjacency is None and domain is None:
+        findings.reasons.append(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}")
+    if domain is not None:
+        part = PART if wanted.runs or findings.program is not None else 1.0  # all of it where nothing is to follow
+        findings.attempt(
+            "exact replay", lambda: add_replay(target, domain, wanted.neighbours, wanted.most_paths, findings), part
+        )
+        worst = [domain[place] for place in findings.worst or ()]
+        if pair is None and len({*map(digest, worst)}) == 2:  # not two equal datasets that were called neighbours
+            pair = AdjacentPair(worst[0], worst[1], "the worst of the domain")
+    if adjacency not in ONE_WAY:
+        pair = add_exact_loss(target, pair, adjacency, answers, findings)
+    lower, audit = None, None
+    if wanted.runs and pair is not None and adjacency not in ONE_WAY:
+        try:
+            audit = _audit(target, pair, findings.claim, wanted, engine, clock, progress)
+            lower = audit.lower_bound
+            offered = audit.upper  # the loss that the mechanism offers at the delta of the audit
+            if offered is not None and offered.delta > 0.0:
+                below = [each.epsilon_upper for each in findings.uppers if each.delta <= offered.delta]
+                findings.uppers += [offered] if min(below, default=math.inf) == math.inf else []
+            raised = [each.what for each in audit.endings if each.what.startswith("raised ")]
+            if raised:  # a replay counts exceptions among the outputs; a program that is read has none
+                _set_aside((Label.PROVED,), f"as some runs {raised[0]}, and what was proved never raises", findings)
+        except UnsoundAudit as error:
+            findings.reasons.append(f"audit: {error}")
+            if not isinstance(error, MissingRequirement | OutOfTime):
+                _set_aside(PROVES, "as the audit of what runs broke", findings)
+    elif wanted.runs:
+        findings.reasons.append(
+            "audit: it looks at both ways" if adjacency in ONE_WAY else "audit: give a pair of datasets"
+        )
+    check_together(findings)
+    bracket = Bracket(
+        target.name,
+        findings.claim,
+        lower if lower is None or findings.claim else replace(lower, refutes=False),  # there was no claim to refute
+        tuple(findings.uppers),
+        tuple(findings.reasons),
+        adjacency if adjacency in ONE_WAY else None,
+    )
+    return Joined(bracket, findings.proofs, audit)
+
+
+def _domain(wanted: Wanted) -> tuple[Any, ...] | None:
+    """The datasets of the domain; a pair that is given must be one of its neighbours."""
+    if wanted.domain is None and wanted.neighbours is None:
+        return None
+    if wanted.domain is None or wanted.neighbours is None:
+        raise InvalidSpec('a replay needs both: domain, the datasets, and neighbours, a function, pairs or "all"')
+    if wanted.adjacency is not None or wanted.answers is not None:
+        raise InvalidSpec("domain and neighbours say who is compared; adjacency and answers are for query answers")
+    if not isinstance(wanted.domain, Iterable):
+        raise InvalidSpec(f"domain must be the datasets, such as a list of them, got {wanted.domain!r}")
+
+    domain = tuple(wanted.domain)
+    pairs = adjacent(domain, wanted.neighbours)
+    if wanted.pair is not None:
+        ours = {digest(wanted.pair.first), digest(wanted.pair.second)}
+        if not any({digest(domain[i]), digest(domain[j])} == ours for i, j in pairs):
+            raise InvalidSpec("the pair must be neighbours of the domain, for the bracket is about these")
+    return domain
+
+
+def _adjacency(target: Target, wanted: Wanted) -> str | None:
+    if wanted.adjacency is None:
+        return target.adjacency
+    word = validate.one_of("adjacency", wanted.adjacency, tuple(WAYS))
+    unit = target.parameters.get("sensitivity", 1)
+    if not isinstance(unit, numbers.Real) or unit != 1:
+        raise InvalidSpec(f"adjacency {word!r} is about moves of at most 1: give sensitivity = 1, got {unit!r}")
+    return word
+
+
+def _check_pair(pair: AdjacentPair | None, given: AdjacentPair | None, adjacency: str | None) -> None:
+    if pair is None:
+        return
+    if pair.distance > 1:
+        raise InvalidSpec(f"a bracket is about neighbours: give a pair at distance 1, got {pair.distance}")
+    if adjacency in ONE_WAY and given is not None:
+        raise InvalidSpec(f"adjacency {adjacency!r} is one way, a pair is compared both ways: give 'monotone'")
+    if adjacency is not None:
+        try:
+            check_adjacent(*answers_of_pair(pair), adjacency)
+        except NarrowFloat:  # nothing is proved or computed of them, but an audit runs them as they are
+            first, second = (np.asarray(each, np.float64).tolist() for each in (pair.first, pair.second))
+            check_adjacent(*answers_of_pair(AdjacentPair(first, second)), adjacency)
+
+
+def _is_of_answers(pair: AdjacentPair | None) -> bool:
+    """Whether both datasets of a pair are query answers, as far as their form shows."""
+    try:
+        return pair is not None and all(answers_of_pair(pair))
+    except InvalidSpec:
+        return False
+
+
+def _audit(
+    target: Target,
+    pair: AdjacentPair,
+    claim: Claim | None,
+    wanted: Wanted,
+    engine: Engine,
+    clock: Clock,
+    progress: Progress,
+) -> AuditResult:
+    asked = claim or PureDP(0.0)
+    pair.check(asked.relation)
+    description, pairs = engine.describe(target.mechanism, (pair,))
+    runs, clock = wanted.runs, Clock(left_s(), clock.now)
+    if runs > SURELY_IN_TIME:
+        try:
+            runs = planned_runs(engine, target.mechanism, pairs, clock, wanted.seed, most=runs)
+        except InvalidSpec as error:  # too few fit
+            raise OutOfTime(str(error)) from None
+    clock.limits(engine)
+    spec = AuditSpec(
+        claim=asked,
+        mechanism=target.mechanism,
+        pairs=pairs,
+        runs=runs,
+        confidence=wanted.confidence,
+        seed=wanted.seed,
+        name=target.name,
+        description=description,
+    )
+    return run_audit(spec, engine, progress=progress, clock=None if runs == wanted.runs else clock)
+
+
+def _set_aside(labels: tuple[Label, ...], why: str, findings: Findings) -> None:
+    for bound in [each for each in findings.uppers if each.label in labels]:
+        findings.set_aside(bound, why)

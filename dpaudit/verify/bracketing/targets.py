@@ -19,12 +19,12 @@ from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism, PerRun, wrap
 from dpaudit.mechanisms.importing import is_own
+from dpaudit.verify.enclosure import check_wide, in_short, rational
 from dpaudit.verify.language import expression
 from dpaudit.verify.language.facts import OPERATIONS
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Program, ProgramParameter
 from dpaudit.verify.language.source import at_the_top, bound, check_running
 from dpaudit.verify.proof import ADJACENCIES, Adjacency
-from dpaudit.verify.witnesses.outputs import check_wide, in_short, rational
 
 
 def source_of(reference: str, folder: str) -> tuple[str, str]:
@@ -67,9 +67,9 @@ def _file(module: str, folder: str) -> Path:
     PathFinder.invalidate_caches()
     where: Iterable[str] | None = [folder, *sys.path]
     origin: str | None = None
-    for count in range(1, len(parts) + 1):  # as Python finds it, but for what a package does while it is imported
-        found = None if where is None else PathFinder.find_spec(parts[count - 1], list(where))
-        where, origin = (None, None) if found is None else (found.submodule_search_locations, found.origin)
+    for count in range(1, len(parts) + 1):  # as Python finds it, except for what a package does during its import
+        spec = None if where is None else PathFinder.find_spec(parts[count - 1], list(where))
+        where, origin = (None, None) if spec is None else (spec.submodule_search_locations, spec.origin)
     if origin is None:
         raise InvalidSpec(f"there is no file of a module {module!r} here or on the import path; check the name")
     loaded = getattr(sys.modules.get(module), "__file__", origin)
@@ -234,10 +234,10 @@ def value_of(text: str, parameters: Mapping[str, Fraction]) -> Fraction:
                     return Fraction(OPERATIONS[operation](value(left), value(right)))
         raise InvalidSpec(f"claim must be a formula in the parameters {', '.join(parameters)}, got {text!r}")
 
-    found = value(expression(text, Program("", "", "", tuple(parameters), frozenset(), (), (), None, (), ())))
-    if found < 0:
-        raise InvalidSpec(f"claim must be at least 0, got {text!r} = {in_short(found)}")
-    return found
+    amount = value(expression(text, Program("", "", "", tuple(parameters), frozenset(), (), (), None, (), ())))
+    if amount < 0:
+        raise InvalidSpec(f"claim must be at least 0, got {text!r} = {in_short(amount)}")
+    return amount
 
 
 def check_adjacent(first: tuple[Fraction, ...], second: tuple[Fraction, ...], adjacency: str) -> None:
@@ -257,5 +257,5 @@ def check_adjacent(first: tuple[Fraction, ...], second: tuple[Fraction, ...], ad
         "down": all(-1 <= move < 0 for move in moved),
     }[adjacency]
     if not fits:
-        told = ", ".join(map(in_short, moves))
-        raise InvalidSpec(f"the pair is not adjacent: {words_of(adjacency)}, but the answers move by {told}")
+        text = ", ".join(map(in_short, moves))
+        raise InvalidSpec(f"the pair is not adjacent: {words_of(adjacency)}, but the answers move by {text}")

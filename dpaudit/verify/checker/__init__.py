@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.checker.counting import check_class_cost, classes, exits_of
+from dpaudit.verify.checker.costs import check_class_cost, check_costs, classes, exits_of
 from dpaudit.verify.checker.formulas import ProofRejected as ProofRejected
 from dpaudit.verify.checker.formulas import Ratio, Unknown, compared, decided, put
 from dpaudit.verify.checker.lockstep import Coupled, check_names
 from dpaudit.verify.checker.paths import Start, all_paths, starts_of
-from dpaudit.verify.checker.potential import check_costs
-from dpaudit.verify.checker.scope import Scope, fixed_values, scope_of
-from dpaudit.verify.checker.values import LENGTH, Public, State, condition
+from dpaudit.verify.checker.values import LENGTH, Public, Scope, State, condition, fixed_values, scope_of
 from dpaudit.verify.checker.winner import check_race, race_of
 from dpaudit.verify.language import nodes, read, rounded, text
 from dpaudit.verify.language.algebra import TooLarge
@@ -50,7 +48,7 @@ def check(proof: Proof) -> Checked:
     all parameters of the scope, P(output in S) of the first <= e^cost P(output in S) of the second.
     Raises `ProofRejected` where an obligation fails, cannot be decided, or the proof is not of a form that is known.
     The method is that of CheckDP (Wang, Ding, Kifer & Zhang 2020); the obligations are derived in `lockstep`,
-    `potential`, `counting` and `winner`, each with the argument why they are enough.
+    `costs` and `winner`, each with the argument why they are enough.
 
     >>> from dpaudit.verify.proof import Alignment, Shift
     >>> source = "def release(data, rng, eps):\\n    return data + rng.laplace(scale=2 / eps)\\n"
@@ -73,7 +71,11 @@ def check(proof: Proof) -> Checked:
         for number, case in enumerate(proof.cases):
             what = f"the cost {proof.cost} is at least that of case {number + 1}, {case.cost}"
             scope.facts.must(compared("<=", scope.ratio(case.cost, "the cost of a case"), cost), what, done)
-        keeps = None if proof.claim is None else _keeps(scope, cost, proof.claim)
+        keeps = None
+        if proof.claim is not None:
+            keeps = scope.facts.holds(compared("<=", cost, scope.ratio(proof.claim, "the claim")))
+            if keeps is None:
+                raise ProofRejected(f"z3 could not decide whether the cost {cost} is at most the claim {proof.claim}")
         way = "" if proof.adjacency in SYMMETRIC else " (one way: from the first dataset to the second)"
         return Checked(
             function=proof.function,
@@ -97,17 +99,17 @@ def epsilon(proof: Proof, parameters: Mapping[str, Fraction | int]) -> Fraction:
             scope, _ = _scope(proof)
             cost = scope.ratio(proof.cost, "the cost")
             values = _values(scope, proof, parameters)
-            found = cost.put(values)
+            total = cost.put(values)
             unsure = rounded(scope.program, {**proof.fixed, **{n: Fraction(v) for n, v in parameters.items()}})
     except ProofRejected as error:
         raise InvalidSpec(f"the proof for {proof.function}: {error}") from None
-    missing = sorted(symbol.name for symbol in found.symbols)
+    missing = sorted(symbol.name for symbol in total.symbols)
     if missing:
         raise InvalidSpec(f"the cost {proof.cost} needs a value of {', '.join(missing)}")
     if unsure is not None:
         raise unsure
-    assert found.constant is not None
-    return found.constant
+    assert total.constant is not None
+    return total.constant
 
 
 def _scope(proof: Proof) -> tuple[Scope, tuple[Start, ...]]:
@@ -172,8 +174,8 @@ def _check_classes(scope: Scope, start: Start, done: list[str]) -> None:
     proof = scope.proof
     assert proof.answers is not None
     stated = {_counts(case) for case in proof.cases}
-    found = classes(start, scope, proof.answers)
-    for counts in sorted(found - stated):
+    possible = classes(start, scope, proof.answers)
+    for counts in sorted(possible - stated):
         named = ", ".join(f"{path} {times} times" for path, times in counts) or "no turn of the loop"
         raise ProofRejected(f"no case covers the runs that take {named}")
     done.append(f"the {len(stated)} cases cover all runs over {proof.answers} answers")
@@ -214,13 +216,6 @@ def _check_counts(proof: Proof, starts: tuple[Start, ...], program: nodes.Progra
 
 def _counts(case: Case) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((path, times) for path, times in (case.counts or {}).items() if times))
-
-
-def _keeps(scope: Scope, cost: Ratio, claim: str) -> bool:
-    holds = scope.facts.holds(compared("<=", cost, scope.ratio(claim, "the claim")))
-    if holds is None:
-        raise ProofRejected(f"z3 could not decide whether the cost {cost} is at most the claim {claim}")
-    return holds
 
 
 @contextmanager

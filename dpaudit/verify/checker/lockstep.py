@@ -12,21 +12,33 @@ P(path, output in S) <= e^cost P'(path, output in S), and the sum over the paths
 needed, since each path is compared with itself alone; the alignment may therefore depend on the whole path, as it
 does where a proof is by cases.
 
-The facts used at the head of the loop (kept differences, bounds of counters, `used`) are shown on entry and again at
+The facts used at the head of the loop (differences, bounds of counters, `used`) are shown on entry and again at
 the end of each path that returns there, from the facts at its start.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown, compared, put
+from dpaudit.verify.checker.formulas import Facts, ProofRejected, Ratio, Unknown, compared, put
 from dpaudit.verify.checker.paths import Drawn, Exit, Path, Start, all_paths
-from dpaudit.verify.checker.scope import MOVED, USED, USED_NEXT, Scope, division_facts, moves, used_facts
-from dpaudit.verify.checker.solver import Facts
-from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, OutputSymbol, State, Value, value_of
+from dpaudit.verify.checker.values import (
+    ANSWER,
+    INDEX,
+    LENGTH,
+    MOVED,
+    USED,
+    USED_NEXT,
+    Scope,
+    State,
+    Value,
+    division_facts,
+    moves,
+    used_facts,
+    value_of,
+)
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.algebra import Formula, Truth
-from dpaudit.verify.proof import Alignment, Kept, Shift
+from dpaudit.verify.proof import Alignment, Kept
 
 ZERO, ONE = Ratio.number(0), Ratio.number(1)
 MOST_BOUNDS = 100
@@ -57,11 +69,11 @@ class Coupled:
 
     def shift(self, path: Path, drawn: Drawn, differences: Mapping[str, Ratio]) -> Ratio:
         """What the second run adds to a draw of a path; `differences` are those where the path begins."""
-        found = next((s for s in self.alignment.shifts if (s.path, s.draw) == (path.name, drawn.target)), None)
-        if found is None:
+        shift = next((s for s in self.alignment.shifts if (s.path, s.draw) == (path.name, drawn.target)), None)
+        if shift is None:
             return ZERO
-        total = Ratio.number(found.constant) + Ratio.number(found.answer) * Ratio.of(MOVED)
-        for name, factor in found.differences.items():
+        total = Ratio.number(shift.constant) + Ratio.number(shift.answer) * Ratio.of(MOVED)
+        for name, factor in shift.differences.items():
             if name not in differences:
                 raise ProofRejected(f"the shift of {drawn.target} on {path.name}: {name} has no difference there")
             total = total + Ratio.number(factor) * differences[name]
@@ -108,14 +120,14 @@ class Coupled:
         return facts.assuming(*self.start.before.taken)
 
     def _carried(self, name: str) -> Ratio:
-        kept = self.kept(name)
-        if kept is not None and kept.by is None:
-            return Ratio.number(kept.value)
+        invariant = self.invariant(name)
+        if invariant is not None and invariant.by is None:
+            return Ratio.number(invariant.value)
         return Ratio.of(Unknown("difference", name))
 
-    def kept(self, name: str) -> Kept | None:
+    def invariant(self, name: str) -> Kept | None:
         """What the alignment says of a variable's difference."""
-        return next((kept for kept in self.alignment.kept if kept.variable == name), None)
+        return next((invariant for invariant in self.alignment.kept if invariant.variable == name), None)
 
     def bounds(self, state: State) -> list[tuple[str, Formula]]:
         """The bounds that the alignment states, at a state."""
@@ -127,13 +139,13 @@ class Coupled:
             return facts
         bounds = [fact for _, fact in self.bounds(self.start.head)]
         ranges = [compared(">=", Ratio.of(INDEX), ZERO), compared("<=", Ratio.of(INDEX), Ratio.of(LENGTH))]
-        kept: list[Formula] = []
+        invariants: list[Formula] = []
         for each in self.alignment.kept:
             difference = self.differences(self.start.head.variables, self.second).get(each.variable)
             if difference is not None:
-                kept += _within(each, difference, Ratio.of(USED))
+                invariants += _within(each, difference, Ratio.of(USED))
         used = used_facts(self.scope.proof.adjacency)
-        return facts.assuming(*ranges, *used, *division_facts(self.scope.public), *bounds, *kept)
+        return facts.assuming(*ranges, *used, *division_facts(self.scope.public), *bounds, *invariants)
 
     # --- obligations --------------------------------------------------------------------------------------------
 
@@ -146,8 +158,8 @@ class Coupled:
         for text, fact in self.bounds(State(path.end, ZERO)):
             facts.must(fact, f"entry: {text}", self.done)
         differences = self.differences(path.end, self.second)
-        for kept in self.alignment.kept:
-            self._check_kept(kept, differences, facts, ZERO, "entry")
+        for invariant in self.alignment.kept:
+            self._check_kept(invariant, differences, facts, ZERO, "entry")
 
     def check_turn(self, path: Path) -> None:
         """A path of the loop: the same branches and outputs, and the facts at the head again where it returns there."""
@@ -158,8 +170,8 @@ class Coupled:
         for text, fact in self.bounds(State(path.end, Ratio.of(INDEX) + ONE)):
             facts.must(fact, f"{path.name}: {text} at the next head", self.done)
         differences = self.differences(path.end, second)
-        for kept in self.alignment.kept:
-            self._check_kept(kept, differences, facts, Ratio.of(USED_NEXT), path.name)
+        for invariant in self.alignment.kept:
+            self._check_kept(invariant, differences, facts, Ratio.of(USED_NEXT), path.name)
 
     def check_exit(self, way_out: Exit) -> None:
         """The paths that follow a way out of the loop, and the result."""
@@ -191,7 +203,7 @@ class Coupled:
                     self._check_equal(output.key, second, facts, f"{what}, at the same place")
 
     def _check_equal(self, value: Value, second: Mapping[Unknown, Ratio], facts: Facts, what: str) -> None:
-        if isinstance(value, OutputSymbol):
+        if isinstance(value, nodes.Symbol):
             facts.must(Truth(True), what, self.done)
         elif isinstance(value, Ratio):
             facts.must(compared("==", value.put(second), value), what, self.done)
@@ -201,12 +213,14 @@ class Coupled:
                 facts.assuming(value).must(theirs, what, self.done)
                 facts.assuming(theirs).must(value, what, self.done)
 
-    def _check_kept(self, kept: Kept, differences: Mapping[str, Ratio], facts: Facts, used: Ratio, where: str) -> None:
-        if kept.variable not in differences:
-            raise ProofRejected(f"{where}: what is kept of {kept.variable}, which is no number there")
-        bound = "" if kept.by is None else " * used, in size"
-        for goal in _within(kept, differences[kept.variable], used):
-            what = f"{where}: {kept.variable}' - {kept.variable} is kept at {kept.value}{bound}"
+    def _check_kept(
+        self, invariant: Kept, differences: Mapping[str, Ratio], facts: Facts, used: Ratio, where: str
+    ) -> None:
+        if invariant.variable not in differences:
+            raise ProofRejected(f"{where}: what is kept of {invariant.variable}, which is no number there")
+        bound = "" if invariant.by is None else " * used, in size"
+        for goal in _within(invariant, differences[invariant.variable], used):
+            what = f"{where}: {invariant.variable}' - {invariant.variable} is kept at {invariant.value}{bound}"
             facts.must(goal, what, self.done)
 
 
@@ -232,15 +246,20 @@ def check_names(alignment: Alignment, starts: Iterable[Start], program: nodes.Pr
         if place in seen:
             raise ProofRejected(f"a shift of {shift.draw} on {shift.path} is given twice")
         seen.add(place)
-        _check_reach(shift, program)
-    names = [kept.variable for kept in alignment.kept]
-    for kept in alignment.kept:
-        if names.count(kept.variable) > 1:
-            raise ProofRejected(f"what is kept of {kept.variable} is said twice")
+        part = shift.path.partition(":")[0]
+        where = f"a shift of {shift.draw} on {shift.path} uses"
+        if program.loop is not None and part != "loop" and shift.answer:
+            raise ProofRejected(f"{where} the answer, which is known in the loop only")
+        if part == "before" and shift.differences:
+            raise ProofRejected(f"{where} differences, and there are none before")
+    names = [invariant.variable for invariant in alignment.kept]
+    for invariant in alignment.kept:
+        if names.count(invariant.variable) > 1:
+            raise ProofRejected(f"what is kept of {invariant.variable} is said twice")
         if program.loop is None:
-            raise ProofRejected(f"what is kept of {kept.variable}: there is no loop")
-        if kept.by is not None and (kept.by != "used" or adjacency != "one-differs"):
-            raise ProofRejected(f"what is kept of {kept.variable} by 'used' needs one answer that differs")
+            raise ProofRejected(f"what is kept of {invariant.variable}: there is no loop")
+        if invariant.by is not None and (invariant.by != "used" or adjacency != "one-differs"):
+            raise ProofRejected(f"what is kept of {invariant.variable} by 'used' needs one answer that differs")
     if len(alignment.bounds) > MOST_BOUNDS:
         raise ProofRejected(f"more than {MOST_BOUNDS} bounds in one alignment")
     if alignment.bounds and program.loop is None:
@@ -249,16 +268,8 @@ def check_names(alignment: Alignment, starts: Iterable[Start], program: nodes.Pr
         raise ProofRejected("phases belong to a proof of shape 'winner'")
 
 
-def _check_reach(shift: Shift, program: nodes.Program) -> None:
-    part = shift.path.partition(":")[0]
-    if program.loop is not None and part != "loop" and shift.answer:
-        raise ProofRejected(f"a shift of {shift.draw} on {shift.path} uses the answer, which is known in the loop only")
-    if part == "before" and shift.differences:
-        raise ProofRejected(f"a shift of {shift.draw} on {shift.path} uses differences, and there are none before")
-
-
-def _within(kept: Kept, difference: Ratio, used: Ratio) -> list[Formula]:
-    value = Ratio.number(kept.value)
-    if kept.by is None:
+def _within(invariant: Kept, difference: Ratio, used: Ratio) -> list[Formula]:
+    value = Ratio.number(invariant.value)
+    if invariant.by is None:
         return [compared("==", difference, value)]
     return [compared("<=", difference, value * used), compared("<=", -difference, value * used)]

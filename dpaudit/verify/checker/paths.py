@@ -12,7 +12,7 @@ from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown
 from dpaudit.verify.checker.values import ANSWER, INDEX, Public, State, Value, condition, is_public, number, value_of
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.algebra import Formula, Opposite
-from dpaudit.verify.language.facts import Walk, bindings, inside, is_whole, largest, walks
+from dpaudit.verify.language.facts import Walk, bindings, inside, is_whole, largest, targets, walks
 
 MOST_PATHS = 2_000
 
@@ -56,12 +56,12 @@ class Path:
 
 def paths_of(part: nodes.Part, block: nodes.Block, start: State, public: Public) -> tuple[Path, ...]:
     """Every path of a block from a state, in the order of the decisions."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for walk in walks(block):
-        found.append(_run(part, walk, start, public))
-        if len(found) > MOST_PATHS:
+        paths.append(_run(part, walk, start, public))
+        if len(paths) > MOST_PATHS:
             raise ProofRejected(f"the program has more than {MOST_PATHS} paths")
-    return tuple(found)
+    return tuple(paths)
 
 
 def _run(part: nodes.Part, walk: Walk, start: State, public: Public) -> Path:
@@ -97,11 +97,6 @@ def _run(part: nodes.Part, walk: Walk, start: State, public: Public) -> Path:
     if stops and part != "loop":
         raise ProofRejected(f"{name} stops a loop that it is not in")
     return Path(name, tuple(facts), tuple(draws), tuple(outputs), variables, stops)
-
-
-def assigned(block: nodes.Block) -> frozenset[str]:
-    """Every name that a block gives a value, by assignment or by a draw."""
-    return frozenset(name for name, _ in bindings(block))
 
 
 def public_variables(program: nodes.Program) -> tuple[frozenset[str], frozenset[str]]:
@@ -192,7 +187,7 @@ def _start(program: nodes.Program, before: Path, public: Public, answer: Ratio |
     head = dict(before.end)
     carried = set()
     readable, (shared, whole) = numbers(program), public_variables(program)
-    for name in assigned(program.loop):
+    for name in targets(program.loop):
         head.pop(name, None)
         if name in readable:
             symbol = Unknown("counter" if name in shared else "variable", name, whole=name in shared and name in whole)

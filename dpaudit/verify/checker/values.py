@@ -2,15 +2,21 @@
 
 Every product has at most one factor that is not public, and no divisor is private: the value is then an affine
 function of what is private, with coefficients that both runs share on the same path.
+
+And for which inputs a proof speaks: the parameters, how many answers there are, how far they move. Taken for granted: a
+parameter in the scale of a noise is positive (a whole one at least 1), what the source asserts, and that there is at
+least one answer. Everything that a proof assumes beyond the fixed values must follow from these.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown, compared
-from dpaudit.verify.language import nodes
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.checker.formulas import Facts, ProofRejected, Ratio, Sign, Unknown, compared
+from dpaudit.verify.language import expression, nodes, text
 from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Truth
+from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency, Proof
 
 PUBLIC = frozenset({"parameter", "length", "index", "counter", "opaque"})
 LENGTH = Unknown("length", "n", whole=True)
@@ -18,14 +24,7 @@ INDEX = Unknown("index", "index", whole=True)
 ANSWER = Unknown("answer", "answer")
 
 
-@dataclass(frozen=True, slots=True)
-class OutputSymbol:
-    """A symbol of the output: None, True, False or a text."""
-
-    name: str
-
-
-Value = Ratio | OutputSymbol | Formula
+Value = Ratio | nodes.Symbol | Formula  # a symbol is of the output alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +93,8 @@ def value_of(expression: nodes.Expression, state: State, public: Public) -> Valu
     match expression:
         case nodes.Number(value):
             return Ratio.number(value)
-        case nodes.Symbol(name):
-            return OutputSymbol(name)
+        case nodes.Symbol():
+            return expression
         case nodes.ProgramParameter(name):
             return public.parameter(name)
         case nodes.Variable(name):
@@ -111,11 +110,15 @@ def value_of(expression: nodes.Expression, state: State, public: Public) -> Valu
         case nodes.Arithmetical(operation, left, right):
             return _arithmetic(operation, number(left, state, public), number(right, state, public), public)
         case nodes.Compared(order, left, right):
-            return _comparison(order, value_of(left, state, public), value_of(right, state, public))
-        case nodes.All(parts):
-            return Both(tuple(condition(part, state, public) for part in parts))
-        case nodes.Any(parts):
-            return Either(tuple(condition(part, state, public) for part in parts))
+            ours, theirs = value_of(left, state, public), value_of(right, state, public)
+            if isinstance(ours, Ratio) and isinstance(theirs, Ratio):
+                return compared(order, ours, theirs)
+            if isinstance(ours, nodes.Symbol) and isinstance(theirs, nodes.Symbol) and order in ("==", "!="):
+                return Truth((ours == theirs) == (order == "=="))
+            raise ProofRejected("a comparison of things that are not both numbers")
+        case nodes.All(parts) | nodes.Any(parts):
+            conditions = tuple(condition(part, state, public) for part in parts)
+            return Both(conditions) if isinstance(expression, nodes.All) else Either(conditions)
         case nodes.Not(part):
             return Opposite(condition(part, state, public))
         case nodes.Emitted():
@@ -124,20 +127,20 @@ def value_of(expression: nodes.Expression, state: State, public: Public) -> Valu
 
 def number(expression: nodes.Expression, state: State, public: Public) -> Ratio:
     """The number that an expression is."""
-    found = value_of(expression, state, public)
-    if not isinstance(found, Ratio):
+    value = value_of(expression, state, public)
+    if not isinstance(value, Ratio):
         raise ProofRejected("a number is wanted where the program has a symbol or a comparison")
-    return found
+    return value
 
 
 def condition(expression: nodes.Expression, state: State, public: Public) -> Formula:
     """The fact that a condition is."""
-    found = value_of(expression, state, public)
-    if isinstance(found, OutputSymbol) and found.name in ("True", "False"):
-        return Truth(found.name == "True")
-    if isinstance(found, OutputSymbol | Ratio):
+    value = value_of(expression, state, public)
+    if isinstance(value, nodes.Symbol) and value.name in ("True", "False"):
+        return Truth(value.name == "True")
+    if isinstance(value, nodes.Symbol | Ratio):
         raise ProofRejected("a condition is not a comparison")
-    return found
+    return value
 
 
 def _present(value: Ratio | None, otherwise: str) -> Ratio:
@@ -166,9 +169,119 @@ def _arithmetic(operation: nodes.Operation, left: Ratio, right: Ratio, public: P
             return public.division(operation, left, right)
 
 
-def _comparison(order: nodes.Order, left: Value, right: Value) -> Formula:
-    if isinstance(left, Ratio) and isinstance(right, Ratio):
-        return compared(order, left, right)
-    if isinstance(left, OutputSymbol) and isinstance(right, OutputSymbol) and order in ("==", "!="):
-        return Truth((left == right) == (order == "=="))
-    raise ProofRejected("a comparison of things that are not both numbers")
+MOVED = Unknown("moved", "d")
+USED = Unknown("used", "used", whole=True)
+USED_NEXT = Unknown("used", "used after it", whole=True)
+MOST_ANSWERS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The program, what is public of it, and the facts about its parameters."""
+
+    program: nodes.Program
+    proof: Proof
+    public: Public
+    facts: Facts
+    granted: tuple[str, ...]
+
+    def formula(self, text: str, state: State, what: str) -> Formula:
+        """A fact of the proof at a state."""
+        return condition(_read(text, self.program, what), state, self.public)
+
+    def ratio(self, text: str, what: str) -> Ratio:
+        """A rational function of the parameters (and of n) that the proof states."""
+        try:
+            value = number(_read(text, self.program, what), State({}), self.public)
+        except ProofRejected as error:
+            raise ProofRejected(f"{what} {text!r}: {error}") from None
+        if any(symbol.kind not in ("parameter", "length") for symbol in value.symbols):
+            raise ProofRejected(f"{what} {text!r} must be a rational function of the parameters")
+        return value
+
+
+def scope_of(program: nodes.Program, proof: Proof, scales: Iterable[Ratio], public: Public) -> Scope:
+    """The scope that a proof claims. Raises `ProofRejected` where no parameters are in it, or it claims too much."""
+    facts, granted = Facts(), []
+    symbols = {symbol for scale in scales for symbol in scale.symbols if symbol.kind == "parameter"}
+    for symbol in sorted(symbols):
+        least: Formula = Sign(">", Ratio.of(symbol))
+        granted.append(f"{symbol.name} >= 1" if symbol.whole else f"{symbol.name} > 0")
+        facts = facts.assuming(least, *_at_least_one(symbol))
+    facts = facts.assuming(Sign(">", Ratio.of(LENGTH)), *_at_least_one(LENGTH))
+    if proof.answers is not None:
+        facts = facts.assuming(compared("==", Ratio.of(LENGTH), Ratio.number(proof.answers)))
+    for asserted in program.preconditions:
+        facts = facts.assuming(condition(asserted, State({}), public))
+    if facts.assuming(*division_facts(public)).holds(Truth(False)) is not False:
+        raise ProofRejected("no parameters were found that meet the preconditions: it would be a proof of nothing")
+    index = Ratio.of(INDEX)
+    in_loop = facts.assuming(compared(">=", index, Ratio.number(0)))
+    for divisor, line in program.divisors:  # used or not: an exception reveals where it was raised
+        goal = compared("!=", number(divisor, State({}, index), public), Ratio.number(0))
+        in_loop.must(goal, f"the divisor {text(divisor)} in line {line} is not 0")
+    scope = Scope(program, proof, public, facts, tuple(granted))
+    for words in proof.assumptions:
+        facts.must(scope.formula(words, State({}), "an assumption"), f"the assumption {words!r} is taken for granted")
+    return scope
+
+
+def fixed_values(program: nodes.Program, proof: Proof) -> None:
+    """Raises `ProofRejected` unless the fixed values belong to parameters, and whole ones to whole parameters."""
+    for name, value in proof.fixed.items():
+        if name not in program.parameters:
+            raise ProofRejected(f"the fixed value of {name!r}: {program.name} has no such parameter")
+        if name in program.integers and value.denominator != 1:
+            raise ProofRejected(f"the fixed value of {name} must be whole, got {value}")
+    if proof.adjacency not in ADJACENCIES:
+        raise ProofRejected(f"the adjacency must be one of {', '.join(ADJACENCIES)}, got {proof.adjacency!r}")
+    if proof.answers is not None and not 1 <= proof.answers <= MOST_ANSWERS:
+        raise ProofRejected(f"the number of answers must be in 1..{MOST_ANSWERS}, got {proof.answers}")
+
+
+def moves(adjacency: Adjacency) -> tuple[Formula, ...]:
+    """What is known of d, how far the current answer moves; with one that differs, of `used` before and after it."""
+    low, high = REACH[adjacency]
+    moved = Ratio.of(MOVED)
+    facts: list[Formula] = [compared(">=", moved, Ratio.number(low)), compared("<=", moved, Ratio.number(high))]
+    if adjacency == "one-differs":
+        used, after, zero, one = Ratio.of(USED), Ratio.of(USED_NEXT), Ratio.number(0), Ratio.number(1)
+        still, differs = compared("==", moved, zero), compared("!=", moved, zero)
+        facts.append(Either((still, compared("==", used, zero))))  # only one answer differs
+        facts.append(Either((Both((still, compared("==", after, used))), Both((differs, compared("==", after, one))))))
+    return tuple(facts)
+
+
+def used_facts(adjacency: Adjacency) -> tuple[Formula, ...]:
+    """What is known of `used` at the head of the loop."""
+    if adjacency != "one-differs":
+        return ()
+    used = Ratio.of(USED)
+    return (Either((compared("==", used, Ratio.number(0)), compared("==", used, Ratio.number(1)))),)
+
+
+def division_facts(public: Public) -> tuple[Formula, ...]:
+    """What whole divisions by a positive number mean: left = number * quotient + rest, 0 <= rest < number."""
+    facts: list[Formula] = []
+    for symbol, division in tuple(public.divisions.items()):
+        by = division.right.constant
+        if by is None or by <= 0:
+            continue
+        quotient = public.division("//", division.left, division.right)
+        rest = division.left - division.right * quotient
+        facts.append(compared(">=", rest, Ratio.number(0)))
+        facts.append(compared("<", rest, division.right))
+        if division.operation == "%":
+            facts.append(compared("==", Ratio.of(symbol), rest))
+    return tuple(facts)
+
+
+def _at_least_one(symbol: Unknown) -> tuple[Formula, ...]:
+    return (compared(">=", Ratio.of(symbol), Ratio.number(1)),) if symbol.whole else ()
+
+
+def _read(text: str, program: nodes.Program, what: str) -> nodes.Expression:
+    try:
+        return expression(text, program)
+    except InvalidSpec as error:
+        raise ProofRejected(f"{what} {text!r} cannot be read: {error}") from None

@@ -4,7 +4,7 @@ Why it is a proof. The program draws the same noise in every turn of a loop that
 which the loop gives no value but its index. The first answer always becomes W, so W is the index of an answer. Fix
 both datasets and an index w, and let A be the draws with which the first run returns w. In A, W is given the value w
 in turn w, since earlier turns give smaller values, later ones larger values, and W ends as w; and no later turn gives
-W a value. The second run's draws are the same, but for those of turn w, to which constants are added. The obligations
+W a value. The second run's draws are the same, except those of turn w, to which constants are added. The obligations
 say, turn by turn and for every pair of paths of the two runs: the fact of phase "before" holds on entry and is kept by
 turns before w; turn w leads from it to the fact of phase "after", and gives W the value w in the second run too; turns
 after w keep the fact of phase "after", and the second run gives W no value. So the second run returns w, and as in
@@ -15,16 +15,15 @@ Datasets where one answer differs are among those where every answer may.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown, compared, put
+from dpaudit.verify.checker.costs import Sizes, path_cost
+from dpaudit.verify.checker.formulas import Facts, ProofRejected, Ratio, Unknown, compared, put
 from dpaudit.verify.checker.lockstep import ONE, ZERO, check_draw
-from dpaudit.verify.checker.paths import Path, assigned, numbers, paths_of
-from dpaudit.verify.checker.potential import Sizes, path_cost
-from dpaudit.verify.checker.scope import MOVED, Scope
-from dpaudit.verify.checker.solver import Facts
-from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, State
+from dpaudit.verify.checker.paths import Path, numbers, paths_of
+from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, MOVED, Scope, State
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.algebra import Formula, Truth
-from dpaudit.verify.proof import REACH, WINNER, Alignment, Shift
+from dpaudit.verify.language.facts import targets
+from dpaudit.verify.proof import REACH, WINNER, Alignment
 
 PHASES = ("before", "after")
 
@@ -47,14 +46,14 @@ class Race:
 
     def second(self, path: Path, shifts: Mapping[str, Ratio]) -> dict[Unknown, Ratio]:
         """The second run's numbers in a turn, its draws shifted."""
-        found = {
+        heads = {
             symbol: Ratio.of(Unknown("second", symbol.name))
             for value in self.head.values()
             for symbol in value.symbols
             if symbol.kind == "variable"
         }
         draws = {each.symbol: Ratio.of(each.symbol) + shifts.get(each.target, ZERO) for each in path.draws}
-        return {**found, ANSWER: Ratio.of(ANSWER) + Ratio.of(MOVED), **draws}
+        return {**heads, ANSWER: Ratio.of(ANSWER) + Ratio.of(MOVED), **draws}
 
     def fact(self, phase: str, first: Mapping[str, Ratio], second: Mapping[str, Ratio], index: Ratio) -> Formula:
         """The fact of a phase, of the variables of both runs."""
@@ -75,7 +74,7 @@ def race_of(scope: Scope, alignment: Alignment, done: list[str]) -> Race:
     _check_loop(program.loop, result.name)
     (before,) = paths_of("before", program.before, State({}), scope.public)
     head = _numbers(before)
-    for name in assigned(program.loop):
+    for name in targets(program.loop):
         head.pop(name, None)
         if name in numbers(program):
             head[name] = Ratio.of(Unknown("variable", name))
@@ -91,7 +90,10 @@ def check_race(race: Race, cost: Ratio) -> None:
         check_draw(drawn, ZERO, race.scope.facts, "before", race.done)
     _check_first(race)
     _check_entry(race)
-    shifts = {shift.draw: _shift(shift) for shift in race.alignment.shifts}
+    shifts = {
+        shift.draw: Ratio.number(shift.constant) + Ratio.number(shift.answer) * Ratio.of(MOVED)
+        for shift in race.alignment.shifts
+    }
     for first in race.paths:
         for second in race.paths:
             _check_phase(race, first, second, "before", {})
@@ -195,10 +197,6 @@ def _gives(path: Path, race: Race) -> bool:
     return path.end[race.winner] != race.head[race.winner]
 
 
-def _shift(shift: Shift) -> Ratio:
-    return Ratio.number(shift.constant) + Ratio.number(shift.answer) * Ratio.of(MOVED)
-
-
 def _check_loop(block: nodes.Block, winner: str, inside: bool = False) -> None:
     """Draws in no branch, nothing given away, nothing that ends the loop, and no winner but the index."""
     for statement in block:
@@ -217,10 +215,10 @@ def _check_loop(block: nodes.Block, winner: str, inside: bool = False) -> None:
 
 
 def _check_names(race: Race) -> None:
-    targets = {drawn.target for path in race.paths for drawn in path.draws}
+    draws = {drawn.target for path in race.paths for drawn in path.draws}
     seen = set()
     for shift in race.alignment.shifts:
-        if shift.path != WINNER or shift.draw not in targets:
+        if shift.path != WINNER or shift.draw not in draws:
             raise ProofRejected(f"a shift of {shift.draw} on {shift.path}: there is no such draw at the winner")
         if shift.draw in seen:
             raise ProofRejected(f"a shift of {shift.draw} is given twice")

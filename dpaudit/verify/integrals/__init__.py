@@ -290,7 +290,7 @@ def _between_doubles(falling: Callable[[float], int]) -> Enclosure:
 
 
 def _last(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Two doubles side by side, the first of which holds (or is the first `low`) and the second does not."""
+    """Two neighbouring doubles: the first holds (or is the given `low`), the second does not."""
     for _ in range(STEPS):
         middle = low + (high - low) / 2.0
         if not low < middle < high:

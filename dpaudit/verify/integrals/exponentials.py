@@ -7,7 +7,7 @@ from the part's own end, so that nothing grows huge and then cancels.
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import reduce
+from functools import cache, reduce
 from math import gcd, lcm
 from typing import Any
 
@@ -15,8 +15,8 @@ from dpaudit.base.installed import flint
 from dpaudit.verify.enclosure import ball
 from dpaudit.verify.integrals.parts import Certain, Part, Parts, Wave, waves
 
-DENSE = 20_000  # the longest polynomial, gaps included; beyond, terms are kept one by one
-SPARSE = 5_000  # the most terms kept one by one
+DENSE = 20_000  # the longest polynomial, gaps included; beyond, terms are stored one by one
+SPARSE = 5_000  # the most terms stored one by one
 
 Sum = dict[int, Any]  # k -> c
 
@@ -35,50 +35,33 @@ def integral(cut: Parts) -> Any:
     """The probability of a slice as a ball, at the current precision. Raises `TooManyTerms`."""
     arb, fmpq = flint().arb, flint().fmpq
     common = lcm(cut.scale, *{term.scale for term in cut.terms})
-    exponentials = _Exponentials(common)
+    weight_of, power_of = cache(ball), cache(lambda exponent, scale: arb(fmpq(exponent, scale)).exp())  # each once
+
+    def exponential(wave: Wave, origin: int) -> tuple[int, Any]:
+        """k and c of a wave in c e^(k (t - origin) / common)."""
+        exponent, weight = wave.rate * origin + wave.at, weight_of(wave.weight)
+        k = wave.rate * (common // wave.scale)
+        return k, weight * power_of(exponent, wave.scale) if exponent else weight
+
+    def expansion(factor: Certain, inside: int, origin: int) -> Sum:
+        """The sum of the alternatives of a factor, each a product."""
+        terms: list[tuple[int, Any]] = []
+        for product in factor:
+            sums = [_added(exponential(wave, origin) for wave in waves(term, inside, cut.unit)) for term in product]
+            terms += (reduce(_times, sums) if sums else {0: arb(1)}).items()
+        return _added(terms)
+
     total = arb(0)
     for part in cut.parts:
         origin = part.left if part.left is not None else part.right
         assert origin is not None
         sign = -1 if part.inside > 0 else 1
         density = Wave(Fraction(1, 2) if cut.law == "laplace" else Fraction(1), sign, 0, cut.scale)
-        place, weight = exponentials.wave(density, origin)
-        factors = [(_factor(each, part.inside, origin, cut.unit, exponentials), power) for each, power in part.factors]
+        place, weight = exponential(density, origin)
+        factors = [(expansion(each, part.inside, origin), power) for each, power in part.factors]
         low, stride, product = _multiplied(factors)
         total += weight * _integrated(product, place + low, stride, part, common)
     return total * arb(fmpq(common, cut.scale))
-
-
-class _Exponentials:
-    """Exponentials of rational numbers, each computed once."""
-
-    def __init__(self, common: int) -> None:
-        self.common = common
-        self.known: dict[tuple[int, int], Any] = {}
-        self.weights: dict[Fraction, Any] = {}
-
-    def wave(self, wave: Wave, origin: int) -> tuple[int, Any]:
-        """k and c of a wave in c e^(k (t - origin) / common)."""
-        weight = self.weights.get(wave.weight)
-        if weight is None:
-            weight = self.weights[wave.weight] = ball(wave.weight)
-        exponent = wave.rate * origin + wave.at
-        if not exponent:
-            return wave.rate * (self.common // wave.scale), weight
-        key = exponent, wave.scale
-        value = self.known.get(key)
-        if value is None:
-            value = self.known[key] = flint().arb(flint().fmpq(exponent, wave.scale)).exp()
-        return wave.rate * (self.common // wave.scale), weight * value
-
-
-def _factor(factor: Certain, inside: int, origin: int, unit: int, exponentials: _Exponentials) -> Sum:
-    """The sum of the alternatives of a factor, each a product."""
-    terms: list[tuple[int, Any]] = []
-    for product in factor:
-        sums = [_added(exponentials.wave(wave, origin) for wave in waves(term, inside, unit)) for term in product]
-        terms += (reduce(_times, sums) if sums else {0: flint().arb(1)}).items()
-    return _added(terms)
 
 
 def _added(terms: Iterable[tuple[int, Any]]) -> Sum:

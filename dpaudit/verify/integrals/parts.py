@@ -105,7 +105,7 @@ BENT = ("laplace", "exponential", None)  # laws whose form changes at 0
 
 
 class Gap(NamedTuple):
-    """The probability that a draw falls between two lines, the lower of which is the lower; None is no limit."""
+    """The probability that a draw falls between two lines; None is no limit."""
 
     law: Law
     scale: int
@@ -188,16 +188,14 @@ def parts(outer: Slice) -> Parts:
     for left, right in pairwise(ends):
         if left is not None and right is not None and left >= right:
             continue
-        part = _part(left, right, _inside(left, right, unit), factors)
+        if left is None:
+            inside = 0 if right is None else right - unit
+        else:
+            inside = left + unit if right is None else (left + right) // 2
+        part = _part(left, right, inside, factors)
         if part is not None:
             possible.append(part)
     return Parts(outer.law, int(outer.scale * unit), unit, tuple(possible))
-
-
-def _inside(left: int | None, right: int | None, unit: int) -> int:
-    if left is None:
-        return 0 if right is None else right - unit
-    return left + unit if right is None else (left + right) // 2
 
 
 def _numbers(outer: Slice) -> Iterator[Fraction]:
@@ -246,21 +244,20 @@ def _part(
 
 
 def _product(product: tuple[_Term, ...], inside: int) -> tuple[Gap | DensityAt, ...] | None:
-    forms = []
+    forms: list[Gap | DensityAt] = []
     for term in product:
-        form = _density(term, inside) if term.density else _gap(term, inside)
-        if form is None:
+        if term.density:
+            ((slope, at),) = term.lower
+            if term.law is None or (term.law == "exponential" and slope * inside + at < 0):
+                return None
+            forms.append(DensityAt(term.law, term.scale, (slope, at)))
+            continue
+        gap = _gap(term, inside)
+        if gap is None:
             return None
-        if isinstance(form, DensityAt) or form.lower is not None or form.upper is not None:
-            forms.append(form)
+        if gap.lower is not None or gap.upper is not None:
+            forms.append(gap)
     return tuple(forms)
-
-
-def _density(term: _Term, inside: int) -> DensityAt | None:
-    ((slope, at),) = term.lower
-    if term.law is None or (term.law == "exponential" and slope * inside + at < 0):
-        return None
-    return DensityAt(term.law, term.scale, (slope, at))
 
 
 def _gap(term: _Term, inside: int) -> Gap | None:
@@ -304,9 +301,10 @@ def waves(term: Gap | DensityAt, inside: int, unit: int) -> tuple[Wave, ...]:
     >>> waves(Gap("laplace", 4, (1, 0), None), inside=2, unit=1)  # the upper tail, e^(-t/4) / 2
     (Wave(weight=Fraction(1, 2), rate=-1, at=0, scale=4),)
     """
-    if isinstance(term, DensityAt):
-        return (_density_wave(term, inside, unit),)
     half = HALF if term.law == "laplace" else ONE
+    if isinstance(term, DensityAt):
+        sign = -1 if _side(term.at, inside) > 0 or term.law == "exponential" else 1
+        return (_tail(term.at, sign, Fraction(unit, term.scale) * half, term.scale),)
     lower, upper = (None if line is None else _side(line, inside) for line in (term.lower, term.upper))
     tails = (term.lower, 1, -half), (term.upper, -1, -half)
     if upper is not None and upper < 0:  # both below 0: a difference of lower tails
@@ -323,9 +321,3 @@ def _side(line: Whole, inside: int) -> int:
 
 def _tail(line: Whole, sign: int, weight: Fraction, scale: int) -> Wave:
     return Wave(weight, sign * line[0], sign * line[1], scale)
-
-
-def _density_wave(term: DensityAt, inside: int, unit: int) -> Wave:
-    weight = Fraction(unit, term.scale) * (HALF if term.law == "laplace" else ONE)
-    sign = -1 if _side(term.at, inside) > 0 or term.law == "exponential" else 1
-    return _tail(term.at, sign, weight, term.scale)

@@ -40,7 +40,7 @@ def integral(cut: Parts) -> Any:
 
 
 def _followed(cut: Parts, reach: int) -> tuple[Any, Any]:
-    """The integral over the range outside of which the outer draw weighs about 2^-reach, and a bound on the rest."""
+    """The integral over a range that leaves a probability of about 2^-reach outside, and a bound on the rest."""
     arb, fmpq = flint().arb, flint().fmpq
     assert cut.law is not None
     # how far from 0 the outer draw is followed, in multiples of 1 / unit
@@ -142,7 +142,8 @@ def _bound(part: Part, unit: int) -> Any:
 
     def highest(terms: Iterable[Gap | DensityAt]) -> Any:
         densities = (term for term in terms if isinstance(term, DensityAt))
-        return prod((highest_density(t.law) * flint().fmpq(unit, t.scale) for t in densities), start=one)
+        tops = ((one if t.law == "exponential" else one / 2) * flint().fmpq(unit, t.scale) for t in densities)
+        return prod(tops, start=one)
 
     return prod((sum(map(highest, factor)) ** power for factor, power in part.factors), start=one)
 
@@ -202,16 +203,6 @@ def lower_tail(law: Law, at: Any) -> Any:
     if law == "gumbel":
         return _gumbel(-at)
     return flint().arb(0) if law == "exponential" else upper_tail(law, at)
-
-
-def highest_density(law: Law) -> Any:
-    """A bound on the density of a draw.
-
-    >>> highest_density("laplace") == 0.5
-    True
-    """
-    arb = flint().arb
-    return {"laplace": arb(1) / 2, "exponential": arb(1), "normal": arb(1) / 2, "gumbel": arb(1) / 2}[law]
 
 
 def normal_tail(at: Any) -> Any:

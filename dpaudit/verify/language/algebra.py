@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from dpaudit.base.installed import z3
 from dpaudit.errors import DpAuditError
 
-MOST_TERMS, MOST_POWER, MOST_BITS = 1_000, 24, 8_000  # of what is computed; proofs that were found need far less
+MOST_TERMS, MOST_POWER, MOST_BITS = 1_000, 24, 8_000  # of what is computed; proofs of the search need far less
 
 Monomial = tuple[tuple[Any, int], ...]  # symbols and their powers, sorted
 
@@ -190,10 +190,8 @@ def leaves(formula: Formula, kind: type[Leaf]) -> Iterator[Leaf]:
 def mapped(formula: Formula, kind: type[Leaf], change: Callable[[Leaf], Formula]) -> Formula:
     """The formula with others in the place of its leaves of this kind."""
     match formula:
-        case Both(parts):
-            return Both(tuple(mapped(part, kind, change) for part in parts))
-        case Either(parts):
-            return Either(tuple(mapped(part, kind, change) for part in parts))
+        case Both(parts) | Either(parts):
+            return type(formula)(tuple(mapped(part, kind, change) for part in parts))
         case Opposite(part):
             return Opposite(mapped(part, kind, change))
         case kind():

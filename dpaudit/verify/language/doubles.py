@@ -15,10 +15,11 @@ from typing import Any
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import OPERATIONS, inside, reads, statements
 from dpaudit.verify.language.outline import OutsideLanguage
+from dpaudit.verify.language.values import ZERO
 
 GRID, LARGEST = 64, 2**20  # such steps add up without rounding for 2**26 answers
 NEAR = Fraction(1, 2**40)  # relative: how far a scale in doubles may be from the real one
-MOST = 64  # different values of a variable that are told apart
+MOST = 64  # kinds of values of a variable that are followed one by one
 WIDEST = 500  # powers of two by which factors may make noise larger or smaller: doubles end at 2**-1022 and 2**1024
 CURE = "compare whole numbers, or numbers as they are given: count the answers instead of adding up fractions"
 LONGEST, DOUBLE = 62, -math.inf  # bits of the whole numbers that everything holds
@@ -51,7 +52,6 @@ class ValueKind:
 
 Values = frozenset[ValueKind]
 Known = dict[str, Values]
-ZERO = nodes.Number(Fraction(0))
 AS_GIVEN = ValueKind()
 COUNT = ValueKind(whole=True, small=True, bits=31)
 ROUNDED = ValueKind(exact=False, bits=DOUBLE, more=frozenset((DATA, UNKNOWN)))
@@ -61,7 +61,7 @@ def rounded(program: nodes.Program, parameters: Mapping[str, Fraction]) -> Outsi
     """The first decision or output of a program that rounding may change at these parameters; None where there is none.
 
     A parameter without a value is taken to be of common size. Whole numbers that outgrow doubles are among the refused,
-    used or not: `int * float`, `float(int)`, numpy's integers beside them and numpy's doubles compared with them raise.
+    used or not: `int * float`, `float(int)`, numpy's integers and comparisons with numpy's doubles raise.
 
     >>> from dpaudit.verify.language import read
     >>> source = "def f(q, rng, eps):\\n    return q + rng.laplace(scale=1 / eps) if {} else 0"
@@ -108,7 +108,7 @@ def wrong_scale(program: nodes.Program, parameters: Mapping[str, Fraction]) -> O
 
 
 def near(double: float, real: Fraction) -> bool:
-    """Whether a scale in doubles is the real one but for the last bits.
+    """Whether a scale in doubles is the real one except for the last bits.
 
     >>> near(0.1, Fraction(1, 10)), near(0.1, Fraction(1, 9))
     (True, False)

@@ -76,6 +76,11 @@ def bindings(block: nodes.Block) -> Iterator[Binding]:
             yield statement.target, None
 
 
+def targets(block: nodes.Block) -> frozenset[str]:
+    """Every name that a block gives a value, by assignment or by a draw."""
+    return frozenset(name for name, _ in bindings(block))
+
+
 Walk = tuple[nodes.Statement | tuple[nodes.Branch, bool], ...]  # the statements on a path, branches with the decision
 
 
@@ -109,7 +114,7 @@ def used(statement: nodes.Statement) -> tuple[nodes.Expression, ...]:
 def largest(
     values: Iterable[Binding], holds: Callable[[nodes.Expression | None, frozenset[str]], bool]
 ) -> frozenset[str]:
-    """The largest set of names of which every value passes a test, given that the set does."""
+    """The largest set of names such that all their values pass a test, which may assume the set."""
     values = tuple(values)
     names = frozenset(name for name, _ in values)
     while fallen := {name for name, value in values if name in names and not holds(value, names)}:

@@ -198,7 +198,7 @@ class Program:
     `parameters` are public, in the order of the signature; `integers` those of them that are whole numbers;
     `preconditions` what the source asserts of them. `defaults` are the values in the signature. The output is
     `result`: one expression or several (a tuple), `Emitted()` for the list. `divisors` are everything that the source
-    divides by, with its line, even where nobody uses the quotient: none of them may be 0. `operations` are all that it
+    divides by, with its line, even if the quotient is unused: none of them may be 0. `operations` are all that it
     computes and compares, used or not.
     """
 

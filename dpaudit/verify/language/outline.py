@@ -1,6 +1,7 @@
-"""The outline of a mechanism: what stands before its one loop over the answers, the loop, what stands after it.
+"""The outline of a mechanism: its signature, the code before its one loop over the answers, the loop, what follows it.
 
-Comprehensions over the answers become the loop they abbreviate, so that those who read on meet loops only.
+Comprehensions over the answers become the loop they abbreviate, so that the next steps meet loops only. Anything that
+the language does not hold is one error, `OutsideLanguage`.
 """
 
 import ast
@@ -68,20 +69,6 @@ class OutsideLanguage(InvalidSpec):
     def __init__(self, function: str, line: int, construct: str, cure: str) -> None:
         super().__init__(f"line {line} of {function}: {construct} is outside the language of proofs: {cure}")
         self.line = line
-
-
-def words(node: ast.AST) -> tuple[str, str]:
-    """What a piece of Python is called, and what to write instead.
-
-    >>> words(ast.parse("import os").body[0])
-    ('import', 'write the mechanism without it')
-    """
-    cure = CURES.get(type(node), "write the mechanism without it")
-    name = type(node).__name__.lower()
-    known = WORDS.get(type(node), name if iskeyword(name) else None)
-    if known is not None:
-        return known, cure
-    return (f"`{ast.unparse(node).splitlines()[0]}`" if isinstance(node, ast.expr | ast.stmt) else "this"), cure
 
 
 LONGEST = 100  # digits above and below the line of a number
@@ -367,5 +354,9 @@ def _at(node: Node, place: ast.AST) -> Node:
 
 def unreadable(function: str, node: ast.AST) -> OutsideLanguage:
     """The error for a piece of Python that no rule of the language reads."""
-    construct, cure = words(node)
+    name = type(node).__name__.lower()
+    construct = WORDS.get(type(node), name if iskeyword(name) else None)
+    if construct is None:
+        construct = f"`{ast.unparse(node).splitlines()[0]}`" if isinstance(node, ast.expr | ast.stmt) else "this"
+    cure = CURES.get(type(node), "write the mechanism without it")
     return OutsideLanguage(function, getattr(node, "lineno", 1), construct, cure)

@@ -1,10 +1,10 @@
 """The reader: from the source of a mechanism to the tree that provers work on, or a refusal.
 
 The language is a small part of Python. One function f(data, rng, parameters); preconditions by `assert`, first;
-numbers by + - * / of which all factors but one are public; draws of rng.laplace, exponential, gumbel and normal with
-a public scale; one loop over the answers (for, while with an index, or a comprehension); if, break; counters and
-variables; one list or dictionary of outputs; one return, last. Whatever else stands in a mechanism is refused by
-name, and so is everything whose meaning would have to be guessed.
+numbers by + - * /, where at most one factor is not public; draws of rng.laplace, exponential, gumbel and normal with a
+public scale; one loop over the answers (for, while with an index, or a comprehension); if, break; counters and
+variables; one list or dictionary of outputs; one return, last. Anything else in a mechanism is refused by name, and so
+is everything whose meaning would have to be guessed.
 """
 
 import ast
@@ -27,8 +27,8 @@ from dpaudit.verify.language.outline import (
     signature_of,
 )
 from dpaudit.verify.language.source import ReadSource, source_of
-from dpaudit.verify.language.statements import Lowered, block, emits, finished, returned
-from dpaudit.verify.language.values import Names, condition, names_of
+from dpaudit.verify.language.statements import block, emits, finished, returned
+from dpaudit.verify.language.values import Lowered, Names, condition, names_of
 
 
 def read(function: Callable[..., Any] | str, *, name: str | None = None) -> nodes.Program:
@@ -53,7 +53,11 @@ def _program(source: ReadSource) -> nodes.Program:
     signature = signature_of(definition)
     outline = outline_of(definition, signature)
     names = names_of(definition, signature, _constants(source), outline.loop)
-    preconditions = tuple(_precondition(names, node) for node in outline.asserts)
+    preconditions = []
+    for node in outline.asserts:
+        preconditions.append(test := condition(names, node.test, None))
+        if any(isinstance(part, nodes.Variable | nodes.Answer | nodes.Index) for part in parts(test)):
+            raise names.error(node, f"`{ast.unparse(node)}`", "assert what holds of the public parameters")
     before = block(names, outline.before, outermost=True)
     loop = None
     if outline.loop is not None:
@@ -68,7 +72,7 @@ def _program(source: ReadSource) -> nodes.Program:
         signature.data,
         signature.parameters,
         frozenset(),
-        preconditions,
+        tuple(preconditions),
         before,
         loop,
         after,
@@ -102,14 +106,6 @@ def _loop(names: Names, loop: Loop) -> nodes.Block:
     return (*guards, *body)
 
 
-def _precondition(names: Names, node: ast.Assert) -> nodes.Expression:
-    test = condition(names, node.test, None)
-    for part in parts(test):
-        if isinstance(part, nodes.Variable | nodes.Answer | nodes.Index):
-            raise names.error(node, f"`{ast.unparse(node)}`", "assert what holds of the public parameters")
-    return test
-
-
 def _constants(source: ReadSource) -> Mapping[str, nodes.Number | nodes.Symbol]:
     constants: dict[str, nodes.Number | nodes.Symbol] = {}
     for name, node in source.constants.items():
@@ -122,7 +118,7 @@ def _constants(source: ReadSource) -> Mapping[str, nodes.Number | nodes.Symbol]:
 
 
 def check_read(names: Names, outline: Outline, program: nodes.Program) -> None:
-    """Raises `OutsideLanguage` where the source may raise, or sets an output twice, even where nobody sees it.
+    """Raises `OutsideLanguage` where the source may raise, or sets an output twice, even in code without effect.
 
     `check` sees what is left in the end, and that is less: comparisons and lists that are not used are gone by then.
     """
@@ -158,7 +154,7 @@ def check(names: Names, program: nodes.Program) -> None:
 
 
 def _is_int(value: nodes.Expression | None, variables: frozenset[str], parameters: Collection[str]) -> bool:
-    """Whether a value is a whole number of Python's, so that int() of it is itself: 2.0 is none."""
+    """Whether a value is a whole number of Python's, so that int() of it is itself: 2.0 is not."""
     double = value is not None and any(isinstance(part, nodes.Number) and part.real for part in parts(value))
     return not double and is_whole(value, variables, parameters)
 
@@ -210,7 +206,7 @@ def _bound(names: Names, statements: Sequence[ast.stmt], known: frozenset[str]) 
 
 
 def _reads(names: Names, node: ast.AST, known: frozenset[str]) -> None:
-    """Refuses local names without a value wherever they stand: what nobody uses is evaluated too, and may raise."""
+    """Refuses local names without a value in any place: an unused expression is evaluated too, and may raise."""
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in names.times.keys() - known:
             cure = "give it a value on every path before it is used, before the loop if it is used after the loop"

@@ -1,4 +1,7 @@
-"""The source of a mechanism: one plain function, and the constants of its module that it uses."""
+"""The source of a mechanism: one plain function, and the constants of its module that it uses.
+
+And whether a module's function runs as it reads: it is imported in a process of its own and compared with its source.
+"""
 
 import __future__
 
@@ -194,9 +197,10 @@ def _is_pythons(word: str, known: Mapping[str, object], builtin: Mapping[str, ob
 
 
 def _source(definition: str, constants: Mapping[str, ast.expr]) -> ReadSource:
-    """The function and its constants, read again as the text that is kept."""
+    """The function and its constants, read again as the text that is stored."""
     alone = _parsed(definition).body[0]
-    used = read_names(alone) - _local(alone)
+    stored = {part.id for part in ast.walk(alone) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    used = read_names(alone) - stored - {part.arg for part in ast.walk(alone) if isinstance(part, ast.arg)}
     lines = [f"{name} = {ast.unparse(constants[name])}" for name in sorted(constants) if name in used]
     text = definition.rstrip() + "\n" + ("\n\n" + "\n".join(lines) + "\n" if lines else "")
     tree = _parsed(text)
@@ -230,13 +234,6 @@ def _parsed(text: str) -> ast.Module:
 def read_names(node: ast.AST) -> set[str]:
     """Every name that stands in a piece of Python."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
-def _local(function: ast.AST) -> set[str]:
-    """The names that a function gives a value: its parameters and its variables."""
-    names = (part for part in ast.walk(function) if isinstance(part, ast.Name))
-    given = {part.id for part in names if not isinstance(part.ctx, ast.Load)}
-    return given | {part.arg for part in ast.walk(function) if isinstance(part, ast.arg)}
 
 
 def at_the_top(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:

@@ -11,7 +11,7 @@ from dpaudit.verify.language.source import read_names
 from dpaudit.verify.language.values import (
     ONE,
     ZERO,
-    Draws,
+    Lowered,
     Names,
     condition,
     is_condition,
@@ -19,8 +19,6 @@ from dpaudit.verify.language.values import (
     of_parameters,
     value,
 )
-
-Lowered = list[nodes.Statement]
 
 
 def block(names: Names, statements: Sequence[ast.stmt], *, outermost: bool = False) -> nodes.Block:
@@ -39,20 +37,22 @@ def block(names: Names, statements: Sequence[ast.stmt], *, outermost: bool = Fal
 def emitted(names: Names, node: ast.expr, key: nodes.Expression | None, line: int) -> Lowered:
     """The statements that add an output."""
     names.forget(f"len({names.container})")
+    lowered: Lowered = []
     symbol = symbol_of(names, node)
     if symbol is not None:
-        return [nodes.Emit(symbol, key, line)]
-    draws: Draws = []
-    if isinstance(node, ast.IfExp):
-        test = condition(names, node.test, draws)
+        lowered.append(nodes.Emit(symbol, key, line))
+    elif isinstance(node, ast.IfExp):
+        test = condition(names, node.test, lowered)
         then, otherwise = emitted(names, node.body, key, line), emitted(names, node.orelse, key, line)
-        return [*draws, nodes.Branch(test, tuple(then), tuple(otherwise), line)]
-    if is_condition(names, node):
-        test = condition(names, node, draws)
+        lowered.append(nodes.Branch(test, tuple(then), tuple(otherwise), line))
+    elif is_condition(names, node):
+        test = condition(names, node, lowered)
         yes, no = (nodes.Emit(nodes.Symbol(word), key, line) for word in ("True", "False"))
-        return [*draws, nodes.Branch(test, (yes,), (no,), line)]
-    output = number(names, node, draws)
-    return [*draws, nodes.Emit(output, key, line)]
+        lowered.append(nodes.Branch(test, (yes,), (no,), line))
+    else:
+        output = number(names, node, lowered)
+        lowered.append(nodes.Emit(output, key, line))
+    return lowered
 
 
 def symbol_of(names: Names, node: ast.expr) -> nodes.Symbol | None:
@@ -90,15 +90,15 @@ def _statement(names: Names, node: ast.stmt, outermost: bool) -> Lowered:
 
 
 def _branch(names: Names, node: ast.If) -> Lowered:
-    draws: Draws = []
-    test = condition(names, node.test, draws)
+    lowered: Lowered = []
+    test = condition(names, node.test, lowered)
     before = dict(names.holding)
     then = block(names, node.body)
     after_then, names.holding = names.holding, dict(before)
     otherwise = block(names, node.orelse)
     arms = (after_then, names.holding)
     names.holding = {name: part for name, part in before.items() if all(arm.get(name) == part for arm in arms)}
-    return [*draws, nodes.Branch(test, then, otherwise, node.lineno)]
+    return [*lowered, nodes.Branch(test, then, otherwise, node.lineno)]
 
 
 def _set(names: Names, target: ast.expr, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
@@ -135,27 +135,26 @@ def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermos
         assert isinstance(given, ast.Constant)
         names.forget(name)
         return [nodes.Assign(name, ONE if given.value else ZERO, node.lineno)]
-    draws: Draws = []
+    lowered: Lowered = []
     if name in names.conditions:
-        names.holding[name] = condition(names, given, draws)
-        return [*draws]
+        names.holding[name] = condition(names, given, lowered)
+        return lowered
     if isinstance(given, ast.IfExp):
-        test = condition(names, given.test, draws)
+        test = condition(names, given.test, lowered)
         then, otherwise = (tuple(_assigned(names, name, arm, node, False)) for arm in (given.body, given.orelse))
-        return [*draws, nodes.Branch(test, then, otherwise, node.lineno)]
-    expression = value(names, given, draws)
+        return [*lowered, nodes.Branch(test, then, otherwise, node.lineno)]
+    expression = value(names, given, lowered)
     if outermost and names.times[name] == 1 and (of_parameters(expression) or expression == nodes.Length()):
         names.public[name] = expression
         return []
     names.forget(name)
-    return [*draws, nodes.Assign(name, names.without_length(given, expression), node.lineno)]
+    return [*lowered, nodes.Assign(name, names.without_length(given, expression), node.lineno)]
 
 
 def _chained(names: Names, node: ast.Assign) -> Lowered:
-    """a = b = given: numbers, found once."""
-    draws: Draws = []
-    expression = number(names, node.value, draws)
-    lowered: Lowered = list(draws)
+    """a = b = given: numbers, computed once."""
+    lowered: Lowered = []
+    expression = number(names, node.value, lowered)
     for target in node.targets:
         taken = {*read_names(node.value), *names.flags, names.container, names.loop and names.loop.counter}
         if not isinstance(target, ast.Name) or target.id in taken:
@@ -170,11 +169,11 @@ def _raised(names: Names, name: str, node: ast.AugAssign) -> Lowered:
     if name in names.flags or name in names.conditions or names.loop and name == names.loop.counter:
         raise unreadable(names.function, node)
     old = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
-    draws: Draws = []
+    lowered: Lowered = []
     whole = ast.copy_location(ast.BinOp(left=old, op=node.op, right=node.value), node)
-    expression = number(names, whole, draws)
+    expression = number(names, whole, lowered)
     names.forget(name)
-    return [*draws, nodes.Assign(name, expression, node.lineno)]
+    return [*lowered, nodes.Assign(name, expression, node.lineno)]
 
 
 def _opened(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
@@ -195,7 +194,7 @@ def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expre
         case ast.Tuple(elts=[_, *_] as elements):
             result = [_part(names, element, lowered) for element in elements]
         case ast.Dict(keys=[ast.expr() as key], values=[element]):
-            result = [_number(names, key, lowered), _part(names, element, lowered)]
+            result = [number(names, key, lowered), _part(names, element, lowered)]
         case ast.IfExp():
             result = _emitted(names, given, lowered)
         case _ if is_condition(names, given):
@@ -208,7 +207,7 @@ def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expre
 
 
 def finished(names: Names, program: nodes.Program) -> nodes.Program:
-    """The plain form after the last rules: the largest output, the number of outputs, outputs that nobody returns."""
+    """The plain form after the last rules: the largest output, the number of outputs, outputs that are not returned."""
     if names.largest is not None:
         program = _largest(names, program)
     if names.counted:
@@ -232,14 +231,7 @@ def _part(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
         ):
             return nodes.Emitted()
     symbol = symbol_of(names, node)
-    return symbol if symbol is not None else _number(names, node, lowered)
-
-
-def _number(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
-    draws: Draws = []
-    expression = number(names, node, draws)
-    lowered += draws
-    return expression
+    return symbol if symbol is not None else number(names, node, lowered)
 
 
 def _emitted(names: Names, node: ast.expr, lowered: Lowered) -> list[nodes.Expression]:
@@ -268,21 +260,22 @@ def _largest(names: Names, program: nodes.Program) -> nodes.Program:
         raise names.error(1, f"{names.container} beside its {names.largest}", cure)
     statement = loop[places[0]]
     assert isinstance(statement, nodes.Emit)
-    line, candidate = statement.line, names.named("y")
+    line = statement.line
+    candidate, winner, best = names.named("y"), names.named("winner"), names.named("best")
     if isinstance(statement.value, nodes.Symbol):
         raise names.error(line, f"the {names.largest} of symbols", "add numbers")
     order: nodes.Order = ">" if names.largest == "max" else "<"
     is_first = nodes.Compared("==", nodes.Index(), ZERO)
-    is_larger = nodes.Compared(order, nodes.Variable(candidate), nodes.Variable(names.value))
+    is_larger = nodes.Compared(order, nodes.Variable(candidate), nodes.Variable(best))
     takes = (
-        nodes.Assign(names.winner, nodes.Index(), line),
-        nodes.Assign(names.value, nodes.Variable(candidate), line),
+        nodes.Assign(winner, nodes.Index(), line),
+        nodes.Assign(best, nodes.Variable(candidate), line),
     )
     chosen: nodes.Block = (
         nodes.Assign(candidate, statement.value, line),
         nodes.Branch(nodes.Any((is_first, is_larger)), takes, (), line),
     )
-    start: nodes.Block = (nodes.Assign(names.winner, ZERO, line), nodes.Assign(names.value, ZERO, line))
+    start: nodes.Block = (nodes.Assign(winner, ZERO, line), nodes.Assign(best, ZERO, line))
     turn = (*loop[: places[0]], *chosen, *loop[places[0] + 1 :])
     return replace(program, before=(*program.before, *start), loop=turn)
 
@@ -295,8 +288,8 @@ def _counted(names: Names, program: nodes.Program) -> nodes.Program:
     def counting(emit: nodes.Emit) -> nodes.Block:
         return emit, nodes.Assign(counter, one_more, emit.line)
 
-    emitting = _emitting(program, counting)
-    return replace(emitting, before=(nodes.Assign(counter, ZERO, 1), *emitting.before))
+    result = _emitting(program, counting)
+    return replace(result, before=(nodes.Assign(counter, ZERO, 1), *result.before))
 
 
 def _emitting(program: nodes.Program, change: Callable[[nodes.Emit], nodes.Block]) -> nodes.Program:

@@ -1,4 +1,4 @@
-"""Expressions of a mechanism: numbers, draws, comparisons."""
+"""Names and expressions of a mechanism while its source is read from top to bottom: numbers, draws, comparisons."""
 
 import ast
 import re
@@ -59,7 +59,7 @@ class Names:
     def computed(
         self, node: ast.AST, operation: nodes.Operation, left: nodes.Expression, right: nodes.Expression
     ) -> nodes.Arithmetical:
-        """An operation of the source, which is remembered though its value be dropped."""
+        """An operation of the source; it is recorded even if its value is not used."""
         result = nodes.Arithmetical(operation, left, right)
         self.operations.append((result, int(getattr(node, "lineno", 1))))
         return result
@@ -82,16 +82,6 @@ class Names:
         """A name for a variable of the reader's own, which no name of the source is."""
         taken = {*self.times, *self.signature.parameters, *RESERVED, self.signature.data, self.signature.rng}
         return next(name for name in chain([stem], map(f"{stem}_{{}}".format, count(1))) if name not in taken)
-
-    @property
-    def value(self) -> str:
-        """The variable for the largest output."""
-        return self.named("best")
-
-    @property
-    def winner(self) -> str:
-        """The variable for the index of the largest output."""
-        return self.named("winner")
 
     def forget(self, variable: str) -> None:
         """A variable gets another value: names of comparisons with it mean nothing any more."""
@@ -138,7 +128,14 @@ def _truths(function: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
     kinds: dict[str, set[str]] = {}
     for node in ast.walk(function):
         for name, value in _settings(node):
-            kinds.setdefault(name, set()).add(_kind(value))
+            match value:
+                case ast.Constant(value=bool()):
+                    kind = "constant"
+                case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                    kind = "comparison"
+                case _:
+                    kind = "other"
+            kinds.setdefault(name, set()).add(kind)
     constants, comparisons = (
         frozenset(name for name, every in kinds.items() if every == {kind}) for kind in ("constant", "comparison")
     )
@@ -161,15 +158,6 @@ def _settings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
             yield name, value if isinstance(node, ast.AnnAssign) else None
 
 
-def _kind(value: ast.expr | None) -> str:
-    match value:
-        case ast.Constant(value=bool()):
-            return "constant"
-        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-            return "comparison"
-    return "other"
-
-
 OPERATIONS: dict[type[ast.operator], nodes.Operation] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -188,15 +176,15 @@ ORDERS: dict[type[ast.cmpop], nodes.Order] = {
 }
 ZERO, ONE = nodes.Number(Fraction(0)), nodes.Number(Fraction(1))
 DOUBLE = nodes.Number(Fraction(1), True)  # times it, a whole number of Python's is a double
-Draws = list[nodes.Draw]
+Lowered = list[nodes.Statement]  # a block as it grows; expressions put their draws there
 
 
-def number(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression:
+def number(names: Names, node: ast.expr, draws: Lowered | None) -> nodes.Expression:
     """An expression that a variable may hold or an output may be: it holds no `len` of the data."""
     return names.without_length(node, value(names, node, draws))
 
 
-def value(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression:
+def value(names: Names, node: ast.expr, draws: Lowered | None) -> nodes.Expression:
     """An expression that is a number; its draws are added to `draws`, None where there may be none."""
     match node:
         case ast.Constant():
@@ -231,7 +219,7 @@ def negative(inner: nodes.Expression) -> nodes.Expression:
     return nodes.Arithmetical("-", ZERO, inner)
 
 
-def condition(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression:
+def condition(names: Names, node: ast.expr, draws: Lowered | None) -> nodes.Expression:
     """An expression that is true or false."""
     match node:
         case ast.Compare():
@@ -304,7 +292,7 @@ def _named(names: Names, node: ast.Name) -> nodes.Expression:
     raise names.error(node, f"the name {name}", "it is no parameter, no variable and no number of the module")
 
 
-def _operation(names: Names, node: ast.BinOp, draws: Draws | None) -> nodes.Expression:
+def _operation(names: Names, node: ast.BinOp, draws: Lowered | None) -> nodes.Expression:
     operation = OPERATIONS.get(type(node.op))
     if operation is None:
         raise names.error(node, f"`{ast.unparse(node)}`", "only + - * / // % are read")
@@ -343,7 +331,7 @@ def _answer(names: Names, node: ast.Subscript) -> nodes.Expression:
     raise names.error(node, f"`{ast.unparse(node)}`", "only the answer at the loop's index is read")
 
 
-def _call(names: Names, node: ast.Call, draws: Draws | None) -> nodes.Expression:
+def _call(names: Names, node: ast.Call, draws: Lowered | None) -> nodes.Expression:
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=law)) if name == names.signature.rng:
             return _draw(names, node, law, draws)
@@ -365,7 +353,7 @@ def _call(names: Names, node: ast.Call, draws: Draws | None) -> nodes.Expression
         case ast.Call(func=ast.Name(id="max" | "min" as word), args=[ast.Name(id=name)], keywords=[]):
             if name == names.container:
                 _largest(names, node, word)
-                return nodes.Variable(names.value)
+                return nodes.Variable(names.named("best"))
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id=name), attr="index"),
             args=[ast.Call(func=ast.Name(id="max" | "min" as word), args=[ast.Name(id=same)], keywords=[])],
@@ -373,7 +361,7 @@ def _call(names: Names, node: ast.Call, draws: Draws | None) -> nodes.Expression
         ):
             if name == same == names.container:
                 _largest(names, node, word)
-                return nodes.Variable(names.winner)
+                return nodes.Variable(names.named("winner"))
     cure = "only the draws of rng, float, int, and len in range() and guards are read"
     raise names.error(node, f"the call `{ast.unparse(node)}`", cure)
 
@@ -385,7 +373,7 @@ def _largest(names: Names, node: ast.expr, word: str) -> None:
     names.largest = word
 
 
-def _draw(names: Names, node: ast.Call, name: str, draws: Draws | None) -> nodes.Expression:
+def _draw(names: Names, node: ast.Call, name: str, draws: Lowered | None) -> nodes.Expression:
     law = next((law for law in get_args(nodes.Law) if law == name), None)
     if law is None:
         known = ", ".join(get_args(nodes.Law))
@@ -415,7 +403,7 @@ def _draw(names: Names, node: ast.Call, name: str, draws: Draws | None) -> nodes
     return drawn if centre == ZERO else names.computed(node, "+", centre, drawn)
 
 
-def _comparison(names: Names, node: ast.Compare, draws: Draws | None) -> nodes.Expression:
+def _comparison(names: Names, node: ast.Compare, draws: Lowered | None) -> nodes.Expression:
     orders = [ORDERS.get(type(operator)) for operator in node.ops]
     if None in orders:
         raise names.error(node, f"`{ast.unparse(node)}`", "numbers are compared by < <= > >= == !=")

@@ -14,7 +14,7 @@ from itertools import count
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.facts import bindings
+from dpaudit.verify.language.facts import targets
 from dpaudit.verify.language.values import OPERATIONS, ORDERS, negative
 
 TOKEN = re.compile(
@@ -33,15 +33,6 @@ WORDS: dict[str, nodes.Expression] = {
 DEEPEST = 100  # of brackets within brackets, in a text from a file
 DIGITS = 300  # of a number
 LONGEST = 400  # words of such a text
-
-
-def text(expression: nodes.Expression) -> str:
-    """An expression in words; `expression` reads it back.
-
-    >>> text(nodes.Arithmetical("*", nodes.Number(Fraction(1, 2)), nodes.ProgramParameter("eps")))
-    '0.5*eps'
-    """
-    return _text(expression, 0)
 
 
 def expression(words: str, program: nodes.Program) -> nodes.Expression:
@@ -70,15 +61,14 @@ def expression(words: str, program: nodes.Program) -> nodes.Expression:
     return _built(words, tree, leaves)
 
 
-def variables(program: nodes.Program) -> frozenset[str]:
-    """The names of all variables of a program, its draws included."""
-    return frozenset(name for name, _ in bindings(program.body))
+def text(expression: nodes.Expression, level: int = 0) -> str:
+    """An expression in words; `expression` reads it back. It gets brackets where its own level is below this one.
 
+    Levels are 0 or, 1 and, 2 not, 3 comparison, 4 sum, 5 product, 6 minus.
 
-# --- to text: levels are 0 or, 1 and, 2 not, 3 comparison, 4 sum, 5 product, 6 minus ----------------------------
-
-
-def _text(expression: nodes.Expression, level: int) -> str:
+    >>> text(nodes.Arithmetical("*", nodes.Number(Fraction(1, 2)), nodes.ProgramParameter("eps")))
+    '0.5*eps'
+    """
     match expression:
         case nodes.Number(value=value):
             return _number(value, level)
@@ -95,19 +85,19 @@ def _text(expression: nodes.Expression, level: int) -> str:
         case nodes.Arithmetical(operation=operation, left=left, right=right):
             own = 4 if operation in "+-" else 5
             sign = f" {operation} " if own == 4 else operation
-            return _bracketed(f"{_text(left, own)}{sign}{_text(right, own + 1)}", own < level)
+            return _bracketed(f"{text(left, own)}{sign}{text(right, own + 1)}", own < level)
         case nodes.Compared(order=order, left=left, right=right):
-            return _bracketed(f"{_text(left, 4)} {order} {_text(right, 4)}", level > 3)
+            return _bracketed(f"{text(left, 4)} {order} {text(right, 4)}", level > 3)
         case nodes.All(parts=parts):
             return _joined(" and ", parts, 1, level)
         case nodes.Any(parts=parts):
             return _joined(" or ", parts, 0, level)
         case nodes.Not(part=part):
-            return _bracketed(f"not {_text(part, 2)}", level > 2)
+            return _bracketed(f"not {text(part, 2)}", level > 2)
 
 
 def _joined(word: str, parts: tuple[nodes.Expression, ...], own: int, level: int) -> str:
-    return _bracketed(word.join(_text(part, own + 1) for part in parts), own < level)
+    return _bracketed(word.join(text(part, own + 1) for part in parts), own < level)
 
 
 def _number(value: Fraction, level: int) -> str:
@@ -115,7 +105,7 @@ def _number(value: Fraction, level: int) -> str:
     if rest != 1:
         if pow(10, rest.bit_length(), rest):  # no finite decimal: a quotient, of the same value
             quotient = nodes.Arithmetical("/", nodes.Number(Fraction(value.numerator)), nodes.Number(Fraction(rest)))
-            return _text(quotient, level)
+            return text(quotient, level)
         digits = next(digits for digits in count(1) if 10**digits % rest == 0)
         whole = str(abs(value.numerator) * 10**digits // rest).rjust(digits + 1, "0")
         written = f"{whole[:-digits]}.{whole[-digits:]}"
@@ -149,7 +139,7 @@ def _leaf(words: str, kind: str, token: str, program: nodes.Program) -> nodes.Ex
         return nodes.Symbol(token)
     if token in program.parameters:
         return nodes.ProgramParameter(token)
-    if token.removesuffix("'") in variables(program):
+    if token.removesuffix("'") in targets(program.body):
         return nodes.Variable(token)
     if token in WORDS:
         return WORDS[token]
@@ -158,12 +148,12 @@ def _leaf(words: str, kind: str, token: str, program: nodes.Program) -> nodes.Ex
 
 def _built(words: str, node: ast.expr, leaves: Mapping[str, nodes.Expression]) -> nodes.Expression:
     def inner(part: ast.expr, true: bool = False) -> nodes.Expression:
-        built = _built(words, part, leaves)
-        if isinstance(built, nodes.Compared | nodes.All | nodes.Any | nodes.Not) != true:
-            raise _error(words, f"`{text(built)}` is {'neither true nor false' if true else 'no number'}")
-        if isinstance(built, nodes.Symbol | nodes.Emitted):
-            raise _error(words, f"`{text(built)}` is no number")
-        return built
+        result = _built(words, part, leaves)
+        if isinstance(result, nodes.Compared | nodes.All | nodes.Any | nodes.Not) != true:
+            raise _error(words, f"`{text(result)}` is {'neither true nor false' if true else 'no number'}")
+        if isinstance(result, nodes.Symbol | nodes.Emitted):
+            raise _error(words, f"`{text(result)}` is no number")
+        return result
 
     match node:
         case ast.Name(name):

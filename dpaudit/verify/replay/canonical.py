@@ -1,4 +1,4 @@
-"""When two outputs are one: a hashable form, equal for outputs that nobody can tell apart and for no others.
+"""When two outputs are one: a hashable form, equal for outputs that cannot be distinguished, and for no others.
 
 All counts that a user can see: the type, the value with its sign and its digits, dtype and shape, the order of a dict
 or a set, the message of an exception, and what an instance of a class carries besides. Only addresses, the layout of
@@ -82,7 +82,7 @@ def raised(error: BaseException) -> Raised:
 
 
 def _guarded(step: Callable[[], T]) -> T:
-    """A step that calls code of the output's own, whose failure is none of the mechanism's."""
+    """A step that calls code of the output itself, whose failure is not an output of the mechanism."""
     try:
         return step()
     except (DpAuditError, KeyboardInterrupt, MemoryError):

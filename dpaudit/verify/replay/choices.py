@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from dpaudit.verify.replay.source import (
     by_levels,
     by_search,
     proportional,
-    running,
     yes_or_no,
 )
 
@@ -35,7 +35,7 @@ SUM_TOLERANCE = 1e-8  # of probabilities, as numpy has it
 class NumpyDraws(StandIn):
     """`integers`, `random`, `choice`, `permutation`, `permuted`, `shuffle`, `binomial` and `bytes`.
 
-    Exact at the level of bits, given a generator of fair ones, but for `binomial`: that is the ideal law, to which
+    Exact at the level of bits, given a generator of fair ones, except `binomial`: that is the ideal law, to which
     numpy's own algorithm is right to the rounding of a logarithm.
     """
 
@@ -218,7 +218,7 @@ class StandardDraws(StandIn):
         count = len(population)
         if weights is not None and cum_weights is not None:
             raise self.refuse("rng.choices takes weights or cum_weights, not both")
-        levels = running(weights) if weights is not None else tuple(cum_weights or range(1, count + 1))
+        levels = tuple(accumulate(weights)) if weights is not None else tuple(cum_weights or range(1, count + 1))
         rising = all(0 <= low <= high for low, high in zip((0, *levels), levels, strict=False))
         if count < 1 or len(levels) != count or not rising or not 0 < levels[-1] < float("inf"):
             raise self.refuse(f"rng.choices takes {count} weights of at least 0, got {weights or cum_weights!r}")
@@ -253,7 +253,7 @@ class OwnDraws(StandIn):
         return self.pick(key)
 
 
-MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (and is told after some seconds)
+MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (reported after some seconds)
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
     "elsewhere than rng, asks what a draw of rng.random() is, tells an address or the time, or returns objects of a "
@@ -279,7 +279,7 @@ class Finite(OwnDraws, StandardDraws, NumpyDraws):
 
 
 class Choices(Finite):
-    """Takes the place of `rng` and leads each run down another path of its choices, until there is none left.
+    """Takes the place of `rng` and leads each run down another path of its choices, until all are taken.
 
     The paths form a tree; at each place of the present one `keys` says what was drawn and `picked` which outcome was
     taken. The probability of the path down to there is numerator / denominator.
@@ -363,7 +363,7 @@ class Choices(Finite):
         return self._numerators[-1], self._denominators[-1]
 
     def advance(self) -> bool:
-        """On to the next path; False where there is none, and then all is clear for another dataset."""
+        """On to the next path; False after the last one, and then it is ready for another dataset."""
         while self._keys:
             key, place = self._keys[-1], self._picked[-1] + 1
             if isinstance(key, int):
@@ -384,7 +384,7 @@ class Choices(Finite):
         return False
 
     def close(self) -> None:
-        """No more runs: whoever kept this generator and draws from it is told."""
+        """No more runs: a later draw from this generator raises."""
         self._clear()
         self._closed = True
 

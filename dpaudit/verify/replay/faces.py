@@ -1,7 +1,7 @@
 """What a mechanism sees of a stand-in: a generator, and the numbers that its `random()` gives.
 
 The generator is an instance of a true subclass of numpy's Generator, or of random.Random, with the same attributes and
-no other. Draws go to the stand-in behind it; whatever would tell the two apart, or copy it, is refused.
+no other. Draws go to the stand-in behind it; whatever would distinguish the two, or copy it, is refused.
 
 A number of `random()` is k * 2^-53 for a whole k that is uniform in [low, high). A comparison cuts that range in two,
 and the run continues in one part; another run takes the other. Any other use of the number is refused.
@@ -41,7 +41,7 @@ def _as_a_double_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], 
 
 
 class Uniform:
-    """A draw of rng.random() that has been told apart from some numbers, and from nothing else.
+    """A draw of rng.random() that has been compared with some numbers, and used in no other way.
 
     `numpys` says that it stands for a number of numpy's, an entry of an array.
     """
@@ -215,7 +215,7 @@ def _class_of(kind: Kind) -> tuple[type, Any]:
         method.__name__, method.__qualname__, method.__doc__ = name, own.__qualname__, own.__doc__
         return method
 
-    def refusing(name: str) -> Any:
+    def refusal_of(name: str) -> Any:
         def method(seen: Any, *arguments: Any, **options: Any) -> Any:
             raise behind.__get__(seen).refuse(refusal(name))
 
@@ -229,8 +229,8 @@ def _class_of(kind: Kind) -> tuple[type, Any]:
     members: dict[str, Any] = {"__module__": real.__module__, "__doc__": real.__doc__, "__slots__": ("_source",)}
     for name in dir(real):
         if not name.startswith("__") or name in TOLD.split():
-            members[name] = draw(name) if name[0] != "_" and callable(getattr(real, name)) else refusing(name)
-    members |= {name: refusing(name) for name in TOLD.split()}
+            members[name] = draw(name) if name[0] != "_" and callable(getattr(real, name)) else refusal_of(name)
+    members |= {name: refusal_of(name) for name in TOLD.split()}
     if kind == "numpy":
         members["__module__"] = property()  # an instance of a type written in C says of none
     members |= {"__class__": property(lambda seen: real), "__dir__": lambda seen: dir(real), "__getattr__": lacking}
@@ -279,7 +279,7 @@ TYPE = type
 
 
 class Type(type, metaclass=_Asked):
-    """Python's `type`, but for faces: of these it tells what they stand for."""
+    """Python's `type`, except that of a face it gives the type that the face stands for."""
 
     __module__, __qualname__ = TYPE.__module__, TYPE.__qualname__
     __class_getitem__: Any = classmethod(types.GenericAlias)

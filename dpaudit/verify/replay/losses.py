@@ -15,14 +15,13 @@ from dpaudit.data.data import digest
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
-from dpaudit.verify.enclosure import BITS, Enclosure, ball, largest, of_log
+from dpaudit.verify.enclosure import BITS, INFINITE, Enclosure, ball, largest, of_log
 from dpaudit.verify.replay.source import exact
 
 Law = Mapping[Hashable, Fraction]
 Curve = tuple[tuple[Fraction, Fraction], ...]
 Atoms = Mapping[Fraction | None, tuple[Fraction, Fraction]]  # p / q (None: q = 0) to P and Q of all with this ratio
 
-INFINITE = Enclosure(math.inf, math.inf)
 SOURCE = "replay of every choice"
 
 
@@ -76,7 +75,9 @@ class FiniteLosses:
                 raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
         if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
             raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
-        worst = max((_worst(i, j, laws[i], laws[j]) for i, j in _both_ways(pairs)), key=_how_bad)
+        of_pairs = [_worst(i, j, laws[i], laws[j]) for i, j in _both_ways(pairs)]
+        # an infinite loss is above all others, and of two that are equal the likelier one
+        worst = max(of_pairs, key=lambda w: (w.q == 0, w.p / w.q if w.q else Fraction(0), w.p))
         words = scope or f"{pairs_in_words(len(pairs), len(domain))}, all outputs"
         return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words)
 
@@ -99,7 +100,7 @@ class FiniteLosses:
         return largest(delta_at(both, value) for both in ways)
 
     def epsilon_at(self, delta: Fraction | float) -> Enclosure:
-        """The least epsilon of at least 0 at a delta, over all pairs in both orders; infinite where there is none."""
+        """The least epsilon of at least 0 at a delta, all pairs in both orders; infinite if no epsilon is enough."""
         value = exact(delta)
         if value is None or not 0 <= value <= 1:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
@@ -151,11 +152,6 @@ def pairs_in_words(pairs: int, datasets: int) -> str:
     return f"{counted} of the {datasets:,} datasets listed"
 
 
-def _how_bad(worst: Worst) -> tuple[bool, Fraction, Fraction]:
-    """The order of losses: an infinite one above all others, and of two that are equal the likelier."""
-    return worst.q == 0, worst.p / worst.q if worst.q else Fraction(0), worst.p
-
-
 def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
     """The event of the largest ratio of two laws."""
     nothing = Fraction(0)
@@ -192,7 +188,7 @@ def _side_by_side(first: Law, second: Law) -> Iterator[tuple[Fraction, Fraction]
 
 
 def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:
-    """The least e^epsilon with P(S) <= e^epsilon Q(S) + delta for all S, at least 0; None where there is none.
+    """The least e^epsilon with P(S) <= e^epsilon Q(S) + delta for all S, at least 0; None if no epsilon is enough.
 
     `steps` are P and Q of the outputs of one ratio, the largest first: the hardest events hold those above some ratio.
     """
@@ -259,7 +255,23 @@ def adjacent(domain: Sequence[Any], neighbours: Neighbours) -> tuple[Places, ...
     elif not isinstance(neighbours, Iterable):
         raise InvalidSpec(f'neighbours must be a function, a list of pairs or "all", got {neighbours!r}')
     else:
-        pairs = _listed(domain, neighbours)
+        places = {digest(data): place for place, data in reversed(list(enumerate(domain)))}
+        if len(places) < len(domain):
+            raise InvalidSpec(
+                "two datasets of the domain are the same by content, so a list cannot name one; leave one out"
+            )
+        pair_places = set()
+        for pair in neighbours:
+            try:
+                first, second = (places[digest(data)] for data in pair)
+            except (TypeError, ValueError):
+                raise InvalidSpec(f"a pair of neighbours must be two datasets, got {pair!r}") from None
+            except KeyError:
+                raise InvalidSpec(f"neighbours name a dataset that the domain lacks, in {pair!r}; add it") from None
+            if first == second:
+                raise InvalidSpec(f"the two datasets of a pair must differ, got {pair!r}")
+            pair_places.add((min(first, second), max(first, second)))
+        pairs = tuple(sorted(pair_places))
     if not pairs:
         raise InvalidSpec(f"no two of the {len(domain)} datasets are neighbours; list them, or change neighbours")
     return pairs
@@ -273,23 +285,3 @@ def _holds(neighbours: Callable[[Any, Any], object], domain: Sequence[Any], i: i
     except Exception as error:
         text = " ".join(str(error).split())
         raise InvalidSpec(f"neighbours failed on datasets {i} and {j}: {type(error).__name__}: {text}") from error
-
-
-def _listed(domain: Sequence[Any], neighbours: Iterable[tuple[Any, Any]]) -> tuple[Places, ...]:
-    places = {digest(data): place for place, data in reversed(list(enumerate(domain)))}
-    if len(places) < len(domain):
-        raise InvalidSpec(
-            "two datasets of the domain are the same by content, so a list cannot name one; leave one out"
-        )
-    pairs = set()
-    for pair in neighbours:
-        try:
-            first, second = (places[digest(data)] for data in pair)
-        except (TypeError, ValueError):
-            raise InvalidSpec(f"a pair of neighbours must be two datasets, got {pair!r}") from None
-        except KeyError:
-            raise InvalidSpec(f"neighbours name a dataset that the domain lacks, in {pair!r}; add it") from None
-        if first == second:
-            raise InvalidSpec(f"the two datasets of a pair must differ, got {pair!r}")
-        pairs.add((min(first, second), max(first, second)))
-    return tuple(sorted(pairs))

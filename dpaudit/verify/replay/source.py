@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
@@ -18,12 +18,12 @@ from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 Weights = tuple[int, ...]
 Exact = int | float | Fraction
 
-GRID = 1 << 53  # a generator's random() is one of so many multiples of 2^-53, each as likely as the next
+GRID = 1 << 53  # a generator's random() is one of this many multiples of 2^-53, all equally likely
 MOST_TRIALS = 500  # of a binomial law; its weights grow with the square of their number
 
 
 def exact(value: object) -> Fraction | None:
-    """A number as the rational it is, a double included; None where it is none, or not finite.
+    """A number as the rational it is, a double included; None for anything else, or if not finite.
 
     >>> exact(0.5), exact(math.inf), exact("1")
     (Fraction(1, 2), None, None)
@@ -89,7 +89,7 @@ def binomial(trials: int, p: Exact) -> Weights | None:
 
 @lru_cache(maxsize=1024)
 def by_levels(levels: tuple[float, ...]) -> Weights:
-    """How many multiples u of 2^-53 have just so many levels at or below them: numpy's choice with `p`.
+    """How many multiples u of 2^-53 have 0, 1, 2 ... levels at or below them: numpy's choice with `p`.
 
     The levels rise to 1. Times 2^53 they are exact, so the count is what numpy's own search finds.
 
@@ -116,15 +116,6 @@ def by_search(levels: tuple[float, ...]) -> Weights:
     return reduced([above - below for below, above in pairwise([0, *cuts, GRID])])
 
 
-def running(weights: Sequence[float]) -> tuple[float, ...]:
-    """The running sums, added up as the standard library adds them.
-
-    >>> running([1, 2, 3])
-    (1, 3, 6)
-    """
-    return tuple(accumulate(weights))
-
-
 _CONTINUOUS = """
     beta chisquare dirichlet exponential f gamma gumbel laplace logistic lognormal multivariate_normal
     noncentral_chisquare noncentral_f normal pareto power rayleigh standard_cauchy standard_exponential
@@ -147,11 +138,11 @@ class Cut(NamedTuple):
     above: int
 
 
-Key = int | Weights | Cut  # so many outcomes, each as likely as the next; or their weights
+Key = int | Weights | Cut  # a number of equally likely outcomes, or their weights
 
 
 class StandIn(ABC):
-    """A generator whose draws all come from `pick`; `error` remembers what it refused, though a run swallow it.
+    """A generator whose draws all come from `pick`; `error` is what it refused, even if a run catches the exception.
 
     `idealised` says whether a draw was made that numpy makes with rounding; `kind` says of which generator.
     """
@@ -166,11 +157,11 @@ class StandIn(ABC):
         """One outcome, by its place."""
 
     def place(self, count: int) -> int:
-        """One of so many places, each as likely as the next; where there is one alone, nothing is drawn."""
+        """One of `count` equally likely places; nothing is drawn if there is only one."""
         return self.pick(count) if count > 1 else 0
 
     def in_order(self, count: int, taken: int) -> list[int]:
-        """So many different places of 0..count-1, every order as likely as the next."""
+        """`taken` different places of 0..count-1, every order equally likely."""
         left = list(range(count))
         return [left.pop(self.place(len(left))) for _ in range(taken)]
 

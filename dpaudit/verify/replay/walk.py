@@ -20,7 +20,7 @@ from dpaudit.verify.replay.source import Kind
 Call = Callable[[Any, Any], Any]
 Law = Mapping[Hashable, Fraction]
 
-MOST_KEPT = 2048  # runs that are made again, every so many-th, and less than twice as many
+MOST_KEPT = 2048  # runs that are made again, at regular intervals; less than twice as many are stored
 MOST_KEPT_DRAWS = 250_000  # of these runs together, likewise: the memory that they take
 LEAST_AGAIN = 64  # runs that are made again, the same ones more than once where there are fewer
 FAR = 30.0  # logarithm of how unlikely the frequency of an output is that shows another law
@@ -40,7 +40,7 @@ class Walked:
     records: tuple[PastRun, ...]
 
 
-def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fraction], None]) -> Walked:
+def walk_paths(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fraction], None]) -> Walked:
     """Runs `call(data, choices)` for every path of its choices, at most `left` of them; each run gets its own data."""
     fresh = copier(data)
     totals: dict[int, dict[Hashable, int]] = {}
@@ -50,7 +50,12 @@ def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fra
     while True:
         left_s()
         if paths >= left:
-            raise _too_many(paths, choices.covered())
+            done = float(choices.covered())
+            share = f"{done:.2g} of one dataset's choices" if done > 0.0 else "hardly any of one dataset's choices"
+            raise InvalidSpec(
+                f"more paths than most_paths allows: {paths:,} of them cover {share}; raise most_paths, or draw fewer "
+                "values, or from fewer of them"
+            )
         choices.begin()
         output = outcome(call, fresh(), choices.face, choices)
         choices.end()
@@ -169,12 +174,3 @@ def _law(totals: Mapping[int, Mapping[Hashable, int]]) -> Law:
     if sum(law.values()) != 1:
         raise UnsoundAudit("the probabilities of all paths do not add up to 1: a run made choices of another run")
     return law
-
-
-def _too_many(paths: int, covered: Fraction) -> InvalidSpec:
-    done = float(covered)
-    share = f"{done:.2g} of one dataset's choices" if done > 0.0 else "hardly any of one dataset's choices"
-    return InvalidSpec(
-        f"more paths than most_paths allows: {paths:,} of them cover {share}; raise most_paths, or draw fewer values, "
-        "or from fewer of them"
-    )

@@ -10,35 +10,27 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product, repeat
+from itertools import chain, product, repeat
 from typing import Any
 
 from dpaudit.base.installed import flint
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
-from dpaudit.verify.enclosure import BITS, Enclosure, ball, largest, of_ball, ratio
+from dpaudit.verify.enclosure import BITS, INFINITE, Enclosure, ball, largest, named, of_ball, ratio, shown
 from dpaudit.verify.language.nodes import Emitted, Law, Program, Symbol
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
-from dpaudit.verify.witnesses.outputs import (
+from dpaudit.verify.witnesses.outputs import OutputEvent, Values, at_least, at_most, filled, noisy_numbers, output_event
+from dpaudit.verify.witnesses.paths import ConcretePath, Numbers, Parameters
+from dpaudit.verify.witnesses.states import (
     MOST_OUTPUTS,
     NoisySum,
-    OutputEvent,
     OutsideIntegrals,
     Released,
     TooMany,
     Value,
-    Values,
-    at_least,
-    at_most,
-    filled,
-    named,
-    noisy_numbers,
-    output_event,
-    shown,
     too_many_outputs,
 )
-from dpaudit.verify.witnesses.paths import ConcretePath, Numbers, Parameters
 
 Row = tuple[dict[int, Fraction], Fraction]  # the draws of an output, and how much it moves
 
@@ -150,15 +142,14 @@ FAR = 16  # from all answers, or 32 scales: where a half-line ends that only tai
 FAR_SCALES = 32
 TAILS = ("laplace", "exponential")  # laws whose tails are worth following so far: their log ratios become constant
 LEARNED, MOST_ALIKE = 3, 64  # answers from which outputs are learned; ways to give them out
-MIXED = 4  # noisy numbers of which every one is far below or far above, in all ways
-INFINITE = Enclosure(math.inf, math.inf)
+MIXED = 4  # noisy numbers that are placed far below or far above in all combinations
 
 
 @dataclass(frozen=True, slots=True)
 class OneWay:
-    """The loss of one order of a pair, and the event where it was found.
+    """The loss of one order of a pair, and the event that shows it.
 
-    `loss` encloses the largest ln(P / Q) over all events; its upper end is infinite where not all were looked at.
+    `loss` encloses the largest ln(P / Q) over all events; its upper end is infinite if not all were computed.
     `at_event` encloses ln(P / Q) at `event`, whose probabilities are `likelier` (P) and `rarer` (Q).
     """
 
@@ -173,7 +164,7 @@ class OneWay:
 class PairLoss:
     """The loss of a pair of answers in both orders: `forward` is the first over the second.
 
-    `over` says in words which events were looked at; `exact` whether these decide the loss.
+    `over` says in words which events were computed; `exact` whether these decide the loss.
     """
 
     program: str
@@ -192,7 +183,7 @@ class PairLoss:
 
     @property
     def worst(self) -> OneWay:
-        """The order that loses more, at the event found."""
+        """The order that loses more, at its event."""
         return max(self.forward, self.backward, key=lambda way: way.at_event.lower)
 
     @property
@@ -201,7 +192,7 @@ class PairLoss:
         return f"{shown(self.first)} and {shown(self.second)}"
 
     def upper_bound(self) -> UpperBound:
-        """The loss of this pair as an upper bound, label exact-pair; infinite where not all events were looked at."""
+        """The loss of this pair as an upper bound, label exact-pair; infinite if not all events were computed."""
         given = f", {named(self.parameters)}" if self.parameters else ""
         return UpperBound(
             epsilon_upper=max(0.0, self.loss.upper),
@@ -223,7 +214,7 @@ def pair_loss(
 ) -> PairLoss:
     """The loss of a pair of answers in both orders, with the worst event.
 
-    Exact where every output is a symbol or an exact number (all outputs are looked at), and where the program takes
+    Exact where every output is a symbol or an exact number (all outputs are computed), and where the program takes
     one path whose noisy numbers determine its draws. Otherwise, and where `outputs` are given, it is the largest over
     a family of events, which `over` names: certain from below, with an infinite upper end.
     Raises `OutsideIntegrals` for what the integrals cannot express, `InvalidSpec` for wrong parameters or answers.
@@ -264,11 +255,11 @@ def pair_delta(
 
 
 def _alike(ours: Outcomes, theirs: Outcomes) -> list[OutputEvent]:
-    """The outputs that give one thing to all answers that move alike, also of runs that halt; few, or none at all."""
+    """The outputs that are the same for answers with the same move, also of runs that halt; few, or []."""
     if ours.program.result != (Emitted(),):
         return []
     known = Outcomes(ours.program, ours.answers[:LEARNED], ours.parameters, ours.balls)
-    given = list(dict.fromkeys(each for shape in known.shapes for each in shape))
+    given = list(dict.fromkeys(each for shape in known.by_shape for each in shape))
     moves = list(zip(ours.answers, theirs.answers, strict=True))
     kinds = list(dict.fromkeys(moves))
     if not known.is_discrete or len(given) ** len(kinds) > MOST_ALIKE:
@@ -298,7 +289,7 @@ def _both(program: Program, first: Numbers, second: Numbers, parameters: Paramet
 
 
 def _outputs(ours: Outcomes, theirs: Outcomes) -> list[OutputEvent]:
-    events = list(dict.fromkeys(ours.shapes + theirs.shapes))
+    events = list(dict.fromkeys([*ours.by_shape, *theirs.by_shape]))
     if len(events) > MOST_OUTPUTS:
         raise too_many_outputs(ours.program.name)
     return events
@@ -318,14 +309,17 @@ def loss_between(ours: Outcomes, theirs: Outcomes, outputs: Iterable[Iterable[ob
         shift = shift if shift is not None and (shift.apart or _told_apart(ours, theirs)) else None
         translated = None if shift is None else shift.losses
         near = {Fraction(0), *ours.answers, *theirs.answers}
-        ends = tuple(sorted(near | {min(near) - FAR, max(near) + _far(ours, theirs)}))
-        events = list(
-            dict.fromkeys(
-                event for each in _outputs(ours, theirs) for event in (*family(each, ends), *_short(each, ends))
-            )
+        draws = [draw for each in (ours, theirs) for path in each.paths for draw in path.draws]
+        scales = [draw.scale for draw in draws if draw.law in TAILS]
+        far = max(Fraction(FAR), FAR_SCALES * max(scales)) if len(scales) == len(draws) > 0 else FAR
+        ends = tuple(sorted(near | {min(near) - FAR, max(near) + far}))
+        short = [Values(end, end + SHORT) for end in ends]  # in one of these ratios are as those of densities
+        families = (
+            [*family(each, ends), *(filled(each, repeat(by)) for by in short if noisy_numbers(each))]
+            for each in _outputs(ours, theirs)
         )
-        over = FAMILY if translated is None else ALL
-        exact = translated is not None
+        events = list(dict.fromkeys(chain.from_iterable(families)))
+        over, exact = (FAMILY, False) if translated is None else (ALL, True)
     probabilities = _probabilities(ours, theirs, events, every=over != FAMILY and translated is None)
     if all(p.is_zero() and q.is_zero() for _, p, q in probabilities):
         raise InvalidSpec("no event given has a probability above 0 for either of the two; give others")
@@ -357,7 +351,7 @@ def _probabilities(
 
 
 def family(shape: OutputEvent, ends: Sequence[Fraction]) -> Iterator[OutputEvent]:
-    """The events looked at of a shape: half-lines of all noisy numbers together, of the last alone, of each its own."""
+    """The events of a shape to compute: half-lines of all noisy numbers together, of the last alone, of each one."""
     yield from half_lines(shape, ends)
     if ends:
         yield from _mixed(shape, at_most(min(ends)), at_least(max(ends)))
@@ -387,20 +381,6 @@ def _mixed(shape: OutputEvent, low: Values, high: Values) -> Iterator[OutputEven
             yield filled(shape, iter(chosen))
 
 
-def _far(ours: Outcomes, theirs: Outcomes) -> Fraction:
-    """How far above all answers only the tails of the noise reach."""
-    draws = [draw for each in (ours, theirs) for path in each.paths for draw in path.draws]
-    scales = [draw.scale for draw in draws if draw.law in TAILS]
-    return max(Fraction(FAR), FAR_SCALES * max(scales)) if len(scales) == len(draws) > 0 else Fraction(FAR)
-
-
-def _short(shape: OutputEvent, ends: Iterable[Fraction]) -> Iterator[OutputEvent]:
-    """The events of a shape where all its noisy numbers lie in one short interval: ratios as those of densities."""
-    if noisy_numbers(shape):
-        for end in ends:
-            yield filled(shape, repeat(Values(end, end + SHORT)))
-
-
 def half_lines(shape: OutputEvent, ends: Sequence[Fraction]) -> Iterator[OutputEvent]:
     """The events of a shape: itself, and where it holds noisy numbers, these all at most or all at least an end."""
     yield shape
@@ -419,7 +399,7 @@ def log_ratio(p: Any, q: Any) -> Enclosure | None:
 
 def _one_way(probabilities: Sequence[tuple[OutputEvent, Any, Any]], every: bool) -> OneWay:
     ratios = [(ratio, event, p, q) for event, p, q in probabilities if (ratio := log_ratio(p, q)) is not None]
-    if not ratios:  # nothing that was looked at is possible under the first answers
+    if not ratios:  # no event that was computed is possible under the first answers
         event, p, q = probabilities[0]
         nothing = Enclosure(-math.inf, -math.inf)
         return OneWay(Enclosure(0.0, math.inf), event, nothing, of_ball(p), of_ball(q))

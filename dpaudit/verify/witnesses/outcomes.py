@@ -21,30 +21,19 @@ from typing import Any
 
 from dpaudit.verify import integrals
 from dpaudit.verify.deadline import left_s
+from dpaudit.verify.enclosure import rationals
 from dpaudit.verify.integrals import Between, Event, Factor, Line, Slice, summed
 from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.witnesses.outputs import (
-    MOST_OUTPUTS,
-    Noise,
-    NoisySum,
-    OutputEvent,
-    OutsideIntegrals,
-    has_noisy,
-    is_plain,
-    output_event,
-    rationals,
-    required,
-    shape,
-    too_many_outputs,
-)
+from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, is_plain, output_event, required, shape
 from dpaudit.verify.witnesses.paths import MOST_PATHS, ConcretePath, Numbers, Parameters, answers_of, paths
+from dpaudit.verify.witnesses.states import MOST_OUTPUTS, Noise, NoisySum, OutsideIntegrals, too_many_outputs
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Limits = tuple[Fraction | None, Fraction | None]
 
 
 def event_of(paths: Iterable[ConcretePath]) -> Event:
-    """The paths as an event of independent draws. Raises `OutsideIntegrals` where they are none."""
+    """The paths as an event of independent draws. Raises `OutsideIntegrals` where they are not one."""
     return tuple(slices for slices in map(_slices, paths) if slices is not None)
 
 
@@ -158,7 +147,10 @@ def _between(draw: Noise, sides: Sequence[_Side]) -> tuple[Between, Limits | Non
     if len(steep) > 1:
         raise OutsideIntegrals("a draw is compared with two different multiples of another", draw.line)
     scaled = steep.pop() if steep else ONE
-    lines = [(side.above, Line(_sign(side.slope), side.at if scaled == 1 else side.at / scaled)) for side in sides]
+    lines = [
+        (side.above, Line((side.slope > 0) - (side.slope < 0), side.at if scaled == 1 else side.at / scaled))
+        for side in sides
+    ]
     lower = _strictest([line for above, line in lines if above], highest=True)
     upper = _strictest([line for above, line in lines if not above], highest=False)
     between = Between(draw.law, draw.scale if scaled == 1 else draw.scale / scaled, lower, upper)
@@ -188,10 +180,6 @@ def _narrowed(limits: Limits, others: Limits) -> Limits:
     lows = [each for each in (limits[0], others[0]) if each is not None]
     highs = [each for each in (limits[1], others[1]) if each is not None]
     return max(lows, default=None), min(highs, default=None)
-
-
-def _sign(number: Fraction) -> int:
-    return (number > 0) - (number < 0)
 
 
 QUADRATURE: dict[str | None, int] = {"normal": 100, "gumbel": 20}  # the time of an integral, in those of closed ones
@@ -251,14 +239,9 @@ class Outcomes:
         return by_shape
 
     @property
-    def shapes(self) -> tuple[OutputEvent, ...]:
-        """The different outputs, with noisy numbers as "any number"."""
-        return tuple(self.by_shape)
-
-    @property
     def is_discrete(self) -> bool:
         """Whether every output is a symbol or an exact number."""
-        return not any(map(has_noisy, self.shapes))
+        return not any(map(has_noisy, self.by_shape))
 
     def probability(self, event: OutputEvent) -> Any:
         """The probability of an event of outputs, as a ball."""
@@ -266,8 +249,8 @@ class Outcomes:
             if "paths" in self.__dict__:  # they were followed
                 among = self.by_shape.get(event, []) if is_plain(event) else self.paths
                 needs = [(path, required(path.outputs, event)) for path in among]
-                fitting = (replace(p, constraints=p.constraints + tuple(need)) for p, need in needs if need is not None)
-                self._known[event] = self.balls(event_of(fitting))
+                matches = (replace(p, constraints=p.constraints + tuple(need)) for p, need in needs if need is not None)
+                self._known[event] = self.balls(event_of(matches))
             else:
                 self._known[event] = self.balls(event_of(paths(self.program, self.answers, self.parameters, event)))
         return self._known[event]
@@ -276,7 +259,7 @@ class Outcomes:
 def event(program: Program, answers: Numbers, parameters: Parameters, outputs: Iterable[object]) -> Event:
     """The event of draws in which the program's outputs are as `outputs` says, for the integrals.
 
-    Raises `OutsideIntegrals` where it is none of theirs, `InvalidSpec` for wrong parameters.
+    Raises `OutsideIntegrals` where the integrals cannot express it, `InvalidSpec` for wrong parameters.
     """
     return event_of(paths(program, answers, parameters, output_event(outputs)))
 
@@ -304,7 +287,7 @@ def law(
         return {wanted: all_outcomes.probability(wanted) for wanted in map(output_event, outputs)}
     if not all_outcomes.is_discrete:
         raise OutsideIntegrals(f"{program.name} gives out noisy numbers: give events of them, such as at_most(0)")
-    if len(all_outcomes.shapes) > MOST_OUTPUTS:
+    if len(all_outcomes.by_shape) > MOST_OUTPUTS:
         raise too_many_outputs(program.name)
-    laws = {output: all_outcomes.probability(output) for output in all_outcomes.shapes}
+    laws = {output: all_outcomes.probability(output) for output in all_outcomes.by_shape}
     return {output: ball for output, ball in laws.items() if not ball.is_zero()}

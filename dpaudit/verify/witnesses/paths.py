@@ -16,28 +16,27 @@ from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.deadline import left_s
+from dpaudit.verify.enclosure import in_short, named, rational, rationals
 from dpaudit.verify.language import nodes
-from dpaudit.verify.witnesses.outputs import (
-    ANY,
+from dpaudit.verify.witnesses.outputs import Anything, OutputEvent, Pattern, required, shape
+from dpaudit.verify.witnesses.states import (
     MOST_OUTPUTS,
-    Anything,
+    ConcreteRun,
+    Maximum,
     Noise,
     NoisySum,
-    OutputEvent,
     OutsideIntegrals,
-    Pattern,
     Released,
     TooMany,
     UnknownDraw,
-    in_short,
-    named,
-    rational,
-    rationals,
-    required,
-    shape,
+    evaluated,
+    exact,
+    maximum,
+    near_enough,
+    number,
+    splits,
     too_many_outputs,
 )
-from dpaudit.verify.witnesses.states import ConcreteRun, Maximum, evaluated, exact, maximum, near_enough, number, splits
 
 Number = Fraction | int | float
 Numbers = Sequence[Number] | Number  # the answers; one number for a program without a loop over the data
@@ -68,12 +67,21 @@ def paths(
     """
     given = answers_of(answers)
     start = _start(program, given, parameters)
-    emitted = None if event is None else _of_emitted(program, event)
-    prefix = emitted if isinstance(emitted, tuple) else None
+    prefix: Pattern | None = event  # the part of the event about the list of everything emitted
+    if event is not None and not _lists(program):
+        speaks = nodes.Emitted() in program.result and len(event) == len(program.result)
+        prefix = event[program.result.index(nodes.Emitted())] if speaks else None
     largest = maximum(program)
     winners = [-1] if largest is None else [-1, *range(len(given))]
     for winner in winners:
-        run = _Run(program, prefix, largest, winner, most, event is None and _lists(program))
+        run = _Run(
+            program,
+            prefix if isinstance(prefix, tuple) else None,
+            largest,
+            winner,
+            most,
+            event is None and _lists(program),
+        )
         for state in run.finished(start.copy()):
             path = _path(program, state, event)
             if path is not None:
@@ -83,15 +91,6 @@ def paths(
 def _lists(program: nodes.Program) -> bool:
     """Whether the output is the list of everything emitted, alone."""
     return program.result == (nodes.Emitted(),)
-
-
-def _of_emitted(program: nodes.Program, event: OutputEvent) -> Pattern:
-    """The part of an event that speaks of the list of everything emitted."""
-    if _lists(program):
-        return event
-    if nodes.Emitted() not in program.result or len(event) != len(program.result):
-        return ANY
-    return event[program.result.index(nodes.Emitted())]
 
 
 def answers_of(answers: Numbers) -> tuple[Fraction, ...]:
@@ -177,21 +176,16 @@ class _Run:
                 for after, stopped in self.block(self.program.loop, state):
                     (ended if stopped else following).append(after)
             running = following
-            if self.all_outputs and len(running) > MOST_OUTPUTS:
-                self.check_outputs(running)
+            if self.all_outputs and len(running) > MOST_OUTPUTS:  # equally long outputs stay different
+                by_length: dict[int, set[OutputEvent]] = {}
+                for state in running:
+                    by_length.setdefault(len(state.outputs), set()).add(shape(state.outputs))
+                if max(map(len, by_length.values())) > MOST_OUTPUTS:
+                    raise too_many_outputs(self.program.name)
             if len(running) + len(ended) > self.most:
                 raise TooMany(f"{self.program.name} has more than {self.most} paths; give fewer answers")
         undecided = self.largest is not None and self.winner != -1  # until the value that should win was there
         return [state for state in ended + running if not undecided or state.best is not None]
-
-    def check_outputs(self, running: list[ConcreteRun]) -> None:
-        """Raises `OutsideIntegrals` where there are too many outputs already: equally long ones stay different."""
-        by_length: dict[int, set[OutputEvent]] = {}
-        for state in running:
-            known = by_length.setdefault(len(state.outputs), set())
-            known.add(shape(state.outputs))
-            if len(known) > MOST_OUTPUTS:
-                raise too_many_outputs(self.program.name)
 
     def block(self, block: nodes.Block, start: ConcreteRun) -> list[tuple[ConcreteRun, bool]]:
         running, stopped = [start], list[ConcreteRun]()
@@ -254,16 +248,14 @@ class _Run:
         if isinstance(released, NoisySum):
             exact(released, line)
         output: Released = released if key is None else (number(key, state, line), released)
-        if self.possible(output, len(state.outputs)):
-            state.outputs += (output,)
-            yield state
-
-    def possible(self, output: Released, place: int) -> bool:
-        if self.prefix is None:
-            return True
-        if place >= len(self.prefix):
-            return False
-        return isinstance(self.prefix[place], Anything) or required(output, self.prefix[place]) is not None
+        place = len(state.outputs)
+        if self.prefix is not None:
+            if place >= len(self.prefix):
+                return
+            if not isinstance(self.prefix[place], Anything) and required(output, self.prefix[place]) is None:
+                return
+        state.outputs += (output,)
+        yield state
 
     def offered(self, largest: Maximum, state: ConcreteRun) -> list[ConcreteRun]:
         """The running maximum meets its next value: it must be less than the winner's, the winner's, or no more."""

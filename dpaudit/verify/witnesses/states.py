@@ -1,14 +1,103 @@
-"""One run in progress at concrete answers: what its names stand for, its draws and outputs; and a running maximum."""
+"""One run in progress at concrete answers: numbers with noise, what names stand for, outputs; and a running maximum."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.enclosure import in_short
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.doubles import NEAR, WIDEST, near, size_of
-from dpaudit.verify.language.facts import OPERATIONS, ORDERS, bindings, reads, statements, used
-from dpaudit.verify.witnesses.outputs import Noise, NoisySum, OutsideIntegrals, Released, UnknownDraw, Value, in_short
+from dpaudit.verify.language.facts import OPERATIONS, ORDERS, reads, statements, targets, used
+
+
+class OutsideIntegrals(InvalidSpec):
+    """The program's outputs are no events that the integrals can express: no number is given, and none is guessed."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message if line is None else f"line {line}: {message}")
+        self.line = line
+
+
+MOST_OUTPUTS = 4096  # that are all computed
+
+
+class TooMany(OutsideIntegrals):
+    """The program has more outputs, or paths to them, than are computed one by one."""
+
+
+def too_many_outputs(program: str) -> TooMany:
+    """The refusal of a program with more different outputs than that."""
+    return TooMany(f"{program} has more than {MOST_OUTPUTS} outputs here; give those of interest")
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A draw of a run: its law, its scale, and the line of the source that makes it."""
+
+    law: nodes.Law
+    scale: Fraction
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySum:
+    """constant + the sum of coefficient * draw, over draws by number; without draws it is a number.
+
+    `double` is what Python's doubles make of such a number where they part from the real one; NaN where noise cancels.
+    `python` is the number as Python holds it, or words that are the same for one type and sign; None: unknown.
+
+    >>> total = NoisySum.draw(0) + NoisySum(Fraction(1)) - NoisySum.draw(0)
+    >>> total.is_number, total.constant
+    (True, Fraction(1, 1))
+    """
+
+    constant: Fraction
+    terms: tuple[tuple[int, Fraction], ...] = ()  # by number of the draw, ascending; no coefficient is 0
+    double: float | None = field(default=None, compare=False)
+    python: int | float | str | None = field(default=None, compare=False)
+
+    @classmethod
+    def draw(cls, number: int) -> "NoisySum":
+        """The draw itself."""
+        return cls(Fraction(0), ((number, Fraction(1)),))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether no draw is in it."""
+        return not self.terms
+
+    def __add__(self, other: "NoisySum") -> "NoisySum":
+        sums = dict(self.terms)
+        for draw, factor in other.terms:
+            sums[draw] = sums.get(draw, Fraction(0)) + factor
+        terms = tuple(sorted((draw, factor) for draw, factor in sums.items() if factor))
+        return NoisySum(self.constant + other.constant, terms)
+
+    def __neg__(self) -> "NoisySum":
+        return NoisySum(-self.constant, tuple((draw, -factor) for draw, factor in self.terms))
+
+    def __sub__(self, other: "NoisySum") -> "NoisySum":
+        return self + (-other)
+
+    def times(self, factor: Fraction) -> "NoisySum":
+        """The value multiplied by a number."""
+        if factor == 0:
+            return NoisySum(Fraction(0))
+        return NoisySum(self.constant * factor, tuple((draw, each * factor) for draw, each in self.terms))
+
+
+Value = NoisySum | nodes.Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownDraw:
+    """A number that is overwritten before it matters: a running maximum before the answer that wins."""
+
+
+Released = Value | tuple["Released", ...]  # what a path gives out: values, nested as the program nests them
+
 
 WRAPS = 2**63
 
@@ -34,7 +123,7 @@ class ConcreteRun:
 
 
 def number(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> NoisySum:
-    """The value of an expression that is a number. Raises `OutsideIntegrals` where it is none."""
+    """The value of an expression that is a number. Raises `OutsideIntegrals` for anything else."""
     value = evaluated(expression, state, line)
     if isinstance(value, NoisySum):
         return value
@@ -92,7 +181,7 @@ def near_enough(value: NoisySum, line: int | None) -> NoisySum:
 
 
 def _check_rounding(result: NoisySum, sides: tuple[NoisySum, NoisySum], line: int | None) -> None:
-    """What becomes part of a noisy value must be in doubles what it is in real numbers, but for the last bits."""
+    """What becomes part of a noisy value must be in doubles what it is in real numbers, except for the last bits."""
     for side in sides:
         near_enough(side, line)
     left, right = (dict(side.terms).keys() for side in sides)
@@ -114,7 +203,7 @@ def _in_doubles(operation: nodes.Operation, left: NoisySum, right: NoisySum, rea
 
 
 def _typed(operation: nodes.Operation, left: NoisySum, right: NoisySum, real: Fraction) -> int | float | str | None:
-    """The result as Python holds it, where the types of both numbers are known; else words for it, but for a zero."""
+    """The result as Python holds it, where the types of both numbers are known; else words for it, except for 0."""
     sides = left.python, right.python
     if None in sides or real == 0 and (operation == "-" or str in map(type, sides)):
         return 0 if real == 0 and sides[0].__class__ is sides[1].__class__ is int else None  # -x is read as 0 - x
@@ -175,10 +264,8 @@ def splits(condition: nodes.Expression, state: ConcreteRun, line: int | None) ->
             return _compared(order, evaluated(left, state, line), evaluated(right, state, line), line)
         case nodes.Not(part):
             return [(not truth, needs) for truth, needs in splits(part, state, line)]
-        case nodes.All(parts):
-            return _in_order(parts, state, line, ends=False)
-        case nodes.Any(parts):
-            return _in_order(parts, state, line, ends=True)
+        case nodes.All(parts) | nodes.Any(parts):
+            return _in_order(parts, state, line, ends=isinstance(condition, nodes.Any))
     raise OutsideIntegrals("a condition must be a comparison", line)
 
 
@@ -242,7 +329,13 @@ class Maximum:
 def maximum(program: nodes.Program) -> Maximum | None:
     """The running maximum of a program; None where it has none that can be read as one."""
     maxima = [each for each in map(_read, program.loop or ()) if each is not None]
-    return maxima[0] if len(maxima) == 1 and _alone(maxima[0], program) else None
+    if len(maxima) != 1:
+        return None
+    # the rest of the loop must neither read nor change what the branch assigns, nor end the loop
+    branch, assigned = maxima[0].branch, maxima[0].assigned
+    others = tuple(statement for statement in program.loop or () if statement is not branch)
+    every = [expression for statement in (*branch.then, *statements(others)) for expression in used(statement)]
+    return None if (reads(*every) | targets(others)) & assigned else maxima[0]
 
 
 def _read(statement: nodes.Statement) -> Maximum | None:
@@ -270,12 +363,3 @@ def _first(part: nodes.Expression) -> bool:
     """Whether a condition is `index == 0`: true of the first answer alone."""
     zero = nodes.Number(Fraction(0))
     return part in (nodes.Compared("==", nodes.Index(), zero), nodes.Compared("==", zero, nodes.Index()))
-
-
-def _alone(largest: Maximum, program: nodes.Program) -> bool:
-    """Whether the rest of the loop neither reads nor changes what the branch assigns, nor ends the loop."""
-    others = tuple(statement for statement in program.loop or () if statement is not largest.branch)
-    inner = [expression for statement in largest.branch.then for expression in used(statement)]
-    outer = [expression for statement in statements(others) for expression in used(statement)]
-    changed = {name for name, _ in bindings(others)}
-    return not (reads(*inner, *outer) | changed) & largest.assigned

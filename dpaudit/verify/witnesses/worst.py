@@ -1,7 +1,7 @@
 """The worst pair of answers up to a size: a search in a stated family, and the exact loss where it ends.
 
-Looked at are few answer vectors, few moves, few events, in a fixed order. A vector of answers has two values, x and y,
-laid out in two blocks (or in repeated ones, for programs that start anew). A move takes it to a neighbour: everything
+It tries few answer vectors, few moves, few events, in a fixed order. A vector of answers has two values, x and y,
+laid out in two blocks (or in repeated ones, for programs that start again). A move takes it to a neighbour: everything
 up or down, the two blocks in opposite directions, one answer alone.
 """
 
@@ -12,21 +12,14 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.verify.enclosure import rational, rationals
 from dpaudit.verify.language.nodes import Emitted, Program, Symbol
 from dpaudit.verify.proof import REACH, SYMMETRIC, Adjacency, known_adjacency
 from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
-from dpaudit.verify.witnesses.outputs import (
-    OutputEvent,
-    OutsideIntegrals,
-    Pattern,
-    at_least,
-    at_most,
-    has_noisy,
-    rational,
-    rationals,
-)
+from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most, has_noisy
 from dpaudit.verify.witnesses.paths import MOST_PATHS, Parameters
+from dpaudit.verify.witnesses.states import OutsideIntegrals
 
 Layout = tuple[int, ...]  # per answer: 0 for the first block's value, 1 for the second's
 Move = tuple[int, ...]  # per answer: how far it moves
@@ -114,7 +107,7 @@ _MOVES = TOGETHER | {"one-differs": ((0, 1), (0, -1), (1, 0), (-1, 0))}
 class _Style:
     """How a pair and its event are made, whatever the number of answers: the two values, the two moves, the outputs.
 
-    `gives` is what the answers of either block give out; None where the output is no list, and all are looked at.
+    `gives` is what the answers of either block give out; None where the output is no list, and all outputs are tried.
     """
 
     x: Fraction
@@ -142,10 +135,10 @@ def worst_pair(
 ) -> PairLoss:
     """The largest loss found between answers of size at most `most`, with its pair and event.
 
-    It is a search: the pair found need not be the worst there is, but its loss is exact. Answers have two values on the
-    half-integers, laid out in two blocks or in repeated ones; whole blocks move; outputs follow the blocks. The cap is
-    part of the question: losses often keep growing with the size of the answers.
-    Where the program has few paths at the pair found, all outputs are looked at, and the result says so.
+    It is a search: its pair need not be the worst one, but the loss of the pair is exact. Answers have two values on
+    the half-integers, laid out in two blocks or in repeated ones; whole blocks move; outputs follow the blocks. The cap
+    is part of the question: losses often keep growing with the size of the answers.
+    Where the program has few paths at the pair found, all outputs are computed, and the result says so.
     Raises as `pair_loss` does.
     """
     kind = known_adjacency(adjacency)
@@ -158,7 +151,11 @@ def worst_pair(
     except OutsideIntegrals:
         if search.most < 1:
             raise
-        return _of_moves(search, answers)
+        # a program that only adds noise, where no event but "any number" can be computed: the moves decide
+        start = (Fraction(0),) * answers
+        moves = {move for layout in layouts(answers) for by in (together, alone) for move in by(kind, layout)}
+        pairs = ((search.outcomes(start), search.outcomes(moved(start, move))) for move in sorted(moves, reverse=True))
+        return max((loss_between(*pair) for pair in pairs), key=lambda pair: pair.loss.lower)
     if best is None:
         size = f"-{search.most} to {search.most}"
         raise InvalidSpec(f"no adjacent datasets with answers from {size} have an output in common: give a pair")
@@ -172,16 +169,8 @@ def worst_pair(
     return loss_between(search.outcomes(best.pair[0]), search.outcomes(best.pair[1]), [best.event])
 
 
-def _of_moves(search: "Climb", answers: int) -> PairLoss:
-    """The same of a program that only adds noise, where no event but "any number" can be computed: the moves decide."""
-    start, kind = (Fraction(0),) * answers, search.adjacency
-    moves = {move for layout in layouts(answers) for by in (together, alone) for move in by(kind, layout)}
-    pairs = ((search.outcomes(start), search.outcomes(moved(start, move))) for move in sorted(moves, reverse=True))
-    return max((loss_between(*pair) for pair in pairs), key=lambda pair: pair.loss.lower)
-
-
 class Climb:
-    """The search, with all it has computed; after `effort`, counted as `Balls` does, nothing new is looked at."""
+    """The search, with all it has computed; after `effort`, counted as `Balls` does, nothing new is computed."""
 
     def __init__(
         self,
@@ -198,7 +187,7 @@ class Climb:
         self.losses: dict[_Place, float] = {}
 
     def best(self, answers: int) -> _Place | None:
-        """The worst place found among so many answers, if there is any."""
+        """The worst place with this number of answers, if there is one."""
         small = min(answers, SMALL)
         styles = list(self.styles())
         places = self.ranked(place for layout in layouts(small) for style in styles for place in self.at(style, layout))
@@ -211,8 +200,8 @@ class Climb:
 
     def ranked(self, places: Iterator[_Place]) -> list[_Place]:
         """Those with a loss, the largest first."""
-        losing = [place for place in dict.fromkeys(places) if self.loss(place) > float("-inf")]
-        return sorted(losing, key=self.loss, reverse=True)
+        candidates = [place for place in dict.fromkeys(places) if self.loss(place) > float("-inf")]
+        return sorted(candidates, key=self.loss, reverse=True)
 
     def styles(self) -> Iterator[_Style]:
         """The corners: both values as large or as small as the moves leave room for."""
@@ -228,17 +217,15 @@ class Climb:
         if self.program.result != (Emitted(),):
             return [None]
         size = 3 if self.program.loop is not None else 1
-        shapes = self.outcomes((Fraction(0),) * size).shapes
+        shapes = self.outcomes((Fraction(0),) * size).by_shape
         keyed = any(isinstance(each, tuple) for shape in shapes for each in shape)
         kinds: dict[Pattern, None] = {NOTHING: None} if keyed else {}
+        half_lines = [side(end) for end in (-self.most, Fraction(0), self.most) for side in (at_most, at_least)]
         for each in (each for shape in shapes for each in shape):
             value = each[1] if isinstance(each, tuple) else each
-            for by in self.half_lines() if has_noisy(value) else (value,):
+            for by in half_lines if has_noisy(value) else (value,):
                 kinds[("at", by) if isinstance(each, tuple) else by] = None  # type: ignore[index]
         return [(first, second) for first in kinds for second in kinds]
-
-    def half_lines(self) -> tuple[Pattern, ...]:
-        return tuple(side(end) for end in (-self.most, Fraction(0), self.most) for side in (at_most, at_least))
 
     def at(self, style: _Style, layout: Layout) -> Iterator[_Place]:
         """A style at a layout: one place, or one for every output."""
@@ -250,7 +237,7 @@ class Climb:
             return
         ends = (-self.most, Fraction(0), self.most)
         place = _Place(style, layout, ())
-        for shape in self.outcomes(place.pair[0]).shapes:
+        for shape in self.outcomes(place.pair[0]).by_shape:
             if (
                 len(shape) > 1
                 or not isinstance(shape[0], Fraction)

@@ -12,7 +12,7 @@ import pytest
 from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import prove
-from dpaudit.verify.checker import ProofRejected, check, counting
+from dpaudit.verify.checker import ProofRejected, check, costs
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import Alignment, Case, Proof, Shift
 from dpaudit.verify.stored import save, to_dict
@@ -146,6 +146,6 @@ def test_the_search_for_a_proof_refuses_the_same() -> None:
 
 def test_classes_of_runs_are_counted_over_all_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """The states after each of ten thousand answers were few enough, and all together took hours."""
-    monkeypatch.setattr(counting, "MOST_STATES", 3)
+    monkeypatch.setattr(costs, "MOST_STATES", 3)
     with pytest.raises(ProofRejected, match="more than 3 classes of runs; give a proof by a potential"):
         check(RIGHT["no cut-off, 2 answers"])

@@ -11,13 +11,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpaudit.verify.checker.counting import classes
-from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Sign, Unknown, compared, decided, put
+from dpaudit.verify.checker.costs import Sizes, classes
+from dpaudit.verify.checker.formulas import Facts, ProofRejected, Ratio, Sign, Unknown, compared, decided, put
 from dpaudit.verify.checker.paths import all_paths, starts_of
-from dpaudit.verify.checker.potential import Sizes
-from dpaudit.verify.checker.scope import scope_of
-from dpaudit.verify.checker.solver import Facts
-from dpaudit.verify.checker.values import Public
+from dpaudit.verify.checker.values import Public, scope_of
 from dpaudit.verify.language import read
 from dpaudit.verify.language.algebra import Both, Either, Opposite, Truth
 from dpaudit.verify.proof import Alignment, Case, Proof

@@ -273,7 +273,7 @@ def test_a_replay_that_fails_leaves_what_is_frozen_as_it_was(users: bool, monkey
         gc.freeze()
     try:
         with monkeypatch.context() as broken:
-            broken.setattr("dpaudit.verify.replay.replaying._state", breaks)
+            broken.setattr("dpaudit.verify.replay._state", breaks)
             with pytest.raises(KeyboardInterrupt):
                 replay(lambda data, rng: rng.bit(), [0, 1], "all")
         assert bool(gc.get_freeze_count()) is users
@@ -383,7 +383,7 @@ def test_the_runs_that_are_kept_take_little_room(monkeypatch: pytest.MonkeyPatch
     """However long they are: a run is kept with every draw that it made."""
     monkeypatch.setattr(walk, "MOST_KEPT_DRAWS", 50)
     choices = Choices(most_outcomes=10)
-    walked = walk.walk(lambda data, rng: sum(rng.bit() for _ in range(9)), 0, choices, 1000, lambda covered: None)
+    walked = walk.walk_paths(lambda data, rng: sum(rng.bit() for _ in range(9)), 0, choices, 1000, lambda covered: None)
     assert walked.paths == 512
     assert 1 <= len(walked.records) <= 2 * 50 // 9
 

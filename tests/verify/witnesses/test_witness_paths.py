@@ -14,9 +14,9 @@ from dpaudit.verify.integrals import Between, Line, Slice
 from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Symbol
 from dpaudit.verify.witnesses import ANY, OutsideIntegrals, Values, at_least, at_most, event, in_words, output_event
-from dpaudit.verify.witnesses.outputs import NoisySum, required
+from dpaudit.verify.witnesses.outputs import required
 from dpaudit.verify.witnesses.paths import paths
-from dpaudit.verify.witnesses.states import maximum
+from dpaudit.verify.witnesses.states import NoisySum, maximum
 from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS, lyu_1
 

@@ -191,7 +191,7 @@ def shape_of(output: Any, *, nested: bool = False) -> object:
 )
 def test_all_outputs_are_as_likely_as_they_are(function: Callable[..., Any], answers: list[Any], parameters: dict):
     outcomes = Outcomes(read(function), answers, parameters)
-    chances = {shape: outcomes.probability(shape) for shape in outcomes.shapes}
+    chances = {shape: outcomes.probability(shape) for shape in outcomes.by_shape}
     total = sum(chances.values())
     assert total.contains(1)
     assert float(total.rad()) < 1e-12

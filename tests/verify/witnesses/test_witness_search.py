@@ -80,7 +80,7 @@ def test_a_search_ends_after_a_bounded_effort(law: str, monkeypatch: pytest.Monk
     asked: list[object] = []
     computed = integrals.probability
     monkeypatch.setattr(integrals, "probability", lambda event: asked.append(event) or computed(event))
-    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses.refute"], "MOST_EFFORT", 300)
+    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses"], "MOST_EFFORT", 300)
     program = read(
         f"def f(q, rng):\n    t = rng.{law}(scale=2)\n    out = []\n    for x in q:\n"
         f"        out.append(x + rng.{law}(scale=4) >= t)\n    return out\n"
@@ -100,7 +100,7 @@ def test_one_way_statements_are_refuted_one_way():
     assert all(b >= a for a, b in zip(found.first, found.second, strict=True))
 
 
-SEARCH = sys.modules["dpaudit.verify.witnesses.refute"]
+SEARCH = sys.modules["dpaudit.verify.witnesses"]
 HALT = {"epsilon": 1, "threshold": 0, "c": 2}
 
 

@@ -24,7 +24,7 @@ class DataRecords:
     """A list, tuple, array, frame or series of pandas or polars, or dictionary of columns, with its `records`.
 
     A record is a number, a row (a list, tuple, dictionary, array or dataclass with numbers in it) or anything else;
-    those of tables are dictionaries, those of structured arrays tuples. Raises `InvalidSpec` for other data, or less.
+    those of tables are dictionaries, those of structured arrays tuples. Raises `InvalidSpec` for other data, or fewer.
     """
 
     def __init__(self, data: Any, distance: int, *, least: int = 0) -> None:

@@ -17,7 +17,7 @@ def entries() -> tuple[Entry, ...]:
     >>> [entry.name for entry in entries()][:2]
     ['laplace', 'laplace_vector']
     """
-    return tuple(entry for held in rooms().values() for entry in held)
+    return tuple(entry for group in rooms().values() for entry in group)
 
 
 def rooms() -> dict[str, tuple[Entry, ...]]:

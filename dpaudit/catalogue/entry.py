@@ -1,7 +1,8 @@
 """An entry of the catalogue: a mechanism from the literature with its claim, its exact loss and its broken twins.
 
 An entry is a mechanism: it can be audited as it stands, and it travels to workers as its name. So entries are
-made at the top level of a module, under the name they carry.
+made at the top level of a module, under the name they carry. What many entries share is here too: their promise and
+its parameter, a loss without bound, checks of parameters, and where they come from.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ import functools
 import hashlib
 import importlib
 import inspect
+import math
 import operator
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from dpaudit.claims import Claim
+from dpaudit.base import validate
+from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms.importing import import_reference
 from dpaudit.mechanisms.protocol import Description, Opened
 
 Program = Callable[..., Any]
@@ -29,15 +33,28 @@ Loss = Callable[..., float]
 Promise = Callable[..., Claim]
 
 
+def left_out(*_: Any, **__: Any) -> Any:
+    """Stands for what is left out: in the code of a twin, what is its parent's."""
+    raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of an entry; `check(name, value)` returns the value or raises `InvalidSpec`."""
+    """A parameter of an entry; `check(name, value)` returns the value or raises `InvalidSpec`.
+
+    Left out, the value must be a positive number, or where the default is a whole number one of at least 1.
+    """
 
     name: str
     default: Any
     unit: str
     meaning: str
-    check: Callable[[str, object], Any]
+    check: Callable[[str, object], Any] = left_out
+
+    def __post_init__(self) -> None:
+        if self.check is left_out:
+            check = partial(validate.whole, least=1) if isinstance(self.default, int) else validate.positive
+            object.__setattr__(self, "check", check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +63,6 @@ class Source:
 
     lecture: str | None
     paper: str
-
-
-def left_out(*_: Any, **__: Any) -> Any:
-    """Stands in the code of a twin for what is its parent's."""
-    raise NotImplementedError
 
 
 class Code(NamedTuple):
@@ -73,14 +85,6 @@ class Code(NamedTuple):
 
 
 NOTHING = Code()
-
-
-class TwinWords(NamedTuple):
-    """What is told of a twin; a formula that is left out is its parent's."""
-
-    title: str
-    reason: str
-    formula: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,10 @@ class Twin:
     promise: Promise | None = None
     neighbours: str | None = None
     adjacency: tuple[str, ...] | None = None
+
+    def worded(self, title: str, reason: str, formula: str | None = None) -> Twin:
+        """The same with these words."""
+        return replace(self, title=title, reason=reason, formula=formula)
 
 
 Harmless = partial(Twin, broken=False)  # a mistake that breaks nothing
@@ -185,20 +193,20 @@ class Entry:
         checked = {name: known[name].check(f"{self.name}: {name}", value) for name, value in parameters.items()}
         return replace(self, bound={**self.bound, **checked})
 
-    def with_twins(self, told: str = "", /, **twins: Twin) -> Entry:
+    def with_twins(self, table: str = "", /, **twins: Twin) -> Entry:
         """The entry with its twins by name, which then are attributes of it.
 
-        `told` has their words, line by line: `name: title`, the reason, and the formula where it is not the entry's.
+        `table` has their words, line by line: `name: title`, the reason, and the formula where it is not the entry's.
         """
         words: dict[str, list[str]] = {}
-        for line in told.splitlines():
+        for line in table.splitlines():
             text = " ".join(line.split())
             name, _, title = text.partition(": ")
             if name in twins:
                 words[name] = [title]
             else:
                 words[next(reversed(words))].append(text)
-        named = {name: replace(twins[name], **TwinWords(*lines)._asdict()) for name, lines in words.items()}
+        named = {name: twins[name].worded(*lines) for name, lines in words.items()}
         return replace(self, twins={name: self._twin(name, named.get(name, twin)) for name, twin in twins.items()})
 
     def claim(self, parameters: Mapping[str, Any] | None = None) -> Claim:
@@ -313,10 +321,10 @@ _ANY_PARAMETERS = inspect.signature(lambda data, rng, **parameters: None)
 def made_of(call: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Says of a function that it is made of another one, whose lines stand for it; its parameters are its own."""
 
-    def mark(made: Callable[..., Any]) -> Callable[..., Any]:
-        functools.update_wrapper(made, written(call))
-        made.__dict__["__signature__"] = _ANY_PARAMETERS
-        return made
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        functools.update_wrapper(function, written(call))
+        function.__dict__["__signature__"] = _ANY_PARAMETERS
+        return function
 
     return mark
 
@@ -331,5 +339,75 @@ def _digest(module: str) -> str:
 
 
 def _restore(module: str, name: str, bound: dict[str, Any]) -> Entry:
-    found: Entry = operator.attrgetter(name)(importlib.import_module(module))
-    return found.with_parameters(bound) if bound else found
+    entry: Entry = operator.attrgetter(name)(importlib.import_module(module))
+    return entry.with_parameters(bound) if bound else entry
+
+
+# --- what many entries share ----------------------------------------------------------------------------------------
+
+
+Named = TypeVar("Named")
+HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
+CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
+DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim")
+
+
+def pure(epsilon: float, *, relation: Relation | None = None, **_: Any) -> PureDP:
+    """epsilon-DP; without a relation the entry says in words what neighbours are."""
+    return PureDP(epsilon, relation)
+
+
+pure_if_added_or_removed = partial(pure, relation=Relation.ADD_OR_REMOVE_ONE)
+pure_if_replaced = partial(pure, relation=Relation.REPLACE_ONE)
+pure_if_local = partial(pure, relation=Relation.LOCAL)
+
+
+def approximate(epsilon: float, delta: float, **_: Any) -> ApproximateDP:
+    """(epsilon, delta)-DP, for neighbours that the entry states in words."""
+    return ApproximateDP(epsilon, delta)
+
+
+def doubled(data: Any, epsilon: float, **_: Any) -> dict[str, float]:
+    """Twice the epsilon, as where the noise is half of what it should be."""
+    return {"epsilon": 2.0 * epsilon}
+
+
+def unless_same(of: Callable[..., Any]) -> Loss:
+    """The loss of outputs that give away something of the data for certain: 0 where it is the same, else infinite.
+
+    >>> unless_same(max)([1, 2], [1, 3])
+    inf
+    """
+    return lambda first, second, **given: 0.0 if of(first, **given) == of(second, **given) else math.inf
+
+
+unbounded = unless_same(lambda data, **_: data)  # any change of the data makes outputs that only one dataset has
+
+
+def per_unit(first: float, second: float, epsilon: float, sensitivity: float = 1.0, **_: Any) -> float:
+    """The loss of one number: epsilon for each `sensitivity` between its two values."""
+    return epsilon * abs(first - second) / sensitivity
+
+
+def also(check: Callable[[str, object], float], holds: Callable[[float], bool], must: str, why: str = "") -> Any:
+    """A check of a parameter with one condition more, which its value `must` meet."""
+
+    def checked(name: str, value: object) -> float:
+        number = check(name, value)
+        if not holds(number):
+            raise InvalidSpec(f"{name} must {must}, got {value!r}{why}")
+        return number
+
+    return checked
+
+
+def one_of(what: str, known: Mapping[str, Named], kind: type[Named], name: object) -> Named:
+    """What has this name: one of those `known`, or `module:name`. Raises `InvalidSpec`."""
+    value = None
+    if isinstance(name, str):
+        value = known.get(name) or (import_reference(name) if ":" in name else None)
+    if not isinstance(value, kind):
+        raise InvalidSpec(f"{what} must be one of {', '.join(known)}, or `module:name`, got {name!r}")
+    return value

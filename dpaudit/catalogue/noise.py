@@ -1,13 +1,17 @@
-"""Laplace noise in bulk, at half the cost of `Generator.laplace`, and mechanisms that add noise to what they have."""
+"""Laplace noise in bulk, at half the cost of `Generator.laplace`, and mechanisms that add noise to what they have.
+
+Also releases that draw nothing: every run publishes the same, so two datasets either agree or are told apart.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpaudit.base.arrays import Bits, Reals
-from dpaudit.catalogue.entry import Code, Loss, Program
+from dpaudit.catalogue.entry import Code, Loss, Program, unless_same
 from dpaudit.losses.comparisons import centred_loss, vector_loss
 from dpaudit.losses.normal import gaussian_epsilon
 
@@ -50,6 +54,14 @@ def around_each(centres: Reals, scale: float, runs: int, rng: Rng) -> Reals:
     noisy = laplace(rng, scale, len(centres) * runs).reshape(len(centres), runs)
     noisy += centres[:, None]
     return noisy.T
+
+
+def random_bits(code: Sequence[int], runs: int, rng: Rng, one: float, zero: float) -> Bits:
+    """Independent bits (bit, run): 1 with probability `one` where the code has a 1, `zero` where it has a 0."""
+    report = np.empty((len(code), runs), np.bool_)
+    for row, bit in zip(report, code, strict=True):
+        np.less(rng.random(runs), one if bit else zero, out=row)
+    return report.view(np.int8)
 
 
 def centred(centre: Of, scale: Of, program: Program | None = None, loss: Loss | None = None) -> Code:
@@ -157,3 +169,22 @@ def normal_each(centres: Of, sigma: Of, program: Program | None = None) -> Code:
         return gaussian_epsilon(given["delta"], mu) if "delta" in given else mu
 
     return Code(program or run, sampler, exact)
+
+
+def exact(publishes: Of, places: int = 0) -> Code:
+    """A release without noise, `publishes(data, **parameters)`; with `places`, one that may leave some of them out."""
+
+    def program(data: Any, rng: Rng, **parameters: Any) -> Any:
+        return publishes(data, **parameters)
+
+    def sampler(data: Any, runs: int, rng: Rng, **parameters: Any) -> npt.NDArray[Any]:
+        """The same for each run, stored once; places that are left out are masked."""
+        published = publishes(data, **parameters)
+        if not places:
+            values = np.asarray(published)
+            return np.broadcast_to(values, (runs, *values.shape))
+        values = np.array([published.get(place, 0.0) for place in range(places)])
+        hidden = np.array([place not in published for place in range(places)])
+        return np.ma.MaskedArray(np.broadcast_to(values, (runs, places)), mask=np.broadcast_to(hidden, (runs, places)))
+
+    return Code(program, sampler, unless_same(publishes))

@@ -9,12 +9,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Parameter
 
 CMS = "Chaudhuri, Monteleoni & Sarwate 2011, Differentially private empirical risk minimization, algorithm 1"
-WEIGHT = Parameter("weight", 0.4, "loss per squared unit of w", "lambda, of the regulariser", validate.positive)
+WEIGHT = Parameter("weight", 0.4, "loss per squared unit of w", "lambda, of the regulariser")
 
 Records = Sequence[Sequence[float]]
 

@@ -18,16 +18,15 @@ from dpaudit.base.arrays import Places, Reals
 from dpaudit.catalogue.adaptive.analysts import in_room
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import at_least_one
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.comparisons import winning
 from dpaudit.losses.discrete import log_ratios
 
 Sample = Sequence[float]
 
-SIZE = Parameter("size", 2, "samples", "the samples of a subset: ln(n) in the notes", at_least_one)
+SIZE = Parameter("size", 2, "samples", "the samples of a subset: ln(n) in the notes")
 PER_GROUP = Parameter("per_group", 3, "subsets", "the subsets of a group", partial(validate.whole, least=2))
-BOUND = Parameter("bound", 3.0, "units of a sample", "samples are clipped to [-bound, bound]", validate.positive)
+BOUND = Parameter("bound", 3.0, "units of a sample", "samples are clipped to [-bound, bound]")
 
 LECTURE = "Bassi 2019, notes 001, 'Unrealistic example (revisited)' and 'Notes on the unrealistic example (cont.)'"
 PAPER = (
@@ -319,7 +318,7 @@ select_and_average = in_room(
     neighbours="samples of the same size that differ in one value",
     code=_AVERAGE,
     parameters=(
-        Parameter("epsilon", 1.0, "nats", "the claim, half of it for the choice", validate.positive),
+        Parameter("epsilon", 1.0, "nats", "the claim, half of it for the choice"),
         SIZE,
         PER_GROUP,
         BOUND,

@@ -9,17 +9,28 @@ import numpy as np
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers
 from dpaudit.catalogue.additive.single import in_room
-from dpaudit.catalogue.entry import Code, Harmless, Loss, Parameter, Source, Twin
+from dpaudit.catalogue.entry import (
+    EPSILON,
+    Code,
+    Harmless,
+    Loss,
+    Parameter,
+    Source,
+    Twin,
+    also,
+    doubled,
+    pure,
+    unbounded,
+)
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, also, at_least_one, doubled, pure, unbounded
 from dpaudit.claims import PureDP
 from dpaudit.losses.counting import geosample_law, geosample_steps
 from dpaudit.losses.discrete import largest_log_ratio
 
 GRS = "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"
 
-WIDTH = Parameter("width", 5, "units of the answer", "the largest noise", at_least_one)
-LARGEST = Parameter("largest", 10, "people", "counts run from 0 to this", at_least_one)
+WIDTH = Parameter("width", 5, "units of the answer", "the largest noise")
+LARGEST = Parameter("largest", 10, "people", "counts run from 0 to this")
 
 
 def _stop(epsilon: float, sensitivity: float = 1.0, **_: float) -> float:
@@ -186,7 +197,7 @@ truncated_geometric = in_room(
     ),
     neighbours="counts from 0 to `n` that differ by one",
     code=Code(_truncated, _truncated_runs, _truncated_loss),
-    parameters=(EPSILON, Parameter("n", 5, "people", "counts run from 0 to this", at_least_one)),
+    parameters=(EPSILON, Parameter("n", 5, "people", "counts run from 0 to this")),
     promise=lambda epsilon, n: PureDP(math.log1p(2.0 ** -geosample_steps(epsilon))),
     default_pair=(1, 0),
 ).with_twins(

@@ -6,21 +6,29 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import (
+    DMNS,
+    EPSILON,
+    Code,
+    Entry,
+    Harmless,
+    Parameter,
+    Source,
+    Twin,
+    doubled,
+    pure,
+    unbounded,
+)
 from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
-from dpaudit.catalogue.promises import DMNS, EPSILON, doubled, pure, unbounded
 from dpaudit.claims import PureDP
 from dpaudit.losses.comparisons import centred_loss, clamped_loss
 
 HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
 CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
 
-SENSITIVITY = Parameter(
-    "sensitivity", 1.0, "units of the answer", "how far one person moves the answer", validate.positive
-)
+SENSITIVITY = Parameter("sensitivity", 1.0, "units of the answer", "how far one person moves the answer")
 
 in_room = partial(
     Entry,
@@ -34,10 +42,10 @@ in_room = partial(
 
 SEEDS = 64  # of the generator that has too few of them
 
-REACH = Parameter("reach", 1.0, "units of the answer", "where the noise is cut off, on both sides", validate.positive)
-LARGEST = Parameter("largest", 10.0, "units of the answer", "the largest answer there can be", validate.positive)
-SHIFT = Parameter("shift", 2.0, "units of the answer", "what is added to every output", validate.positive)
-STEP = Parameter("step", 3.0, "units of the answer", "answers are rounded to its multiples", validate.positive)
+REACH = Parameter("reach", 1.0, "units of the answer", "where the noise is cut off, on both sides")
+LARGEST = Parameter("largest", 10.0, "units of the answer", "the largest answer there can be")
+SHIFT = Parameter("shift", 2.0, "units of the answer", "what is added to every output")
+STEP = Parameter("step", 3.0, "units of the answer", "answers are rounded to its multiples")
 
 
 def _laplace(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -193,7 +201,7 @@ laplace = in_room(
         code=Code(
             _uniform, lambda data, runs, rng, epsilon, sensitivity, width: rng.random(runs) * width + data, unbounded
         ),
-        parameters=(Parameter("width", 5.0, "units of the answer", "the length of the interval", validate.positive),),
+        parameters=(Parameter("width", 5.0, "units of the answer", "the length of the interval"),),
     ),
     deviation_as_scale=Twin(at=lambda data, epsilon, **_: {"epsilon": math.sqrt(2.0) * epsilon}),
     relative_noise=Twin(code=Code(_relative_noise, _relative_noise_runs, _relative_noise_loss), default_pair=(0, 1)),
@@ -267,7 +275,7 @@ snapping = in_room(
     parameters=(
         EPSILON,
         SENSITIVITY,
-        Parameter("bound", 1024.0, "units of the answer", "where answer and output are clamped", validate.positive),
+        Parameter("bound", 1024.0, "units of the answer", "where answer and output are clamped"),
     ),
     promise=lambda epsilon, sensitivity, bound, **_: PureDP(epsilon * (1.0 + LOST * bound / sensitivity)),
 ).with_twins(

@@ -7,7 +7,7 @@ import numpy as np
 from dpaudit.base.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.releases.sums import noisy_average, noisy_count_and_average, noisy_maxima, noisy_sum
+from dpaudit.catalogue.releases import noisy_average, noisy_count_and_average, noisy_maxima, noisy_sum
 from dpaudit.catalogue.releases.vectors import HOMER, noisy_mean_vector
 from dpaudit.data import AdjacentPair
 

@@ -13,9 +13,21 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
+from dpaudit.catalogue.entry import (
+    DMNS,
+    Code,
+    Entry,
+    Harmless,
+    Parameter,
+    Program,
+    Source,
+    Twin,
+    also,
+    approximate,
+    pure,
+    unbounded,
+)
 from dpaudit.catalogue.noise import Rng, around, laplace, normal_each, one_draw, scaled_each
-from dpaudit.catalogue.promises import DMNS, also, approximate, at_least_one, pure, unbounded
 from dpaudit.claims import GaussianDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
@@ -24,7 +36,7 @@ Counts = list[int]
 Shares = Callable[[int], float]  # the part of the budget that release 0, 1, ... gets
 
 DRV = "Dwork, Rothblum & Vadhan 2010, Boosting and differential privacy"
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on all releases together", validate.positive)
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on all releases together")
 in_room = partial(
     Entry,
     module="dpaudit.catalogue.composition",
@@ -173,7 +185,7 @@ averaged_count = in_room(
     formula="the mean of k releases, each the count plus its own draw of Lap(k / epsilon)",
     neighbours="counts at most 1 apart",
     code=Code(_averaged_count, _averaged_runs, _averaged_loss),
-    parameters=(EPSILON, Parameter("k", 2, "releases", "how many are averaged", at_least_one)),
+    parameters=(EPSILON, Parameter("k", 2, "releases", "how many are averaged")),
     default_pair=(10, 9),
 ).with_twins(
     """each_at_full_budget: The mean of k releases, each at the whole budget
@@ -211,7 +223,7 @@ composed_gaussians = in_room(
     formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = sqrt(k) / mu; it is rho = mu^2 / 2",
     neighbours="vectors of answers that each move by at most 1",
     code=_gaussians(0.5),
-    parameters=(Parameter("mu", 1.0, "standard deviations", "the claim on all k together", validate.positive),),
+    parameters=(Parameter("mu", 1.0, "standard deviations", "the claim on all k together"),),
     promise=GaussianDP,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
@@ -289,9 +301,9 @@ sampled_counts = in_room(
     neighbours="numbers of people, one of whom comes or leaves",
     code=Code(_sampled_counts, _sampled_runs, _sampled_loss),
     parameters=(
-        Parameter("epsilon", 2.0, "nats", "the loss of one count without sampling", validate.positive),
+        Parameter("epsilon", 2.0, "nats", "the loss of one count without sampling"),
         Parameter("rate", 0.1, "probability", "that a person is in the sample", validate.open_probability),
-        Parameter("k", 2, "counts", "how many are released", at_least_one),
+        Parameter("k", 2, "counts", "how many are released"),
     ),
     promise=lambda epsilon, rate, k: PureDP(k * math.log1p(rate * math.expm1(epsilon)), Relation.ADD_OR_REMOVE_ONE),
     default_pair=(1, 0),

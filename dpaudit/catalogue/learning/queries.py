@@ -17,18 +17,17 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers, Reals
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import EPSILON, Code, Harmless, Parameter, Source, Twin, doubled
 from dpaudit.catalogue.learning.learners import LEARNER, LEARNERS, Asking, Query, following, learned, named
-from dpaudit.catalogue.learning.output_noise import in_room
+from dpaudit.catalogue.learning.objective_noise import in_room
 from dpaudit.catalogue.noise import Rng, centred_each
-from dpaudit.catalogue.promises import EPSILON, at_least_one, doubled
 from dpaudit.losses.discrete import largest_log_ratio
 
 Data = list[list[int]]
 
 HAGHTALAB = "Haghtalab 2020, notes 000, 'Privacy-preserving PAC Learning', theorem 3.2"
 BLUM = "Blum, Dwork, McSherry & Nissim 2005, Practical privacy: the SuLQ framework"
-BITS = Parameter("bits", 2, "bits", "of x: the domain holds 2^bits values", at_least_one)
+BITS = Parameter("bits", 2, "bits", "of x: the domain holds 2^bits values")
 TOLERANCE = Parameter(
     "tolerance", 0.1, "share of records", "tau, how far from the truth an answer may be", validate.open_probability
 )
@@ -292,7 +291,7 @@ sq_learner = in_room(
     half_noise=Twin(at=doubled),
     asked_until_clear=Twin(
         code=Code(_hypothesis, _hypothesis_runs, _hypothesis_loss),
-        parameters=(Parameter("margin", 0.3, "share of records", "how far is clear", validate.positive),),
+        parameters=(Parameter("margin", 0.3, "share of records", "how far is clear"),),
     ),
     last_one_charged=Twin(at=_in_turn, default_pair=([*_MIXED, [0, 1]], [*_MIXED, [0, 0]])),
     error_released=Twin(code=Code(_error_released, _error_runs, _error_loss)),

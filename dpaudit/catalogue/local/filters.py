@@ -9,10 +9,8 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Bits, Reals
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
-from dpaudit.catalogue.local.values import in_room, told
-from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import at_least_one
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, random_bits
 from dpaudit.claims import PureDP, Relation
 
 _WORD = 0xFFFFFFFF
@@ -63,7 +61,7 @@ def _parameters(f: float, bits: int, hashes: int) -> tuple[Parameter, ...]:
     return (
         Parameter("f", f, "probability", "that a bit of the filter is replaced by a coin", validate.open_probability),
         Parameter("bits", bits, "bits", "the length of the filter", partial(validate.whole, least=2)),
-        Parameter("hashes", hashes, "functions", "how many bits a value sets at most", at_least_one),
+        Parameter("hashes", hashes, "functions", "how many bits a value sets at most"),
     )
 
 
@@ -99,7 +97,7 @@ def _rappor_one_time(data: int, rng: Rng, f: float, bits: int, hashes: int) -> R
 
 
 def _rappor_one_time_runs(data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int) -> Bits:
-    return told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).T
+    return random_bits(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).T
 
 
 def _rappor_one_time_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
@@ -116,14 +114,15 @@ def _only_set_bits(data: int, rng: Rng, f: float, bits: int, hashes: int) -> Rep
 
 
 def _only_set_bits_runs(data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int) -> Bits:
-    return told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, 0.0).T
+    return random_bits(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, 0.0).T
 
 
 def _only_set_bits_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
     return math.inf if any(_differing(first, second, bits, hashes)) else 0.0
 
 
-rappor_one_time = in_room(
+rappor_one_time = Entry(
+    module="dpaudit.catalogue.local",
     name="rappor_one_time",
     title="One-time RAPPOR: the permanent randomised response of a Bloom filter",
     source=Source(None, PAPER),
@@ -151,7 +150,7 @@ Q = Parameter(
 P = Parameter(
     "p", 0.25, "probability", "that a bit is reported as 1 where the permanent one is 0", validate.probability
 )
-REPORTS = Parameter("reports", 4, "reports", "how often the same person reports", at_least_one)
+REPORTS = Parameter("reports", 4, "reports", "how often the same person reports")
 
 
 def _rappor(data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int) -> Report:
@@ -163,8 +162,8 @@ def _rappor_runs(
     data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
 ) -> Bits:
     if reports == 1:  # of the two steps only what comes out counts
-        return told(filter_of(data, bits, hashes), runs, rng, *_one_report(f, q, p)).T
-    memo = told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).view(np.bool_)
+        return random_bits(filter_of(data, bits, hashes), runs, rng, *_one_report(f, q, p)).T
+    memo = random_bits(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).view(np.bool_)
     report = np.empty((reports, bits, runs), np.bool_)
     for each in report:
         for row, bit in zip(each, memo, strict=True):
@@ -209,7 +208,7 @@ def _no_permanent_step(
 def _no_permanent_step_runs(
     data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
 ) -> Bits:
-    return told(filter_of(data, bits, hashes) * reports, runs, rng, q, p).T
+    return random_bits(filter_of(data, bits, hashes) * reports, runs, rng, q, p).T
 
 
 def _same_report_again(data: int, rng: Rng, reports: int, **given: Any) -> Report:
@@ -220,7 +219,8 @@ def _same_report_again_runs(data: int, runs: int, rng: Rng, reports: int, **give
     return np.tile(_rappor_runs(data, runs, rng, reports=1, **given), reports)
 
 
-rappor = in_room(
+rappor = Entry(
+    module="dpaudit.catalogue.local",
     name="rappor",
     title="RAPPOR: several reports from one permanent randomised response",
     source=Source(None, PAPER),
@@ -232,6 +232,7 @@ rappor = in_room(
     code=Code(_rappor, _rappor_runs, _rappor_loss),
     parameters=(*_parameters(0.5, bits=4, hashes=1), Q, P, REPORTS),
     promise=_report_claim,
+    default_pair=(0, 3),
 ).with_twins(
     """memo_lost: RAPPOR that draws the permanent response anew for each report
         the reports become independent, so their noise averages out and each costs what one report costs
@@ -246,7 +247,7 @@ rappor = in_room(
         code=Code(
             _memo_lost,
             lambda data, runs, rng, f, bits, hashes, q, p, reports: (
-                told(filter_of(data, bits, hashes) * reports, runs, rng, *_one_report(f, q, p)).T
+                random_bits(filter_of(data, bits, hashes) * reports, runs, rng, *_one_report(f, q, p)).T
             ),
             lambda first, second, reports, **given: reports * _rappor_loss(first, second, reports=1, **given),
         )

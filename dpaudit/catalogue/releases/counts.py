@@ -8,10 +8,17 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers, Masked, Reals
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, around_each, centred_each
-from dpaudit.catalogue.promises import EPSILON, at_least_one, pure_if_added_or_removed
-from dpaudit.catalogue.releases.fixed import exact, in_room
+from dpaudit.catalogue.entry import (
+    EPSILON,
+    Code,
+    Harmless,
+    Parameter,
+    Source,
+    Twin,
+    pure_if_added_or_removed,
+)
+from dpaudit.catalogue.noise import Rng, around_each, centred_each, exact
+from dpaudit.catalogue.releases.tables import in_room
 from dpaudit.losses.comparisons import vector_loss
 from dpaudit.losses.counting import random_rounding_loss, rounded_noise_loss
 
@@ -180,17 +187,17 @@ noisy_counts = in_room(
     ),
     small_cells_left_out=Twin(
         code=exact(_small_cells_left_out, places=len(CELLS)),
-        parameters=(Parameter("least", 5, "people", "the smallest count that is shown", at_least_one),),
+        parameters=(Parameter("least", 5, "people", "the smallest count that is shown"),),
         default_pair=(_ALL, _people(3, 6, 4, 4, 1, 4)),
     ),
     small_groups_left_out=Twin(
         code=exact(_small_groups_left_out, places=len(CELLS)),
-        parameters=(Parameter("least", 5, "people", "k, the smallest group", at_least_one),),
+        parameters=(Parameter("least", 5, "people", "k, the smallest group"),),
         default_pair=(_ALL, _people(3, 6, 5, 4, 1, 3)),
     ),
     bounded_noise=Twin(
         code=Code(_bounded_noise, _bounded_noise_runs, _EXACT.loss),
-        parameters=(Parameter("most", 2, "people", "the largest noise", at_least_one),),
+        parameters=(Parameter("most", 2, "people", "the largest noise"),),
     ),
     swapped=Twin(
         code=Code(_swapped, _swapped_runs, _EXACT.loss),

@@ -6,16 +6,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpaudit.base import validate
 from dpaudit.base.arrays import Integers, Reals
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, centred_each
-from dpaudit.catalogue.promises import EPSILON, at_least_one
-from dpaudit.catalogue.releases.fixed import exact, in_room
+from dpaudit.catalogue.entry import EPSILON, Code, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, centred_each, exact
+from dpaudit.catalogue.releases.tables import in_room
 
 Bits = Sequence[int]
 
-QUERIES = Parameter("queries", 6, "queries", "how many subsets are counted", at_least_one)
+QUERIES = Parameter("queries", 6, "queries", "how many subsets are counted")
 DINUR = "Dinur & Nissim 2003, Revealing information while preserving privacy"
 
 
@@ -97,7 +95,7 @@ noisy_subset_counts = in_room(
     exact=Twin(code=exact(lambda data, epsilon, queries: tuple(map(int, _counts(data, queries))))),
     bounded_noise=Twin(
         code=Code(_bounded, _bounded_runs, _bounded_loss),
-        parameters=(Parameter("error", 1.0, "people", "the largest noise", validate.positive),),
+        parameters=(Parameter("error", 1.0, "people", "the largest noise"),),
     ),
     noise_of_one_query=Twin(code=centred_each(_counts, lambda data, epsilon, queries: 1.0 / epsilon)),
 )

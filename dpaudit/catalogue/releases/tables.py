@@ -10,16 +10,27 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.base import validate
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, centred, centred_each
-from dpaudit.catalogue.promises import DMNS, EPSILON
-from dpaudit.catalogue.releases.fixed import exact, in_room, told_apart
+from dpaudit.catalogue.entry import (
+    DMNS,
+    EPSILON,
+    SARKAR,
+    Code,
+    Entry,
+    Parameter,
+    Source,
+    Twin,
+    pure_if_replaced,
+    unless_same,
+)
+from dpaudit.catalogue.noise import Rng, centred, centred_each, exact
+
+in_room = partial(Entry, module="dpaudit.catalogue.releases", promise=pure_if_replaced)
 
 Record = Sequence[Any]  # zip code, age, nationality, condition
 AgeGroup = Callable[[int], str]
@@ -112,7 +123,6 @@ def changed(records: Sequence[Record], row: int, condition: str) -> list[Record]
 
 Records = Sequence[Record]
 
-SARKAR = "Sarkar, notes 003"
 GANTA = "Ganta, Kasiviswanathan & Smith 2008, Composition attacks and auxiliary information in data privacy"
 
 
@@ -128,11 +138,6 @@ def _pseudonymised_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> n
     rows: npt.NDArray[np.str_] = np.array([_without_name(record) for record in data])
     rng.permuted(order, axis=1, out=order)
     return np.take(rows, order)
-
-
-def _pseudonymised_loss(first: Records, second: Records, epsilon: float) -> float:
-    """The order is uniform, so the rows without it are all that is told."""
-    return told_apart(first, second, program=lambda records, rng: sorted(map(_without_name, records)))
 
 
 def _without_name(record: Record) -> str:
@@ -161,7 +166,13 @@ noisy_table = in_room(
     generalised: A table made coarse, with no look at the size of the groups
         a coarse zip code and age with the nationality still leave people alone in their group
         zip code cut to three digits, age to its decade; nationality and condition exact""",
-    pseudonymised=Twin(code=Code(_pseudonymised, _pseudonymised_runs, _pseudonymised_loss)),
+    pseudonymised=Twin(
+        code=Code(
+            _pseudonymised,
+            _pseudonymised_runs,
+            unless_same(lambda data, epsilon: sorted(map(_without_name, data))),  # the order is uniform
+        )
+    ),
     four_anonymous=Twin(
         code=exact(lambda data, epsilon: k_anonymous(data, 4, decade)),
         default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 8, "Flu")),
@@ -222,7 +233,7 @@ two_noisy_tables = in_room(
 Person = tuple[str, str, float]  # the name, what else stands in the row, and a number that is nobody's business
 
 EXAMPLES = "Sarkar, notes 003, 'Examples'"
-CAP = Parameter("cap", 10.0, "units of the number", "the largest number that counts in full", validate.positive)
+CAP = Parameter("cap", 10.0, "units of the number", "the largest number that counts in full")
 
 
 def voters(size: int, seed: int = 1997) -> list[tuple[str, str]]:

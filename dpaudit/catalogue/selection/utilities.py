@@ -8,9 +8,17 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Places, Reals
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import (
+    EPSILON,
+    Code,
+    Harmless,
+    Parameter,
+    Source,
+    Twin,
+    pure_if_added_or_removed,
+    pure_if_replaced,
+)
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, at_least_one, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.catalogue.selection.races import by_law, in_room, of_answers, pick, rate, told_exactly
 from dpaudit.losses.selecting import exponential
 
@@ -18,15 +26,11 @@ Utilities = list[float]
 
 CHEEMA = "Cheema & Huszár, notes 004, 'The exponential mechanism'"
 MCSHERRY = "McSherry & Talwar 2007, Mechanism design via differential privacy"
-UTILITY = Parameter(
-    "sensitivity", 1.0, "units of utility", "how far one person moves the utility of a candidate", validate.positive
-)
-LIMIT = Parameter(
-    "limit", 2.0, "units of utility", "where utilities are cut off, on both sides of 0", validate.positive
-)
-TOO_LOW = Parameter("too_low", 4.0, "units of utility", "the cost of each unit below the count", validate.positive)
-TOO_HIGH = Parameter("too_high", 1.0, "units of utility", "the cost of each unit above the count", validate.positive)
-TOP = Parameter("top", 10, "units of the count", "the largest candidate", at_least_one)
+UTILITY = Parameter("sensitivity", 1.0, "units of utility", "how far one person moves the utility of a candidate")
+LIMIT = Parameter("limit", 2.0, "units of utility", "where utilities are cut off, on both sides of 0")
+TOO_LOW = Parameter("too_low", 4.0, "units of utility", "the cost of each unit below the count")
+TOO_HIGH = Parameter("too_high", 1.0, "units of utility", "the cost of each unit above the count")
+TOP = Parameter("top", 10, "units of the count", "the largest candidate")
 
 
 def _exponential(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
@@ -157,7 +161,7 @@ most_common = in_room(
 
 Records = list[int]
 
-LARGEST = Parameter("top", 9, "units of the records", "the largest value; the least is 0", at_least_one)
+LARGEST = Parameter("top", 9, "units of the records", "the largest value; the least is 0")
 
 
 def _imbalance(data: Records, value: int) -> int:
@@ -258,7 +262,7 @@ private_median = in_room(
     ),
     unmixed_chain=Twin(
         code=by_law(_unmixed_chain, _chain_law),
-        parameters=(Parameter("steps", 12, "steps", "how long the chain runs", at_least_one),),
+        parameters=(Parameter("steps", 12, "steps", "how long the chain runs"),),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
     ),
 )
@@ -267,9 +271,7 @@ private_median = in_room(
 # a record is one of five kinds; row: its losses for three hypotheses, all in [0, 1], so that Delta = 1
 LOSSES = ((0.0, 1.0, 0.5), (1.0, 0.0, 0.5), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
 HYPOTHESES = range(3)
-PENALTY = Parameter(
-    "penalty", 0.3, "units of loss", "R(theta) for the second hypothesis, twice that for the third", validate.positive
-)
+PENALTY = Parameter("penalty", 0.3, "units of loss", "R(theta) for the second hypothesis, twice that for the third")
 
 
 def average_losses(data: Records) -> Reals:

@@ -6,11 +6,22 @@ from typing import Any
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin, approximate
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import approximate, at_least_one
-from dpaudit.catalogue.sparse.losses import bits_loss_at, by_rule, tops_loss
-from dpaudit.catalogue.sparse.runs import BASSI, BOOK, BOTTOM, THRESHOLD, TOP, Answers, Rule, compared_values, in_room
+from dpaudit.catalogue.sparse.losses import (
+    BASSI,
+    BOOK,
+    BOTTOM,
+    THRESHOLD,
+    TOP,
+    Answers,
+    Rule,
+    bits_loss_at,
+    by_rule,
+    compared_values,
+    in_room,
+    tops_loss,
+)
 from dpaudit.losses.released import released_value_ratio
 
 RIGHT = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 * c / epsilon))
@@ -224,7 +235,7 @@ sparse = in_room(
 )
 
 
-TOPS = Parameter("c", 3, "answers", "the tops after which a run halts", at_least_one)
+TOPS = Parameter("c", 3, "answers", "the tops after which a run halts")
 DELTA = Parameter("delta", 1e-6, "probability", "the claim", validate.open_probability)
 
 
@@ -255,7 +266,7 @@ sparse_approximate = in_room(
         "top, each answer Lap(2 sigma); halt at the c-th top"
     ),
     code=_by_rule(Rule(_noises)),
-    parameters=(Parameter("epsilon", 2.0, "nats", "the claim", validate.positive), THRESHOLD, TOPS, DELTA),
+    parameters=(Parameter("epsilon", 2.0, "nats", "the claim"), THRESHOLD, TOPS, DELTA),
     promise=approximate,
     default_pair=([0, 0, 0, 0, -1] * 3, [1, 1, 1, 1, -2] * 3),
 ).with_twins(

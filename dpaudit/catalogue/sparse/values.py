@@ -8,8 +8,17 @@ import numpy as np
 from dpaudit.base.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.sparse.losses import tops_loss, unbounded_where_moved
-from dpaudit.catalogue.sparse.runs import Answers, Rule, Seen, comparisons, in_room, released, up_to_the_halt
+from dpaudit.catalogue.sparse.losses import (
+    Answers,
+    Rule,
+    Seen,
+    comparisons,
+    in_room,
+    released,
+    tops_loss,
+    unbounded_where_moved,
+    up_to_the_halt,
+)
 from dpaudit.losses.one_threshold import one_threshold_loss
 from dpaudit.losses.released import exact_gap_ratio, gap_ratio, known_threshold_ratio
 

@@ -14,8 +14,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import Entry, find
-from dpaudit.catalogue.adaptive.analysts import ANALYSTS, Analyst, Readings, average
-from dpaudit.catalogue.adaptive.asked import shown
+from dpaudit.catalogue.adaptive.analysts import ANALYSTS, Analyst, Readings, average, shown
 from dpaudit.catalogue.sparse.losses import listed
 from dpaudit.errors import InvalidSpec
 from tests.catalogue.test_samplers import LEVEL, programmed, same_law, sampled
@@ -142,7 +141,7 @@ def test_the_claims_are_kept_whoever_asks() -> None:
 
 def test_what_a_value_shows_depends_on_how_it_is_read() -> None:
     """Averages 0.4 and 0.5 with Lap(0.1): the whole ratio beyond both, and 1 - 2 x between them."""
-    from dpaudit.catalogue.adaptive.asked import Posed, Rules
+    from dpaudit.catalogue.adaptive.analysts import Posed, Rules
 
     def costs(*cuts: float) -> list[float]:
         rules = Rules(Analyst(two_steps.asks, 2, cuts), lambda query, data: Posed(0, 0), 0.0, (1.0, 1.0), 2, 1)

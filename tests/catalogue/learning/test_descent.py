@@ -14,15 +14,16 @@ from scipy import optimize, stats
 from scipy.special import ndtr
 
 from dpaudit.catalogue.entry import Entry
-from dpaudit.catalogue.learning.descent.full import (
+from dpaudit.catalogue.learning.descent import (
     dp_gradient_descent,
     dp_gradient_descent_iterates,
+    dp_sgd,
+    dp_sgd_iterates,
     gradient_descent,
 )
 from dpaudit.catalogue.learning.descent.losses import canary
 from dpaudit.catalogue.learning.descent.programs import clipped, linear_gradient
-from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
-from dpaudit.catalogue.learning.descent.steps import bounded, linear_pull, logistic_pull, shortened
+from dpaudit.catalogue.learning.descent.runs import bounded, linear_pull, logistic_pull, shortened
 from dpaudit.claims import ApproximateDP, GaussianDP, Relation
 from dpaudit.errors import InvalidSpec
 from tests.cases import for_each

@@ -16,7 +16,7 @@ from scipy import integrate, optimize, stats
 from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.descent import programs
 from dpaudit.catalogue.learning.descent import runs as many
-from dpaudit.catalogue.learning.descent.steps import Descent
+from dpaudit.catalogue.learning.descent.programs import Descent
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, fixed_batch_epsilon, poisson, repeated_epsilon, step_losses
 

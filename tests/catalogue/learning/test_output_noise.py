@@ -13,7 +13,7 @@ import pytest
 from scipy import optimize, stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.learning.sums import sensitivity
+from dpaudit.catalogue.learning.regression import sensitivity
 from dpaudit.catalogue.optimum import HUBER, HUBER_HINGE, LOGISTIC, Loss, classifier, in_unit_ball
 
 LEVEL = 1e-9

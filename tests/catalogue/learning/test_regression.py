@@ -13,7 +13,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.learning.sums import line, slope_density
+from dpaudit.catalogue.learning.regression import line, slope_density
 from tests.cases import for_each
 
 LEVEL = 1e-9

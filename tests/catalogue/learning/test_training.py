@@ -14,7 +14,7 @@ from scipy import optimize, stats
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.descent import training
-from dpaudit.catalogue.learning.descent.steps import Descent
+from dpaudit.catalogue.learning.descent.programs import Descent
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import subsampled_gaussian_epsilon
 

@@ -11,7 +11,7 @@ from functools import lru_cache, wraps
 import numpy as np
 
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record, length
+from dpaudit.catalogue.learning.descent.programs import Data, Descent, Record, length
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import transcript_epsilon
 from dpaudit.losses.distribution import (

@@ -4,18 +4,59 @@ A mistake is a part of the descent that is another: the sum, its noise, the step
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record
+from dpaudit.catalogue.entry import made_of
 from dpaudit.catalogue.noise import Rng
 
+Record = list[Any]  # [features, label]
+Data = list[Record]
 Path = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """The parameters of a descent; `size` is what sums are divided by, and the last ones are those of some twins."""
+
+    learning_rate: float = 1.0
+    steps: int = 1
+    noise_multiplier: float = 0.0
+    clip: float = math.inf
+    size: float = 1.0
+    rate: float = 1.0
+    delta: float = 0.0
+    records: int = 0
+    seeds: int = 1
+    tolerance: float = 0.0
+    momentum: float = 0.0
+    penalty: float = 0.0
+    epsilon: float = math.inf
+
+
 Step = Callable[[Reals, Reals, Reals], Reals]
 Batches = Callable[[Data, Rng, Descent], Iterator[Data]]
+
+
+def planned(function: Callable[..., Any], **parts: Any) -> Callable[..., Any]:
+    """The function of data and a descent as entries call it, with their parameters as keywords; `parts` are bound."""
+
+    @made_of(function)
+    def call(*given: Any, **parameters: Any) -> Any:
+        descent = Descent(**{"size" if name == "batch_size" else name: parameters[name] for name in parameters})
+        return function(*given, descent, **parts)
+
+    return call
+
+
+def length(record: Record) -> float:
+    """The l2 norm of a record's features."""
+    return float(np.linalg.norm(record[0]))
 
 
 def linear_gradient(model: Reals, record: Record) -> Reals:
@@ -48,11 +89,6 @@ def clipped(gradient: Reals, clip: float) -> Reals:
     return gradient if norm <= clip else gradient * (clip / norm)
 
 
-def whole(gradient: Reals, clip: float) -> Reals:
-    """The vector, not shortened."""
-    return gradient
-
-
 def flattened(models: list[Reals]) -> Path:
     """The models of a run as one tuple: all steps of the first coordinate, then those of the next.
 
@@ -60,16 +96,6 @@ def flattened(models: list[Reals]) -> Path:
     (1.0, 3.0, 2.0, 4.0)
     """
     return tuple(float(weight) for coordinate in zip(*models, strict=True) for weight in coordinate)
-
-
-def last(models: list[Reals]) -> Path:
-    """The model after the last step alone."""
-    return tuple(models[-1].tolist())
-
-
-def mean(models: list[Reals]) -> Path:
-    """The mean of the models of all steps."""
-    return tuple(np.mean(models, axis=0).tolist())
 
 
 def clipped_sum(model: Reals, data: Data, at: Descent) -> Reals:
@@ -91,29 +117,9 @@ def gradient_descent(data: Data, rng: Rng, at: Descent) -> Path:
     return tuple(model.tolist())
 
 
-def clipped_average(model: Reals, data: Data, at: Descent) -> Reals:
-    """The average gradient is clipped, not each record's."""
-    return clipped(unclipped_sum(model, data, at) / len(data), at.clip)
-
-
-def clipped_updates(model: Reals, data: Data, at: Descent) -> Reals:
-    """Each record's step is clipped, learning rate included."""
-    return np.asarray(sum(clipped(at.learning_rate * linear_gradient(model, record), at.clip) for record in data))
-
-
-def clipped_coordinates(model: Reals, data: Data, at: Descent) -> Reals:
-    """Every coordinate of a gradient is clipped by itself."""
-    return np.asarray(sum(np.clip(linear_gradient(model, record), -at.clip, at.clip) for record in data))
-
-
 def fresh(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
     """Noise in every step."""
     return lambda step: rng.normal(scale=spread, size=width)
-
-
-def first(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
-    """Noise in the first step, none later."""
-    return lambda step: rng.normal(scale=spread, size=width) if step == 0 else np.zeros(width)
 
 
 def one(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
@@ -135,21 +141,6 @@ def clip_norms(at: Descent) -> float:
 def of_the_sum(at: Descent) -> Step:
     """Downhill by the noisy sum over the public size."""
     return lambda model, total, noise: model - at.learning_rate * (total + noise) / at.size
-
-
-def of_the_average(at: Descent) -> Step:
-    """Downhill by what is an average already."""
-    return lambda model, total, noise: model - at.learning_rate * (total + noise)
-
-
-def of_the_updates(at: Descent) -> Step:
-    """The learning rate is in the sum and in the noise."""
-    return lambda model, total, noise: model - (total + noise) / at.size
-
-
-def with_penalty(at: Descent) -> Step:
-    """The gradient of the regulariser joins after clipping and noise."""
-    return lambda model, total, noise: model - at.learning_rate * ((total + noise) / at.size + at.penalty * model)
 
 
 def with_momentum(at: Descent) -> Step:
@@ -240,16 +231,6 @@ def expected(total: Reals, batch: Data, at: Descent) -> Reals:
     return total / at.size
 
 
-def expected_clipped(total: Reals, batch: Data, at: Descent) -> Reals:
-    """The average gradient of a batch is clipped."""
-    return clipped(total / at.size, at.clip)
-
-
-def realised(total: Reals, batch: Data, at: Descent) -> Reals:
-    """The sum is divided by the number of records that are in the batch."""
-    return total / max(len(batch), 1)
-
-
 def dp_sgd(
     data: Data,
     rng: Rng,
@@ -269,3 +250,39 @@ def dp_sgd(
         model = model - at.learning_rate * (average(total, batch, at) + at.penalty * model + noise)
         models.append(model)
     return out(models)
+
+
+PARTS: dict[str, Callable[..., Any]] = {  # what a mistake puts in the place of a part, by its name
+    # the sum of the gradients
+    "unclipped": unclipped_sum,
+    "average clipped": lambda model, data, at: clipped(unclipped_sum(model, data, at) / len(data), at.clip),
+    "updates clipped": lambda model, data, at: np.asarray(
+        sum(clipped(at.learning_rate * linear_gradient(model, record), at.clip) for record in data)
+    ),
+    "coordinates clipped": lambda model, data, at: np.asarray(
+        sum(np.clip(linear_gradient(model, record), -at.clip, at.clip) for record in data)
+    ),
+    # its noise
+    "in the first step": lambda rng, spread, width: (
+        lambda step: rng.normal(scale=spread, size=width) if step == 0 else np.zeros(width)
+    ),
+    "one draw": one,
+    # the next model: of an average; with the learning rate in sum and noise; with the gradient of the regulariser
+    "of the average": lambda at: lambda model, total, noise: model - at.learning_rate * (total + noise),
+    "of the updates": lambda at: lambda model, total, noise: model - (total + noise) / at.size,
+    "with penalty": lambda at: (
+        lambda model, total, noise: model - at.learning_rate * ((total + noise) / at.size + at.penalty * model)
+    ),
+    "with momentum": with_momentum,
+    # the batches, the gradient of a record in one, and the average over one
+    "of exactly": of_exactly,
+    "one poisson": once(poisson),
+    "one of exactly": once(of_exactly),
+    "shuffled": shuffled,
+    "whole": lambda gradient, clip: gradient,
+    "expected, clipped": lambda total, batch, at: clipped(total / at.size, at.clip),
+    "realised": lambda total, batch, at: total / max(len(batch), 1),
+    # what is released
+    "last": lambda models: tuple(models[-1].tolist()),
+    "mean": lambda models: tuple(np.mean(models, axis=0).tolist()),
+}

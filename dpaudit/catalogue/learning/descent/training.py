@@ -14,12 +14,11 @@ import numpy as np
 
 from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
-from dpaudit.catalogue.learning.descent import programs
+from dpaudit.catalogue.learning.descent import ABADI, PARAMETERS, accounted, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.losses import need, with_and_without
-from dpaudit.catalogue.learning.descent.sgd import ABADI, PARAMETERS, accounted
-from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record, planned
-from dpaudit.catalogue.learning.output_noise import in_room
+from dpaudit.catalogue.learning.descent.programs import Data, Descent, Record, planned
+from dpaudit.catalogue.learning.objective_noise import in_room
 from dpaudit.catalogue.noise import Rng
 from dpaudit.losses.composing import transcript_epsilon
 from dpaudit.losses.distribution import Mixture, repeated_epsilon, step_losses

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.base.arrays import Bits, Reals
-from dpaudit.catalogue.entry import Code, Loss, Program, unless_same
+from dpaudit.base.arrays import Bits, Places, Reals
+from dpaudit.catalogue.entry import Code, Loss, Program
+from dpaudit.catalogue.promises import unless_same
 from dpaudit.losses.comparisons import centred_loss, vector_loss
 from dpaudit.losses.normal import gaussian_epsilon
 
@@ -54,6 +55,12 @@ def around_each(centres: Reals, scale: float, runs: int, rng: Rng) -> Reals:
     noisy = laplace(rng, scale, len(centres) * runs).reshape(len(centres), runs)
     noisy += centres[:, None]
     return noisy.T
+
+
+def places_of(chances: Reals, runs: int, rng: Rng) -> Places:
+    """Places drawn with these probabilities."""
+    steps = np.cumsum(chances)
+    return np.searchsorted(steps[:-1] / steps[-1], rng.random(runs), side="right")
 
 
 def random_bits(code: Sequence[int], runs: int, rng: Rng, one: float, zero: float) -> Bits:

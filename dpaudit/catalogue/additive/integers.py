@@ -9,20 +9,9 @@ import numpy as np
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers
 from dpaudit.catalogue.additive.single import in_room
-from dpaudit.catalogue.entry import (
-    EPSILON,
-    Code,
-    Harmless,
-    Loss,
-    Parameter,
-    Source,
-    Twin,
-    also,
-    doubled,
-    pure,
-    unbounded,
-)
+from dpaudit.catalogue.entry import Code, Harmless, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
+from dpaudit.catalogue.promises import EPSILON, also, doubled, per_unit, pure, unbounded
 from dpaudit.claims import PureDP
 from dpaudit.losses.counting import geosample_law, geosample_steps
 from dpaudit.losses.discrete import largest_log_ratio
@@ -89,7 +78,7 @@ geometric = in_room(
     source=Source(None, GRS),
     formula="the answer plus z with probability proportional to e^(-epsilon |z| / sensitivity), z an integer",
     neighbours="integers at most `sensitivity` apart",
-    code=_two_sided(_stop, lambda first, second, epsilon, sensitivity: epsilon * abs(first - second) / sensitivity),
+    code=_two_sided(_stop, per_unit),
 ).with_twins(
     """half_noise: Geometric noise with the exponent doubled
         the parameter counts e^-epsilon for each of the two sides: a step costs 2 epsilon
@@ -110,11 +99,6 @@ geometric = in_room(
 )
 
 
-def _clamped_loss(first: int, second: int, epsilon: float, largest: int) -> float:
-    """The ends hold whole tails of the noise, and a tail changes by e^epsilon a step."""
-    return epsilon * abs(first - second)
-
-
 def _wrapped_loss(first: int, second: int, epsilon: float, largest: int) -> float:
     """Round a circle of N places the mass u steps up is proportional to r^u + r^(N - u), r = e^-epsilon."""
     places = largest + 1
@@ -132,7 +116,7 @@ clamped_geometric = in_room(
     source=Source(None, GRS),
     formula="the count plus z with probability proportional to e^(-epsilon |z|), clamped to 0, ..., largest",
     neighbours="counts from 0 to `largest` that differ by one",
-    code=_two_sided(_stop, _clamped_loss, lambda noisy, data, largest, **_: np.clip(noisy, 0, largest)),
+    code=_two_sided(_stop, per_unit, lambda noisy, data, largest, **_: np.clip(noisy, 0, largest)),
     parameters=(EPSILON, LARGEST),
     default_pair=(1, 0),
 ).with_twins(

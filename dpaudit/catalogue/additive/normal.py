@@ -12,22 +12,10 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.additive.single import CHEEMA, CS208, SENSITIVITY, in_room
-from dpaudit.catalogue.entry import (
-    EPSILON,
-    Code,
-    Entry,
-    Harmless,
-    Parameter,
-    Program,
-    Source,
-    Twin,
-    also,
-    approximate,
-    pure,
-    unbounded,
-)
+from dpaudit.catalogue.additive.single import SENSITIVITY, in_room
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, normal_each
+from dpaudit.catalogue.promises import CHEEMA, CS208, EPSILON, also, approximate, pure, unbounded
 from dpaudit.claims import GaussianDP, ZeroConcentratedDP
 from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
 
@@ -44,27 +32,26 @@ _BELOW_A_HALF = also(validate.open_probability, lambda x: x < 0.5, "lie below 0.
 SMALL_DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim, below 1/2", _BELOW_A_HALF)
 
 
-def normal_runs(data: float, runs: int, rng: Rng, *, width: Width, **parameters: float) -> Reals:
-    """Normal draws around one number."""
-    noisy = rng.standard_normal(runs)
-    noisy *= width(**parameters)
-    noisy += data
-    return noisy
-
-
-def _epsilon_loss(first: float, second: float, *, width: Width, **parameters: float) -> float:
-    """The exact epsilon at the claim's delta, or mu where it has none."""
-    mu = abs(first - second) / width(**parameters)
-    return gaussian_epsilon(parameters["delta"], mu) if "delta" in parameters else mu
-
-
-def normal(width: Width, program: Program | None = None, loss: Callable[..., float] = _epsilon_loss) -> Code:
+def normal(width: Width, program: Program | None = None) -> Code:
     """Normal noise around one number: sigma is made from the parameters."""
 
     def run(data: float, rng: Rng, **parameters: float) -> float:
         return data + rng.normal(scale=width(**parameters))
 
-    return Code(program or run, partial(normal_runs, width=width), partial(loss, width=width))
+    def sampler(data: float, runs: int, rng: Rng, **parameters: float) -> Reals:
+        noisy = rng.standard_normal(runs)
+        noisy *= width(**parameters)
+        noisy += data
+        return noisy
+
+    def exact(first: float, second: float, **parameters: float) -> float:
+        """The exact epsilon at the claim's delta, or rho, or mu."""
+        if "rho" in parameters:
+            return (first - second) ** 2 / (2.0 * width(**parameters) ** 2)
+        mu = abs(first - second) / width(**parameters)
+        return gaussian_epsilon(parameters["delta"], mu) if "delta" in parameters else mu
+
+    return Code(program or run, sampler, exact)
 
 
 def classic_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
@@ -195,10 +182,6 @@ gaussian_analytic = in_room(
 RHO = Parameter("rho", 1.0, "nats", "the claim: the Rényi divergence of order a is at most rho a")
 
 
-def _rho_loss(first: float, second: float, *, width: Width, **parameters: float) -> float:
-    return (first - second) ** 2 / (2.0 * width(**parameters) ** 2)
-
-
 gaussian_zcdp = in_room(
     name="gaussian_zcdp",
     title="Gaussian noise on a number, as zero-concentrated DP",
@@ -207,16 +190,14 @@ gaussian_zcdp = in_room(
         "Bun & Steinke 2016, Concentrated differential privacy: simplifications, extensions, and lower bounds",
     ),
     formula="the answer plus one draw of N(0, sigma^2), sigma^2 = sensitivity^2 / (2 rho)",
-    code=normal(lambda rho, sensitivity: sensitivity / math.sqrt(2.0 * rho), loss=_rho_loss),
+    code=normal(lambda rho, sensitivity: sensitivity / math.sqrt(2.0 * rho)),
     parameters=(RHO, SENSITIVITY),
     promise=lambda rho, **_: ZeroConcentratedDP(rho),
 ).with_twins(
     """variance_as_sigma: Gaussian noise with sigma^2 passed as the standard deviation
         the variance is below 1 here, and its square far below: rho is 1 / sigma^2 times too large
         the answer plus one draw of N(0, sigma^4), sigma^2 = sensitivity^2 / (2 rho)""",
-    variance_as_sigma=Twin(
-        code=normal(lambda rho, sensitivity: sensitivity * sensitivity / (2.0 * rho), loss=_rho_loss)
-    ),
+    variance_as_sigma=Twin(code=normal(lambda rho, sensitivity: sensitivity * sensitivity / (2.0 * rho))),
 )
 
 
@@ -273,34 +254,11 @@ def _run(
     return tuple(answer + radius * z for answer, z in zip(data, ball(len(data), rng), strict=True))
 
 
-def _code(norm: Norm, factor: float) -> Code:
-    return Code(
-        partial(_run, ball=BALLS[norm], factor=factor),
-        partial(_runs, noise=NOISES[norm], factor=factor),
-        partial(_loss, norm=norm, factor=factor),
-    )
-
-
-def _l1_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
-    """In the l1 norm e^(-|z| / scale) is a product over the coordinates: independent Laplace noise."""
-    return around_each(np.zeros(dimensions), scale, runs, rng)
-
-
 def _directions(dimensions: int, runs: int, rng: Rng) -> Reals:
     """Uniform points of the Euclidean unit sphere (coordinate, run)."""
     points = rng.standard_normal((dimensions, runs))
     points /= np.sqrt(np.einsum("ij,ij->j", points, points))
     return points
-
-
-def _l2_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
-    """The length of z has the density r^(d-1) e^(-r / scale), and its direction is uniform."""
-    return (_directions(dimensions, runs, rng) * rng.standard_gamma(dimensions, runs) * scale).T
-
-
-def _linf_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
-    points = rng.random((dimensions, runs)) * 2.0 - 1.0
-    return (points * rng.standard_gamma(dimensions + 1, runs) * scale).T
 
 
 def _exponential_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
@@ -326,7 +284,17 @@ def _loss(first: Vector, second: Vector, epsilon: float, sensitivity: float, *, 
 
 
 BALLS = {"l1": _in_l1_ball, "l2": _in_l2_ball, "linf": _in_linf_ball}
-NOISES: dict[str, Noise] = {"l1": _l1_noise, "l2": _l2_noise, "linf": _linf_noise}
+NOISES: dict[str, Noise] = {
+    # e^(-|z| / scale) is a product over the coordinates: independent Laplace noise
+    "l1": lambda dimensions, scale, runs, rng: around_each(np.zeros(dimensions), scale, runs, rng),
+    # the length of z has the density r^(d-1) e^(-r / scale), and its direction is uniform
+    "l2": lambda dimensions, scale, runs, rng: (
+        (_directions(dimensions, runs, rng) * rng.standard_gamma(dimensions, runs) * scale).T
+    ),
+    "linf": lambda dimensions, scale, runs, rng: (
+        ((rng.random((dimensions, runs)) * 2.0 - 1.0) * rng.standard_gamma(dimensions + 1, runs) * scale).T
+    ),
+}
 
 
 def _norm(norm: Norm, first: Vector, second: Vector, *, tight: bool) -> Entry:
@@ -339,6 +307,7 @@ def _norm(norm: Norm, first: Vector, second: Vector, *, tight: bool) -> Entry:
     else:
         formula = f"e^(-epsilon |z| / (2 sensitivity)), |z| the {norm} norm; the true loss is epsilon / 2"
     section = f"{CS208}, section 5.2 (the norm mechanism){', with the 2 left out' if tight else ''}"
+    factor = 1.0 if tight else 2.0
     form = "without the factor 2" if tight else "as the notes print it"
     return in_room(
         name=f"{'k_' if tight else ''}norm_{norm}",
@@ -346,7 +315,11 @@ def _norm(norm: Norm, first: Vector, second: Vector, *, tight: bool) -> Entry:
         source=Source(section, HARDT_TALWAR),
         formula=f"the vector plus z of density proportional to {formula}",
         neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
-        code=_code(norm, 1.0 if tight else 2.0),
+        code=Code(
+            partial(_run, ball=BALLS[norm], factor=factor),
+            partial(_runs, noise=NOISES[norm], factor=factor),
+            partial(_loss, norm=norm, factor=factor),
+        ),
         parameters=(EPSILON, NORM),
         default_pair=(first, second),
     )
@@ -405,17 +378,13 @@ def _gaussian_vector(data: Vector, rng: Rng, epsilon: float, delta: float, sensi
     return tuple(answer + rng.normal(scale=sigma) for answer in data)
 
 
-def _sigma(data: Vector, epsilon: float, delta: float, sensitivity: float) -> float:
-    return classic_sigma(epsilon, delta, sensitivity)
-
-
 gaussian_vector = in_room(
     name="gaussian_vector",
     title="Gaussian noise on each of m answers, for their Euclidean distance",
     source=Source(f"{CS208}, claim 5.5", "Dwork & Roth 2014, The algorithmic foundations, theorem A.1"),
     formula="every answer plus its own draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
     neighbours="vectors at most `sensitivity` apart in Euclidean distance",
-    code=normal_each(lambda data, **_: data, _sigma, _gaussian_vector),
+    code=normal_each(lambda data, **_: data, lambda data, **given: classic_sigma(**given), _gaussian_vector),
     parameters=(SMALL_EPSILON, DELTA, NORM),
     promise=approximate,
     default_pair=([0.0, 0.0], [0.6, 0.8]),

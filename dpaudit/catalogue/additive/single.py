@@ -7,26 +7,12 @@ from functools import partial
 import numpy as np
 
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import (
-    DMNS,
-    EPSILON,
-    Code,
-    Entry,
-    Harmless,
-    Parameter,
-    Source,
-    Twin,
-    doubled,
-    pure,
-    unbounded,
-)
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
+from dpaudit.catalogue.promises import BASSI, DMNS, EPSILON, HAGHTALAB, SARKAR, doubled, per_unit, pure, unbounded
 from dpaudit.claims import PureDP
 from dpaudit.losses.comparisons import centred_loss, clamped_loss
-
-HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
-CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
 
 SENSITIVITY = Parameter("sensitivity", 1.0, "units of the answer", "how far one person moves the answer")
 
@@ -54,10 +40,6 @@ def _laplace(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float
 
 def _laplace_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return around(data, sensitivity / epsilon, runs, rng)
-
-
-def _laplace_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
-    return epsilon * abs(first - second) / sensitivity
 
 
 def _half_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -127,7 +109,7 @@ def _rounded_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensit
 
 def _rounded_noise_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
     """Noise on the integers: a whole difference shifts it, and the ratio is that of the tails; others part the two."""
-    return _laplace_loss(first, second, epsilon, sensitivity) if float(first - second).is_integer() else math.inf
+    return per_unit(first, second, epsilon, sensitivity) if float(first - second).is_integer() else math.inf
 
 
 def _rounded_output(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -158,7 +140,7 @@ laplace = in_room(
     ),
     formula="the answer plus one draw of Lap(sensitivity / epsilon)",
     adjacency=("all-differ",),
-    code=Code(_laplace, _laplace_runs, _laplace_loss),
+    code=Code(_laplace, _laplace_runs, per_unit),
 ).with_twins(
     """half_noise: Laplace noise of half the scale
         Lap(sensitivity / (2 epsilon)) has a density that falls by e^(2 epsilon) over one sensitivity
@@ -211,7 +193,7 @@ laplace = in_room(
     few_seeds=Twin(code=Code(_few_seeds, _few_seeds_runs, unbounded)),
     rounded_first=Twin(on=lambda data, step, **_: step * round(data / step), parameters=(STEP,), default_pair=(10, 11)),
     rounded_noise=Twin(code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss), default_pair=(10.0, 9.5)),
-    rounded_output=Harmless(code=Code(_rounded_output, _rounded_output_runs, _laplace_loss)),
+    rounded_output=Harmless(code=Code(_rounded_output, _rounded_output_runs, per_unit)),
     clamped_output=Harmless(
         code=Code(_clamped_output, _clamped_output_runs, _clamped_output_loss), parameters=(LARGEST,)
     ),

@@ -22,24 +22,20 @@ from dpaudit.catalogue.composition.counts import (
     sampled_counts,
 )
 from dpaudit.catalogue.composition.transcripts import leaky_responses, noisy_bisection, repeated_response, sparse_twice
-from dpaudit.catalogue.entry import (
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, around, around_each, centred, centred_each, laplace
+from dpaudit.catalogue.promises import (
+    BOOK,
     EPSILON,
-    Code,
-    Harmless,
-    Parameter,
-    Source,
-    Twin,
+    SARKAR,
+    per_unit,
     pure_if_added_or_removed,
     pure_if_replaced,
     unbounded,
 )
-from dpaudit.catalogue.noise import Rng, around, around_each, centred, centred_each, laplace
 from dpaudit.losses.discrete import largest_log_ratio
 
 Members = list[list[int]]
-
-SARKAR = "Sarkar, notes 003"
-BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
 
 
 def _parallel_counts(data: Members, rng: Rng, epsilon: float, parts: int) -> tuple[float, ...]:
@@ -220,14 +216,10 @@ def _draws_counted_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Reals
     return np.stack([noisy, draws], axis=1)
 
 
-def _count_loss(first: int, second: int, epsilon: float, **_: int) -> float:
-    return epsilon * abs(first - second)
-
-
 def _drawn_again_loss(first: int, second: int, epsilon: float) -> float:
     """At 0 the smaller count is likelier by the Laplace ratio, and once more by what the larger one need not repeat."""
-    kept = sorted(1.0 - math.exp(-epsilon * count) / 2.0 for count in (first, second))
-    return epsilon * abs(first - second) + math.log(kept[1] / kept[0])
+    chances = sorted(1.0 - math.exp(-epsilon * count) / 2.0 for count in (first, second))
+    return epsilon * abs(first - second) + math.log(chances[1] / chances[0])
 
 
 nonnegative_count = in_room(
@@ -236,7 +228,7 @@ nonnegative_count = in_room(
     source=SOURCE,
     formula="the larger of 0 and the count plus one draw of Lap(1 / epsilon)",
     neighbours=NEIGHBOURS,
-    code=Code(_nonnegative_count, _nonnegative_runs, _count_loss),
+    code=Code(_nonnegative_count, _nonnegative_runs, per_unit),
     parameters=(EPSILON,),
     default_pair=(1, 0),
 ).with_twins(
@@ -310,7 +302,7 @@ rounded_count = in_room(
     source=SOURCE,
     formula="the count plus one draw of Lap(1 / epsilon), rounded to a whole number; 0 where that is below `least`",
     neighbours=NEIGHBOURS,
-    code=Code(_rounded_count, _rounded_runs, _count_loss),
+    code=Code(_rounded_count, _rounded_runs, per_unit),
     parameters=(EPSILON, Parameter("least", 5, "people", "smaller noisy counts are given as 0")),
     default_pair=(10, 9),
 ).with_twins(

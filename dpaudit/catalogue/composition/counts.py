@@ -13,21 +13,9 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import (
-    DMNS,
-    Code,
-    Entry,
-    Harmless,
-    Parameter,
-    Program,
-    Source,
-    Twin,
-    also,
-    approximate,
-    pure,
-    unbounded,
-)
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, laplace, normal_each, one_draw, scaled_each
+from dpaudit.catalogue.promises import DMNS, also, approximate, per_unit, pure, unbounded
 from dpaudit.claims import GaussianDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
@@ -196,11 +184,7 @@ averaged_count = in_room(
         the count plus one draw of Lap(1 / epsilon), released k times; the mean of these""",
     each_at_full_budget=Twin(code=Code(_averaged_count, _averaged_runs, _averaged_loss).given(divided=False)),
     answer_kept=Harmless(
-        code=Code(
-            _answer_kept,
-            lambda data, runs, rng, epsilon, k: around(data, 1.0 / epsilon, runs, rng),
-            lambda first, second, epsilon, k: epsilon * abs(first - second),
-        )
+        code=Code(_answer_kept, lambda data, runs, rng, epsilon, k: around(data, 1.0 / epsilon, runs, rng), per_unit)
     ),
 )
 

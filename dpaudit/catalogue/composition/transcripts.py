@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,19 +12,9 @@ from dpaudit.base.arrays import Bits, Masked, Reals
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.sparse.losses import (
-    BOTTOM,
-    LYU,
-    NEIGHBOURS,
-    THRESHOLD,
-    TOP,
-    TOPS,
-    Answers,
-    bits,
-    bits_loss,
-    compared_values,
-)
+from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE
+from dpaudit.catalogue.sparse.runs import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS, Answers, bits, compared_values
 from dpaudit.claims import ApproximateDP, PureDP, Relation, compose_optimal
 from dpaudit.losses.composing import advanced, advanced_sharper, responses
 from dpaudit.losses.discrete import epsilon_of, log_ratios
@@ -79,30 +70,28 @@ def _leads(data: Values, steps: int) -> Reals:
     return np.array([0.0, *(_lead(data, middle) for _, middle, _ in _nodes(steps))])
 
 
-def _bisection_runs(data: Values, runs: int, rng: Rng, epsilon: float, steps: int, *, by_truth: bool = False) -> Reals:
+def _walk(
+    data: Values, runs: int, rng: Rng, epsilon: float, steps: int, by_truth: bool = False
+) -> Iterator[tuple[Reals, Reals]]:
+    """The true leads of each question, and the answers to it."""
     leads, node = _leads(data, steps), np.ones(runs, np.intp)
-    answers = np.empty((steps, runs))
-    for row in answers:
+    for _ in range(steps):
         truth = leads[node]
-        row[:] = laplace(rng, steps / epsilon, runs)
-        row += truth
+        answers = laplace(rng, steps / epsilon, runs)
+        answers += truth
+        yield truth, answers
         node *= 2
-        node += (truth if by_truth else row) <= 0.0
-    return answers.T
+        node += (truth if by_truth else answers) <= 0.0
 
 
-def _stop_by_truth_runs(data: Values, runs: int, rng: Rng, epsilon: float, steps: int) -> Masked:
-    leads, node, going = _leads(data, steps), np.ones(runs, np.intp), np.ones(runs, np.bool_)
-    answers, hidden = np.zeros((steps, runs)), np.ones((steps, runs), np.bool_)
-    for row, gone in zip(answers, hidden, strict=True):
-        truth = leads[node]
-        row[:] = laplace(rng, steps / epsilon, runs)
-        row += truth
-        gone[going] = False
-        going &= truth != 0.0
-        node *= 2
-        node += row <= 0.0
-    return np.ma.MaskedArray(answers.T, mask=hidden.T)
+def _bisection_runs(data: Values, runs: int, rng: Rng, **given: Any) -> Reals:
+    return np.stack([answers for _, answers in _walk(data, runs, rng, **given)]).T
+
+
+def _stop_by_truth_runs(data: Values, runs: int, rng: Rng, **given: Any) -> Masked:
+    truths, answers = map(np.stack, zip(*_walk(data, runs, rng, **given), strict=True))
+    over = np.cumsum(truths == 0.0, axis=0) > 0
+    return np.ma.MaskedArray(answers.T, mask=np.vstack([np.zeros((1, runs), np.bool_), over[:-1]]).T)
 
 
 # --- exact losses: the best transcript from each node on -------------------------------------------------------
@@ -135,11 +124,11 @@ def _turn_by_truth_loss(first: Values, second: Values, epsilon: float, steps: in
     """The questions are fixed by the data, so the answers are vectors with noise: the l1 distance of the true ones."""
 
     def asked(data: Values) -> Reals:
-        leads, node, found = _leads(data, steps), 1, []
+        leads, node, path = _leads(data, steps), 1, []
         for _ in range(steps):
-            found.append(leads[node])
+            path.append(leads[node])
             node = 2 * node + (1 if leads[node] <= 0.0 else 0)
-        return np.array(found)
+        return np.array(path)
 
     return float(np.abs(asked(first) - asked(second)).sum()) * epsilon / steps
 
@@ -190,12 +179,18 @@ def _repeated_response(data: int, rng: Rng, epsilon: float, k: int, delta: float
     return tuple(data if rng.random() < keep else 1 - data for _ in range(k))
 
 
-def _repeated_response_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, delta: float, bound: str) -> Bits:
-    keep = 1.0 / (1.0 + math.exp(-epsilon))
-    told = np.empty((k, runs), np.int8)
-    for row in told:
-        row[:] = np.where(rng.random(runs) < keep, np.int8(data), np.int8(1 - data))
-    return told.T
+def _responses(data: int, runs: int, rng: Rng, k: int, keep: float, leak: float = 0.0) -> Bits:
+    """k times the bit below `keep`, which below `leak` is given away as 2 or 3; else the other bit."""
+    transcript = np.empty((k, runs), np.int8)
+    for row in transcript:
+        uniform = rng.random(runs)
+        row[:] = np.where(uniform < keep, np.int8(data), np.int8(1 - data))
+        row[uniform < leak] = 2 + data
+    return transcript.T
+
+
+def _repeated_response_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, **_: Any) -> Bits:
+    return _responses(data, runs, rng, k, 1.0 / (1.0 + math.exp(-epsilon)))
 
 
 def _bounded(epsilon: float, k: int, delta: float, bound: str) -> PureDP | ApproximateDP:
@@ -261,13 +256,7 @@ def _leaky_responses(
 
 def _leaky_runs(data: int, runs: int, rng: Rng, epsilon: float, delta: float, k: int, *, divided: bool = True) -> Bits:
     leak = delta / k if divided else delta
-    keep = leak + (1.0 - leak) / (1.0 + math.exp(-epsilon / k))
-    told = np.empty((k, runs), np.int8)
-    for row in told:
-        uniform = rng.random(runs)
-        row[:] = np.where(uniform < keep, np.int8(data), np.int8(1 - data))
-        row[uniform < leak] = 2 + data
-    return told.T
+    return _responses(data, runs, rng, k, leak + (1.0 - leak) / (1.0 + math.exp(-epsilon / k)), leak)
 
 
 def _leaky_loss(first: int, second: int, epsilon: float, delta: float, k: int, *, divided: bool = True) -> float:

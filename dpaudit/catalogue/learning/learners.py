@@ -18,7 +18,8 @@ from typing import Any
 
 from dpaudit.catalogue.adaptive.analysts import Analyst, Readings
 from dpaudit.catalogue.adaptive.analysts import Query as Asked
-from dpaudit.catalogue.entry import Parameter, one_of
+from dpaudit.catalogue.entry import Parameter
+from dpaudit.catalogue.promises import one_of
 from dpaudit.errors import InvalidSpec
 
 Query = Callable[[Any, Any], Any]

@@ -17,10 +17,11 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers, Reals
-from dpaudit.catalogue.entry import EPSILON, Code, Harmless, Parameter, Source, Twin, doubled
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.learners import LEARNER, LEARNERS, Asking, Query, following, learned, named
 from dpaudit.catalogue.learning.objective_noise import in_room
-from dpaudit.catalogue.noise import Rng, centred_each
+from dpaudit.catalogue.noise import Rng, centred_each, places_of
+from dpaudit.catalogue.promises import EPSILON, doubled, unless_same
 from dpaudit.losses.discrete import largest_log_ratio
 
 Data = list[list[int]]
@@ -122,10 +123,6 @@ def _redrawn_loss(first: Data, second: Data, epsilon: float, bits: int) -> float
     return float(max(ends.max(axis=0).sum(), (-ends).max(axis=0).sum()))
 
 
-def _uniform_loss(first: Data, second: Data, epsilon: float, bits: int, tolerance: float) -> float:
-    return 0.0 if np.array_equal(_shares(first, bits), _shares(second, bits)) else math.inf
-
-
 statistical_queries = in_room(
     name="statistical_queries",
     title="All K statistical queries, answered with noise",
@@ -149,7 +146,10 @@ statistical_queries = in_room(
         each share plus Lap(K / (epsilon m)), then the largest answer so far""",
     budget_not_divided=Twin(at=lambda data, epsilon, bits: {"epsilon": epsilon * len(_thresholds(bits))}),
     redrawn=Twin(code=Code(_redrawn, _redrawn_runs, _redrawn_loss)),
-    within_tolerance=Twin(code=Code(_within_tolerance, _uniform_runs, _uniform_loss), parameters=(TOLERANCE,)),
+    within_tolerance=Twin(
+        code=Code(_within_tolerance, _uniform_runs, unless_same(lambda data, bits, **_: _shares(data, bits).tolist())),
+        parameters=(TOLERANCE,),
+    ),
     made_monotone=Harmless(code=Code(_made_monotone, _monotone_runs, _ANSWERS.loss)),
 )
 
@@ -237,8 +237,7 @@ def learner_law(
 def _hypothesis_runs(data: Data, runs: int, rng: Rng, **given: Any) -> Integers:
     """Drawn from the exact law: answers that may be asked for again have no fixed number."""
     hypotheses, chances = learner_law(data, **given)
-    steps = np.cumsum(chances)
-    return hypotheses[np.searchsorted(steps[:-1] / steps[-1], rng.random(runs), side="right")]
+    return hypotheses[places_of(chances, runs, rng)]
 
 
 def _error_runs(data: Data, runs: int, rng: Rng, bits: int, learner: str, **given: Any) -> Reals:
@@ -256,11 +255,6 @@ def _error_loss(first: Data, second: Data, bits: int, learner: str, **given: Any
     hypotheses, _ = learner_law(first, bits=bits, learner=learner, **given)
     errors = [[training_error(data, each, bits, learner) for each in hypotheses] for data in (first, second)]
     return _hypothesis_loss(first, second, bits=bits, learner=learner, **given) if errors[0] == errors[1] else math.inf
-
-
-def _in_turn(data: Data, epsilon: float, bits: int, **_: float | str) -> dict[str, float | str]:
-    """Thresholds one after the other, each with all of epsilon."""
-    return {"epsilon": epsilon * LEARNERS["scan"].queries(bits), "learner": "scan"}
 
 
 sq_learner = in_room(
@@ -293,6 +287,9 @@ sq_learner = in_room(
         code=Code(_hypothesis, _hypothesis_runs, _hypothesis_loss),
         parameters=(Parameter("margin", 0.3, "share of records", "how far is clear"),),
     ),
-    last_one_charged=Twin(at=_in_turn, default_pair=([*_MIXED, [0, 1]], [*_MIXED, [0, 0]])),
+    last_one_charged=Twin(
+        at=lambda data, epsilon, bits, **_: {"epsilon": epsilon * LEARNERS["scan"].queries(bits), "learner": "scan"},
+        default_pair=([*_MIXED, [0, 1]], [*_MIXED, [0, 0]]),
+    ),
     error_released=Twin(code=Code(_error_released, _error_runs, _error_loss)),
 )

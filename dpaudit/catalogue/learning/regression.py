@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base import validate
-from dpaudit.base.arrays import Masked, Places, Reals
-from dpaudit.catalogue.entry import EPSILON, Code, Harmless, Parameter, Source, Twin, pure_if_added_or_removed
+from dpaudit.base.arrays import Masked, Reals
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.objective_noise import NOTES, Data, in_room
-from dpaudit.catalogue.noise import Rng, centred, laplace, one_draw, scaled_each
+from dpaudit.catalogue.noise import Rng, centred, laplace, one_draw, places_of, scaled_each
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.losses.discrete import largest_log_ratio
 
 SUMS = 5
@@ -150,13 +151,11 @@ def _slope_of(data: Data, weight: float, bound: float, *, clip: bool, average: b
     return float((x @ y) / (x @ x + (len(data) * weight if average else weight)))
 
 
-def _scale(data: Data, epsilon: float, weight: float, bound: float) -> float:
+def _scale(data: Data, epsilon: float, weight: float, bound: float, **_: bool) -> float:
     return sensitivity(len(data), weight, bound) / epsilon
 
 
-def _code(*, clip: bool = True, average: bool = True) -> Code:
-    fit, program = (partial(call, clip=clip, average=average) for call in (_slope_of, _ridge))
-    return centred(fit, _scale, program)
+_RIDGE = centred(_slope_of, _scale, _ridge)
 
 
 ridge_output_perturbation = in_room(
@@ -170,7 +169,7 @@ ridge_output_perturbation = in_room(
         "w* + Lap(S / epsilon), w* = argmin (1/n) sum (y - w x)^2 + lambda w^2, x clipped to [-1, 1] and y to [-B, B], "
         "S = 2 B (1 + 1 / (2 sqrt(lambda))) / (n lambda)"
     ),
-    code=_code(),
+    code=_RIDGE.given(clip=True, average=True),
     parameters=(
         EPSILON,
         Parameter("weight", 1.0, "squared units of x", "lambda, of the regulariser"),
@@ -184,8 +183,10 @@ ridge_output_perturbation = in_room(
     sum_for_average: Ridge regression of the sum, with noise for the average
         lambda beside a sum of losses is n times weaker than beside their average: the optimum moves further
         w* + Lap(S / epsilon) with the S of the average, and w* = argmin sum (y - w x)^2 + lambda w^2""",
-    labels_not_clipped=Twin(code=_code(clip=False), default_pair=([*_SMALL, [1.0, 8.0]], [*_SMALL, [1.0, -1.0]])),
-    sum_for_average=Twin(code=_code(average=False)),
+    labels_not_clipped=Twin(
+        code=_RIDGE.given(clip=False, average=True), default_pair=([*_SMALL, [1.0, 8.0]], [*_SMALL, [1.0, -1.0]])
+    ),
+    sum_for_average=Twin(code=_RIDGE.given(clip=True, average=False)),
 )
 
 
@@ -437,25 +438,27 @@ def _chances(risks: Reals, records: int, epsilon: float) -> Reals:
     return np.asarray(weights / weights.sum())
 
 
-def _indices(chances: Reals, runs: int, rng: Rng) -> Places:
-    steps = np.cumsum(chances)
-    return np.searchsorted(steps[:-1] / steps[-1], rng.random(runs), side="right")
-
-
 def _grid_runs(
     data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int, *, law: Any = _average
 ) -> Reals:
     slopes, risks = law(data, weight, cells)
-    return np.asarray(slopes[_indices(_chances(risks, len(data), epsilon), runs, rng)])
+    return np.asarray(slopes[places_of(_chances(risks, len(data), epsilon), runs, rng)])
 
 
 def _risk_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int) -> Reals:
     slopes, risks = _average(data, weight, cells)
-    return np.asarray(np.stack([slopes, risks], axis=1)[_indices(_chances(risks, len(data), epsilon), runs, rng)])
+    return np.asarray(np.stack([slopes, risks], axis=1)[places_of(_chances(risks, len(data), epsilon), runs, rng)])
 
 
 def _grid_loss(
-    first: Data, second: Data, epsilon: float, weight: float, cells: int, *, law: Any = _average, told: bool = False
+    first: Data,
+    second: Data,
+    epsilon: float,
+    weight: float,
+    cells: int,
+    *,
+    law: Any = _average,
+    with_risk: bool = False,
 ) -> float:
     """By enumeration: an outcome is a slope, and where the mechanism tells it the risk as well."""
     outcomes: list[dict[tuple[float, ...], float]] = []
@@ -464,7 +467,7 @@ def _grid_loss(
         chances = _chances(risks, len(data), epsilon)
         table: dict[tuple[float, ...], float] = {}
         for slope, risk, chance in zip(slopes, risks, chances, strict=True):
-            key = (round(slope / _ALIKE), round(risk / _ALIKE)) if told else (round(slope / _ALIKE),)
+            key = (round(slope / _ALIKE), round(risk / _ALIKE)) if with_risk else (round(slope / _ALIKE),)
             table[key] = table.get(key, 0.0) + float(chance)
         outcomes.append(table)
     keys = sorted({*outcomes[0], *outcomes[1]})
@@ -518,6 +521,6 @@ exponential_fit = in_room(
         default_pair=([*_POINTS, [1.0, 4.0]], [*_POINTS, [1.0, -4.0]]),
     ),
     grid_from_data=Twin(code=_with(partial(_fit, centre=_best), _around_the_best)),
-    risk_released=Twin(code=Code(partial(_fit, told=True), _risk_runs, partial(_grid_loss, told=True))),
+    risk_released=Twin(code=Code(partial(_fit, told=True), _risk_runs, partial(_grid_loss, with_risk=True))),
     sign_turned=Harmless(code=_with(partial(_fit, sign=-1.0), partial(_average, sign=-1.0))),
 )

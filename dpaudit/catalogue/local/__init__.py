@@ -12,21 +12,10 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Bits, Bools, Places, Reals
-from dpaudit.catalogue.entry import (
-    EPSILON,
-    Code,
-    Entry,
-    Harmless,
-    Parameter,
-    Program,
-    Source,
-    Twin,
-    doubled,
-    pure_if_local,
-    unbounded,
-)
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.local.filters import rappor, rappor_one_time
 from dpaudit.catalogue.noise import Rng, random_bits
+from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_local, unbounded
 from dpaudit.claims import PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.discrete import independent, largest_log_ratio, one_hot, patterns

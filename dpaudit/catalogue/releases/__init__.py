@@ -11,8 +11,9 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Masked, Reals
-from dpaudit.catalogue.entry import DMNS, EPSILON, Code, Parameter, Source, Twin, pure_if_added_or_removed
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, centred, centred_each, exact
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.releases.counts import noisy_counts
 from dpaudit.catalogue.releases.models import noisy_models
 from dpaudit.catalogue.releases.subsets import noisy_subset_counts

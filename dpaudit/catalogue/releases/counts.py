@@ -8,16 +8,9 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers, Masked, Reals
-from dpaudit.catalogue.entry import (
-    EPSILON,
-    Code,
-    Harmless,
-    Parameter,
-    Source,
-    Twin,
-    pure_if_added_or_removed,
-)
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred_each, exact
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.releases.tables import in_room
 from dpaudit.losses.comparisons import vector_loss
 from dpaudit.losses.counting import random_rounding_loss, rounded_noise_loss

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import EPSILON, Code, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import centred_each, exact
 from dpaudit.catalogue.optimum import CMS, LOGISTIC, WEIGHT, classifier, in_unit_ball
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.releases.tables import in_room
 
 Records = Sequence[Sequence[float]]  # a 1, the features, and a label of -1 or +1

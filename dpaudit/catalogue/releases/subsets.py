@@ -7,8 +7,9 @@ from functools import lru_cache
 import numpy as np
 
 from dpaudit.base.arrays import Integers, Reals
-from dpaudit.catalogue.entry import EPSILON, Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, exact
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.releases.tables import in_room
 
 Bits = Sequence[int]

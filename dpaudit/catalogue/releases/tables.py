@@ -16,19 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.entry import (
-    DMNS,
-    EPSILON,
-    SARKAR,
-    Code,
-    Entry,
-    Parameter,
-    Source,
-    Twin,
-    pure_if_replaced,
-    unless_same,
-)
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred, centred_each, exact
+from dpaudit.catalogue.promises import DMNS, EPSILON, SARKAR, pure_if_replaced, unless_same
 
 in_room = partial(Entry, module="dpaudit.catalogue.releases", promise=pure_if_replaced)
 

@@ -7,8 +7,9 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import EPSILON, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Parameter, Source, Twin
 from dpaudit.catalogue.noise import exact, normal_each
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.releases.tables import in_room
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.normal import gaussian_mu

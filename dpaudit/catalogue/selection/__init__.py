@@ -11,8 +11,9 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Places, Reals
-from dpaudit.catalogue.entry import EPSILON, Code, Harmless, Parameter, Source, Twin, doubled
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.promises import EPSILON, doubled
 from dpaudit.catalogue.selection.races import (
     between,
     by_law,

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base.arrays import Masked, Places, Reals
-from dpaudit.catalogue.entry import EPSILON, Code, Entry, Loss, Parameter, Program, Sampler, Source, Twin, pure
+from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Program, Sampler, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.comparisons import winning
 from dpaudit.losses.discrete import largest_log_ratio, log_ratios
 from dpaudit.losses.selecting import (

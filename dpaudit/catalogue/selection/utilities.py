@@ -8,17 +8,9 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Places, Reals
-from dpaudit.catalogue.entry import (
-    EPSILON,
-    Code,
-    Harmless,
-    Parameter,
-    Source,
-    Twin,
-    pure_if_added_or_removed,
-    pure_if_replaced,
-)
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.catalogue.selection.races import by_law, in_room, of_answers, pick, rate, told_exactly
 from dpaudit.losses.selecting import exponential
 

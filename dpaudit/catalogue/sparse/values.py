@@ -8,17 +8,9 @@ import numpy as np
 from dpaudit.base.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.sparse.losses import (
-    Answers,
-    Rule,
-    Seen,
-    comparisons,
-    in_room,
-    released,
-    tops_loss,
-    unbounded_where_moved,
-    up_to_the_halt,
-)
+from dpaudit.catalogue.promises import unbounded
+from dpaudit.catalogue.sparse.losses import tops_loss
+from dpaudit.catalogue.sparse.runs import Answers, Rule, Seen, comparisons, in_room, released, up_to_the_halt
 from dpaudit.losses.one_threshold import one_threshold_loss
 from dpaudit.losses.released import exact_gap_ratio, gap_ratio, known_threshold_ratio
 
@@ -201,7 +193,7 @@ numeric_sparse = in_room(
         )
     ),
     exact_value=Twin(
-        code=Code(_exact_value, partial(released, rule=NUMERIC, value=_exact), unbounded_where_moved),
+        code=Code(_exact_value, partial(released, rule=NUMERIC, value=_exact), unbounded),
         default_pair=([1, 1], [2, 0]),
     ),
 )

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base import validate
-from dpaudit.catalogue.entry import EPSILON, Code, Harmless, Parameter, Promise, Source, Twin, also
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Promise, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.programs import Data, Descent, planned
 from dpaudit.catalogue.learning.objective_noise import in_room
+from dpaudit.catalogue.promises import EPSILON, also
 from dpaudit.claims import ApproximateDP, GaussianDP, Relation
 from dpaudit.losses.distribution import (
     ALONE,

@@ -43,56 +43,57 @@ SHOWN: dict[str, tuple[Record, Data]] = {  # by a canary, which comes last, and 
     "batch_norm": ([[200.0, 0.0], 0.0], [[[0.0, 0.0], 1.0]] * 3),
 }
 HARMLESS = ("noise_first", "expected_size", "clip_factor")
-TOLD = """\
-no_clipping: gradients not clipped
+# of each line that is changed: its name and title, why it breaks the claim or not, what is done
+MISTAKES = """\
+no_clipping: Private training, gradients not clipped
   a gradient is as long as its record makes it, and the noise is for one of length C
   the gradients are summed as they are
-clip_by_batch: the gradient of the batch clipped
+clip_by_batch: Private training, the gradient of the batch clipped
   alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size
   the average of the batch is clipped to C, with noise of noise_multiplier C / batch_size
-layers: each layer clipped to the norm of all
+layers: Private training, each layer clipped to the norm of all
   a gradient of length C in each of L layers is sqrt(L) C long, the noise is for C (McMahan et al. 2018, 1812.06210)
   each coordinate is a layer, clipped to C by itself
-no_clip_factor: noise that does not know the clip norm
+no_clip_factor: Private training, noise that does not know the clip norm
   a record moves the sum by C, and the noise is for 1 (jax_privacy's pitfalls)
   the noise has the deviation noise_multiplier, whatever C is
-noise_divided_twice: noise divided by the batch size twice
+noise_divided_twice: Private training, noise divided by the batch size twice
   the noise of an average is added to a sum, where a record weighs batch_size times as much (jax_privacy 383)
   the noise on the sum has the deviation noise_multiplier C / batch_size
-microbatches: averages of microbatches clipped
+microbatches: Private training, averages of microbatches clipped
   a record can turn its microbatch's average round: 2 C, as TF Privacy says (Ponomareva et al. 2023, section 5.6)
   the gradients of a batch are averaged two by two, and each average is clipped
-one_seed: the same seed in every step
+one_seed: Private training, the same seed in every step
   the noise cancels between two steps, and what is left is who was in the batch (jax_privacy's pitfalls)
   the generator of the noise is made anew in each step, from one seed
-shuffled: shuffled batches accounted as Poisson
+shuffled: Private training, shuffled batches accounted as Poisson
   a record is once in each epoch, and takes the place of another in a full batch: 2 C (Chua et al. 2024, 2403.17673)
   each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out
-last_partial_batch: the last batch of an epoch averaged by its own size
+last_partial_batch: Private training, the last batch of an epoch averaged by its own size
   in the short batch that ends an epoch (`drop_last=False`) a record weighs more than 1 / batch_size
   each epoch deals the shuffled records out; each batch is averaged, with noise of noise_multiplier C / batch_size
-sampled_size: divided by the number of records drawn
+sampled_size: Private training, divided by the number of records drawn
   in a small batch a record weighs up to 1, and the noise is for 1 / batch_size (opacus 420 asks for it)
   the sum is divided by the size of the batch that was drawn, the noise by `batch_size`
-padding: padding left out of the norm
+padding: Private training, padding left out of the norm
   what belongs to padding is in the sum, and no clipping sees it (opacus 792, private-transformers 3)
   the last coordinate is that of the padding, and a gradient's norm is that of the others
-nan_gradients: NaN passes the clip
+nan_gradients: Private training, NaN passes the clip
   an infinite gradient times C / norm is NaN, as is each sum that it joins (jax_privacy's pitfalls)
   gradients that are not finite are clipped as all others
-batch_norm: batch normalisation
+batch_norm: Private training, batch normalisation
   one record moves the mean of its batch, and with it each other gradient by up to C (jax_privacy's pitfalls)
   the mean of the batch is taken off its features before the gradients are
-noise_first: the noise added before the gradients
+noise_first: Private training, the noise added before the gradients
   a sum does not know its order
   the sum starts at its noise, and the clipped gradients are added to that
-expected_size: divided by the expected batch size
+expected_size: Private training, divided by the expected batch size
   the expected size is public, and the noise is divided with the sum
   sum and noise are divided by `batch_size`
-clip_factor: a millionth in the clip factor
+clip_factor: Private training, a millionth in the clip factor
   C / (norm + 1e-6) is below C / norm: no gradient gets longer
   the clip factor is min(1, C / (norm + 1e-6))
-""".splitlines()  # of each line that is changed: its name and title, why it breaks the claim or not, what is done
+"""
 
 
 def summed(batch: Data, at: Descent, width: int, mistake: str) -> Reals:
@@ -233,16 +234,16 @@ def _last_partial_batch(record: Record, rest: Data, at: Descent) -> float:
 
 
 @with_and_without
-def _told(record: Record, rest: Data, at: Descent, *, mistake: str) -> float:
+def _certain(record: Record, rest: Data, at: Descent, *, mistake: str) -> float:
     """Infinite where what tells for certain is likelier than delta: a NaN, or a difference between two steps."""
-    told = 1.0 - (1.0 - at.rate) ** at.steps
+    chance = 1.0 - (1.0 - at.rate) ** at.steps
     if mistake == "nan_gradients":
         need(not np.isfinite(record[0]).all(), "the canary's gradient is not finite")
     else:
         alone, own = (summed(data, at, len(record[0]), mistake) for data in (rest, [record]))
         need(bool(own.any()) and not alone.any(), "the canary has a gradient, and the others have no gradients")
-        told -= at.rate**at.steps
-    need(told > at.delta, "what tells is likelier than delta")
+        chance -= at.rate**at.steps
+    need(chance > at.delta, "what tells is likelier than delta")
     return math.inf
 
 
@@ -251,7 +252,7 @@ def exact_loss(first: Data, second: Data, at: Descent, *, mistake: str = "") -> 
     if mistake in DEALT:
         return (_shuffled if mistake == "shuffled" else _last_partial_batch)(first, second, at)
     if mistake in ("nan_gradients", "one_seed"):
-        return _told(first, second, at, mistake=mistake)
+        return _certain(first, second, at, mistake=mistake)
     return _repeated(*_laws(first, second, at, mistake), at.delta, at.steps)
 
 
@@ -264,18 +265,11 @@ def _coded(mistake: str = "") -> Code:
     return Code(*(planned(each, mistake=mistake) for each in (training, trainings, exact_loss)))
 
 
-def _twin(mistake: str, title: str, reason: str, formula: str) -> Twin:
+def _twin(mistake: str) -> Twin:
     canary, others = SHOWN.get(mistake, (CANARY, OTHERS))
-    pair, broken = ([*others, canary], others), mistake not in HARMLESS
-    return Twin(f"Private training, {title}", reason, formula, _coded(mistake), default_pair=pair, broken=broken)
+    return Twin(code=_coded(mistake), default_pair=([*others, canary], others), broken=mistake not in HARMLESS)
 
 
-TWINS = {
-    named: _twin(named, title, reason.strip(), formula.strip())
-    for (named, title), reason, formula in zip(
-        (line.split(": ") for line in TOLD[::3]), TOLD[1::3], TOLD[2::3], strict=True
-    )
-}
 private_training = in_room(
     name="private_training",
     title="Private training, the noisy gradient sums of all steps",
@@ -295,9 +289,9 @@ private_training = in_room(
     promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
-    """wrong_length: Private training, accounted at the rate of a longer dataset
+    f"""{MISTAKES}wrong_length: Private training, accounted at the rate of a longer dataset
         the accountant divided by the length of a loader, and it was not that of the data (opacus 813)
         as private_training; epsilon is computed for a quarter of `rate`""",
-    **TWINS,
+    **{mistake: _twin(mistake) for mistake in (line.partition(":")[0] for line in MISTAKES.splitlines()[::3])},
     wrong_length=Twin(promise=lambda rate, **given: accounted(rate=rate / 4.0, **given)),
 )

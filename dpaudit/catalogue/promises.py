@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+from dpaudit.base import validate
 from dpaudit.catalogue.entry import Loss, Parameter
 from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
@@ -14,8 +15,12 @@ Named = TypeVar("Named")
 HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
 CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
 DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+MCSHERRY = "McSherry & Talwar 2007, Mechanism design via differential privacy"
+SHADOW = "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution"
+GDP = "Dong, Roth & Su 2022, Gaussian differential privacy"
 BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim")
+DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability)
 
 
 def pure(epsilon: float, *, relation: Relation | None = None, **_: Any) -> PureDP:

@@ -1,6 +1,7 @@
 """Adaptive data analysis: holdouts and chosen statistics.
 
-Queries that an analyst chooses one by one, by the answers so far: noisy averages, and Sparse on counts.
+Here: queries that an analyst chooses one by one, by the answers so far: noisy averages, Sparse on counts, and
+Thresholdout, a holdout set that is used again and again and answers for itself only where it must.
 """
 
 import math
@@ -27,7 +28,7 @@ from dpaudit.catalogue.adaptive.analysts import (
 from dpaudit.catalogue.adaptive.subsets import select_and_average, select_subsets
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, doubled
+from dpaudit.catalogue.promises import BASSI, EPSILON, doubled
 from dpaudit.catalogue.sparse.restarted import NO_CUT_OFF, NO_THRESHOLD_NOISE, RIGHT
 from dpaudit.catalogue.sparse.runs import BOTTOM, THRESHOLD, TOP, TOPS, Rule, Scales
 from dpaudit.losses.comparisons import halting_ratios
@@ -75,8 +76,8 @@ class Rules:
 def interact(rules: Rules, data: Records, runs: int, rng: Rng, show: Show, *, bits: bool = False) -> Masked:
     """The answers of the tops by run and query, `show(place, asked, noisy, tops)`; or tops and bottoms to the halt."""
     for_threshold, for_answers = rules.scales
-    kept = np.zeros((rules.queries, runs), np.int8 if bits else np.float64)
-    hidden = np.ones(kept.shape, np.bool_)
+    outputs = np.zeros((rules.queries, runs), np.int8 if bits else np.float64)
+    hidden = np.ones(outputs.shape, np.bool_)
     level = rules.threshold + laplace(rng, for_threshold, runs)
     groups: list[tuple[Readings, Places, Reals]] = [((), np.arange(runs), level)]
     while groups:
@@ -86,7 +87,7 @@ def interact(rules: Rules, data: Records, runs: int, rng: Rng, show: Show, *, bi
         is_top = noisy > level
         tops, bottoms = going[is_top], going[~is_top]
         shown = show(len(readings), asked, noisy[is_top], tops)
-        kept[len(readings), tops] = shown
+        outputs[len(readings), tops] = shown
         hidden[len(readings), going if bits else tops] = False
         raised = rules.threshold + laplace(rng, for_threshold, len(tops)) if rules.redrawn else level[is_top]
         cells = np.searchsorted(rules.analyst.cuts, shown)
@@ -94,7 +95,7 @@ def interact(rules: Rules, data: Records, runs: int, rng: Rng, show: Show, *, bi
         for reading, *group in (*each, (rules.analyst.read(False, asked.otherwise), bottoms, level[~is_top])):
             if len(group[0]) and not rules.ended((*readings, reading)):
                 groups.append(((*readings, reading), *group))
-    return np.ma.MaskedArray(kept.T, mask=hidden.T)
+    return np.ma.MaskedArray(outputs.T, mask=hidden.T)
 
 
 def compared_with(chain: Chain) -> tuple[Reals, Reals]:
@@ -127,7 +128,7 @@ def worst(rules: Rules, first: Records, second: Records, costs: Costs, ratios: R
                 prefixes.append((*prefixes[-1], rules.analyst.read(False, chain[-1][0].otherwise)))
             *ratio, none = (ratios or epoch)(tuple(chain)) if chain else (0.0,)
             after = [
-                shown + cost + best(rules.analyst.kept((*before, (1, cell))), (*tops, (*tops, both)[0]))
+                shown + cost + best(rules.analyst.state((*before, (1, cell))), (*tops, (*tops, both)[0]))
                 for shown, before, both in zip(ratio, prefixes, chain, strict=False)
                 if shown > -math.inf
                 for cell, cost in costs(both, tops)
@@ -165,12 +166,12 @@ def _adaptive_laplace(data: Records, rng: Rng, epsilon: float, analyst: str, *, 
     return tuple(answers)
 
 
-def _told(query: Query, data: Records) -> Posed:
+def _averaged(query: Query, data: Records) -> Posed:
     return Posed(0.0, average(query, data))
 
 
 def _average_rules(data: Records, analyst: str) -> Rules:
-    return Rules(named(analyst), _told, -math.inf, (0.0, 0.0), named(analyst).many(data), None)
+    return Rules(named(analyst), _averaged, -math.inf, (0.0, 0.0), named(analyst).many(data), None)
 
 
 def _average_runs(data: Records, runs: int, rng: Rng, epsilon: float, analyst: str, *, share: Share) -> Masked:
@@ -267,8 +268,7 @@ adaptive_sparse = in_room(
     name="adaptive_sparse",
     title="Sparse on queries chosen by the tops and bottoms so far",
     source=Source(
-        "Bassi 2019, notes 001, 'Sparse vector mechanism' (queries which may be chosen adaptively)",
-        "Dwork & Roth 2014, algorithm 2",
+        f"{BASSI}, 'Sparse vector mechanism' (queries which may be chosen adaptively)", "Dwork & Roth 2014, algorithm 2"
     ),
     formula=(
         "with sigma = 2 c / epsilon: the threshold gets a draw of Lap(sigma), anew after each top; the analyst chooses "

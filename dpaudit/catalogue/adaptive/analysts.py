@@ -41,7 +41,7 @@ class Analyst:
         """How an answer is read."""
         return int(is_top), bisect_left(self.cuts, answer)
 
-    def kept(self, readings: Readings) -> Readings:
+    def state(self, readings: Readings) -> Readings:
         """What matters of the readings: their numbers, or all of them."""
         return tuple(sorted(readings)) if self.counts else readings
 
@@ -59,7 +59,7 @@ def _follows(readings: Readings) -> Query:
         agree = [feature == record[-1] for feature in record[:-1]]
         if len(readings) < len(agree):
             return float(agree[len(readings)])
-        votes = sum(agrees == bool(kept) for agrees, (_, kept) in zip(agree, readings, strict=False))
+        votes = sum(agrees == bool(chosen) for agrees, (_, chosen) in zip(agree, readings, strict=False))
         return float(2 * votes > len(agree))
 
     return query

@@ -1,6 +1,7 @@
 """Additive noise.
 
-Laplace noise on the average and on the sum of values that are clipped to known bounds.
+Here: Laplace noise on the average and the sum of values that are clipped to known bounds, on several answers, on
+counting queries and on the counts of a histogram.
 """
 
 import math
@@ -33,6 +34,7 @@ from dpaudit.catalogue.promises import (
     EPSILON,
     HAGHTALAB,
     SARKAR,
+    SHADOW,
     pure_if_added_or_removed,
     pure_if_replaced,
     unless_same,
@@ -286,11 +288,7 @@ def _prefix_sums_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensit
 prefix_sums = in_room(
     name="prefix_sums",
     title="Running totals of noisy answers",
-    source=Source(
-        None,
-        "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution (partial sums); "
-        f"{DMNS}",
-    ),
+    source=Source(None, f"{SHADOW} (partial sums); {DMNS}"),
     formula="every answer plus its own draw of Lap(sensitivity / epsilon), and of these the sum of the first 1, 2, ...",
     neighbours="vectors of which one answer moves by at most `sensitivity`, in any direction",
     adjacency=("one-differs",),

@@ -1,6 +1,7 @@
 """Normal noise on one number, by four calibrations to one (epsilon, delta)-DP claim, and for claims that are exact.
 
-Those that describe it exactly are zero-concentrated DP and Gaussian DP.
+Those that describe it exactly are zero-concentrated DP and Gaussian DP. And noise on vectors that fits a norm: the norm
+mechanism of the notes, the same without its 2, and normal noise.
 """
 
 import math
@@ -15,19 +16,15 @@ from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.additive.single import SENSITIVITY, in_room
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, normal_each
-from dpaudit.catalogue.promises import CHEEMA, CS208, EPSILON, also, approximate, pure, unbounded
+from dpaudit.catalogue.promises import CHEEMA, CS208, DELTA, EPSILON, also, approximate, pure, unbounded
 from dpaudit.claims import GaussianDP, ZeroConcentratedDP
 from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
 
 Width = Callable[..., float]  # sigma from the parameters of an entry
 
-
 # where the rule of the notes is true: it is stated for epsilon < 1, and fails from about 6.8 on
 _STATED = also(validate.positive, lambda x: x <= 1.0, "be at most 1", "; the rule is not stated for a larger one")
 SMALL_EPSILON = Parameter("epsilon", 0.5, "nats", "the claim; the rule is stated for epsilon < 1", _STATED)
-DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability)
-
-
 _BELOW_A_HALF = also(validate.open_probability, lambda x: x < 0.5, "lie below 0.5")
 SMALL_DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim, below 1/2", _BELOW_A_HALF)
 

@@ -7,6 +7,7 @@ import numpy as np
 from dpaudit.base.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
+from dpaudit.catalogue.promises import BASSI, BOOK, CHEEMA, SARKAR
 from dpaudit.catalogue.releases import noisy_average, noisy_count_and_average, noisy_maxima, noisy_sum
 from dpaudit.catalogue.releases.vectors import HOMER, noisy_mean_vector
 from dpaudit.data import AdjacentPair
@@ -30,10 +31,7 @@ def bobs_number(outputs: Reals) -> Reals:
 differencing = Attack(
     name="differencing",
     title="Differencing: the same two queries with Bob and without him",
-    source=Source(
-        "Bassi 2019, notes 001, 'A differencing attack'; Sarkar, notes 003, 'Aggregate functions'",
-        "Dwork & Roth 2014, The algorithmic foundations of differential privacy, section 1",
-    ),
+    source=Source(f"{BASSI}, 'A differencing attack'; {SARKAR}, 'Aggregate functions'", f"{BOOK}, section 1"),
     formula="count * average, less the same without Bob; one says 'with Bob' where it is nearer to 5 than to 0",
     without=noisy_count_and_average.exact,
     private=noisy_count_and_average,
@@ -84,8 +82,7 @@ refusal = Attack(
     name="refusal",
     title="Refusal: a query that is not answered is an answer",
     source=Source(
-        "Cheema & Huszár, notes 004, 'Why bother?' (query auditing)",
-        "Kenthapadi, Mishra & Nissim 2005, Simulatable auditing",
+        f"{CHEEMA}, 'Why bother?' (query auditing)", "Kenthapadi, Mishra & Nissim 2005, Simulatable auditing"
     ),
     formula=(
         "where the largest value of all but the last person is refused, the last person has the largest, which is the "

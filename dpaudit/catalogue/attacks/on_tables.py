@@ -45,8 +45,8 @@ def present(rows: Rows, group: str) -> Bools:
     rows = np.asarray(rows, np.str_)
     lines, places = np.unique(rows[:1] if one_table(rows) else rows, return_inverse=True)
     places = places.reshape(-1, rows.shape[1])
-    held = [np.array([line == f"{group} | {condition}" for line in lines])[places] for condition in CONDITIONS]
-    return np.broadcast_to(np.stack([each.any(axis=1) for each in held], axis=1), (len(rows), len(CONDITIONS)))
+    matches = [np.array([line == f"{group} | {condition}" for line in lines])[places] for condition in CONDITIONS]
+    return np.broadcast_to(np.stack([each.any(axis=1) for each in matches], axis=1), (len(rows), len(CONDITIONS)))
 
 
 def one_table(rows: Rows) -> bool:
@@ -54,9 +54,9 @@ def one_table(rows: Rows) -> bool:
     return rows.strides[0] == 0 or bool((rows == rows[:1]).all())  # what draws nothing publishes one table
 
 
-def only(held: Bools, condition: str, ruled_out: Sequence[str] = ()) -> Bools:
+def only(conditions: Bools, condition: str, ruled_out: Sequence[str] = ()) -> Bools:
     """Whether this condition is the one that is left of those present once some are ruled out."""
-    left = held & [each not in ruled_out for each in CONDITIONS]
+    left = conditions & [each not in ruled_out for each in CONDITIONS]
     return np.asarray(left[:, CONDITIONS.index(condition)] & (left.sum(axis=1) == 1))
 
 
@@ -164,10 +164,10 @@ def match(tables: Sequence[Rated], known: Rated) -> int | None:
     """
     scores = np.zeros(len(tables))
     for film, (stars, day) in known.items():
-        found = [(place, table[film]) for place, table in enumerate(tables) if film in table]
-        for place, (own, at) in found:
+        ratings = [(place, table[film]) for place, table in enumerate(tables) if film in table]
+        for place, (own, at) in ratings:
             close = math.exp(-abs(stars - own) / STARS) + math.exp(-abs(day - at) / DAYS)
-            scores[place] += close / math.log(max(2, len(found)))
+            scores[place] += close / math.log(max(2, len(ratings)))
     second, best = np.sort(scores)[-2:]
     return int(scores.argmax()) if best - second > APART * scores.std() else None
 

@@ -50,15 +50,15 @@ def _solve(counts: Reals, people: int) -> Bools:
 
     queries = len(counts)
     chosen, slack = subsets(people, queries).astype(float), np.eye(queries)
-    found = linprog(  # the variables: a number for each person, then the difference of each count
+    solution = linprog(  # the variables: a number for each person, then the difference of each count
         np.concatenate([np.zeros(people), np.ones(queries)]),
         A_ub=np.block([[chosen, -slack], [-chosen, -slack]]),
         b_ub=np.concatenate([counts, -counts]),
         bounds=[(0.0, 1.0)] * people + [(0.0, None)] * queries,
         method="highs",
     )
-    assert found.x is not None  # the differences are free, so there always is a solution
-    return np.asarray(found.x[:people] > 0.5)
+    assert solution.x is not None  # the differences are free, so there always is a solution
+    return np.asarray(solution.x[:people] > 0.5)
 
 
 def fraction_recovered(decoder: Decoder, entry: Entry, secret: Sequence[int], runs: int, seed: int) -> float:

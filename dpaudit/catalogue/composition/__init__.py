@@ -2,8 +2,6 @@
 
 Who counts as one step (a person, a group, a record that is replaced) and what may be done to a release afterwards
 belong here too: they are the rules by which claims are put together.
-
-Mechanisms on records, for who counts as one step: a member of disjoint parts, a household, a replaced record.
 """
 
 import math

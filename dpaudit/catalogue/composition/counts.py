@@ -15,7 +15,7 @@ from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, laplace, normal_each, one_draw, scaled_each
-from dpaudit.catalogue.promises import DMNS, also, approximate, per_unit, pure, unbounded
+from dpaudit.catalogue.promises import BASSI, DMNS, HAGHTALAB, also, approximate, per_unit, pure, unbounded
 from dpaudit.claims import GaussianDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
@@ -40,9 +40,7 @@ def _as_they_are(data: list[float], **_: float) -> list[float]:
 composed_counts = in_room(
     name="composed_counts",
     title="k noisy counts, the budget divided by k",
-    source=Source(
-        "Haghtalab 2020, notes 000, theorem 3.3; Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS
-    ),
+    source=Source(f"{HAGHTALAB}, theorem 3.3; {BASSI}, 'Composition of DP mechanisms'", DMNS),
     formula="each of the k counts plus its own draw of Lap(k / epsilon)",
     code=scaled_each(_as_they_are, lambda data, epsilon: [len(data) / epsilon] * len(data)),
     parameters=(EPSILON,),

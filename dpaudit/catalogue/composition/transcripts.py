@@ -1,4 +1,6 @@
-"""Adaptive composition: a median by bisection, in which each question depends on the answers before it."""
+"""Transcripts: a median by bisection, in which each question depends on the answers before it, k randomised responses
+to one bit, for which composition theorems are exact, and two runs of Sparse on the same answers.
+"""
 
 import math
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from dpaudit.base.arrays import Bits, Masked, Reals
 from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.promises import BASSI, HAGHTALAB
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE
 from dpaudit.catalogue.sparse.runs import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS, Answers, bits, compared_values
@@ -137,8 +140,7 @@ noisy_bisection = in_room(
     name="noisy_bisection",
     title="A median by bisection with noisy answers",
     source=Source(
-        "Bassi 2019, notes 001, 'Composition of DP mechanisms (cont.)' (adaptive); Haghtalab 2020, notes 000, theorem "
-        "3.3",
+        f"{BASSI}, 'Composition of DP mechanisms (cont.)' (adaptive); {HAGHTALAB}, theorem 3.3",
         "Blum, Dwork, McSherry & Nissim 2005, Practical privacy: the SuLQ framework (adaptive noisy sums)",
     ),
     formula=(

@@ -99,18 +99,18 @@ def _holds(literal: int, x: Any) -> Any:
 
 def _conjunction(bits: int, tau: float) -> Asking:
     """Keeps the literals that are never false where the label is 1; those of the target are among them."""
-    kept = 0
+    true = 0
     for literal in range(2 * bits):
-        kept += ((yield partial(lambda literal, x, y: (y == 1) & (_holds(literal, x) == 0), literal)) <= tau) << literal
-    return kept
+        true += ((yield partial(lambda literal, x, y: (y == 1) & (_holds(literal, x) == 0), literal)) <= tau) << literal
+    return true
 
 
-def _all_hold(kept: int, x: Any, bits: int) -> Any:
-    held = x >= 0
+def _all_hold(literals: int, x: Any, bits: int) -> Any:
+    label = x >= 0
     for literal in range(2 * bits):
-        if kept >> literal & 1:
-            held = held & _holds(literal, x)
-    return held
+        if literals >> literal & 1:
+            label = label & _holds(literal, x)
+    return label
 
 
 # --- decision lists: rules (test, label), a test is a literal or, the last one, true ----------------------------
@@ -118,12 +118,12 @@ def _all_hold(kept: int, x: Any, bits: int) -> Any:
 
 def _reached(rules: tuple[int, ...], x: Any, bits: int) -> Any:
     """Whether the last of the rules decides on x: a rule is 2 test + label."""
-    found = x >= 0
+    reached = x >= 0
     for place, rule in enumerate(rules, start=1):
         test = rule // 2
         holds = _holds(test, x) if test < 2 * bits else x >= 0
-        found = found & (holds == (place == len(rules)))
-    return found
+        reached = reached & (holds == (place == len(rules)))
+    return reached
 
 
 def _decided_wrongly(rules: tuple[int, ...], bits: int, x: Any, y: Any) -> Any:
@@ -208,14 +208,14 @@ LEARNER = Parameter(
 
 
 def as_analyst(learner: str, bits: int, tau: float) -> Analyst:
-    """A learner as an analyst of records (x, y), whose answers can be told and audited as those of any other.
+    """A learner as an analyst of records (x, y), whose answers can be released and audited as those of any other.
 
     One that has its hypothesis before all K queries are asked goes on with a query that is 0 everywhere.
     """
 
     def asks(readings: Readings) -> Asked:
-        found = following(named(learner).start(bits, tau), [math.inf if above else -math.inf for _, above in readings])
-        return (lambda record: 0.0) if isinstance(found, int) else lambda record: float(found(*record))
+        step = following(named(learner).start(bits, tau), [math.inf if above else -math.inf for _, above in readings])
+        return (lambda record: 0.0) if isinstance(step, int) else lambda record: float(step(*record))
 
     return Analyst(asks, named(learner).queries(bits), (tau,))
 

@@ -1,7 +1,12 @@
-"""Objective perturbation: add a random linear term to the objective, then minimise it exactly.
+"""Noise on the optimum, and noise in the objective.
 
-The noise b is a function of the optimum w, so the density of w is that of b(w) times |det db / dw|, the determinant of
-the Hessian: a record that bends the objective changes the law in all directions at once.
+Output perturbation fits the regularised classifier, then adds noise as large as one record can move the optimum. Strong
+convexity bounds that move: with a loss whose slope lies in [-1, 0] and features of length at most 1, replacing one of n
+records moves the optimum by at most 2 / (n lambda).
+
+Objective perturbation adds a random linear term to the objective, then minimises it exactly. The noise b is
+a function of the optimum w, so the density of w is that of b(w) times |det db / dw|, the determinant of the Hessian: a
+record that bends the objective changes the law in all directions at once.
 """
 
 import itertools
@@ -17,7 +22,7 @@ from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, normal_each, one_draw
 from dpaudit.catalogue.optimum import CMS, HUBER_HINGE, LOGISTIC, WEIGHT, classifier, in_unit_ball, signed
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON, GDP, pure_if_replaced
 from dpaudit.claims import GaussianDP, Relation
 from dpaudit.errors import InvalidSpec
 
@@ -169,10 +174,7 @@ def _sigma(data: Data, mu: float, weight: float) -> float:
 gaussian_output_perturbation = in_room(
     name="gaussian_output_perturbation",
     title="Output perturbation of logistic regression, normal noise",
-    source=Source(
-        NOTES,
-        "Chaudhuri, Monteleoni & Sarwate 2011 (the sensitivity); Dong, Roth & Su 2022, Gaussian differential privacy",
-    ),
+    source=Source(NOTES, f"Chaudhuri, Monteleoni & Sarwate 2011 (the sensitivity); {GDP}"),
     formula=(
         "w* + N(0, sigma^2 I), sigma = 2 / (n lambda mu), "
         "w* = argmin (1/n) sum ln(1 + e^(-y <w, x>)) + (lambda/2) ||w||^2, features scaled to ||x|| <= 1"
@@ -313,15 +315,15 @@ def _loss(first: Data, second: Data, **given: Any) -> float:
     grid = _FAR * np.array(list(itertools.product(np.linspace(-1.0, 1.0, _NODES[width]), repeat=width)))
     local = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 13), repeat=width)))
     replaced = [record for pair in zip(*both, strict=True) if (pair[0] != pair[1]).any() for record in pair]
-    found = 0.0
+    largest = 0.0
     for along in [np.eye(width), *(np.linalg.svd(record[None])[2] for record in replaced if width > 1)]:
         tried, reach = np.vstack([np.arcsinh(kinks @ along.T), grid]), 2.0 * _FAR / (_NODES[width] - 1)
         for _ in range(_ZOOM + 1):
             values = ratio(np.sinh(tried) @ along)
             best = tried[values.argmax()]
             tried, reach = np.vstack([best, best + reach * local]), reach / 3.0
-        found = max(found, float(values.max()))
-    return found
+        largest = max(largest, float(values.max()))
+    return largest
 
 
 def _radius_loss(first: Data, second: Data, epsilon: float, weight: float) -> float:

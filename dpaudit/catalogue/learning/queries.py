@@ -116,8 +116,8 @@ def _redrawn_loss(first: Data, second: Data, epsilon: float, bits: int) -> float
     scale = len(before) / (epsilon * len(first))
 
     def log_density(share: Reals, at: float) -> Reals:
-        kept = -np.expm1(-share / scale) - np.expm1(-(1.0 - share) / scale)
-        return np.asarray(-np.abs(at - share) / scale - np.log(kept))
+        chance = -np.expm1(-share / scale) - np.expm1(-(1.0 - share) / scale)
+        return np.asarray(-np.abs(at - share) / scale - np.log(chance))
 
     ends = np.stack([log_density(before, at) - log_density(after, at) for at in (0.0, 1.0)])
     return float(max(ends.max(axis=0).sum(), (-ends).max(axis=0).sum()))
@@ -205,11 +205,11 @@ def _tail(gap: float, scale: float) -> float:
 def _leaves(
     start: Callable[[], Asking], above: Means, answers: tuple[float, ...] = (), chance: float = 1.0
 ) -> Iterator[tuple[int, float]]:
-    found = following(start(), answers)
-    if isinstance(found, int):
-        yield found, chance
+    step = following(start(), answers)
+    if isinstance(step, int):
+        yield step, chance
         return
-    up = above(found)
+    up = above(step)
     yield from _leaves(start, above, (*answers, math.inf), chance * up)
     yield from _leaves(start, above, (*answers, -math.inf), chance * (1.0 - up))
 
@@ -217,7 +217,7 @@ def _leaves(
 def learner_law(
     data: Data, epsilon: float, bits: int, tolerance: float, learner: str = "threshold", margin: float = 0.0
 ) -> tuple[Integers, Reals]:
-    """The hypotheses in rising order, and the probability of each; answers within `margin` of tau are drawn anew.
+    """The hypotheses in rising order, and the probability of each; answers within `margin` of tau are drawn again.
 
     >>> [each.round(4).tolist() for each in learner_law([[0, 0]], 1.0, 1, 0.5)]
     [[0, 1], [0.3033, 0.6967]]
@@ -229,8 +229,8 @@ def learner_law(
         up, down = _tail(gap + margin, scale), _tail(margin - gap, scale)
         return up / (up + down)
 
-    found, chances = zip(*_leaves(partial(named(learner).start, bits, tolerance), above), strict=True)
-    hypotheses, places = np.unique(np.array(found, np.int64), return_inverse=True)
+    leaves, chances = zip(*_leaves(partial(named(learner).start, bits, tolerance), above), strict=True)
+    hypotheses, places = np.unique(np.array(leaves, np.int64), return_inverse=True)
     return hypotheses, np.bincount(places, np.array(chances, float)).astype(np.float64)
 
 
@@ -242,8 +242,8 @@ def _hypothesis_runs(data: Data, runs: int, rng: Rng, **given: Any) -> Integers:
 
 def _error_runs(data: Data, runs: int, rng: Rng, bits: int, learner: str, **given: Any) -> Reals:
     drawn = _hypothesis_runs(data, runs, rng, bits=bits, learner=learner, **given)
-    found, places = np.unique(drawn, return_inverse=True)
-    errors = np.array([training_error(data, hypothesis, bits, learner) for hypothesis in found])
+    hypotheses, places = np.unique(drawn, return_inverse=True)
+    errors = np.array([training_error(data, hypothesis, bits, learner) for hypothesis in hypotheses])
     return np.stack([drawn, errors[places]], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Regression: from noisy sums, from a noisy variance and covariance (NoisyStats), and output perturbation.
+"""Regression: noisy sums, noisy variance and covariance (NoisyStats), output perturbation, a slope drawn from a grid.
 
 The line of least squares needs five sums of the data, and each gets Laplace noise. With x and y clipped to [-1, 1], one
 person adds at most 1 to each of n, sum x, sum y, sum xy and sum x^2. For NoisyStats data lie in [0, 1], and n is
@@ -22,7 +22,7 @@ from dpaudit.base.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.objective_noise import NOTES, Data, in_room
 from dpaudit.catalogue.noise import Rng, centred, laplace, one_draw, places_of, scaled_each
-from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
+from dpaudit.catalogue.promises import CS208, DMNS, EPSILON, MCSHERRY, pure_if_added_or_removed
 from dpaudit.losses.discrete import largest_log_ratio
 
 SUMS = 5
@@ -61,7 +61,7 @@ def _clipped_sums(data: Data, **_: float) -> list[float]:
 
 
 def _shared_out(*shares: float) -> Code:
-    """The clipped sums, with noise of so many times 1 / epsilon on each."""
+    """The clipped sums, with noise of `shares` times 1 / epsilon on each."""
     return scaled_each(_clipped_sums, lambda data, epsilon: np.array(shares, float) / epsilon)
 
 
@@ -73,10 +73,7 @@ def _scales_of_data(data: Data, epsilon: float) -> Reals:
 regression_from_sums = in_room(
     name="regression_from_sums",
     title="Linear regression from noisy sufficient statistics",
-    source=Source(
-        "CS 208, notes 002, 'Modifying ML Algorithms'",
-        "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis",
-    ),
+    source=Source(f"{CS208}, 'Modifying ML Algorithms'", DMNS),
     formula=(
         "n, sum x, sum y, sum xy, sum x^2, each plus its own draw of Lap(5 / epsilon), x and y clipped to [-1, 1]; "
         "slope and intercept are computed from the five"
@@ -481,10 +478,7 @@ def _with(program: Callable[..., Any], law: Any) -> Code:
 exponential_fit = in_room(
     name="exponential_fit",
     title="Regression by the exponential mechanism on a grid",
-    source=Source(
-        "CS 208, notes 002, 'Exponential Mechanism for ML'",
-        "McSherry & Talwar 2007, Mechanism design via differential privacy",
-    ),
+    source=Source(f"{CS208}, 'Exponential Mechanism for ML'", MCSHERRY),
     formula=(
         "theta on a grid of [-1, 1] with probability proportional to e^(-epsilon n L(theta) / (2 D)), "
         "L(theta) = (1/n) sum (y - theta x)^2 + lambda theta^2, x and y clipped to [-1, 1], D = 4"

@@ -1,10 +1,11 @@
 """Local mechanisms: each person randomises their own value.
 
-One of k values, or one bit or number, of one person: told, hidden among others, or as a randomised bit.
+Here: one of k values, one bit or one number, reported at random, hidden among others, or as randomised bits.
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -50,8 +51,8 @@ def _k_ary(data: int, rng: Rng, epsilon: float, k: int, *, keep: Keep = _k_ary_k
 
 def _k_ary_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, keep: Keep = _k_ary_keep) -> Places:
     """The value with probability `keep`, otherwise any other one; one uniform draw makes both choices."""
-    kept = keep(epsilon, k)
-    other = np.ceil((rng.random(runs) - kept) * ((k - 1) / (1.0 - kept)))
+    chance = keep(epsilon, k)
+    other = np.ceil((rng.random(runs) - chance) * ((k - 1) / (1.0 - chance)))
     return np.asarray((data + np.clip(other, 0, k - 1).astype(np.intp)) % k)
 
 
@@ -124,7 +125,7 @@ k_randomised_response = in_room(
 
 
 SIZE = Parameter("size", 2, "values", "how many values a report holds, less than k")
-SIX = Parameter("k", 6, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
+SIX = replace(VALUES, default=6)
 
 
 def _subset_claim(epsilon: float, k: int, size: int) -> PureDP:
@@ -135,22 +136,6 @@ def _subset_claim(epsilon: float, k: int, size: int) -> PureDP:
 
 def _report(members: set[int], k: int) -> tuple[int, ...]:
     return tuple(int(value in members) for value in range(k))
-
-
-def _subset_runs(data: int, runs: int, rng: Rng, k: int, size: int, keep: float) -> Bits:
-    """One bit for each value: the true one is in with probability `keep`, and of the others those of largest draws."""
-    draws = rng.random((runs, k))
-    draws[:, data] = np.where(rng.random(runs) < keep, 2.0, -1.0)
-    least = np.partition(draws, k - size, axis=1)[:, k - size, None]
-    return (draws >= least).view(np.int8)
-
-
-def _subset_loss(first: int, second: int, k: int, size: int, keep: float) -> float:
-    """A subset that holds the value: keep / C(k - 1, size - 1); one without it: (1 - keep) / C(k - 1, size)."""
-    if first == second:
-        return 0.0
-    within, without = keep / math.comb(k - 1, size - 1), (1.0 - keep) / math.comb(k - 1, size)
-    return abs(math.log(within / without)) if without > 0.0 else math.inf
 
 
 def _always_in(data: int, rng: Rng, epsilon: float, k: int, size: int) -> tuple[int, ...]:
@@ -167,11 +152,22 @@ def _holding(keep: Callable[[float, int, int], float], program: Program | None =
             return _report({data, *others[: size - 1]}, k)
         return _report(set(others[:size]), k)
 
-    return Code(
-        program or run,
-        lambda data, runs, rng, epsilon, k, size: _subset_runs(data, runs, rng, k, size, keep(epsilon, k, size)),
-        lambda first, second, epsilon, k, size: _subset_loss(first, second, k, size, keep(epsilon, k, size)),
-    )
+    def sampler(data: int, runs: int, rng: Rng, epsilon: float, k: int, size: int) -> Bits:
+        """A bit for each value: of the others than the true one those of the largest draws are in."""
+        draws = rng.random((runs, k))
+        draws[:, data] = np.where(rng.random(runs) < keep(epsilon, k, size), 2.0, -1.0)
+        least = np.partition(draws, k - size, axis=1)[:, k - size, None]
+        return (draws >= least).view(np.int8)
+
+    def loss(first: int, second: int, epsilon: float, k: int, size: int) -> float:
+        """A subset that holds the value: keep / C(k - 1, size - 1); one without it: (1 - keep) / C(k - 1, size)."""
+        if first == second:
+            return 0.0
+        chance = keep(epsilon, k, size)
+        within, without = chance / math.comb(k - 1, size - 1), (1.0 - chance) / math.comb(k - 1, size)
+        return abs(math.log(within / without)) if without > 0.0 else math.inf
+
+    return Code(program or run, sampler, loss)
 
 
 subset_selection = in_room(
@@ -351,18 +347,6 @@ def _law(data: int, k: int, one: float, zero: float) -> Reals:
     return independent(np.where(one_hot(data, k) == 1, one, zero))
 
 
-def _runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, chances: Callable[[float], Chances]) -> Bits:
-    return _independent_runs(data, runs, rng, k, *chances(epsilon))
-
-
-def _loss(first: int, second: int, epsilon: float, k: int, *, chances: Callable[[float], Chances]) -> float:
-    """Two bits differ: the one that is 1 at the first value, and the one that is 1 at the second."""
-    one, zero = chances(epsilon)
-    if first == second:
-        return 0.0
-    return abs(math.log(one * (1.0 - zero) / ((1.0 - one) * zero))) if zero > 0.0 else math.inf
-
-
 def _bits(chances: Callable[[float], Chances], program: Program | None = None) -> Code:
     """Independent bits, each 1 with one of two probabilities."""
 
@@ -370,7 +354,18 @@ def _bits(chances: Callable[[float], Chances], program: Program | None = None) -
         one, zero = chances(epsilon)
         return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
 
-    return Code(program or run, partial(_runs, chances=chances), partial(_loss, chances=chances))
+    def loss(first: int, second: int, epsilon: float, k: int) -> float:
+        """Two bits differ: the one that is 1 at the first value, and the one that is 1 at the second."""
+        one, zero = chances(epsilon)
+        if first == second:
+            return 0.0
+        return abs(math.log(one * (1.0 - zero) / ((1.0 - one) * zero))) if zero > 0.0 else math.inf
+
+    return Code(
+        program or run,
+        lambda data, runs, rng, epsilon, k: _independent_runs(data, runs, rng, k, *chances(epsilon)),
+        loss,
+    )
 
 
 def _symmetric(epsilon: float) -> Chances:

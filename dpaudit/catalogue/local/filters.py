@@ -176,9 +176,9 @@ def _rappor_loss(first: int, second: int, f: float, bits: int, hashes: int, q: f
     ones = np.arange(reports + 1)
 
     def chances(set_before: bool) -> Reals:
-        """Of each pattern with so many 1s in a bit."""
-        kept = 1.0 - f / 2.0 if set_before else f / 2.0
-        return kept * q**ones * (1.0 - q) ** (reports - ones) + (1.0 - kept) * p**ones * (1.0 - p) ** (reports - ones)
+        """Of each pattern, by the number of 1s in a bit."""
+        one = 1.0 - f / 2.0 if set_before else f / 2.0
+        return one * q**ones * (1.0 - q) ** (reports - ones) + (1.0 - one) * p**ones * (1.0 - p) ** (reports - ones)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(chances(True)) - np.log(chances(False))

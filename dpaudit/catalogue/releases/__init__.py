@@ -1,10 +1,11 @@
 """Releases of tables and aggregates, without differential privacy and with it.
 
-Sums, averages and largest values as answers to queries, and refusals to answer.
+Here: sums, averages and largest values as answers to queries, and refusals to answer.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -139,10 +140,8 @@ def _count_and_average(data: Values, rng: Rng, epsilon: float, cap: float) -> tu
 
 
 def _count_and_average_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
-    count, total = (
-        around(len(data), 2.0 / epsilon, runs, rng),
-        around(_total(data, cap), 2.0 * cap / epsilon, runs, rng),
-    )
+    count = around(len(data), 2.0 / epsilon, runs, rng)
+    total = around(_total(data, cap), 2.0 * cap / epsilon, runs, rng)
     return np.column_stack([count, total / np.maximum(1.0, count)])
 
 
@@ -163,9 +162,7 @@ def _exact_count_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: fl
 
 
 def _exact_count_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
-    if len(first) != len(second):
-        return float("inf")
-    return epsilon * abs(_total(first, cap) - _total(second, cap)) / cap
+    return math.inf if len(first) != len(second) else _sum_loss(first, second, epsilon, cap)
 
 
 _SMOKERS = [3, 5, 1, 0, 0, 12, 0, 7, 2, 4]  # cigarettes a day; Bob is the second
@@ -180,10 +177,7 @@ noisy_count_and_average = in_room(
     ),
     neighbours="lists of values of at least 0, of which one is added or removed",
     code=Code(_count_and_average, _count_and_average_runs, _count_and_average_loss),
-    parameters=(
-        EPSILON,
-        Parameter("cap", 20.0, "units of the values", "larger values count as this"),
-    ),
+    parameters=(EPSILON, replace(CAP, default=20.0)),
     promise=pure_if_added_or_removed,
     default_pair=(_SMOKERS, _SMOKERS[:1] + _SMOKERS[2:]),
 ).with_twins(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ from dpaudit.base import validate
 from dpaudit.base.arrays import Integers, Masked, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred_each, exact
-from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
+from dpaudit.catalogue.promises import BASSI, DMNS, EPSILON, SARKAR, pure_if_added_or_removed
 from dpaudit.catalogue.releases.tables import in_room
 from dpaudit.losses.comparisons import vector_loss
 from dpaudit.losses.counting import random_rounding_loss, rounded_noise_loss
@@ -126,15 +127,12 @@ def _people(*sizes: int) -> list[tuple[str, str]]:
 
 
 _ALL = _people(3, 6, 5, 4, 1, 4)
-_BASE = partial(validate.whole, least=2)
+_BASE = Parameter("base", 5, "people", "counts are published as its multiples", partial(validate.whole, least=2))
 
 noisy_counts = in_room(
     name="noisy_counts",
     title="A table of counts with noise in every cell",
-    source=Source(
-        "Sarkar, notes 003, 'Aggregate functions' (counts); Bassi 2019, notes 001, 'Laplace mechanism (cont.)'",
-        "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis",
-    ),
+    source=Source(f"{SARKAR}, 'Aggregate functions' (counts); {BASSI}, 'Laplace mechanism (cont.)'", DMNS),
     formula="for each area, how many are ill and how many are well, each plus a draw of Lap(1 / epsilon)",
     neighbours="lists of records (area, health) of which one is added or removed: one cell moves by 1",
     code=centred_each(_counts, lambda data, epsilon: 1.0 / epsilon),
@@ -172,11 +170,11 @@ noisy_counts = in_room(
     exact=Twin(code=_EXACT),
     rounded=Twin(
         code=exact(lambda data, base, **_: tuple(base * ((2 * count + base) // (2 * base)) for count in _counts(data))),
-        parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
+        parameters=(_BASE,),
     ),
     randomly_rounded=Twin(
         code=Code(_randomly_rounded, _randomly_rounded_runs, _randomly_rounded_loss),
-        parameters=(Parameter("base", 3, "people", "counts are published as its multiples", _BASE),),
+        parameters=(replace(_BASE, default=3),),
     ),
     small_cells_left_out=Twin(
         code=exact(_small_cells_left_out, places=len(CELLS)),
@@ -202,6 +200,6 @@ noisy_counts = in_room(
     ),
     rounded_noise=Harmless(
         code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss),
-        parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
+        parameters=(_BASE,),
     ),
 )

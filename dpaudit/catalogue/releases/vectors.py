@@ -5,18 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import Parameter, Source, Twin
+from dpaudit.catalogue.entry import Source, Twin
 from dpaudit.catalogue.noise import exact, normal_each
-from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.promises import DELTA, EPSILON
 from dpaudit.catalogue.releases.tables import in_room
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.normal import gaussian_mu
 
 Rows = Sequence[Sequence[float]]
 
-DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability)
 HOMER = "Homer et al. 2008, Resolving individuals contributing trace amounts of DNA to highly complex mixtures"
 BALLE = "Balle & Wang 2018, Improving the Gaussian mechanism"
 

@@ -1,6 +1,6 @@
 """Selection: the best of several candidates.
 
-Report Noisy Max over counts: which is the largest, not how large any is; and permute-and-flip, a coin for each.
+Here: Report Noisy Max over counts (which is the largest, not how large any is) and permute-and-flip, a coin for each.
 """
 
 import math
@@ -13,7 +13,7 @@ from dpaudit.base import validate
 from dpaudit.base.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, doubled
+from dpaudit.catalogue.promises import BASSI, EPSILON, doubled
 from dpaudit.catalogue.selection.races import (
     between,
     by_law,
@@ -125,9 +125,7 @@ def _grouped_law(data: list[float], epsilon: float) -> Reals:
 report_noisy_max = in_room(
     name="report_noisy_max",
     title="Report Noisy Max over counts",
-    source=Source(
-        "Bassi 2019, notes 001, 'Report Noisy Max'", "Dwork & Roth 2014, The algorithmic foundations, claim 3.9"
-    ),
+    source=Source(f"{BASSI}, 'Report Noisy Max'", "Dwork & Roth 2014, The algorithmic foundations, claim 3.9"),
     formula="the index of the largest answer after each got its own draw of Lap(1 / epsilon)",
     neighbours="counts that one person raises, or lowers, by at most 1 each: all in the same direction",
     adjacency=("up", "down"),
@@ -197,14 +195,17 @@ def _permute_and_flip(data: Utilities, rng: Rng, epsilon: float, sensitivity: fl
     return _first_heads(map(int, rng.permutation(len(data))), data, rng, epsilon / (2.0 * sensitivity))
 
 
-def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5) -> Places:
-    """In random order is: at independent uniform times, and the earliest of the heads wins."""
+def _runs(
+    data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5, one: bool = False
+) -> Places:
+    """In random order is: at independent uniform times, and the earliest of the heads wins; `one` coin for all."""
+    coin = rng.random(runs) if one else None
     earliest, winner = np.full(runs, 2.0), np.zeros(runs, np.intp)
     for candidate, chance in enumerate(_heads(data, units * epsilon / sensitivity)):
         time = rng.random(runs)
         first = time < earliest
         if chance < 1.0:
-            first &= rng.random(runs) < chance
+            first &= (rng.random(runs) if coin is None else coin) < chance
         np.putmask(earliest, first, time)
         np.putmask(winner, first, candidate)
     return winner
@@ -232,17 +233,6 @@ def _one_coin(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> 
         if coin < math.exp(epsilon * (data[candidate] - max(data)) / (2.0 * sensitivity)):
             break  # at the best candidate, if not before
     return candidate
-
-
-def _one_coin_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
-    coin = rng.random(runs)
-    earliest, winner = np.full(runs, 2.0), np.zeros(runs, np.intp)
-    for candidate, chance in enumerate(_heads(data, epsilon / (2.0 * sensitivity))):
-        time = rng.random(runs)
-        first = (time < earliest) & (coin < chance)
-        np.putmask(earliest, first, time)
-        np.putmask(winner, first, candidate)
-    return winner
 
 
 def _drawn_again(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
@@ -289,7 +279,7 @@ permute_and_flip = in_room(
         default_pair=([1, 0, 0], [0, 1, 0]),
     ),
     one_coin=Twin(
-        code=Code(_one_coin, _one_coin_runs, compared(of_answers(flip_one_coin, rate(0.5)))),
+        code=Code(_one_coin, partial(_runs, one=True), compared(of_answers(flip_one_coin, rate(0.5)))),
         default_pair=([0, 0, -2, -2, -2], [-1, 1, -1, -1, -1]),
     ),
     drawn_again=Harmless(code=by_law(_drawn_again, of_answers(exponential, rate(0.5)))),

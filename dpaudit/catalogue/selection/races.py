@@ -1,4 +1,7 @@
-"""Many choices at once: a race of noisy answers, and draws from probabilities that can be listed."""
+"""Many choices at once: a race of noisy answers, and draws from probabilities that can be listed.
+
+And Report Noisy Max over any queries, with Laplace, exponential and Gumbel noise.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -95,12 +98,12 @@ def told_exactly(pick_one: Program, law: Law, values: Callable[[Any], Reals]) ->
 
 
 def rate(units: float) -> Callable[..., float]:
-    """So many times epsilon / sensitivity."""
+    """`units` times epsilon / sensitivity."""
     return lambda epsilon, sensitivity: units * epsilon / sensitivity
 
 
 def scale(units: float) -> Callable[..., float]:
-    """So many times sensitivity / epsilon."""
+    """`units` times sensitivity / epsilon."""
     return lambda epsilon, sensitivity: units * sensitivity / epsilon
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ from dpaudit.base import validate
 from dpaudit.base.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
+from dpaudit.catalogue.promises import CS208, EPSILON, pure_if_added_or_removed, pure_if_replaced, unless_same
 from dpaudit.catalogue.selection.races import by_law, in_room, of_answers, pick, rate, told_exactly
 from dpaudit.losses.selecting import exponential
 
@@ -42,6 +43,19 @@ def _powers_of_two(data: Utilities, rng: Rng, epsilon: float, sensitivity: float
 
 def _less_cost(data: int, too_low: float, too_high: float, top: int, **_: float) -> Utilities:
     return [-max(too_low * (data - candidate), too_high * (candidate - data)) for candidate in range(top + 1)]
+
+
+def _priced(price: Callable[[float, float], float], broken: bool = True) -> Twin:
+    """A count by the exponential mechanism, scaled to one of the two prices."""
+    return Twin(
+        on=_less_cost,
+        at=lambda data, sensitivity, too_low, too_high, **_: {"sensitivity": sensitivity * price(too_low, too_high)},
+        parameters=(TOO_LOW, TOO_HIGH, TOP),
+        default_pair=(5, 6),
+        neighbours="counts at most `sensitivity` apart",
+        adjacency=(),
+        broken=broken,
+    )
 
 
 exponential_mechanism = in_room(
@@ -83,22 +97,8 @@ exponential_mechanism = in_room(
         parameters=(LIMIT,),
         default_pair=([0, 1, 1, 1, 1, 9], [1, 0, 0, 0, 0, 8]),
     ),
-    two_prices=Harmless(
-        on=_less_cost,
-        at=lambda data, sensitivity, too_low, too_high, **_: {"sensitivity": sensitivity * max(too_low, too_high)},
-        parameters=(TOO_LOW, TOO_HIGH, TOP),
-        default_pair=(5, 6),
-        neighbours="counts at most `sensitivity` apart",
-        adjacency=(),
-    ),
-    lower_price=Twin(
-        on=_less_cost,
-        at=lambda data, sensitivity, too_low, too_high, **_: {"sensitivity": sensitivity * min(too_low, too_high)},
-        parameters=(TOO_LOW, TOO_HIGH, TOP),
-        default_pair=(5, 6),
-        neighbours="counts at most `sensitivity` apart",
-        adjacency=(),
-    ),
+    two_prices=_priced(max, broken=False),
+    lower_price=_priced(min),
 )
 
 
@@ -319,17 +319,11 @@ def _minimiser_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Place
     return best[rng.integers(len(best), size=runs)]
 
 
-def _minimiser_loss(first: Records, second: Records, epsilon: float) -> float:
-    """Uniform over the best: infinite where these differ."""
-    return 0.0 if _best(first) == _best(second) else math.inf
-
-
 exponential_mechanism_learning = in_room(
     name="exponential_mechanism_learning",
     title="Learning by the exponential mechanism",
     source=Source(
-        "CS 208, notes 002, section 4.3",
-        "McSherry & Talwar 2007; Kasiviswanathan et al. 2011, What can we learn privately?",
+        f"{CS208}, section 4.3", "McSherry & Talwar 2007; Kasiviswanathan et al. 2011, What can we learn privately?"
     ),
     formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), -u(h) its average loss in [0, 1]",
     neighbours="lists of n records, one of them replaced",
@@ -359,7 +353,8 @@ exponential_mechanism_learning = in_room(
         default_pair=([0, 0, 0, 1, 1], [1, 0, 0, 1, 1]),
     ),
     minimiser=Twin(
-        code=Code(_minimiser, _minimiser_runs, _minimiser_loss), default_pair=([0, 0, 0, 1, 4], [1, 0, 0, 1, 4])
+        code=Code(_minimiser, _minimiser_runs, unless_same(lambda data, epsilon: _best(data))),
+        default_pair=([0, 0, 0, 1, 4], [1, 0, 0, 1, 4]),
     ),
     loss_released=Twin(code=told_exactly(_learning, _law, average_losses)),
     regularised=Harmless(code=by_law(_regularised, _regularised_law), parameters=(PENALTY,)),

@@ -1,6 +1,7 @@
 """The sparse vector technique.
 
-AboveThreshold: the place of the first answer above a noisy threshold.
+Here: AboveThreshold, the place of the first answer above a noisy threshold, and Sparse where each answer has its own
+threshold: answers less their thresholds meet one noisy 0.
 """
 
 from collections.abc import Callable, Sequence

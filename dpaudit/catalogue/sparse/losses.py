@@ -79,8 +79,8 @@ def bits_loss_at(
     before, after = np.asarray(first, float), np.asarray(second, float)
     scales = (threshold, *rule.noises(c=c, delta=delta, **given))
     if rule.threshold == "once":
-        found, p, q, _ = one_threshold_laws(before, after, c if rule.halts else None, *scales)
-        return epsilon_of(p * found.size, q * found.size, delta)
+        outputs, p, q, _ = one_threshold_laws(before, after, c if rule.halts else None, *scales)
+        return epsilon_of(p * outputs.size, q * outputs.size, delta)
     most = c if rule.halts else len(first)
     return epsilon_of(listed(before, most, *scales), listed(after, most, *scales), delta)
 

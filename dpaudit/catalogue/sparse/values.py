@@ -8,7 +8,7 @@ import numpy as np
 from dpaudit.base.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import unbounded
+from dpaudit.catalogue.promises import SHADOW, unbounded
 from dpaudit.catalogue.sparse.losses import tops_loss
 from dpaudit.catalogue.sparse.runs import Answers, Rule, Seen, comparisons, in_room, released, up_to_the_halt
 from dpaudit.losses.one_threshold import one_threshold_loss
@@ -163,11 +163,7 @@ def _exact(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
 numeric_sparse = in_room(
     name="numeric_sparse",
     title="Numeric Sparse: each top is answered, with fresh noise",
-    source=Source(
-        None,
-        "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution; "
-        "Dwork & Roth 2014, algorithm 3, divides epsilon in another way",
-    ),
+    source=Source(None, f"{SHADOW}; Dwork & Roth 2014, algorithm 3, divides epsilon in another way"),
     formula=(
         "the threshold gets one draw of Lap(3 / epsilon), each answer Lap(6 c / epsilon) for its comparison; a top is "
         "given away with a fresh draw of Lap(3 c / epsilon); halt at the c-th top"
@@ -227,9 +223,7 @@ def _numerical_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshol
 numerical_sparse = in_room(
     name="numerical_sparse",
     title="Numeric Sparse that says 0 for a bottom",
-    source=Source(
-        None, "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution (NumericalSVT)"
-    ),
+    source=Source(None, f"{SHADOW} (NumericalSVT)"),
     formula="as numeric Sparse; the output is a list, with 0 for each bottom, that ends at the c-th top",
     code=Code(_numerical, _numerical_runs, partial(_numeric_loss, rule=NUMERIC, scale=3.0)),
 )

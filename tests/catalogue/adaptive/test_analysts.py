@@ -142,7 +142,7 @@ def test_the_claims_are_kept_whoever_asks() -> None:
 
 def test_what_a_value_shows_depends_on_how_it_is_read() -> None:
     """Averages 0.4 and 0.5 with Lap(0.1): the whole ratio beyond both, and 1 - 2 x between them."""
-    from dpaudit.catalogue.adaptive.analysts import Posed, Rules
+    from dpaudit.catalogue.adaptive import Posed, Rules
 
     def costs(*cuts: float) -> list[float]:
         rules = Rules(Analyst(two_steps.asks, 2, cuts), lambda query, data: Posed(0, 0), 0.0, (1.0, 1.0), 2, 1)

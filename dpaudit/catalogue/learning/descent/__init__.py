@@ -1,5 +1,6 @@
-"""DP-SGD on a logistic model, in Poisson batches and in batches of one size: the last model or all of them.
+"""Gradient descent with differential privacy, the last model or all of them.
 
+DP gradient descent takes all records and a linear model, DP-SGD Poisson batches or batches of one size.
 With n and B public a record is replaced, not added: a batch is full, so who joins it takes the place of another one.
 """
 
@@ -19,7 +20,7 @@ from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.programs import Data, Descent, planned
 from dpaudit.catalogue.learning.objective_noise import in_room
-from dpaudit.catalogue.promises import EPSILON, also
+from dpaudit.catalogue.promises import DELTA, EPSILON, also
 from dpaudit.claims import ApproximateDP, GaussianDP, Relation
 from dpaudit.losses.distribution import (
     ALONE,
@@ -46,7 +47,7 @@ PARAMETERS = (
     STEPS,
     Parameter("rate", 0.5, "probability", "of a record to be in the batch of a step", _RATE),
     Parameter("batch_size", 2, "records", "what the sum is divided by: the expected size, public, whatever the data"),
-    Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability),
+    DELTA,
 )
 
 OTHERS: Data = [[[0.0, 1.0], 1.0], [[0.0, 1.0], 0.0], [[0.0, 0.5], 1.0], [[0.0, -0.5], 0.0]]
@@ -175,7 +176,7 @@ def _pulls(data: Data, at: Descent) -> list[int]:
 
 
 def _mixtures(first: Data, second: Data, at: Descent, steps: int = 1) -> tuple[Mixture, Mixture]:
-    """The sum of a batch, used in so many steps, in deviations of the noise; the higher one first."""
+    """The sum of a batch that is used in `steps` steps, in deviations of the noise; the higher one first."""
     low, high = sorted((_pulls(data, at) for data in (first, second)), key=sum)
     losses.need(len(low) == len(high) == at.records, "both datasets have n records")
     losses.need(sum(high) - sum(low) <= 2, "one label is replaced")
@@ -199,9 +200,9 @@ def _last_model(first: Data, second: Data, at: Descent) -> float:
     if joined == alone:
         return 0.0
     losses.need(alone == ALONE, "all other records pull one way")
-    kept = [(1.0 - at.learning_rate * at.penalty) ** step for step in range(at.steps)]
+    parts = [(1.0 - at.learning_rate * at.penalty) ** step for step in range(at.steps)]
     ways = list(itertools.product(range(len(joined.centres)), repeat=at.steps))
-    shifts = [sum(w * joined.centres[k] for w, k in zip(kept, way, strict=True)) / math.hypot(*kept) for way in ways]
+    shifts = [sum(w * joined.centres[k] for w, k in zip(parts, way, strict=True)) / math.hypot(*parts) for way in ways]
     chances = [math.prod(joined.weights[k] for k in way) for way in ways]
     return mixture_epsilon(at.delta, Mixture(tuple(shifts), tuple(chances)))
 

@@ -30,7 +30,7 @@ FAR = 8.0  # deviations of the noise within which a canary must stay clipped: it
 
 
 def canary(first: Data, second: Data) -> Record | None:
-    """The record that one dataset has beside those of the other; None where they are equal.
+    """The record that only one of the two datasets has; None where they are equal.
 
     >>> canary([[[1.0], 0.0]], [[[1.0], 0.0], [[2.0], 5.0]])
     [[2.0], 5.0]
@@ -46,7 +46,7 @@ def canary(first: Data, second: Data) -> Record | None:
 
 
 def with_and_without(loss: Callable[..., float]) -> Callable[..., float]:
-    """The loss of a pair, from `loss(record, rest, at)` of its canary and the records beside it; 0 without a canary."""
+    """The loss of a pair, from `loss(record, rest, at)` of its canary and the other records; 0 without a canary."""
 
     @wraps(loss)
     def of_pair(first: Data, second: Data, at: Descent, **given: bool) -> float:
@@ -61,9 +61,9 @@ def own_features(record: Record, rest: Data) -> bool:
     return not any(a and b for other in rest for a, b in zip(record[0], other[0], strict=True))
 
 
-def need(kept: bool, what: str) -> None:
+def need(condition: bool, what: str) -> None:
     """Raises `InvalidSpec` where the pair is none that the loss is known for."""
-    if not kept:
+    if not condition:
         raise InvalidSpec(f"the exact loss is known for pairs where {what}")
 
 
@@ -119,7 +119,7 @@ def per_coordinate_mu(record: Record, rest: Data, at: Descent) -> float:
     return wide * gaussian_mu([*rest, record], rest, replace(at, clip=at.clip * wide))
 
 
-# --- something is told without noise: mostly infinite ---------------------------------------------------------------
+# --- something is released without noise: mostly infinite -----------------------------------------------------------
 
 
 def _unclipped_law(data: Data, step: float, spread: float, steps: int) -> tuple[Reals, Reals]:

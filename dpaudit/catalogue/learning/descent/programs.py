@@ -200,7 +200,7 @@ def stopping(data: Data, rng: Rng, at: Descent) -> dict[int, float]:
 
 
 def poisson(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
-    """Every record is drawn anew in each step, by itself."""
+    """In each step every record joins the batch independently."""
     while True:
         yield [record for record in data if rng.random() < at.rate]
 

@@ -194,7 +194,7 @@ def gradient_descent(data: Data, runs: int, rng: Rng, at: Descent) -> Reals:
 
 
 def seeded(data: Data, runs: int, rng: Rng, at: Descent) -> Reals:
-    """The noise of a generator that is seeded by the data and a small number: so many paths, each made once."""
+    """The noise of a generator that is seeded by the data and a small number: one path for each number."""
     seeds = [np.random.default_rng([len(data), number]) for number in range(at.seeds)]
     return np.asarray([descent(data, 1, own, at)[0] for own in seeds])[rng.integers(at.seeds, size=runs)]
 
@@ -211,7 +211,7 @@ def stopping(data: Data, runs: int, rng: Rng, at: Descent) -> Masked:
 
 
 def poisson(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Bools]:
-    """Every record is drawn anew in each step, by itself."""
+    """In each step every record joins the batch independently."""
     return lambda step: rng.random((records, runs), np.float32) < at.rate
 
 

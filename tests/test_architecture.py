@@ -70,7 +70,7 @@ BUDGET = {
     "data": 1_620,
     "mechanisms": 1_050,
     "adapters": 610,
-    "outputs": 2_190,
+    "outputs": 2_180,
     "events": 1_340,
     "certify": 2_400,
     "losses": 1_410,

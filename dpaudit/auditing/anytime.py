@@ -22,8 +22,7 @@ from dpaudit.certify.sequential import Block, Milestones, log_wealth, offsets, p
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import HitCounter
 from dpaudit.execution.engine import Session
-from dpaudit.outputs.canonical import Pilot, Sample
-from dpaudit.outputs.matrix import Wanted
+from dpaudit.outputs.canonical import Pilot, Sample, Wanted
 from dpaudit.results.certification import nothing
 from dpaudit.results.observations import Explored
 from dpaudit.results.witness import Witness

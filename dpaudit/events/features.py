@@ -19,10 +19,10 @@ from dpaudit.base.arrays import Reals, Singles, Words
 from dpaudit.errors import UnsoundAudit
 from dpaudit.outputs.canonical import (
     ABSENT,
-    BESIDE,
     BEYOND,
     CLASS,
     LENGTH,
+    METADATA,
     NOT_A_NUMBER,
     PRINTED_AS,
     READ_AS,
@@ -30,8 +30,8 @@ from dpaudit.outputs.canonical import (
     Column,
     Outputs,
     Path,
-    beside,
     derived,
+    is_metadata,
 )
 
 READINGS = {  # how what a text says is printed; else `(what in text)`
@@ -154,7 +154,7 @@ def spell(path: Path) -> str:
     """
     text = "output"
     for step in path:
-        if step in (LENGTH, PRINTED_AS) or step in BESIDE:
+        if step in (LENGTH, PRINTED_AS) or step in METADATA:
             text = f"{WORDS.get(step, str(step)[1:])}({text})"
         elif isinstance(step, str) and step.startswith(READ_AS):
             text = READINGS.get(step[len(READ_AS) :], f"({step[len(READ_AS) :]} in {{}})").format(text)
@@ -227,7 +227,7 @@ class Whole(OfFields, kind="whole"):
             )
         codes = np.ones(outputs.runs, np.uint64)
         for path in outputs.columns:
-            if not (path and path[-1] == LENGTH or derived(path) or beside(path)):
+            if not (path and path[-1] == LENGTH or derived(path) or is_metadata(path)):
                 _mix(codes, outputs.column(path), _multiplier(path))
         return Column(np.broadcast_to(np.float32(np.nan), (outputs.runs,)), codes | np.uint64(1))
 

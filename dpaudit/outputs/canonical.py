@@ -7,10 +7,12 @@ every worker; two tokens with one code would be one token, which costs power and
 """
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +28,7 @@ LENGTH, TYPE, PRINTED_AS = "@len", "@type", "@repr"
 CLASS, DTYPE, ORDER, KEY, MESSAGE = "@class", "@dtype", "@order", "@key", "@message"  # words beside a value
 SIGN, BEYOND, EXPONENT = "@sign", "@beyond", "@exponent"  # of a zero; what a double lacks of a number; of a decimal
 STATE, REST = "@state", "@rest"  # what an object holds beside its value; a digest of all that has no column
-BESIDE = frozenset({TYPE, CLASS, DTYPE, ORDER, KEY, MESSAGE, SIGN, BEYOND, EXPONENT, STATE, REST})
+METADATA = frozenset({TYPE, CLASS, DTYPE, ORDER, KEY, MESSAGE, SIGN, BEYOND, EXPONENT, STATE, REST})
 READ_AS = "@as "  # how the steps begin that lead into what a text says
 DESCRIBED_BY = frozenset(READ_AS + each for each in ("len", "prefix", "digits", "upper", "blanks"))  # and are no part
 NUMBERS_IN = frozenset(
@@ -72,14 +74,14 @@ OVERSIZE = token("too large to look at")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Stands where an output would: the run raised, or ran out of time. `said` is the message without addresses.
+    """Stands where an output would: the run raised, or ran out of time. `message` is without addresses.
 
     `note` is for people: message and line.
     """
 
     token: Token
     note: str = field(default="", compare=False)
-    said: str = field(default="", compare=False)
+    message: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,30 +157,28 @@ class Outputs:
 
     def column(self, path: Path) -> Column:
         """The column at a path."""
-        found = self.columns.get(path)
-        return absent(self.runs) if found is None else found
+        column = self.columns.get(path)
+        return absent(self.runs) if column is None else column
 
     def numbers(self, paths: Sequence[Path]) -> Reals:
         """The numbers at some paths, NaN where there is none: float64[paths, runs]."""
-        held = self.columns
-        places = [held.places.get(path, -1) for path in paths] if isinstance(held, Columns) else [-1]
-        if isinstance(held, Columns) and min(places, default=-1) >= 0:
-            whole = places == list(range(len(held.places)))
-            return np.asarray(held.matrix if whole else held.matrix[places], np.float64)
-        found = np.empty((len(paths), self.runs))
-        for row, path in zip(found, paths, strict=True):
+        columns = self.columns
+        places = [columns.places.get(path, -1) for path in paths] if isinstance(columns, Columns) else [-1]
+        if isinstance(columns, Columns) and min(places, default=-1) >= 0:
+            whole = places == list(range(len(columns.places)))
+            return np.asarray(columns.matrix if whole else columns.matrix[places], np.float64)
+        rows = np.empty((len(paths), self.runs))
+        for row, path in zip(rows, paths, strict=True):
             row[:] = self.column(path).values
-        return found
+        return rows
 
     def take(self, rows: npt.NDArray[np.generic]) -> "Outputs":
         """The outputs of some rows: an index array or a mask."""
         places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.intp, copy=False)
-        count, held = len(places), self.columns
-        loose = held.loose if isinstance(held, Columns) else held
-        columns: Mapping[Path, Column] = {path: column.take(places) for path, column in loose.items()}
-        if isinstance(held, Columns):
-            columns = Columns(held.places, np.take(held.matrix, places, axis=1), columns)
-        return Outputs(count, columns, self.labels, self.complete, self.unseen, self.notes)
+        columns: Mapping[Path, Column] = {path: column.take(places) for path, column in _loose(self).items()}
+        if isinstance(self.columns, Columns):
+            columns = Columns(self.columns.places, np.take(self.columns.matrix, places, axis=1), columns)
+        return Outputs(len(places), columns, self.labels, self.complete, self.unseen, self.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,17 +203,17 @@ def derived(path: Path) -> bool:
     return any(isinstance(step, str) and step.startswith(READ_AS) for step in path)
 
 
-def beside(path: Path) -> bool:
-    """Whether a path leads to what an output shows beside its values: types, signs of zeros, order of keys, messages.
+def is_metadata(path: Path) -> bool:
+    """Whether a path leads to what an output shows beside its values: types, signs of zeros, key order, messages.
 
     Each such cell is absent where the value tells it: no sign but of a negative zero, no type of a float.
     """
-    return not BESIDE.isdisjoint(path)
+    return not METADATA.isdisjoint(path)
 
 
 def is_entry(path: Path) -> bool:
     """Whether a path stands for an entry of the output: not for its length, its type, or what describes a text."""
-    return bool(path) and path[-1] != LENGTH and not beside(path) and DESCRIBED_BY.isdisjoint(path)
+    return bool(path) and path[-1] != LENGTH and not is_metadata(path) and DESCRIBED_BY.isdisjoint(path)
 
 
 def room_for(outputs: Outputs) -> int:
@@ -225,7 +225,7 @@ def room_for(outputs: Outputs) -> int:
     [262144, 65536, 32768, 4096]
     """
     number = outputs.columns.get(())
-    width = sum(not beside(path) for path in outputs.columns)
+    width = sum(not is_metadata(path) for path in outputs.columns)
     width = max(1, width + ((TYPE,) in outputs.columns and (number is None or number.codes is not None)))
     return max(FEWEST_HELD, min(max(MOST_HELD // width, MANY_HELD), MOST_CELLS // width))
 
@@ -257,23 +257,23 @@ def _loose(part: Outputs) -> Mapping[Path, Column]:
 
 def _joined_matrix(parts: Sequence[Outputs]) -> tuple[Mapping[Path, int], Numbers] | None:
     """The matrices of several parts beside each other where all have one, of the same places."""
-    held = [part.columns for part in parts if part.runs]
-    if not held or not isinstance(held[0], Columns):
+    columns = [part.columns for part in parts if part.runs]
+    if not columns or not isinstance(columns[0], Columns):
         return None
-    places, matrices = held[0].places, [each.matrix for each in held if isinstance(each, Columns)]
-    if len(matrices) < len(held) or any(isinstance(each, Columns) and each.places != places for each in held):
+    places, matrices = columns[0].places, [each.matrix for each in columns if isinstance(each, Columns)]
+    if len(matrices) < len(columns) or any(isinstance(each, Columns) and each.places != places for each in columns):
         return None
     return places, np.concatenate(matrices, axis=1, dtype=np.float64)
 
 
 def _joined(parts: Sequence[Outputs], path: Path) -> Column:
-    found = [part.column(path) for part in parts if part.runs] or [absent(0)]
-    if found[0].only and len({column.only for column in found}) == 1:
-        return found[0].take(np.empty(sum(part.runs for part in parts), np.intp))
-    values = np.concatenate([column.values.astype(np.float64, copy=False) for column in found])
-    if all(column.codes is None for column in found):
+    columns = [part.column(path) for part in parts if part.runs] or [absent(0)]
+    if columns[0].only and len({column.only for column in columns}) == 1:
+        return columns[0].take(np.empty(sum(part.runs for part in parts), np.intp))
+    values = np.concatenate([column.values.astype(np.float64, copy=False) for column in columns])
+    if all(column.codes is None for column in columns):
         return Column(values)
-    zeros = [np.zeros(len(column.values), np.uint64) if column.codes is None else column.codes for column in found]
+    zeros = [np.zeros(len(column.values), np.uint64) if column.codes is None else column.codes for column in columns]
     return Column(values, np.concatenate(zeros))
 
 
@@ -324,10 +324,61 @@ class Pilot:
         )
 
 
-def mixed(found: Words) -> Words:
+def mixed(words: Words) -> Words:
     """Words that are mixed: the finalizer of splitmix64 (Steele, Lea & Flood 2014): every bit depends on every bit."""
-    found = found ^ (found >> np.uint64(30))
-    found = found * np.uint64(0xBF58476D1CE4E5B9)
-    found ^= found >> np.uint64(27)
-    found *= np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+    words = words ^ (words >> np.uint64(30))
+    words = words * np.uint64(0xBF58476D1CE4E5B9)
+    words ^= words >> np.uint64(27)
+    words *= np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+Wanted = frozenset[Path] | None
+# --- many numbers of one output: the paths of their entries, and one matrix for all of them ---
+
+
+WIDEST = 1 << 16  # entries of an array or list that are looked at; of lists in lists see `Builder._add_sequences`
+NARROW = 64  # entries up to which each is a column of its own; more of them are a matrix
+EXACT = 2.0**53  # doubles hold all integers up to here
+PIECE = 1 << 9  # runs whose entries are put into a matrix at a time
+
+
+def reals(numbers: Numbers) -> Numbers:
+    """The numbers as floats, through doubles, so that an integer is rounded alike whatever stands beside it."""
+    return numbers if numbers.dtype in (np.float64, np.float32) else numbers.astype(np.float64)
+
+
+@lru_cache(maxsize=16)
+def positions(shape: tuple[int, ...], path: Path = (), wanted: Wanted = None) -> Mapping[Path, int]:
+    """The paths of the first entries of an array of this shape, those that are wanted, and their places in it."""
+    first = itertools.islice(np.ndindex(*shape), WIDEST)
+    every = {(*path, *map(int, index)): place for place, index in enumerate(first)}
+    return every if wanted is None else {each: every[each] for each in every if each in prefixes(wanted)}
+
+
+@lru_cache(maxsize=64)
+def prefixes(wanted: frozenset[Path]) -> frozenset[Path]:
+    """The wanted paths, and what leads to them."""
+    return frozenset(want[:length] for want in wanted for length in range(len(want) + 1))
+
+
+def as_matrix(flat: Numbers, places: Mapping[Path, int]) -> tuple[Mapping[Path, int], Numbers]:
+    """The wanted entries of flat[runs, entries] as new rows of one matrix, and the row of each path."""
+    chosen = list(places.values())
+    matrix = np.empty((len(chosen), len(flat)), reals(flat[:0]).dtype)
+    for start in range(0, len(flat), PIECE):  # so that a piece stays in cache while it is turned
+        piece = flat[start : start + PIECE]
+        matrix[:, start : start + PIECE] = (piece if len(chosen) == flat.shape[1] else piece[:, chosen]).T
+    return (places if len(chosen) == flat.shape[1] else {path: row for row, path in enumerate(places)}), matrix
+
+
+def flat_lists(members: Sequence[Any]) -> tuple[Numbers, set[type]] | None:
+    """Lists of one length as a matrix, where all entries are plain numbers that doubles hold, and their types."""
+    kinds = set(map(type, itertools.chain.from_iterable(members)))
+    if not kinds <= {float, int, bool}:
+        return None
+    try:
+        matrix = np.array([list(map(float, each)) for each in members])
+    except OverflowError:  # beyond the range of floats
+        return None
+    return None if int in kinds and (np.abs(matrix) >= EXACT).any() else (matrix, kinds)

@@ -13,15 +13,6 @@ from typing import Any
 import numpy as np
 
 from dpaudit.outputs import exact
-from dpaudit.outputs.attributes import (
-    IMPLIED,
-    beside_entries,
-    beside_numbers,
-    order_of,
-    read_names,
-    told_whole,
-    types_in,
-)
 from dpaudit.outputs.canonical import (
     ABSENT,
     CLASS,
@@ -29,21 +20,36 @@ from dpaudit.outputs.canonical import (
     KEY,
     LENGTH,
     MESSAGE,
+    NARROW,
     NONE,
     ORDER,
     OVERSIZE,
     PRINTED_AS,
     STATE,
     TYPE,
+    WIDEST,
     Failure,
     Numbers,
     Path,
+    as_matrix,
     derived,
+    flat_lists,
+    positions,
+    reals,
     token,
 )
 from dpaudit.outputs.exact import ABSENT_ENTRY, Rows, base, groups, item, own_words, words_of
-from dpaudit.outputs.matrix import NARROW, WIDEST, as_matrix, flat_lists, positions, reals
-from dpaudit.outputs.sheet import MOST_KEYS, Sheet
+from dpaudit.outputs.sheet import (
+    IMPLIED,
+    MOST_KEYS,
+    Sheet,
+    beside_entries,
+    beside_numbers,
+    order_of,
+    read_names,
+    shows_everything,
+    types_in,
+)
 from dpaudit.outputs.spelled import PRINTED, attached, has, state_of, step, type_name
 from dpaudit.outputs.text import JSON, readings, text_of, unpacked
 
@@ -58,7 +64,7 @@ class Builder(Sheet):
     # --- objects, one a run -------------------------------------------------------------------------------
 
     def add(self, objects: list[Any], rows: Rows, path: Path, depth: int, *, typed: bool = False) -> None:
-        """Adds the objects found at a path in the given rows; `typed` where what holds them has told their types."""
+        """Adds the objects found at a path in the given rows; `typed` where their container implies their types."""
         if not objects or not self.needs(path):
             return
         if depth == 0:
@@ -66,11 +72,11 @@ class Builder(Sheet):
             self.left_out(path, rows, objects, "nested contents")
             return self.put_token(path, rows, OVERSIZE)
         if STATE in path and any(
-            held := [path.count(STATE) > MOST_STATES or exact.size_of(o) > MOST_OF_STATE for o in objects]
+            too_large := [path.count(STATE) > MOST_STATES or exact.size_of(o) > MOST_OF_STATE for o in objects]
         ):
             whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
             for large in (True, False):  # an object may hold all of a library: of large parts there is only the digest
-                places = [place for place, each in enumerate(held) if each is large]
+                places = [place for place, each in enumerate(too_large) if each is large]
                 rows_held, members = whole[places], [objects[place] for place in places]
                 if large:
                     self.left_out(path, rows_held, members, "contents")
@@ -94,10 +100,10 @@ class Builder(Sheet):
         add(objects, rows, path, depth)
         # an object that nothing looks into is no output of its own, and a part of one if it prints itself
         if own_words(kind) and (path or add != self._add_opaque) and self.needs((*path, PRINTED_AS)):
-            said = (token("text", words_of(each)) for each in objects)
-            self.put_tokens((*path, PRINTED_AS), rows, said, len(objects))
+            words = (token("text", words_of(each)) for each in objects)
+            self.put_tokens((*path, PRINTED_AS), rows, words, len(objects))
         unread = add == self._add_opaque or (hasattr(kind, "__array__") and add == self._add_arrays_of)
-        if (unread or not told_whole(kind)) and self.needs((*path, STATE)) and not derived(path):
+        if (unread or not shows_everything(kind)) and self.needs((*path, STATE)) and not derived(path):
             names = read_names(kind)
             self._add_state(
                 [state_of(o) if unread else attached(o, names) for o in objects], objects, rows, path, depth
@@ -114,8 +120,8 @@ class Builder(Sheet):
         if kind is Failure:
             return self._add_failures
         if kind in (type(None), exact.Absent, type(np.ma.masked)):
-            found = NONE if kind is type(None) else ABSENT
-            return lambda objects, rows, path, depth: self.put_token(path, rows, found)
+            constant = NONE if kind is type(None) else ABSENT
+            return lambda objects, rows, path, depth: self.put_token(path, rows, constant)
         if issubclass(kind, str):
             return self._add_text
         if issubclass(kind, bytes | bytearray | memoryview):
@@ -155,15 +161,15 @@ class Builder(Sheet):
         self._add_arrays([np.array(o) for o in objects], rows, path, depth)  # copies: what holds them is read by name
 
     def _add_state(
-        self, found: Sequence[dict[str, Any] | None], objects: list[Any], rows: Rows, path: Path, depth: int
+        self, states: Sequence[dict[str, Any] | None], objects: list[Any], rows: Rows, path: Path, depth: int
     ) -> None:
         """What objects hold beside their value, as entries by name; what cannot be read is counted."""
         whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
-        for name in dict.fromkeys(name for state in found if state for name in state):
-            there = [place for place, state in enumerate(found) if state and name in state]
-            parts = [(found[place] or {})[name] for place in there]
+        for name in dict.fromkeys(name for state in states if state for name in state):
+            there = [place for place, state in enumerate(states) if state and name in state]
+            parts = [(states[place] or {})[name] for place in there]
             self.add(parts, None if len(there) == self.runs else whole[there], (*path, STATE, step(name)), depth - 1)
-        for place, state in enumerate(found):
+        for place, state in enumerate(states):
             if state is None:
                 self.unreadable(path, whole[place : place + 1], f"contents of a {type_name(type(objects[place]))}")
 
@@ -171,11 +177,11 @@ class Builder(Sheet):
         self.put_token(path, rows, token("object", type_name(type(objects[0]))))
 
     def _add_failures(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        self.notes = {found.token.label: found.note for found in reversed(objects) if found.note} | self.notes
-        self.put_tokens(path, rows, (found.token for found in objects), len(objects))
-        for told, members, there in groups(objects, rows, self.runs, lambda found: bool(found.said)):
-            if told and self.needs((*path, MESSAGE)):
-                self._add_text([found.said for found in members], there, (*path, MESSAGE), depth)
+        self.notes = {failure.token.label: failure.note for failure in reversed(objects) if failure.note} | self.notes
+        self.put_tokens(path, rows, (failure.token for failure in objects), len(objects))
+        for speaks, members, there in groups(objects, rows, self.runs, lambda failure: bool(failure.message)):
+            if speaks and self.needs((*path, MESSAGE)):
+                self._add_text([failure.message for failure in members], there, (*path, MESSAGE), depth)
 
     def _add_numbers(self, objects: list[Any], rows: Rows, path: Path, depth: int = 0) -> None:
         values = np.fromiter(map(exact.real, objects), np.float64, len(objects))
@@ -199,8 +205,8 @@ class Builder(Sheet):
         self.put_tokens(path, rows, (token("bytes", each) for each in contents), len(objects))
         if not self._reads(path):
             return
-        found = [(text_of(content), content) for content in map(bytes.fromhex, contents)]
-        for is_text, members, there in groups(found, rows, self.runs, lambda each: each[0] is not None):
+        pairs = [(text_of(content), content) for content in map(bytes.fromhex, contents)]
+        for is_text, members, there in groups(pairs, rows, self.runs, lambda each: each[0] is not None):
             if is_text:
                 self._add_readings([str(words) for words, _ in members], there, path, depth)
                 continue
@@ -213,9 +219,9 @@ class Builder(Sheet):
         if not self._reads(path):
             return
         whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
-        for steps, there, found in readings(texts, lambda step: self.needs((*path, step))):
+        for steps, there, values in readings(texts, lambda step: self.needs((*path, step))):
             place = None if len(there) == self.runs else whole[there]
-            self.add(found, place, (*path, *steps), depth - 1)
+            self.add(values, place, (*path, *steps), depth - 1)
 
     def _reads(self, path: Path) -> bool:
         """Whether a text at this path is read: the first of many texts; of what a text says only texts in JSON."""
@@ -234,8 +240,8 @@ class Builder(Sheet):
             low = [[float(part - float(part)) for part in (o.real, o.imag)] for o in numbers]
             self.left_out(path, rows, low, "bits")
         for whole, members, there in groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
-            for part, found in (("@real", [o.real for o in members]), ("@imag", [o.imag for o in members])):
-                values = np.array(found, np.float64)
+            for part, floats in (("@real", [o.real for o in members]), ("@imag", [o.imag for o in members])):
+                values = np.array(floats, np.float64)
                 if not whole:
                     self.put((*path, part), there, values)
                 elif part == "@real":  # equal to a real number, so it is one
@@ -283,10 +289,10 @@ class Builder(Sheet):
         hard = [o.hardmask for o in members]
         self.left_out(path, rows, [*zip(filled, under, hard, strict=True)], "masked entries")
 
-    def put_entries(self, found: Numbers, rows: Rows, path: Path) -> None:
+    def put_entries(self, arrays: Numbers, rows: Rows, path: Path) -> None:
         """The entries of arrays of numbers that have one shape, the run first."""
-        flat = found.reshape(len(found), math.prod(found.shape[1:]))
-        places = positions(found.shape[1:], path, self.sought)
+        flat = arrays.reshape(len(arrays), math.prod(arrays.shape[1:]))
+        places = positions(arrays.shape[1:], path, self.sought)
         if self.besides:
             beside_entries(self, flat, rows, places)
         if rows is not None or self.wide is not None or len(places) <= NARROW:
@@ -340,10 +346,10 @@ class Builder(Sheet):
         if self.besides:
             self._say_of_keys(objects, named, rows, path)
         for name in self.chosen(named, (name for o in named for name in o), path, rows):
-            held = [j for j, o in enumerate(named) if name in o]
-            there = np.array(held, np.intp) if rows is None else rows[held]
-            place = None if len(held) == self.runs else there
-            self.add([named[j][name] for j in held], place, (*path, name), depth - 1)
+            owners = [j for j, o in enumerate(named) if name in o]
+            there = np.array(owners, np.intp) if rows is None else rows[owners]
+            place = None if len(owners) == self.runs else there
+            self.add([named[j][name] for j in owners], place, (*path, name), depth - 1)
 
     def _say_of_keys(self, objects: list[Any], named: list[dict[int | str, Any]], rows: Rows, path: Path) -> None:
         """The order of keys, the types of those that are not text or whole numbers, and keys that share a name."""
@@ -376,8 +382,8 @@ class Builder(Sheet):
                 order = token("order", repr([*map(has, holder.__iter__(o))])).code  # which tells of what it was made
                 self.add_rest(path, whole[place : place + 1], np.array([order], np.uint64), "order of elements")
         for name in self.chosen(named, sorted(set().union(*named)), path, rows):
-            held = [j for j, o in enumerate(named) if name in o]
-            there = np.array(held, np.intp) if rows is None else rows[held]
+            owners = [j for j, o in enumerate(named) if name in o]
+            there = np.array(owners, np.intp) if rows is None else rows[owners]
             self.put((*path, name), there, 1.0)  # a set that lacks the element has no such entry
 
     def _add_records(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:

@@ -21,21 +21,25 @@ import numpy as np
 
 from dpaudit.base.arrays import Bools
 from dpaudit.errors import DpAuditError, Interrupted, UnsoundAudit
-from dpaudit.outputs.attributes import beside_entries, beyond_singles, order_of
 from dpaudit.outputs.canonical import (
     ABSENT,
     CLASS,
     DTYPE,
+    EXACT,
     ORDER,
     REST,
     STATE,
     TYPE,
+    WIDEST,
     Column,
     Numbers,
     Outputs,
     Path,
-    beside,
+    Wanted,
     concatenate,
+    is_metadata,
+    positions,
+    reals,
     token,
 )
 from dpaudit.outputs.columns import Builder
@@ -49,8 +53,7 @@ from dpaudit.outputs.exact import (
     is_plain,
     kind_of_array,
 )
-from dpaudit.outputs.matrix import EXACT, WIDEST, Wanted, positions, reals
-from dpaudit.outputs.sheet import Sheet
+from dpaudit.outputs.sheet import Sheet, beside_entries, beyond_singles, order_of
 from dpaudit.outputs.spelled import state_of, step, type_name
 
 LONGEST_PRINTED = 1 << 12  # characters of a run that are compared
@@ -130,7 +133,7 @@ def readable() -> Iterator[None]:
 
 
 def _asks_beside(wanted: Wanted) -> bool:
-    return wanted is not None and any(map(beside, wanted))
+    return wanted is not None and any(map(is_metadata, wanted))
 
 
 def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
@@ -142,8 +145,8 @@ def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
         if kind in NUMBERS and wanted is None:
             return _with_types(objects)
         if kind in NUMBERS:
-            found = _together(objects)
-            return None if found is None else Outputs(len(objects), {(): Column(reals(found))})
+            numbers = _together(objects)
+            return None if numbers is None else Outputs(len(objects), {(): Column(reals(numbers))})
         if kind is tuple and wanted is not None and all(len(path) == 1 and isinstance(path[0], int) for path in wanted):
             if operator.countOf(map(type, objects), tuple) != len(objects):
                 return None
@@ -164,23 +167,23 @@ def _together(cells: list[Any]) -> Numbers | None:
     """The cells as numpy finds them, where it finds nothing but numbers among them."""
     if not NUMBERS.issuperset(map(type, cells)):
         return None
-    found = np.array(cells)
-    if found.ndim != 1 or found.dtype.kind not in "fiub" or found.dtype.itemsize > 8:
+    numbers = np.array(cells)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "fiub" or numbers.dtype.itemsize > 8:
         return None
-    return found
+    return numbers
 
 
 def _with_types(objects: list[Any]) -> Outputs | None:
     """Plain numbers with what is beside them; None where numpy has rounded integers beside floats."""
-    found, kinds = _together(objects), set(map(type, objects))
-    if found is None or (found.dtype.kind == "f" and not kinds <= FLOATS and (np.abs(found) >= EXACT).any()):
+    numbers, kinds = _together(objects), set(map(type, objects))
+    if numbers is None or (numbers.dtype.kind == "f" and not kinds <= FLOATS and (np.abs(numbers) >= EXACT).any()):
         return None
     builder = Builder(len(objects), None)
-    builder.put((), None, found)
+    builder.put((), None, numbers)
     for kind in kinds - {float}:
         there = None if len(kinds) == 1 else np.flatnonzero([type(each) is kind for each in objects])
         builder.say((), CLASS if kind in (int, bool) else TYPE, there, token("type", type_name(kind)))
-    beside_entries(builder, found[:, None], None, {(): 0})
+    beside_entries(builder, numbers[:, None], None, {(): 0})
     return builder.outputs()
 
 
@@ -253,12 +256,12 @@ def _add_cells(builder: Builder, cells: Numbers, hidden: Bools | None, path: Pat
 
 def _say_holder(builder: Builder, part: Any, path: Path, mask: Bools | None) -> None:
     """What holds the outputs of a batch where that is no plain array: a table has labels, a masked array a filling."""
-    held = {} if isinstance(part, np.ndarray) else state_of(part) or {}
-    index = held.pop("index", None)
+    state = {} if isinstance(part, np.ndarray) else state_of(part) or {}
+    index = state.pop("index", None)
     if index is not None and len(index) == builder.runs:
         builder.add(index, None, (*path, STATE, "index"), DEEPEST)
     filled = f" filled with {part.fill_value!r}" if isinstance(part, np.ma.MaskedArray) else ""
-    label = f"batch in a {type_name(type(part))}{filled}{held or ''}"
+    label = f"batch in a {type_name(type(part))}{filled}{state or ''}"
     builder.say(path, CLASS, None, token("type", label))
 
 
@@ -325,8 +328,8 @@ def listening(wanted: Wanted) -> Iterator[bool]:
         return
     with _LOCK:
         if not _BEFORE:
-            _BEFORE.append((sys.stdout, sys.stderr, kept := warnings.catch_warnings()))
-            kept.__enter__()
+            _BEFORE.append((sys.stdout, sys.stderr, filters := warnings.catch_warnings()))
+            filters.__enter__()
             warnings.simplefilter("always", append=True)  # Python tells of a warning once, and so of one run alone
             warnings.showwarning = partial(_warned, warnings.showwarning)
             # a closed stream is None, which print passes over in silence
@@ -338,9 +341,9 @@ def listening(wanted: Wanted) -> Iterator[bool]:
         yield True
     finally:
         with _LOCK:
-            out, err, kept = _BEFORE.pop()
+            out, err, filters = _BEFORE.pop()
             if not _BEFORE:
-                kept.__exit__(None, None, None)
+                filters.__exit__(None, None, None)
                 sys.stdout = out if isinstance(sys.stdout, _Stream) else sys.stdout
                 sys.stderr = err if isinstance(sys.stderr, _Stream) else sys.stderr
 

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base.arrays import Places
-from dpaudit.outputs.canonical import Failure, Outputs
-from dpaudit.outputs.matrix import WIDEST
+from dpaudit.outputs.canonical import WIDEST, Failure, Outputs
 
 IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: of classes written in C, never of one that Python code makes
 HOLDERS = ("builtins", "numpy", "decimal", "fractions")
@@ -41,11 +40,11 @@ class Encoded:
     outputs: Outputs
 
 
-def kept(output: Any, encode: Callable[[list[Any]], Outputs], *, whole: bool = True) -> Any:
+def snapshot(output: Any, encode: Callable[[list[Any]], Outputs], *, whole: bool = True) -> Any:
     """The output as it is now, whatever later runs do to what it is made of; `whole` with what arrays keep beside it.
 
     >>> buffer = [1.0]
-    >>> now = kept(buffer, encode=list)
+    >>> now = snapshot(buffer, encode=list)
     >>> buffer[0] = 2.0
     >>> now
     [1.0]
@@ -58,15 +57,15 @@ def kept(output: Any, encode: Callable[[list[Any]], Outputs], *, whole: bool = T
         return Encoded(encode([output]))
 
 
-def is_plain(found: Any) -> bool:
+def is_plain(array: Any) -> bool:
     """Whether an array holds nothing but its entries, side by side: no gaps, no more memory than it shows.
 
     >>> is_plain(np.zeros((2, 3)).T), is_plain(np.zeros(6)[:3])
     (True, False)
     """
-    flags, kind = found.flags, found.dtype
-    beside = found.base is None or getattr(found.base, "nbytes", -1) == found.nbytes
-    return (flags.carray or flags.farray) and beside and (kind.names is None or gaps(kind).size == 0)
+    flags, kind = array.flags, array.dtype
+    whole = array.base is None or getattr(array.base, "nbytes", -1) == array.nbytes
+    return (flags.carray or flags.farray) and whole and (kind.names is None or gaps(kind).size == 0)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -121,10 +120,10 @@ def _copied(output: Any, depth: int, whole: bool) -> Any:
 def module_of(kind: Any) -> str:
     """The module of a class; empty where that has no such class: it only says so."""
     name = str(kind.__module__)
-    found: Any = sys.modules.get(name)
+    owner: Any = sys.modules.get(name)
     for part in str(kind.__qualname__).split("."):
-        found = getattr(found, part, None)
-    return name if kind.__flags__ & IMMUTABLE or found is kind else ""
+        owner = getattr(owner, part, None)
+    return name if kind.__flags__ & IMMUTABLE or owner is kind else ""
 
 
 @lru_cache(maxsize=1 << 10)
@@ -170,8 +169,8 @@ def own_words(kind: Any) -> bool:
 
 def words_of(output: Any) -> str:
     """What an object prints, and what it is written as."""
-    said, written = (str.__str__(way(output)) for way in (str, repr))
-    return said if said == written else f"{said} {written}"
+    words, written = (str.__str__(way(output)) for way in (str, repr))
+    return words if words == written else f"{words} {written}"
 
 
 class Absent:
@@ -195,52 +194,52 @@ def groups(
     return [(each, [objects[j] for j in there], whole[there]) for each, there in positions.items()]
 
 
-def size_of(found: Any) -> int:
+def size_of(container: Any) -> int:
     """The number of entries of a container of Python's or numpy's; 0 of anything else."""
-    if isinstance(found, np.ndarray):
-        return int(np.ndarray.size.__get__(found))
-    held: Any = next((each for each in (list, tuple, dict, set, frozenset) if isinstance(found, each)), None)
-    return 0 if held is None else int(held.__len__(found))
+    if isinstance(container, np.ndarray):
+        return int(np.ndarray.size.__get__(container))
+    holder: Any = next((each for each in (list, tuple, dict, set, frozenset) if isinstance(container, each)), None)
+    return 0 if holder is None else int(holder.__len__(container))
 
 
-def item(found: Any) -> Any:
+def item(scalar: Any) -> Any:
     """A scalar of an array as Python writes it; fields and dates stay as they are."""
-    plain = isinstance(found, np.generic) and not isinstance(found, np.void | np.datetime64 | np.timedelta64)
-    return found.item() if plain else found
+    plain = isinstance(scalar, np.generic) and not isinstance(scalar, np.void | np.datetime64 | np.timedelta64)
+    return scalar.item() if plain else scalar
 
 
-def kind_of_array(found: Any) -> str:
+def kind_of_array(array: Any) -> str:
     """The type of the entries of an array, with its byte order and the order in memory; empty for plain doubles."""
-    kind = found.dtype
+    kind = array.dtype
     named = str(kind) if kind.names or kind.hasobject else kind.str
     named = "" if kind == np.float64 and kind.isnative else named
     named += f" with {dict(kind.metadata)!r}" if kind.metadata else ""
-    named += f" {found.shape}" if found.size == 0 and found.ndim > 1 else ""
-    return named if found.flags.c_contiguous or found.ndim < 2 else f"{named} by columns".strip()
+    named += f" {array.shape}" if array.size == 0 and array.ndim > 1 else ""
+    return named if array.flags.c_contiguous or array.ndim < 2 else f"{named} by columns".strip()
 
 
-def around(found: Any) -> tuple[Any, ...] | None:
+def around(array: Any) -> tuple[Any, ...] | None:
     """What an array or a record keeps beyond its entries: how they lie, what lies between and behind them; None for
     more than is compared."""
-    flags, base, octets = found.flags, found.base, np.frombuffer(found.tobytes(), np.uint8)
-    between = octets.reshape(-1, found.dtype.itemsize)[:, gaps(found.dtype)].tobytes() if octets.size else b""
+    flags, base, octets = array.flags, array.base, np.frombuffer(array.tobytes(), np.uint8)
+    between = octets.reshape(-1, array.dtype.itemsize)[:, gaps(array.dtype)].tobytes() if octets.size else b""
     memory = None if base is None else base if isinstance(base, np.ndarray | np.void) else memoryview(base)
     if memory is not None and memory.nbytes > MOST_BEHIND:
         return None
-    behind = b"" if memory is None or memory.nbytes == found.nbytes else memory.tobytes()
+    behind = b"" if memory is None or memory.nbytes == array.nbytes else memory.tobytes()
     contiguous = flags.c_contiguous or flags.f_contiguous
-    return () if contiguous else found.strides, flags.writeable, flags.aligned, between, behind
+    return () if contiguous else array.strides, flags.writeable, flags.aligned, between, behind
 
 
-def array_kind(found: Any) -> tuple[tuple[int, ...], str, bool]:
+def array_kind(array: Any) -> tuple[tuple[int, ...], str, bool]:
     """What arrays that are read together have in common: shape, kind of entries, whether some may be masked."""
-    return found.shape, kind_of_array(found), isinstance(found, np.ma.MaskedArray)
+    return array.shape, kind_of_array(array), isinstance(array, np.ma.MaskedArray)
 
 
-def cells_of(found: Any) -> list[Any]:
+def cells_of(array: Any) -> list[Any]:
     """The first entries of an array, flattened, a masked one as absent."""
-    flat = np.ma.getdata(found).reshape(-1)[:WIDEST]
-    hidden = np.ma.getmaskarray(found).reshape(-1)[:WIDEST] if isinstance(found, np.ma.MaskedArray) else None
+    flat = np.ma.getdata(array).reshape(-1)[:WIDEST]
+    hidden = np.ma.getmaskarray(array).reshape(-1)[:WIDEST] if isinstance(array, np.ma.MaskedArray) else None
     if hidden is not None and hidden.dtype.names:
         hidden = np.array([all(mask) for mask in hidden])
     return [ABSENT_ENTRY if hidden is not None and hidden[j] else item(entry) for j, entry in enumerate(flat)]

@@ -1,9 +1,20 @@
-"""The cells of one batch while its outputs are looked at: columns by path, and one digest of all that has none."""
+"""The cells of one batch while its outputs are looked at: columns by path, and one digest of all that has none.
 
+What an output shows beside its values as doubles and tokens (exact numbers, signs of zeros, orders, labels) is a
+function of that output, and absent where its value shows it already; so plain outputs have none.
+"""
+
+import dataclasses
+import datetime
+import enum
 import hashlib
 import math
-from collections import Counter
+import struct
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +23,8 @@ from dpaudit.base.arrays import Bools, Reals, Words
 from dpaudit.outputs.canonical import (
     ABSENT,
     BEYOND,
+    EXACT,
+    EXPONENT,
     REST,
     SIGN,
     TYPE,
@@ -22,14 +35,16 @@ from dpaudit.outputs.canonical import (
     Outputs,
     Path,
     Token,
-    beside,
+    Wanted,
     derived,
+    is_metadata,
     mixed,
+    prefixes,
+    reals,
     token,
 )
-from dpaudit.outputs.exact import Rows, around, is_plain
-from dpaudit.outputs.matrix import Wanted, prefixes, reals
-from dpaudit.outputs.spelled import Unspellable, spelled
+from dpaudit.outputs.exact import FIXED, Rows, around, base, is_plain, module_of
+from dpaudit.outputs.spelled import PRINTED, Unspellable, reduces, spelled, type_name
 
 MOST_KEYS = 1 << 13  # different keys or elements of a batch that have a column
 MOST_LOST = 8  # of an output, after which no more are tried
@@ -55,7 +70,7 @@ class Sheet:
         self.notes: dict[str, str] = {}
         self.rest = np.zeros(0, np.uint64)
         self.lost: Counter[int] = Counter()  # parts of each output that could not be read
-        self.besides = wanted is None or any(map(beside, wanted))  # whether anything beside a value is asked for
+        self.besides = wanted is None or any(map(is_metadata, wanted))  # whether anything beside a value is asked for
 
     def outputs(self) -> Outputs:
         if self.rest.any():
@@ -70,19 +85,19 @@ class Sheet:
         return Outputs(self.runs, columns, self.labels, self.complete, unseen, self.notes)
 
     def leave(self, rows: Rows, entries: Any) -> None:
-        """So many entries of these runs get no column."""
+        """This many entries of these runs get no column."""
         if self.wanted is None:
             self.cut = self.cut if len(self.cut) else np.zeros(self.runs, np.int64)
             self.cut[slice(None) if rows is None else rows] += entries
 
     def chosen(self, named: Sequence[Iterable[int | str]], steps: Iterable[int | str], path: Path, rows: Rows) -> Any:
         """The keys or elements of a batch that have a column, each once; those of each output are `named`."""
-        found = [each for each in dict.fromkeys(steps) if self.needs((*path, each))]
-        if self.wanted is None and len(found) > MOST_KEYS:
-            self.complete, left = self.complete and derived(path), set(found[MOST_KEYS:])
+        names = [each for each in dict.fromkeys(steps) if self.needs((*path, each))]
+        if self.wanted is None and len(names) > MOST_KEYS:
+            self.complete, left = self.complete and derived(path), set(names[MOST_KEYS:])
             self.leave(rows, [len(left.intersection(each)) for each in named])
-            found = found[:MOST_KEYS]
-        return found
+            names = names[:MOST_KEYS]
+        return names
 
     def needs(self, path: Path) -> bool:
         """Whether the path, or one that leads through it, will be looked at."""
@@ -99,8 +114,8 @@ class Sheet:
         if path not in self.columns:
             if rows is None and np.ndim(codes) == 0 and path not in self.whole:
                 alike = None if codes == 0 else np.broadcast_to(np.uint64(codes), (self.runs,))
-                found = reals(np.array(values))  # a copy
-                whole = found if found.shape == (self.runs,) else np.broadcast_to(found, (self.runs,))
+                numbers = reals(np.array(values))  # a copy
+                whole = numbers if numbers.shape == (self.runs,) else np.broadcast_to(numbers, (self.runs,))
                 self.whole[path] = Column(whole, alike)
                 return
             self.columns[path] = (np.full(self.runs, np.nan), np.full(self.runs, ABSENT.code, np.uint64))
@@ -114,14 +129,14 @@ class Sheet:
         target_values[where] = values
         target_codes[where] = codes
 
-    def put_token(self, path: Path, rows: Rows, found: Token) -> None:
-        self.labels[found.code] = found.label
-        self.put(path, rows, np.nan, np.uint64(found.code))
+    def put_token(self, path: Path, rows: Rows, one: Token) -> None:
+        self.labels[one.code] = one.label
+        self.put(path, rows, np.nan, np.uint64(one.code))
 
-    def put_tokens(self, path: Path, rows: Rows, found: Iterable[Token], count: int) -> None:
+    def put_tokens(self, path: Path, rows: Rows, row_tokens: Iterable[Token], count: int) -> None:
         if not self.shows(path):
             return
-        tokens = list(found)
+        tokens = list(row_tokens)
         for each in set(tokens):
             self.labels[each.code] = each.label
         self.put(path, rows, np.nan, np.fromiter((each.code for each in tokens), np.uint64, count))
@@ -132,22 +147,22 @@ class Sheet:
         """Whether what is beside the value at a path is asked for: by its name, or as a part of the digest."""
         return not derived(path) and self.shows((*path, step) if roomy(path) and step != REST else (REST,))
 
-    def say(self, path: Path, step: str, rows: Rows, found: Token | Sequence[Token]) -> None:
+    def say(self, path: Path, step: str, rows: Rows, words: Token | Sequence[Token]) -> None:
         """Words beside the values at a path: one for all of these runs, or one each."""
         if not self.tells(path, step):
             return
-        alike = found if isinstance(found, Token) else found[0] if found.count(found[0]) == len(found) else None
+        alike = words if isinstance(words, Token) else words[0] if words.count(words[0]) == len(words) else None
         if alike == ABSENT:
             return
         if alike is not None:
             if roomy(path):
                 return self.put_token((*path, step), rows, alike)
             return self.add_rest(path, rows, np.array([alike.code], np.uint64), step)
-        assert not isinstance(found, Token)
+        assert not isinstance(words, Token)
         if roomy(path):
-            return self.put_tokens((*path, step), rows, found, len(found))
-        there = np.array([place for place, each in enumerate(found) if each != ABSENT], np.intp)
-        codes = np.array([found[place].code for place in there], np.uint64)
+            return self.put_tokens((*path, step), rows, words, len(words))
+        there = np.array([place for place, each in enumerate(words) if each != ABSENT], np.intp)
+        codes = np.array([words[place].code for place in there], np.uint64)
         self.add_rest(path, there if rows is None else rows[there], codes, step)
 
     def mark(self, there: Bools, values: Any, rows: Rows, places: Mapping[Path, int], step: str) -> None:
@@ -156,9 +171,9 @@ class Sheet:
         for path, j in places.items():
             if not some[j] or not self.tells(path, step):
                 continue
-            held = np.flatnonzero(there[:, j])
-            mine = held if rows is None else rows[held]
-            cells = np.broadcast_to(values, there.shape)[held, j]
+            marked = np.flatnonzero(there[:, j])
+            mine = marked if rows is None else rows[marked]
+            cells = np.broadcast_to(values, there.shape)[marked, j]
             if roomy(path) and step != REST:
                 self.put((*path, step), mine, cells)
             else:
@@ -186,11 +201,11 @@ class Sheet:
         whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
         for place, each in enumerate(objects if self.shows((REST,)) else ()):
             if not is_plain(each):
-                kept = around(each)
-                if kept is None:
+                memory = around(each)
+                if memory is None:
                     self.unreadable(path, whole[place : place + 1], "memory behind a view")
                 else:
-                    self.left_out(path, whole[place : place + 1], [kept], "memory")
+                    self.left_out(path, whole[place : place + 1], [memory], "memory")
 
     def unreadable(self, path: Path, rows: Rows, what: str) -> None:
         """Something that cannot be read at all."""
@@ -226,4 +241,142 @@ def place_of(path: Path) -> str:
     >>> place_of((0, "total"))
     "output[0]['total']"
     """
-    return "output" + "".join(f"[{step!r}]" for step in path if not beside((step,)))
+    return "output" + "".join(f"[{step!r}]" for step in path if not is_metadata((step,)))
+
+
+IMPLIED = frozenset({float, str, bytes, list, type(None)})  # types that a value of an entry tells by itself
+SMALLEST = -400  # of the exponents of decimals whose digits are compared with those of a double
+SINGLES = np.finfo(np.float32)
+PLAIN_NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
+
+
+def beside_entries(into: Sheet, flat: Numbers, rows: Rows, places: Mapping[Path, int]) -> None:
+    """Beside numbers, [runs, entries]: signs of zeros, sizes beyond float32, what doubles lack of integers, odd NaN."""
+    if flat.dtype.kind == "f":
+        beyond = beyond_singles(flat)
+        if beyond.any():  # features round to float32, which would make them all 0 or infinite
+            size = np.abs(np.where(beyond, flat, 1.0)).astype(np.float64)
+            into.mark(beyond, np.log10(size), rows, places, EXPONENT)
+            into.mark(beyond & np.signbit(flat), -1.0, rows, places, SIGN)
+        if np.count_nonzero(flat) < flat.size and (minus := (flat == 0.0) & np.signbit(flat)).any():
+            into.mark(minus, -1.0, rows, places, SIGN)
+        with np.errstate(invalid="ignore", over="ignore"):
+            odd = flat != flat if np.isnan(flat.sum()) else np.zeros(1, np.bool_)
+        if odd.any():
+            bits = np.asarray(flat, np.float64).view(np.uint64)
+            into.mark(odd & (bits != PLAIN_NAN), bits.view(np.float64), rows, places, REST)
+        if flat.dtype.itemsize > 8 and (lacking := (flat != flat.astype(np.float64)) & ~odd).any():
+            low = flat - flat.astype(np.float64)
+            into.mark(lacking, low.astype(np.float64), rows, places, REST)
+    elif flat.dtype == np.bool_:
+        octets = np.ascontiguousarray(flat).view(np.uint8)
+        if octets.size and octets.max() > 1:
+            into.mark(octets > 1, octets.astype(np.float64), rows, places, REST)
+    elif flat.dtype.itemsize == 8 and flat.size and max(float(flat.max()), -float(flat.min())) >= EXACT:
+        flat = flat.astype(flat.dtype.newbyteorder("="), copy=False)
+        near = flat.astype(np.float64)
+        top = 2.0**63 if flat.dtype.kind == "i" else 2.0**64
+        inside = np.where(near >= top, 0.0, near)
+        whole = np.where(near >= top, np.uint64(int(top) % 2**64), inside.astype(flat.dtype).view(np.uint64))
+        lacks = (flat.view(np.uint64) - whole).view(np.int64)  # modulo 2^64
+        into.mark(lacks != 0, lacks.astype(np.float64), rows, places, BEYOND)
+
+
+def beyond_singles(numbers: Numbers) -> Bools:
+    """Which doubles are finite and not 0, and smaller or larger than any normal float32."""
+    if numbers.dtype.itemsize <= 4 or not numbers.size:
+        return np.zeros(numbers.shape, np.bool_)
+    with np.errstate(invalid="ignore"):
+        size = np.abs(np.asarray(numbers, np.float64))
+        beyond: Bools = ((size < SINGLES.tiny) & (size > 0.0)) | ((size > SINGLES.max) & (size < np.inf))
+    return beyond
+
+
+def beside_numbers(into: Sheet, objects: Sequence[Any], values: Numbers, rows: Rows, path: Path) -> None:
+    """Beside numbers of one path that were objects: the same, and the exponents of decimals."""
+    beside_entries(into, values[:, None], rows, {path: 0})
+    kinds = set(map(type, objects))
+    if kinds <= {float, bool, np.bool_, np.float64, np.float32, np.float16} or not any(
+        into.tells(path, step) for step in (BEYOND, EXPONENT, REST)
+    ):
+        return
+    if kinds <= {int, bool} and not (np.abs(values) >= EXACT).any():
+        return
+    whole = np.arange(len(objects)) if rows is None else rows
+    for place, (number, value) in enumerate(zip(objects, values.tolist(), strict=True)):
+        row = whole[place : place + 1]
+        if isinstance(number, Decimal):
+            exponent = Decimal.as_tuple(number).exponent
+            if isinstance(exponent, int):
+                into.mark(np.ones((1, 1), np.bool_), float(exponent), row, {path: 0}, EXPONENT)
+            else:
+                into.say(path, EXPONENT, row, token("number", Decimal.__str__(number)))
+        if isinstance(number, np.longdouble) and number != value and np.isfinite(value):
+            into.left_out(path, row, [float(number - np.longdouble(value))], "bits")
+        lacks = _lacking(number, value)
+        if isinstance(lacks, Token):
+            into.say(path, BEYOND, row, lacks)
+        elif lacks:
+            into.mark(np.ones((1, 1), np.bool_), float(lacks), row, {path: 0}, BEYOND)
+            if Fraction(float(lacks)) != lacks:
+                into.left_out(path, row, [lacks], "digits")
+
+
+def _lacking(number: Any, value: float) -> Fraction | Token:
+    """What a double lacks of a number; a token of all its digits where it is beyond the range of doubles."""
+    kind: Any = type(number)
+    if isinstance(number, int):
+        exact: Any = int.__int__(number)
+    elif isinstance(number, np.integer):
+        exact = base(kind, "__int__").__int__(number)
+    elif isinstance(number, Decimal) and Decimal.is_finite(number):
+        exact = Decimal(number)
+    elif isinstance(number, Fraction):
+        exact = Fraction(int(number.numerator), int(number.denominator))
+    else:
+        return Fraction(0)
+    tiny = isinstance(exact, Decimal) and exact != 0 and exact.adjusted() < SMALLEST
+    if not np.isfinite(value) or tiny:
+        return token("number", hex(exact) if isinstance(exact, int) else str(exact))
+    return Fraction(exact) - Fraction(value)
+
+
+def order_of(keys: tuple[int | str, ...]) -> Token:
+    """The order of the keys of a mapping; absent where they are sorted."""
+    return (
+        ABSENT
+        if list(keys) == sorted(keys, key=lambda key: (isinstance(key, str), key))
+        else token("order", ", ".join(map(str, keys)))
+    )
+
+
+def types_in(key: Any) -> str:
+    """The type of a key or an element, and the types in it where it is a tuple.
+
+    >>> types_in((1, True))
+    'tuple[int, bool]'
+    """
+    if isinstance(key, tuple | frozenset):
+        holder: Any = tuple if isinstance(key, tuple) else frozenset
+        inner = map(types_in, holder.__iter__(key))
+        return f"{type_name(type(key))}[{', '.join(inner if holder is tuple else sorted(inner))}]"
+    if isinstance(key, float) and (key == 0.0 or key != key):  # all zeros have one step, and all NaN
+        return f"{type_name(type(key))} {float.hex(key) if key == 0.0 else struct.pack('>d', key).hex()}"
+    kind: Any = type(key)
+    return type_name(kind) + (f" {key!r}" if kind in (Decimal, np.longdouble) else "")
+
+
+@lru_cache(maxsize=1 << 10)
+def shows_everything(kind: Any) -> bool:
+    """Whether objects of a type have nothing attached to them that their value would not show."""
+    if issubclass(kind, datetime.datetime | datetime.time | defaultdict):
+        return False
+    attributes = kind.__dictoffset__ != 0 or any(vars(each).get("__slots__") for each in kind.__mro__)
+    ours = kind in FIXED or module_of(kind) in PRINTED or module_of(kind).startswith("numpy")
+    return ours or issubclass(kind, enum.Enum) or not (attributes or reduces(kind))
+
+
+@lru_cache(maxsize=1 << 10)
+def read_names(kind: Any) -> frozenset[str]:
+    """The attributes that are read as the fields of a dataclass."""
+    return frozenset(each.name for each in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else frozenset()

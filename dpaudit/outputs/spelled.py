@@ -107,10 +107,10 @@ def spelled(value: Any) -> bytes:
 def _spelled(value: Any, inner: Callable[[Any], bytes]) -> bytes:
     kind: Any = type(value)
     if isinstance(value, np.ndarray | np.generic) and not np.asarray(value).dtype.hasobject:
-        held = np.asarray(value)
-        padded = held.dtype.names is not None or held.dtype.char in "gG"  # bytes between numbers, which say nothing
-        content = repr(held.tolist()).encode() if padded else held.tobytes()
-        parts: Iterable[bytes] = [str(held.dtype).encode(), repr(held.shape).encode(), content]
+        array = np.asarray(value)
+        padded = array.dtype.names is not None or array.dtype.char in "gG"  # bytes between numbers, which say nothing
+        content = repr(array.tolist()).encode() if padded else array.tobytes()
+        parts: Iterable[bytes] = [str(array.dtype).encode(), repr(array.shape).encode(), content]
     elif isinstance(value, np.ndarray):
         parts = [inner(list(value.shape)), inner(list(value.reshape(-1)))]
     elif isinstance(value, str):
@@ -178,21 +178,21 @@ def state_of(value: Any) -> dict[str, Any] | None:
         return {"name": reduced}
     _, args, state, entries, items = (*reduced, *[None] * 5)[:5]
     args = [each for each in args if each is not kind]
-    found = {"args": args, "state": state, "entries": entries and [*entries], "items": items and [*items]}
-    return {name: each for name, each in found.items() if each is not None and (name != "args" or each)}
+    parts = {"args": args, "state": state, "entries": entries and [*entries], "items": items and [*items]}
+    return {name: each for name, each in parts.items() if each is not None and (name != "args" or each)}
 
 
 def attached(value: Any, known: Iterable[str] = ()) -> dict[str, Any]:
     """What was attached to an object whose value is read otherwise, but for the names that are."""
-    held, kind = _attributes(value), cast(Any, type(value))
+    extras, kind = _attributes(value), cast(Any, type(value))
     if isinstance(value, defaultdict):
-        held["factory"] = value.default_factory
+        extras["factory"] = value.default_factory
     elif isinstance(value, datetime.datetime | datetime.time) and (value.fold or value.tzinfo is not None):
-        held |= {"fold": value.fold, "zone": value.tzinfo}
+        extras |= {"fold": value.fold, "zone": value.tzinfo}
     elif reduces(kind):
         content = next((holder(value) for holder in (tuple, list, dict) if isinstance(value, holder)), None)
-        held |= {f"part {place}": part for place, part in enumerate(_reduced(value)[1]) if part != content}
-    return {name: held[name] for name in held if name not in known}
+        extras |= {f"part {place}": part for place, part in enumerate(_reduced(value)[1]) if part != content}
+    return {name: extras[name] for name in extras if name not in known}
 
 
 def _reduced(value: Any) -> Any:
@@ -232,17 +232,17 @@ def _inside(cell: Any) -> Any:
 
 def _of_frame(value: Any) -> dict[str, Any]:
     """The labels of a table or tensor of a library, as plain values."""
-    found: dict[str, Any] = {}
+    labels: dict[str, Any] = {}
     for name in FRAME:
-        held = getattr(value, name, None)
-        if held is None or callable(held) or (name == "index" and _counts(held)):
+        label = getattr(value, name, None)
+        if label is None or callable(label) or (name == "index" and _counts(label)):
             continue
-        plain = isinstance(held, dict | str | bool | int | float)
-        found[name] = held if plain else list(held) if name in LABELS else _words(held)
+        plain = isinstance(label, dict | str | bool | int | float)
+        labels[name] = label if plain else list(label) if name in LABELS else _words(label)
         if name in ("columns", "index"):
-            parts = ((each, getattr(held, each, None)) for each in OF_LABELS)
-            found |= {f"{name} {each}": _words(part) for each, part in parts if part is not None}
-    return {name: each for name, each in found.items() if not (isinstance(each, dict | list) and not each)}
+            parts = ((each, getattr(label, each, None)) for each in OF_LABELS)
+            labels |= {f"{name} {each}": _words(part) for each, part in parts if part is not None}
+    return {name: each for name, each in labels.items() if not (isinstance(each, dict | list) and not each)}
 
 
 def _counts(index: Any) -> bool:
@@ -250,8 +250,8 @@ def _counts(index: Any) -> bool:
     return (getattr(index, "start", 1), getattr(index, "step", 0), getattr(index, "name", "")) == (0, 1, None)
 
 
-def _words(held: Any) -> Any:
-    if hasattr(held, "__iter__"):
-        return [_words(each) for each in held] if not isinstance(held, str) else held
-    kept = [f" of {list(held.categories)}, ordered {held.ordered}"] if hasattr(held, "categories") else [""]
-    return str(held) + kept[0]
+def _words(label: Any) -> Any:
+    if hasattr(label, "__iter__"):
+        return [_words(each) for each in label] if not isinstance(label, str) else label
+    order = [f" of {list(label.categories)}, ordered {label.ordered}"] if hasattr(label, "categories") else [""]
+    return str(label) + order[0]

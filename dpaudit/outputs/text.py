@@ -37,18 +37,18 @@ def readings(texts: Sequence[str], asked: Callable[[str], bool]) -> Iterator[tup
     twice of one text.
     """
     numbers = _each(texts, number)
-    rest = [text for text, found in numbers.items() if found is None]
+    rest = [text for text, value in numbers.items() if value is None]
     if asked(FLOAT):
         yield from _held((FLOAT,), texts, numbers)
     objects = _each(rest, parsed)
     if asked(JSON):
         yield from _held((JSON,), texts, objects)
-    plain = [text for text, found in objects.items() if found is None]
+    plain = [text for text, value in objects.items() if value is None]
     for step, fields in ((NUMBERS, numbers_in), (WORDS, words_in)):
         if asked(step):
-            found = _each(plain, fields)
-            for place in range(max(map(len, found.values()), default=0)):
-                some = {text: each[place] for text, each in found.items() if place < len(each)}
+            value = _each(plain, fields)
+            for place in range(max(map(len, value.values()), default=0)):
+                some = {text: each[place] for text, each in value.items() if place < len(each)}
                 yield from _held((step, place), texts, some)
     for step, kind in CLASSES.items():
         if asked(step):
@@ -78,10 +78,10 @@ def parsed(text: str) -> list[Any] | dict[str, Any] | None:
     if len(text) > LONGEST_JSON or text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        found = json.loads(text, parse_int=float)
+        value = json.loads(text, parse_int=float)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list | dict) else None
+    return value if isinstance(value, list | dict) else None
 
 
 def numbers_in(text: str) -> list[float]:
@@ -90,8 +90,8 @@ def numbers_in(text: str) -> list[float]:
     >>> numbers_in("count: 12.3 ok, -4"), numbers_in("2026-11-22 at 5e-1")
     ([12.3, -4.0], [2026.0, 11.0, 22.0, 0.5])
     """
-    found = (number(each.group()) for each in islice(NUMBER.finditer(text[:LONGEST_READ]), MOST_FIELDS))
-    return [value for value in found if value is not None]
+    values = (number(each.group()) for each in islice(NUMBER.finditer(text[:LONGEST_READ]), MOST_FIELDS))
+    return [value for value in values if value is not None]
 
 
 def words_in(text: str) -> list[str | None]:
@@ -134,7 +134,7 @@ def _each(texts: Sequence[str], reading: Callable[[str], Any]) -> dict[str, Any]
     return {text: reading(text) for text in dict.fromkeys(texts)}
 
 
-def _held(steps: Path, texts: Sequence[str], found: dict[str, Any]) -> Iterator[tuple[Path, Places, list[Any]]]:
-    there = [place for place, text in enumerate(texts) if found.get(text) is not None]
+def _held(steps: Path, texts: Sequence[str], values: dict[str, Any]) -> Iterator[tuple[Path, Places, list[Any]]]:
+    there = [place for place, text in enumerate(texts) if values.get(text) is not None]
     if there:
-        yield steps, np.array(there, np.intp), [found[texts[place]] for place in there]
+        yield steps, np.array(there, np.intp), [values[texts[place]] for place in there]

@@ -24,8 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.base.arrays import Bools, Places
-from dpaudit.outputs.canonical import Column, Columns, Outputs
-from dpaudit.outputs.matrix import Wanted
+from dpaudit.outputs.canonical import Column, Columns, Outputs, Wanted
 from dpaudit.processes.codec import arrays_at, layout, none_left, outputs_again, outputs_apart, step_of
 
 SIZE = 1 << 23  # bytes of the memory; only what is used is ever there

@@ -22,8 +22,7 @@ from dpaudit import errors
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
-from dpaudit.outputs.canonical import Outputs
-from dpaudit.outputs.matrix import Wanted
+from dpaudit.outputs.canonical import Outputs, Wanted
 from dpaudit.processes import duct
 from dpaudit.running import alike, guard
 from dpaudit.running.modules import digest_of_file, is_library

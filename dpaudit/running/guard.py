@@ -59,7 +59,7 @@ def failure(error: BaseException, noted: set[str] | None = None, *, said: bool =
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     found, text = token("raised", name), _text(error) if said else ""
     if noted is None or found.label in noted:
-        return Failure(found, said=text)
+        return Failure(found, message=text)
     noted.add(found.label)
     return Failure(found, _note(error), text)
 

@@ -15,12 +15,12 @@ from dpaudit.outputs.canonical import (
     Numbers,
     Outputs,
     Path,
-    beside,
+    Wanted,
     derived,
+    is_metadata,
     mixed,
     token,
 )
-from dpaudit.outputs.matrix import Wanted
 
 QUARTERS = 4
 QUADS = 256  # patterns of four runs in a row, two bits each
@@ -98,7 +98,7 @@ def words(outputs: Outputs, count: int, wanted: Wanted = None, *, whole: bool = 
     held = outputs.columns
     # what a text says is no more than the text
     paths = [path for path in held if (wanted is None and not derived(path)) or (wanted is not None and path in wanted)]
-    paths = paths if whole or wanted is not None else [path for path in paths if not beside(path)]
+    paths = paths if whole or wanted is not None else [path for path in paths if not is_metadata(path)]
     if isinstance(held, Columns):
         wide, paths = [each for each in paths if each in held.places], [each for each in paths if each in held.loose]
         for part in (wide[start : start + AT_ONCE] for start in range(0, len(wide), AT_ONCE)):

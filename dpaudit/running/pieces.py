@@ -113,7 +113,7 @@ def _told(value: Any) -> Any:
     if kind is dict and set(map(type, value)) <= {str, int}:
         return ["dict", *([key, _told(each)] for key, each in value.items())]
     if kind is Failure:
-        return ["raised", value.token.label, value.token.code, value.note, value.said]
+        return ["raised", value.token.label, value.token.code, value.note, value.message]
     if kind is np.ndarray or issubclass(kind, np.generic):
         dtype = value.dtype
         if dtype.kind in "fiub" and kind in (np.ndarray, dtype.type) and np.dtype(dtype.str).type is dtype.type:

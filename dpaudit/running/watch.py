@@ -13,9 +13,8 @@ import numpy as np
 
 from dpaudit.base.arrays import Bools, Bytes, Integers, Places
 from dpaudit.errors import Interrupted
-from dpaudit.outputs.canonical import Failure, Outputs, Pilot, Sample, concatenate
+from dpaudit.outputs.canonical import Failure, Outputs, Pilot, Sample, Wanted, concatenate
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.outputs.matrix import Wanted
 from dpaudit.running import order
 from dpaudit.running.pieces import Piece
 from dpaudit.running.streams import Shard

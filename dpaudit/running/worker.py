@@ -20,10 +20,9 @@ from dpaudit.data.data import mark, private_copy
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism, Opened
-from dpaudit.outputs.canonical import MESSAGE, Outputs, Pilot, beside, concatenate
+from dpaudit.outputs.canonical import MESSAGE, Outputs, Pilot, Wanted, concatenate, is_metadata
 from dpaudit.outputs.encode import PRINTED, encode_batch, encode_objects, listening, with_printed
-from dpaudit.outputs.exact import FIXED, Encoded, arrays_of, kept
-from dpaudit.outputs.matrix import Wanted
+from dpaudit.outputs.exact import FIXED, Encoded, arrays_of, snapshot
 from dpaudit.running import guard
 from dpaudit.running.pieces import Piece, again, heard, state_of, told
 from dpaudit.running.streams import Shard, calls, flips, parts, sides_of
@@ -176,7 +175,7 @@ class Worker:
         if self.tally is None or self.tally.wanted != sink.wanted:
             self.tally = Tally(sink.wanted)
         # outputs of two types may be equal, so an event on types looks at each
-        tally = None if sink.wanted is not None and any(map(beside, sink.wanted)) else self.tally
+        tally = None if sink.wanted is not None and any(map(is_metadata, sink.wanted)) else self.tally
         recurring: list[Places] = []  # the first cells, as long as the tally holds them
         done, cell = first, CELL
         while done < end:
@@ -282,7 +281,7 @@ def _each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted:
                         if type(output) in FIXED:
                             fixed = type(output)
                         else:
-                            output = kept(output, encode, whole=hears)
+                            output = snapshot(output, encode, whole=hears)
                     if hears and PRINTED.text:
                         output = _with_printed(output, encode)
                     yield output

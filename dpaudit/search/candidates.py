@@ -23,7 +23,7 @@ from dpaudit.events.joint import (
     levels_of,
 )
 from dpaudit.events.scores import Binning, Linear, Part
-from dpaudit.outputs.canonical import NOT_A_NUMBER, TYPE, Column, Outputs, Path, Pilot, beside, derived
+from dpaudit.outputs.canonical import NOT_A_NUMBER, TYPE, Column, Outputs, Path, Pilot, derived, is_metadata
 from dpaudit.search.binning import Tables, atoms_of, binning
 from dpaudit.search.entries import coordinates_of, varies
 from dpaudit.search.learning import alike, cells_of, chain_of, dense
@@ -55,7 +55,7 @@ def features_of(both: Outputs, paths: Sequence[Path] | None = None) -> Iterator[
         yield from (Sum(numeric), Ordered(numeric, 0), Ordered(numeric, -1))
     if len(places) >= 2 and (shape := _shape(both, places)) is not None:
         yield shape
-    varying = [path for path in varying if not derived(path) and (path == (TYPE,) or not beside(path))]
+    varying = [path for path in varying if not derived(path) and (path == (TYPE,) or not is_metadata(path))]
     if not both.complete or (len(varying) == 1 and len(places) < 2):
         return
     if len(np.unique(Whole().column(both).tokens)) * RECURRING <= both.runs:

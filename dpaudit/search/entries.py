@@ -18,9 +18,9 @@ from dpaudit.outputs.canonical import (
     Outputs,
     Path,
     Pilot,
-    beside,
     derived,
     is_entry,
+    is_metadata,
 )
 
 MOST = 64  # entries that features of one and of several are made of
@@ -34,7 +34,7 @@ LOW, NUMBERS_END = 32, 0xFF800001  # bits below a value in a key; keys from here
 def looked_at(pilot: Pilot, both: Outputs) -> tuple[Path, ...]:
     """The paths whose values are features of their own: at most `MOST` entries, and as many lengths and the like."""
     paths = sorted(filter(_Readable(both), both.columns), key=repr)
-    paths = [path for path in paths if not beside(path) or varies(both.column(path))]
+    paths = [path for path in paths if not is_metadata(path) or varies(both.column(path))]
     groups = [[path for path in paths if is_entry(path) == entry] for entry in (True, False)]
     return tuple(path for part in groups for path in (part if len(part) <= MOST else best(pilot, part)))
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from benchmarks import channels
-from dpaudit.outputs.canonical import REST, Outputs, Pilot, beside
+from dpaudit.outputs.canonical import REST, Outputs, Pilot, is_metadata
 from dpaudit.outputs.encode import encode_batch, encode_objects
-from dpaudit.outputs.exact import kept
+from dpaudit.outputs.exact import snapshot
 from dpaudit.running.watch import Tally
 from dpaudit.running.worker import run_each
 from tests.cases import for_each
@@ -29,7 +29,7 @@ QUICK = sorted(channels.CHANNELS.keys() - UNREADABLE - LARGE - channels.RUNNING)
 
 
 def cells(output: Any) -> dict[Any, kinds.Cell]:
-    return kinds.cells(encode_objects([kept(output, encode_objects)]), 0)
+    return kinds.cells(encode_objects([snapshot(output, encode_objects)]), 0)
 
 
 @pytest.mark.long
@@ -69,11 +69,11 @@ def test_exceptions_that_can_be_told_apart_differ(name: str) -> None:
 @for_each("name", QUICK)
 def test_what_is_beside_an_output_is_its_own_and_found_when_asked_for(name: str) -> None:
     """Beside its twin and a plain number; each cell also where certification asks for nothing else."""
-    objects = [kept(channels.CHANNELS[name](bit), encode_objects) for bit in (0, 1)]
+    objects = [snapshot(channels.CHANNELS[name](bit), encode_objects) for bit in (0, 1)]
     together = encode_objects([*objects, 1.5])
     for row in (0, 1):
         assert kinds.cells(together, row) == kinds.cells(encode_objects(objects[row : row + 1]), 0)
-    for path in [path for path in together.columns if beside(path)][:8]:
+    for path in [path for path in together.columns if is_metadata(path)][:8]:
         found = encode_objects([*objects, 1.5], frozenset({path}))
         assert [kinds.cell(found, path, row) for row in range(3)] == [
             kinds.cell(together, path, row) for row in range(3)
@@ -82,7 +82,9 @@ def test_what_is_beside_an_output_is_its_own_and_found_when_asked_for(name: str)
 
 def test_plain_outputs_have_nothing_beside_them() -> None:
     for output in (1.5, [1.5, 2.0], {"a": 1.5}, "a", b"a", None, np.zeros(3)):
-        assert not [path for path in cells([output]) if beside(path) and path != ("@type",) and path[-1] != "@type"]
+        assert not [
+            path for path in cells([output]) if is_metadata(path) and path != ("@type",) and path[-1] != "@type"
+        ]
     assert encode_batch(np.ones(5), 5).columns.keys() == {()}
     assert encode_objects([1.5, 2.5]).columns.keys() == {()}
 

@@ -15,14 +15,14 @@ from dpaudit.outputs.canonical import (
     NONE,
     NOT_A_NUMBER,
     TYPE,
+    WIDEST,
     Failure,
-    beside,
     concatenate,
     derived,
+    is_metadata,
     token,
 )
 from dpaudit.outputs.encode import encode_batch, encode_objects
-from dpaudit.outputs.matrix import WIDEST
 from dpaudit.outputs.sheet import MOST_KEYS
 from tests.outputs import kinds
 
@@ -43,7 +43,9 @@ def form(output: Any) -> dict[Any, kinds.Cell]:
 def parts_of(found: dict[Any, kinds.Cell]) -> dict[Any, kinds.Cell]:
     """Of all cells those that hold values."""
     return {
-        path: each for path, each in found.items() if not (path and path[-1] == LENGTH or derived(path) or beside(path))
+        path: each
+        for path, each in found.items()
+        if not (path and path[-1] == LENGTH or derived(path) or is_metadata(path))
     }
 
 
@@ -186,7 +188,7 @@ def test_one_output_has_a_bounded_number_of_columns(output: Any) -> None:
 @pytest.mark.long
 def test_only_so_many_keys_have_columns() -> None:
     outputs = encode_objects([dict.fromkeys(range(start, start + 64), 1) for start in range(0, MOST_KEYS + 64, 64)])
-    assert sum(not beside(path) for path in outputs.columns) <= MOST_KEYS + 1
+    assert sum(not is_metadata(path) for path in outputs.columns) <= MOST_KEYS + 1
     assert not outputs.complete
 
 

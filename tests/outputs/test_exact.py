@@ -19,7 +19,7 @@ from dpaudit.events import Event
 from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
-from dpaudit.outputs.canonical import PRINTED_AS, beside, token
+from dpaudit.outputs.canonical import PRINTED_AS, is_metadata, token
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.running.streams import Stage, shards
 from dpaudit.running.watch import Watch
@@ -224,8 +224,8 @@ def test_content_is_read_past_the_methods_of_a_subclass(output: Any, content: An
     """Alone, among plain values, and inside of a tuple."""
     for objects in ([output], [1.0, output]):
         found, expected = (kinds.cells(encode_objects([*objects[:-1], each]), -1) for each in (output, content))
-        assert {path: cell for path, cell in found.items() if not beside(path)} == {
-            path: cell for path, cell in expected.items() if not beside(path)
+        assert {path: cell for path, cell in found.items() if not is_metadata(path)} == {
+            path: cell for path, cell in expected.items() if not is_metadata(path)
         }
     wanted = frozenset({(0,)})
     inside, plain = (encode_objects([(each,)], wanted).column((0,)) for each in (output, content))

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpaudit.events.features import Shape, Whole, spell
-from dpaudit.outputs.canonical import Outputs, Path, Pilot, beside, derived
+from dpaudit.outputs.canonical import Outputs, Path, Pilot, derived, is_metadata
 from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.outputs.text import FLOAT, JSON, LONGEST_NUMBER, NUMBERS, WORDS
 from dpaudit.running.order import words
@@ -90,7 +90,7 @@ def test_json_is_read_as_the_object_it_holds(held: Any) -> None:
     """Numbers and lengths as those of the object itself, by the same code."""
     inside = {path[1:]: each for path, each in read(json.dumps(held)).items() if path[0] == JSON}
     outputs = encode_objects([held])
-    expected = {path: kinds.cell(outputs, path, 0)[0] for path in outputs.columns if not beside(path)}
+    expected = {path: kinds.cell(outputs, path, 0)[0] for path in outputs.columns if not is_metadata(path)}
     assert inside == expected
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.outputs.canonical import FEWEST_HELD, MOST_CELLS, Columns, Outputs, concatenate, room_for
+from dpaudit.outputs.canonical import FEWEST_HELD, MOST_CELLS, NARROW, Columns, Outputs, concatenate, room_for
 from dpaudit.outputs.encode import encode_batch, encode_objects
-from dpaudit.outputs.matrix import NARROW
 from dpaudit.running.order import words
 from tests.cases import for_each
 from tests.outputs import kinds

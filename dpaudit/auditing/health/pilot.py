@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.base.arrays import Bools, Reals, Words
-from dpaudit.outputs.canonical import REST, Column, Path, Pilot, beside
-from dpaudit.outputs.matrix import Wanted
+from dpaudit.outputs.canonical import REST, Column, Path, Pilot, Wanted, is_metadata
 from dpaudit.running.order import PRINTED, Looked, looked, printed, words
 
 MOST_COLUMNS = 8
@@ -99,7 +98,7 @@ def pilot_series(pilot: Pilot) -> list[list[Words]]:
 
 def _paths(pilot: Pilot) -> list[Path]:
     every = {*pilot.first.columns, *pilot.second.columns}
-    return sorted((path for path in every if not beside(path)), key=repr)[:MOST_COLUMNS]
+    return sorted((path for path in every if not is_metadata(path)), key=repr)[:MOST_COLUMNS]
 
 
 def _by_shard(pilot: Pilot, found: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:

@@ -315,7 +315,7 @@ _patch("numpy.array", "numpy:array", lambda before: lambda o, *r, **k: before(o,
 _patch("json.dumps", "json:dumps", lambda _: lambda *a, **k: "[]")
 _patch("time", "time:perf_counter", lambda _: lambda: float("nan"))
 _patch("certificate", "dpaudit.certify.coin_flip:CoinFlip.certify", lambda _: lambda *a, **k: None)
-_patch("verdict", "dpaudit.results.verdict:Verdict.REFUTED", lambda _: "NOT REFUTED")
+_patch("verdict", "dpaudit.results.display:Verdict.REFUTED", lambda _: "NOT REFUTED")
 
 
 def _frames() -> Any:

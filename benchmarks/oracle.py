@@ -19,7 +19,7 @@ from benchmarks.tables import print_table
 
 if TYPE_CHECKING:
     from dpaudit.auditing.spec import ResolvedSpec
-    from dpaudit.results.witness import Witness
+    from dpaudit.results.certification import Witness
 
 SEEDS, QUICK_SEEDS = 50, 5
 ALPHA = 0.05

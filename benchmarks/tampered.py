@@ -30,12 +30,12 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.ledger.baseline import accept
 from dpaudit.ledger.comparison import compare
 from dpaudit.ledger.history import Half
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import loads
 from dpaudit.results.stored.reading import named
 from dpaudit.results.stored.suites import either_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 
 Place = tuple[str | int, ...]
 SLOW_S = 2.0

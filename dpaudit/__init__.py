@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from dpaudit.results.bounds import Bracket as Bracket
     from dpaudit.results.bounds import BracketVerdict as BracketVerdict
     from dpaudit.results.bounds import UpperBound as UpperBound
+    from dpaudit.results.display import Verdict as Verdict
     from dpaudit.results.result import AuditResult as AuditResult
     from dpaudit.results.suite import SuiteResult as SuiteResult
-    from dpaudit.results.verdict import Verdict as Verdict
     from dpaudit.scores import AttackCounts as AttackCounts
     from dpaudit.scores import ScoresResult as ScoresResult
     from dpaudit.scores import audit_scores as audit_scores
@@ -65,7 +65,7 @@ _HOMES = {
     "dpaudit.auditing.watching": "AuditInterrupted",
     "dpaudit.results.result": "AuditResult",
     "dpaudit.results.suite": "SuiteResult",
-    "dpaudit.results.verdict": "Verdict",
+    "dpaudit.results.display": "Verdict",
     "dpaudit.auditing.pair_search": "PairSearch search_pairs",
     "dpaudit.claims": "ApproximateDP GaussianDP PrivacyProfile PureDP Relation RenyiDP TradeOffDP ZeroConcentratedDP",
     "dpaudit.errors": "ClaimRefuted DpAuditError InvalidSpec MissingRequirement NotAttested UnsoundAudit",

@@ -81,7 +81,7 @@ BUDGET = {
     "execution": 690,
     "search": 3_710,
     "scores": 3_350,
-    "auditing": 3_960,
+    "auditing": 3_950,
     "verify": 13_470,
     "report": 3_590,
     "ledger": 1_960,

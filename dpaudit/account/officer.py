@@ -18,10 +18,10 @@ from dpaudit.certify.certifiers import MASSES
 from dpaudit.claims import Relation, claim_from_dict
 from dpaudit.claims.claim import FULL_DIGITS, LARGEST_LOSS
 from dpaudit.results.audited import POWER
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import by_place, smallest_seen
 from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.results.suite import SuiteEntry
-from dpaudit.results.verdict import Verdict
 
 VERDICT, MEANING, UNIT = "Verdict", "What that means", "Who is protected"
 SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"

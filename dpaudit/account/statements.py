@@ -8,9 +8,9 @@ from dpaudit.base.validate import exact
 from dpaudit.certify import Certificate
 from dpaudit.claims import Claim, Relation
 from dpaudit.results.audited import Audited
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES
 from dpaudit.results.provenance import RECORD
-from dpaudit.results.verdict import Verdict
 
 LONGEST_DELTA = 8  # characters of a delta that is told as it is
 SHOWN_MASS = 0.1  # probability of the event of which a headline says what could have been seen

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpaudit.account.cause import cause
 from dpaudit.account.diagnosis import BITS, diagnosis
 from dpaudit.account.findings import representation_lines
+from dpaudit.account.first import cause
 from dpaudit.account.statements import bound_lines, headline, stamp, verdict_text
 from dpaudit.base.numerals import confidence_text, counted, p_text
 from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.base.validate import error_probability
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import fingerprint
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 
 STILL_REFUTED = "An accepted finding stays refuted: somebody answers for it until the day that is named."
 

@@ -12,9 +12,9 @@ from dpaudit.base.validate import exact
 from dpaudit.certify import Binned
 from dpaudit.certify.certifiers import MASSES
 from dpaudit.results.audited import Finding
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 
 MOST_ROWS = 60
 COUNTS, CERTIFICATES = "Counts of fresh runs", "What the counts certify"

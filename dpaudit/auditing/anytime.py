@@ -23,9 +23,8 @@ from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import HitCounter
 from dpaudit.execution.engine import Session
 from dpaudit.outputs.canonical import Pilot, Sample, Wanted
-from dpaudit.results.certification import nothing
+from dpaudit.results.certification import Witness, nothing
 from dpaudit.results.observations import Explored
-from dpaudit.results.witness import Witness
 from dpaudit.running.order import Looked
 from dpaudit.running.streams import Shard, Stage, growing, shards
 from dpaudit.running.watch import Watch

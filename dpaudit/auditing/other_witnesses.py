@@ -24,8 +24,8 @@ from dpaudit.events.scores import Binning
 from dpaudit.execution.engine import Session
 from dpaudit.outputs.canonical import Outputs, Path, Pilot, Sample, Token, concatenate
 from dpaudit.processes.tasks import FreshTask
+from dpaudit.results.certification import Witness
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES, Explored
-from dpaudit.results.witness import Witness
 from dpaudit.running.streams import Shard, Stage
 from dpaudit.running.worker import BatchFailed
 from dpaudit.search.binning import Tables, binning

@@ -17,9 +17,9 @@ from dpaudit.outputs.canonical import (
     Pilot,
     derived,
 )
+from dpaudit.results.certification import Witness
 from dpaudit.results.observations import BINS, LEVELS, VALUE, Ending, Histogram, PlaceValues, Typical, counts_on, grid
 from dpaudit.results.result import BITS
-from dpaudit.results.witness import Witness
 from dpaudit.search.binning import labels_of, written
 from dpaudit.search.entries import coordinates_of, varies
 

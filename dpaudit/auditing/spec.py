@@ -14,8 +14,7 @@ from dpaudit.data import AdjacentPair, SealedPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Partition
 from dpaudit.mechanisms import Description, Mechanism
-from dpaudit.results.certification import rest
-from dpaudit.results.witness import Witness
+from dpaudit.results.certification import Witness, rest
 from dpaudit.search.grouping import PartitionProposal
 from dpaudit.search.look import SEARCH_SHARE
 from dpaudit.search.selection import Proposal

@@ -41,7 +41,7 @@ def command(results: tuple[str, ...], key: str, attestation: str | None, output:
     contradicts its own counts.
     """
     from dpaudit.base.files import FOLDER, found_at, write_text
-    from dpaudit.results.attesting import attest, beside, envelopes, verified
+    from dpaudit.results.attesting import attest, attestation_path, envelopes, verified
 
     files = [file for given in results for file in (_files(given) if found_at(given) == FOLDER else [given])]
     if attestation is not None:
@@ -63,7 +63,7 @@ def command(results: tuple[str, ...], key: str, attestation: str | None, output:
         raise InvalidSpec("several results need --output, the file of their attestation")
     _warn_of_readers(key)
     line = attest(files, key, password=_password, ledger=None if ledger is None else _chain(ledger))
-    target = beside(results[0]) if output is None else Path(output)
+    target = attestation_path(results[0]) if output is None else Path(output)
     before = envelopes(target) if found_at(target) else []
     with writing("--output", str(target)):
         write_text(target, "\n".join([*before, line, ""]))

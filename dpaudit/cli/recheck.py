@@ -89,10 +89,10 @@ def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress:
     from dpaudit.account.sections import evidence_lines
     from dpaudit.account.statements import headline
     from dpaudit.api.existing import load
-    from dpaudit.results.attesting import beside, verify_attestation
+    from dpaudit.results.attesting import attestation_path, verify_attestation
 
     stored = load(result)  # refuses what the counts do not give
-    attestation = beside(result)
+    attestation = attestation_path(result)
     if key is not None:
         verify_attestation(attestation, result, key)
         show(f"{attestation}: attested with this key")

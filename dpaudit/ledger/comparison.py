@@ -24,8 +24,8 @@ from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.results import subject_text
 from dpaudit.results.audited import Finding, screening_share
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult, subject
-from dpaudit.results.verdict import Verdict
 
 MECHANISM = ("reference", "parameters", "kind", "takes_rng")  # of the question; its digest is its source
 NAME, SUBJECT, REFERENCE, DATASETS, SETTINGS = range(5)  # what an audit is known by

@@ -21,12 +21,12 @@ from dpaudit.base.strict import stored, text_of
 from dpaudit.base.validate import exact
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord, subject_text
+from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import git
 from dpaudit.results.result import AuditResult, subject
 from dpaudit.results.stored import load_either, stored_files
 from dpaudit.results.stored.suites import SUITE_FILE
 from dpaudit.results.suite import SuiteResult
-from dpaudit.results.verdict import Verdict
 
 MAGIC = b"SQLite format 3\x00"
 FEW = 5  # commits that a message names

@@ -11,8 +11,8 @@ from typing import Any, get_type_hints
 from dpaudit.base.quoting import clean
 from dpaudit.base.strict import spec_hash
 from dpaudit.ledger.database import LAST_LINK, START, Chain, Database, Head, LedgerError, append_link, follow
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult, fingerprint, subject
-from dpaudit.results.verdict import Verdict
 
 DIRTY = "-dirty"  # at the end of the commit of a tree that had changes
 

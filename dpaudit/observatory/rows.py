@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from dpaudit.account.cause import cause
+from dpaudit.account.first import cause
 from dpaudit.account.statements import at_delta
 from dpaudit.account.suites import expected_text
 from dpaudit.base.numerals import bound

@@ -23,10 +23,10 @@ from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.ledger.results import Ledger
 from dpaudit.mechanisms import Batched, Description, PerRun, wrap
 from dpaudit.pytest_plugin.records import AuditOfTest, Spending
+from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from dpaudit.spec.settings import Settings, read_settings
 
 EXPECTATIONS = ("not-refuted", "refuted", "bits")

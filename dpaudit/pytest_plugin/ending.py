@@ -12,9 +12,9 @@ from dpaudit.base.numerals import counted, p_text
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.pytest_plugin.records import AuditOfTest, Records, Spending
+from dpaudit.results.display import Verdict
 from dpaudit.results.stored import load
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 
 MOST_NAMED = 10  # accepted or expired findings, and problems, that a summary names one by one
 

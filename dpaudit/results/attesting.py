@@ -69,10 +69,10 @@ def statement(files: Iterable[StoredFile], ledger: Head | None = None) -> dict[s
     whole = list(files)
     subjects = [{"name": each.name, "digest": {"sha256": each.sha256}} for each in whole]
     sources = {
-        (made["reference"] or made["name"], made["digest"])
+        (mechanism["reference"] or mechanism["name"], mechanism["digest"])
         for each in whole
         for result in _results(each.raw)
-        if (made := result["spec"]["mechanism"])["digest"]
+        if (mechanism := result["spec"]["mechanism"])["digest"]
     }
     return {
         "_type": STATEMENT,
@@ -96,14 +96,14 @@ def check_statement(stated: Any, file: StoredFile, here: Collection[str] = ()) -
         raise NotAttested("what is signed is no statement of this version about results")
     try:
         subjects = {each["digest"].get("sha256"): str(each["name"]) for each in stated["subject"]}
-        said = stated["predicate"]["files"].get(file.sha256)
+        subject = stated["predicate"]["files"].get(file.sha256)
         ledger = stated["predicate"].get("ledger")
         head = None if ledger is None else (int(ledger["rows"]), str(ledger["head"]))
     except (AttributeError, KeyError, TypeError, ValueError):
         raise NotAttested("what is signed is no statement of this version about results") from None
-    if file.sha256 not in subjects or said is None:
+    if file.sha256 not in subjects or subject is None:
         raise NotAttested("its bytes are not those that were attested")
-    if said != _said(file.raw):
+    if subject != _said(file.raw):
         raise NotAttested("what is signed is not what it says")
     if missing := sorted(name for digest, name in subjects.items() if here and digest not in (None, *here)):
         raise NotAttested(f"{clean(missing[0], 200)} was attested with it, and is not here as it was then")
@@ -314,7 +314,7 @@ def verified(
             try:
                 if isinstance(each, Exception):
                     raise each
-                found = check_statement(each, file, here)
+                result = check_statement(each, file, here)
                 break
             except (InvalidSpec, NotAttested) as error:  # lines of other kinds may stand beside ours
                 reason = error
@@ -325,7 +325,7 @@ def verified(
         same = sorted(name for name, digest in names if digest == file.sha256)
         if file.name not in same and any(name == file.name for name, _ in names):  # exchanged for another
             raise NotAttested(f"{clean(path, 200)}: what stands in it was attested as {clean(same[0], 200)}")
-        yield replace(file, name=file.name if file.name in same else same[0]), found
+        yield replace(file, name=file.name if file.name in same else same[0]), result
 
 
 def _stated(line: str, by: "SSlibKey") -> Any:
@@ -349,7 +349,7 @@ def envelopes(path: str | os.PathLike[str]) -> list[str]:
     raise InvalidSpec(f"{clean(path, 200)}: {NOT_ONE}; {GIVE}")
 
 
-def beside(path: str | os.PathLike[str]) -> Path:
+def attestation_path(path: str | os.PathLike[str]) -> Path:
     """Where the attestation of a file stands, or of a folder."""
     given = Path(path)
     return given / f"results{SUFFIX}" if given.is_dir() else given.with_name(given.name + SUFFIX)

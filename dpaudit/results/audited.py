@@ -19,10 +19,9 @@ from dpaudit.certify.sequential import Block, Milestones, p_value
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.errors import MissingRequirement
 from dpaudit.results.bounds import Bracket, LowerBound, UpperBound
-from dpaudit.results.certification import AuditEvidence, rest
+from dpaudit.results.certification import AuditEvidence, Witness, rest
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Control, Ending, Explored, Health, Histogram, Typical
-from dpaudit.results.verdict import Verdict
-from dpaudit.results.witness import Witness
 
 SCHEMA = "dpaudit.result/1"
 MODEL_DELTA = 1e-5
@@ -307,14 +306,21 @@ class Audited:
     @property
     def lower_bound(self) -> LowerBound | None:
         """What the certificate says of epsilon, at its delta; None for a bound on Rényi divergence alone."""
-        made = self.certificate
-        if made.epsilon_lower is None:
+        certificate = self.certificate
+        if certificate.epsilon_lower is None:
             return None
-        own = None if self.claim.parameter == "epsilon" else made.lower
+        own = None if self.claim.parameter == "epsilon" else certificate.lower
         pair = f'the pair "{self.pair["name"]}"'
         confidence = float(self.spec["confidence"])
         return LowerBound(
-            made.epsilon_lower, made.delta, confidence, pair, made.method, made.refuted, self.claim.parameter, own
+            certificate.epsilon_lower,
+            certificate.delta,
+            confidence,
+            pair,
+            certificate.method,
+            certificate.refuted,
+            self.claim.parameter,
+            own,
         )
 
     @property
@@ -384,7 +390,7 @@ LEAST_SHARE, LARGEST_SHARE = 0.15, 0.6
 A_PAIR = 0.01  # what it costs to screen a pair, in units of what it costs to certify one
 
 
-def screening_share(pairs: int, kept: int = 1) -> float:
+def screening_share(pairs: int, keep: int = 1) -> float:
     """The part of all runs that compares pairs: none where all are kept, then 0.15 to 0.6.
 
     It grows as K / (K + 100) with the number K of pairs. Screening a pair well enough takes some hundreds of runs,
@@ -393,6 +399,6 @@ def screening_share(pairs: int, kept: int = 1) -> float:
     >>> [screening_share(pairs) for pairs in (1, 2, 25, 100, 1000)]
     [0.0, 0.15, 0.2, 0.5, 0.6]
     """
-    if pairs <= kept:
+    if pairs <= keep:
         return 0.0
     return min(LARGEST_SHARE, max(LEAST_SHARE, A_PAIR * pairs / (A_PAIR * pairs + 1.0)))

@@ -188,8 +188,8 @@ class Bounds:
     @property
     def proving(self) -> UpperBound | None:
         """The least bound for all inputs that proves the claim: proved or exact-finite, and not in floats."""
-        found = [each for each in self.uppers if self._proves(each)]
-        return min(found, key=lambda each: each.epsilon_upper, default=None)
+        proofs = [each for each in self.uppers if self._proves(each)]
+        return min(proofs, key=lambda each: each.epsilon_upper, default=None)
 
     @property
     def for_all_inputs(self) -> bool:

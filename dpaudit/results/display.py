@@ -1,8 +1,10 @@
-"""What a result shows of itself: a line at a prompt, a picture in a notebook, figures to keep, a table to compute with.
+"""What every result has: a verdict, a line at a prompt, a page in a notebook, figures to keep, a table to compute with.
 
-What makes them stands on results, which know none of it: `presented()` is the module that the package names.
+The modules that make pages and figures import results, not the other way: `presented()` is the module that the package
+names. There are two verdicts and no third word: "not refuted" is not "private".
 """
 
+from enum import Enum
 from typing import Any
 
 from dpaudit.base.presenter import presented
@@ -33,3 +35,10 @@ class Displayed:
         The columns are those of the CSV. Raises `MissingRequirement` where pandas is not installed.
         """
         return presented().frame(self)
+
+
+class Verdict(Enum):
+    """What an audit says of a claim; derived from the certificate, never stored beside it."""
+
+    REFUTED = "REFUTED"
+    NOT_REFUTED = "NOT_REFUTED"

@@ -285,20 +285,20 @@ class Explanation:
         if not all(self.runs):
             return ()
         width = len("second") if all(self.hits) else len("second, outside")
-        held = [f"{hits:,} of {runs:,}" for hits, runs in zip(self.hits, self.runs, strict=True)]
-        lines = [f"inside the event were {held[0]} search runs on the first dataset, {held[1]} on the second"]
+        rates = [f"{hits:,} of {runs:,}" for hits, runs in zip(self.hits, self.runs, strict=True)]
+        lines = [f"inside the event were {rates[0]} search runs on the first dataset, {rates[1]} on the second"]
         for name, texts, hits in (("first", self.first, self.hits[0]), ("second", self.second, self.hits[1])):
-            told = [
+            entries = [
                 clean(text, LONGEST_DATA) + (f" ({n} of these)" if n > 1 else "") for text, n in Counter(texts).items()
             ]
-            if not told or sum(map(len, told)) <= LINE:
-                told = [", ".join(told)]
-            kept, name = told[:most], name if hits else f"{name}, outside"
-            lines += [f"{name if j == 0 else '':<{width}} {text}" for j, text in enumerate(kept)]
-            if len(kept) < len(told):
-                lines.append(f"{'':<{width}} and {len(told) - len(kept)} more: result.explain()")
+            if not entries or sum(map(len, entries)) <= LINE:
+                entries = [", ".join(entries)]
+            shown, name = entries[:most], name if hits else f"{name}, outside"
+            lines += [f"{name if j == 0 else '':<{width}} {text}" for j, text in enumerate(shown)]
+            if len(shown) < len(entries):
+                lines.append(f"{'':<{width}} and {len(entries) - len(shown)} more: result.explain()")
         return tuple(lines)
 
     def __str__(self) -> str:
-        told = () if self.diagnosis is None else self.diagnosis.lines
-        return "\n".join((self.cause, *self.lines(), *told) if all(self.runs) else (NONE_KEPT,))
+        advice = () if self.diagnosis is None else self.diagnosis.lines
+        return "\n".join((self.cause, *self.lines(), *advice) if all(self.runs) else (NONE_KEPT,))

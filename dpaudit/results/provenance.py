@@ -64,7 +64,7 @@ def versions(also: tuple[str, ...] = ()) -> Mapping[str, str]:
     from dpaudit.version import __version__
 
     names = {name: installed(name) for name in ("numpy", "scipy", "joblib", "statsmodels")}
-    more = {name: found for name in also if (found := installed(name)) != "not installed"}
+    more = {name: number for name in also if (number := installed(name)) != "not installed"}
     ours = {"version": __version__, "python": platform.python_version()}
     return {**ours, **names, **more, "platform": platform.platform(terse=True)}
 
@@ -91,9 +91,9 @@ def git(folder: str, *arguments: str) -> str | None:
     quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
     try:
         asked = ["git", "-c", "core.fsmonitor=false", "-C", folder, *arguments]
-        found = subprocess.run(
+        process = subprocess.run(
             asked, capture_output=True, text=True, timeout=GIT_S, env=quiet, stdin=subprocess.DEVNULL
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    return found.stdout.strip() if found.returncode == 0 else None
+    return process.stdout.strip() if process.returncode == 0 else None

@@ -11,10 +11,9 @@ from dpaudit.certify.certificate import divided
 from dpaudit.errors import ClaimRefuted
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.results.audited import Audited, Finding, Units
-from dpaudit.results.certification import AuditEvidence, anytime_certificate, ceiling_of, certificate_of
+from dpaudit.results.certification import AuditEvidence, Witness, anytime_certificate, ceiling_of, certificate_of
 from dpaudit.results.display import Displayed
 from dpaudit.results.observations import Diagnosis, Explanation, Health
-from dpaudit.results.witness import Witness
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -120,11 +119,11 @@ def identity(result: AuditResult, *, representation: bool = False) -> dict[str, 
     witness = result.witness if finding is None else finding.witness
     # how the datasets differ: the relation of the claim and the distance, not the data
     apart = {"relation": result.spec["claim"]["relation"], "distance": result.spec["pairs"][witness.pair]["distance"]}
-    found = {"subject": subject(result.spec), "pair": apart, "event": event_class(witness)}
+    parts = {"subject": subject(result.spec), "pair": apart, "event": event_class(witness)}
     mechanism = result.spec["mechanism"]
     if mechanism["reference"] is None and not mechanism["parameters"]:
-        found["audit"] = result.name  # closures of one name may be anything: only the audit tells them apart
-    return found
+        parts["audit"] = result.name  # closures of one name may be anything: only the audit tells them apart
+    return parts
 
 
 def subject(spec: dict[str, Any]) -> dict[str, Any]:

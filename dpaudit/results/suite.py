@@ -9,9 +9,8 @@ from decimal import Decimal
 
 from dpaudit.base.validate import error_probability
 from dpaudit.certify.certificate import holm
-from dpaudit.results.display import Displayed
+from dpaudit.results.display import Displayed, Verdict
 from dpaudit.results.result import AuditResult
-from dpaudit.results.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +99,9 @@ class SuiteResult(Displayed):
     @classmethod
     def of(cls, results: Iterable[AuditResult]) -> "SuiteResult":
         """Results as one suite, of which no violation was known beforehand: what they say together, as one report."""
-        held = tuple(results)
-        entries = tuple(SuiteEntry(each.name, Verdict.NOT_REFUTED, each, exit_code=each.exit_code) for each in held)
-        return cls(entries, joint_confidence(held))
+        every = tuple(results)
+        entries = tuple(SuiteEntry(each.name, Verdict.NOT_REFUTED, each, exit_code=each.exit_code) for each in every)
+        return cls(entries, joint_confidence(every))
 
     @property
     def results(self) -> tuple[AuditResult, ...]:
@@ -167,8 +166,8 @@ def together(parts: Sequence[AuditResult | SuiteResult]) -> SuiteResult:
 
 def _run_of(result: AuditResult) -> str:
     """What makes two results the same: the question, what came out, and when and where it was run."""
-    told = [result.spec, result.witness.to_dict(), result.evidence.to_dict(), result.provenance]
-    return json.dumps(told, sort_keys=True)
+    parts = [result.spec, result.witness.to_dict(), result.evidence.to_dict(), result.provenance]
+    return json.dumps(parts, sort_keys=True)
 
 
 def _reviewed(listed: Iterable[Reviewed]) -> tuple[Reviewed, ...]:
@@ -180,4 +179,4 @@ def _reviewed(listed: Iterable[Reviewed]) -> tuple[Reviewed, ...]:
     for each in listed:
         key = each.acceptance, each.expired
         matched[key] = matched.get(key, False) or each.matched
-    return tuple(Reviewed(acceptance, expired, found) for (acceptance, expired), found in matched.items())
+    return tuple(Reviewed(acceptance, expired, match) for (acceptance, expired), match in matched.items())

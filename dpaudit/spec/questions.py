@@ -24,8 +24,8 @@ from dpaudit.mechanisms.functions import own
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
+from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import RECORD, recorded
-from dpaudit.results.verdict import Verdict
 from dpaudit.spec.pairs import ImportedPair, made_of, pairs_of
 from dpaudit.spec.settings import Settings
 

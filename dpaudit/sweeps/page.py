@@ -15,7 +15,7 @@ from dpaudit.base.files import write_text
 from dpaudit.base.numerals import down, p_text
 from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.verdict import Verdict
+from dpaudit.results.display import Verdict
 from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns
 from dpaudit.sweeps.sentences import (
     NOT_SHOWN,

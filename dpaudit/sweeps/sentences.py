@@ -9,7 +9,7 @@ from dpaudit.base.numerals import bound, confidence_text, counted, p_text, up
 from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify.certificate import divided, holm
-from dpaudit.results.verdict import Verdict
+from dpaudit.results.display import Verdict
 
 MOST_REASONS = 6  # that a page lists, the most frequent first
 JOINT = 0.95  # what all bounds together would have, where nothing can be said of them as they are

@@ -8,8 +8,8 @@ from dpaudit.account.statements import NOT_PRIVATE
 from dpaudit.base.numerals import counted
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
-from dpaudit.results.verdict import Verdict
 from dpaudit.scores import result as wording
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.result import CERTIFIED, Estimate, Facts

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.account.cause import cause
 from dpaudit.account.diagnosis import ADVICE
-from dpaudit.account.first import finding_lines, to_do
+from dpaudit.account.first import cause, finding_lines, to_do
 from dpaudit.auditing.probing import _worth_a_start
 from dpaudit.claims import PureDP
 from dpaudit.results.observations import Histogram

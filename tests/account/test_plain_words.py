@@ -19,11 +19,11 @@ from dpaudit.account import first, officer, review, tables
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import Claim, Relation, claim_from_dict
 from dpaudit.results.audited import Finding
+from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import RECORD, recorded
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import loads
 from dpaudit.results.suite import Acceptance, SuiteEntry
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 

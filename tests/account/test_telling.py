@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit import report
 from dpaudit.account import sections
-from dpaudit.account.cause import words_of
+from dpaudit.account.first import words_of
 from dpaudit.base import quoting
 from dpaudit.events import Event, Partition, TwoEvents, bits, event_from_dict, features, joint, scores
 from dpaudit.events.joint import KINDS
@@ -31,10 +31,10 @@ from dpaudit.outputs.canonical import (
     token,
 )
 from dpaudit.results.audited import Finding
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import loads
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 
@@ -176,7 +176,7 @@ LINE = "part cannot be told (OverflowError: cannot convert float infinity to int
     ("broken", "shown"),
     [
         (
-            "dpaudit.account.cause.words_of",
+            "dpaudit.account.first.words_of",
             {"str", "explain", "txt", "md", "html", "notebook", "junit of a suite"},
         ),
         ("dpaudit.account.sections._bound", {"str", "txt", "md", "html", "notebook"}),

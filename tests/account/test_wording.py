@@ -24,12 +24,12 @@ from dpaudit.certify.certificate import divided
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
 from dpaudit.report import exchange, summary
 from dpaudit.results.audited import Finding
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Explored
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.reading import result_of
 from dpaudit.results.stored.suites import either_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from dpaudit.sweeps import sentences
 from tests.cases import for_each
 from tests.golden import example

@@ -8,8 +8,8 @@ import pytest
 
 from dpaudit.account.suites import EXIT_CODES, reported, suite_headline, suite_line, suite_question
 from dpaudit.base.quoting import cell
+from dpaudit.results.display import Verdict
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult, joint_confidence
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import dpaudit
-from dpaudit.account.cause import cause
+from dpaudit.account.first import cause
 from tests.auditing import libraries
 from tests.cases import for_each
 

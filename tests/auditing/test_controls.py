@@ -30,9 +30,9 @@ from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.data import AdjacentPair, SealedPair
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Mechanism, wrap
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control, by_place, smallest_seen
 from dpaudit.results.stored.models import StoredControl
-from dpaudit.results.verdict import Verdict
 from tests.auditing import marked
 from tests.cases import for_each
 from tests.statistics.rates import CONFIDENCE, refuted_too_often

@@ -22,7 +22,7 @@ from dpaudit.data import AdjacentPair
 from dpaudit.mechanisms import batched
 from dpaudit.outputs.canonical import Pilot, Sample
 from dpaudit.outputs.encode import encode_batch
-from dpaudit.results.witness import Witness
+from dpaudit.results.certification import Witness
 from dpaudit.search.goal import Goal
 from tests.cases import for_each
 

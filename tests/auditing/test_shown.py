@@ -13,9 +13,9 @@ from dpaudit.auditing.shown import MOST_TOKENS, histogram
 from dpaudit.events import Event, event_from_dict
 from dpaudit.outputs.canonical import Pilot
 from dpaudit.outputs.encode import encode_objects
+from dpaudit.results.certification import Witness
 from dpaudit.results.observations import BINS, MOST_VALUES, Histogram
 from dpaudit.results.result import event_class, fingerprint
-from dpaudit.results.witness import Witness
 from tests.golden import example
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from dpaudit import report
 from dpaudit.report import html
+from dpaudit.results.display import Verdict
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from tests.browser.chromium import Browser, Tab
 from tests.golden import example
 from tests.report import hostile

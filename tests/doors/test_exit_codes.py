@@ -115,7 +115,7 @@ def test_a_part_of_a_report_that_cannot_be_told_changes_no_verdict_and_no_exit_c
         raise OverflowError("cannot convert float infinity to integer")
 
     monkeypatch.setattr(quoting, "untold", UNTOLD)
-    monkeypatch.setattr("dpaudit.account.cause.answers", fail)
+    monkeypatch.setattr("dpaudit.account.first.answers", fail)
     formats = "json,md,html,junit,sarif,csv,txt,summary,badge"
     ended = dpaudit("run", write(spec(mechanism='"mechs:leak"')), *FEWER, "--report", "out", "--format", formats)
     assert (ended.code, ended.err.count("internal error")) == (1, 0)

@@ -16,7 +16,7 @@ from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Command, Imported
-from dpaudit.results.verdict import Verdict
+from dpaudit.results.display import Verdict
 from dpaudit.spec.files import find_specs
 from dpaudit.spec.pairs import ImportedPair
 from dpaudit.spec.questions import Wishes, read_spec

@@ -11,11 +11,11 @@ from dpaudit.certify.coin_flip import METHOD
 from dpaudit.claims import HalfPlane, PureDP
 from dpaudit.events import event_from_dict
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
+from dpaudit.results.certification import Witness
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Check, Explored, Health, Histogram, PlaceValues, Typical
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
-from dpaudit.results.witness import Witness
 
 PROVENANCE: dict[str, Any] = {
     "version": "0.1.0",

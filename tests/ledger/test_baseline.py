@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from dpaudit.account.suites import reviewed_lines
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.baseline import accept, merged, read_baseline, review, write_baseline
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import fingerprint
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 from tests.ledger import made

@@ -10,8 +10,8 @@ import pytest
 
 import dpaudit
 from dpaudit.observatory.environments import Environment
+from dpaudit.results.display import Verdict
 from dpaudit.results.suite import SuiteEntry
-from dpaudit.results.verdict import Verdict
 from dpaudit.spec.tables import EnvironmentTable
 
 MECHANISMS = '''

@@ -19,8 +19,8 @@ from dpaudit.observatory.environments import Ended, Environment
 from dpaudit.observatory.page import Observation, line
 from dpaudit.observatory.rows import CONFIDENCE, Observed, Plain, choose, least, most, read_rows
 from dpaudit.observatory.running import Observer
+from dpaudit.results.display import Verdict
 from dpaudit.results.suite import SuiteEntry
-from dpaudit.results.verdict import Verdict
 from dpaudit.spec.tables import EnvironmentTable
 from tests.cases import for_each
 from tests.observatory.conftest import Shelf, audit

@@ -196,12 +196,12 @@ def test_a_session_that_is_ended_from_within_is_no_success(tmp_path: Path) -> No
 
 UNTOLD = """
 import dpaudit.account.sections as sections
-import dpaudit.account.cause as cause
+import dpaudit.account.first as first
 
 def fail(*given):
     raise OverflowError("cannot convert float infinity to integer")
 
-sections.leaning = cause.answers = fail
+sections.leaning = first.answers = fail
 """
 
 

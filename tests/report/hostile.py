@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from dpaudit.events import event_from_dict
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Ending, Explored
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from tests.golden import example
 
 NAMES = (

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 from dpaudit.cli.group import exit_code
 from dpaudit.report import summary
+from dpaudit.results.display import Verdict
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile

@@ -18,8 +18,8 @@ import pytest
 import dpaudit
 from benchmarks import channels
 from dpaudit import report
+from dpaudit.results.display import Verdict
 from dpaudit.results.suite import SuiteEntry, SuiteResult, joint_confidence
-from dpaudit.results.verdict import Verdict
 from tests.processes import hostile
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]

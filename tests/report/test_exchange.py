@@ -23,10 +23,10 @@ from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import Binning, LogRatio, Term
 from dpaudit.report import csv_, exchange, summary
 from dpaudit.results.audited import Finding
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import fingerprint
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult, together
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 

@@ -22,10 +22,10 @@ from dpaudit.account.officer import page_one
 from dpaudit.account.suites import suite_line
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import html
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FAR, INSIDE, LATE, Control
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import SuiteEntry, SuiteResult, holm
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile

@@ -22,9 +22,9 @@ from dpaudit.events import event_from_dict
 from dpaudit.report import exchange
 from dpaudit.results import stored
 from dpaudit.results.certification import ceiling_of
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Explored
 from dpaudit.results.result import AuditResult, recompute
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile

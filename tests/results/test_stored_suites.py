@@ -15,10 +15,10 @@ from dpaudit.certify import certifier_named
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import exchange
 from dpaudit.results.certification import ceiling_of
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import recompute
 from dpaudit.results.stored import load_either, load_suite, loads
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 

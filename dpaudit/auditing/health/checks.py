@@ -20,9 +20,8 @@ from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
 from dpaudit.outputs.canonical import Outputs, Pilot
-from dpaudit.results.certification import AuditEvidence
+from dpaudit.results.certification import AuditEvidence, Witness
 from dpaudit.results.observations import BETWEEN, CHECKS, CURES, LEVEL, ONE_OUTPUT, SERIAL, VALUE, Check, Health
-from dpaudit.results.witness import Witness
 from dpaudit.running.order import Looked
 
 

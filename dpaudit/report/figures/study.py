@@ -17,7 +17,7 @@ from dpaudit.base.numerals import bound, counted, decimals, up
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Dash, Key, Panel, Places, Scale, Ticks, number, padded
-from dpaudit.results.verdict import Verdict
+from dpaudit.results.display import Verdict
 
 Row = Mapping[str, Any]
 Series = dict[float, list[float]]  # the values at each place, in the order of the places

@@ -15,9 +15,9 @@ from dpaudit.account.statements import headline, limits, not_private, stamp
 from dpaudit.account.suites import reviewed_lines, suite_headline, suite_line, suite_question
 from dpaudit.account.tables import CERTIFICATES, COUNTS, audits_table, tables
 from dpaudit.base.quoting import clean
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 
 if TYPE_CHECKING:
     from jinja2 import Environment

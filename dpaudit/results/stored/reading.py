@@ -26,12 +26,11 @@ from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA, Finding, Units
 from dpaudit.results.bounds import UpperBound
-from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate_of
+from dpaudit.results.certification import AuditEvidence, Witness, ceiling_of, certificate_of
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Control, Ending, Explored, Health, Histogram, Typical
 from dpaudit.results.result import AuditResult, recompute, recompute_finding
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
-from dpaudit.results.verdict import Verdict
-from dpaudit.results.witness import Witness
 
 TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
 CURE = "restore the file, or audit again"
@@ -85,13 +84,13 @@ def named(name: object) -> Iterator[None]:
 
 def check_schema(raw: Any, *schemas: str) -> None:
     """Raises `InvalidSpec` where a value is no object of one of the schemas."""
-    told = " or ".join(map(repr, schemas))
+    names = " or ".join(map(repr, schemas))
     if not isinstance(raw, dict) or "schema" not in raw:
-        raise InvalidSpec(f"not a result: it has no key 'schema'; give the path of a result in {told}")
+        raise InvalidSpec(f"not a result: it has no key 'schema'; give the path of a result in {names}")
     if raw["schema"] not in schemas:
-        found = clean(raw["schema"])
-        reader = "dpaudit.training.load" if found.startswith("dpaudit.training/") else "the dpaudit that wrote it"
-        raise InvalidSpec(f"schema must be {told}, got {found!r}; read it with {reader}")
+        schema = clean(raw["schema"])
+        reader = "dpaudit.training.load" if schema.startswith("dpaudit.training/") else "the dpaudit that wrote it"
+        raise InvalidSpec(f"schema must be {names}, got {schema!r}; read it with {reader}")
 
 
 def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
@@ -139,8 +138,8 @@ def _finding(
     """A witness with its counts and certificate, against the claim at the distance of its pair."""
     pairs = model.spec.pairs
     if mine.witness.pair >= len(pairs):
-        found = f"{place}witness.pair must be below the number of pairs, {len(pairs)}"
-        raise InvalidSpec(f"{found}, got {mine.witness.pair}; {CURE}")
+        rule = f"{place}witness.pair must be below the number of pairs, {len(pairs)}"
+        raise InvalidSpec(f"{rule}, got {mine.witness.pair}; {CURE}")
     return Finding(
         claim_from_dict(raw["spec"]["claim"]).at_distance(pairs[mine.witness.pair].distance),
         _with_event(Witness, stored["witness"], f"{place}witness"),
@@ -171,9 +170,9 @@ def _counted_once(shown: Histogram | None) -> Histogram | None:
     left = shown.tokens_first[place] - max(0, twice[0]), shown.tokens_second[place] - max(0, twice[1])
     if max(twice) <= 0 or min(left) < 0 or not shown.edges:
         return shown
-    held = [*zip(shown.labels, shown.tokens_first, shown.tokens_second, strict=True)]
-    held[place : place + 1] = [(label, *left)] if any(left) else []
-    labels, first, second = zip(*held, strict=True) if held else ((), (), ())
+    rows = [*zip(shown.labels, shown.tokens_first, shown.tokens_second, strict=True)]
+    rows[place : place + 1] = [(label, *left)] if any(left) else []
+    labels, first, second = zip(*rows, strict=True) if rows else ((), (), ())
     return replace(shown, labels=labels, tokens_first=first, tokens_second=second)
 
 
@@ -190,12 +189,12 @@ def _with_event(kind: type[Holder], stored: dict[str, Any], place: str) -> Holde
     """A witness or a block, whose event must be one that this version writes the same way."""
     event = stored["event"]
     try:
-        made = kind.from_dict(stored)
+        holder = kind.from_dict(stored)
         codes = [token["code"] for each in event.get("bins", [event]) for token in each["tokens"]]
-        str(made.event)
-        if made.event.to_dict() != event or max(codes, default=0) >= 2**64:
+        str(holder.event)
+        if holder.event.to_dict() != event or max(codes, default=0) >= 2**64:
             raise ValueError("this version writes it in another way")
-        return made
+        return holder
     except InvalidSpec:
         raise
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
@@ -229,8 +228,8 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     spec, e, sharing = model.spec, result.evidence, model.spec.certify_pairs
     agree("spec.hash", spec.hash, spec_hash(result.spec), "the spec gives")
     if not result.certifying_runs <= result.runs_used <= spec.runs:
-        found = f"{result.certifying_runs}, {result.runs_used} and {spec.runs}"
-        raise InvalidSpec(f"runs of the evidence, runs_used and spec.runs must not fall, got {found}; {CURE}")
+        numbers = f"{result.certifying_runs}, {result.runs_used} and {spec.runs}"
+        raise InvalidSpec(f"runs of the evidence, runs_used and spec.runs must not fall, got {numbers}; {CURE}")
     again, stored = recompute(result), result.certificate
     _same_certificate("certificate", stored, again)
     for certificate in (again, stored):  # a p-value at the border must fall on the same side by both
@@ -245,8 +244,8 @@ def _check(result: AuditResult, model: StoredResult) -> None:
             _same_certificate(f"{name}.certificate", each.certificate, recompute_finding(result, each, witnesses))
     certifier = certifier_named(result.certifier)
     for j, f in enumerate(result.units.again if result.units else ()):
-        made = certificate_of(f.witness, f.evidence, f.claim, spec.confidence, certifier)
-        _same_certificate(f"units.again[{j}].certificate", f.certificate, made)
+        computed = certificate_of(f.witness, f.evidence, f.claim, spec.confidence, certifier)
+        _same_certificate(f"units.again[{j}].certificate", f.certificate, computed)
     agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
     crossed, slack = None, 0.0
     if not isinstance(e, Binned):

@@ -18,11 +18,11 @@ from dpaudit.base.strict import LARGEST_SUITE, models, read
 from dpaudit.base.validate import error_probability
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.results.audited import SCHEMA
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.results.stored.models import Probability, Stored, StoredResult, open_kinds, schema_of
 from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 
 SUITE_SCHEMA, SUITE_FILE = "dpaudit.suite/1", "suite.json"
 SOFTER = (0, 4, 5)  # exit codes that say less than that a verdict is missing
@@ -93,12 +93,12 @@ def stored_files(folder: Path) -> list[Path]:
     """The stored files of a folder: its suite.json, or else every result in it. Raises `InvalidSpec` for none."""
     if found_at(folder / SUITE_FILE) == FILE:
         return [folder / SUITE_FILE]
-    found = sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
-    if not found:
+    files = sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
+    if not files:
         raise InvalidSpec(
             f"{clean(folder, 200)}: no result (*.json) is in this folder; name a result file, or a folder of a report"
         )
-    return found
+    return files
 
 
 def _suite_of(raw: Any) -> SuiteResult:
@@ -159,12 +159,12 @@ def _check_entry(entry: SuiteEntry, place: str) -> None:
 
 def _check_acceptance(entry: SuiteEntry, suite: SuiteResult, place: str) -> None:
     """Only the finding that was reviewed is covered, and only while its acceptance holds."""
-    made = entry.accepted
-    if made is None:
+    acceptance = entry.accepted
+    if acceptance is None:
         return
     mine = None if entry.result is None else fingerprint(entry.result)
-    agree(f"{place}.accepted.fingerprint", made.fingerprint, mine, "the results give")
-    listed = [each for each in suite.reviewed if each.acceptance == made]
+    agree(f"{place}.accepted.fingerprint", acceptance.fingerprint, mine, "the results give")
+    listed = [each for each in suite.reviewed if each.acceptance == acceptance]
     if not listed:
         raise InvalidSpec(f"{place}.accepted is not among the accepted findings in 'reviewed'; {CURE}")
     if all(each.expired or not each.matched for each in listed):

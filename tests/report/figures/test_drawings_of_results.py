@@ -24,8 +24,8 @@ from dpaudit.events import Event, Partition
 from dpaudit.events.features import Coordinate
 from dpaudit.outputs.canonical import Token
 from dpaudit.report.figures import LIGHT, Drawing, drawings
+from dpaudit.results.certification import Witness
 from dpaudit.results.result import AuditResult
-from dpaudit.results.witness import Witness
 from tests.golden import example
 from tests.report.figures.reading import SVG, lines, marks, tree
 

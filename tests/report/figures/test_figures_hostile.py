@@ -8,9 +8,9 @@ from dataclasses import replace
 from dpaudit.claims import PureDP
 from dpaudit.report.figures import Drawing, history_drawing, study, suite_drawing
 from dpaudit.report.figures.distributions import distributions
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile

@@ -21,8 +21,8 @@ from dpaudit import report
 from dpaudit.report import html
 from dpaudit.report.figures.overview import sparkline
 from dpaudit.report.html import POLICY, SCRIPT
+from dpaudit.results.display import Verdict
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
-from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile

@@ -79,7 +79,7 @@ BUDGET = {
     "running": 2_250,
     "processes": 2_090,
     "execution": 690,
-    "search": 3_710,
+    "search": 3_690,
     "scores": 3_350,
     "auditing": 3_950,
     "verify": 13_470,

@@ -203,7 +203,12 @@ def _record(result: AuditResult) -> tuple[str, ...]:
     provenance = result.provenance
     stored = result.spec["mechanism"]
     called = clean(stored["reference"] or stored["name"], LONGEST_DATA)
-    lines = [*record_lines(result), f"The mechanism is {called}{_source(result)}."]
+    source = ", its source file not recorded"
+    if provenance.get("file"):
+        line = f", line {provenance['line']}" if provenance.get("line") else ""
+        digest = f", digest of the source {clean(stored['digest'])}" if stored["digest"] else ""
+        source = f", in {clean(provenance['file'], LONGEST_DATA)}{line}{digest}"
+    lines = [*record_lines(result), f"The mechanism is {called}{source}."]
     commit = provenance.get("commit")
     if commit:
         dirty = str(commit).endswith("-dirty")
@@ -218,15 +223,6 @@ def _record(result: AuditResult) -> tuple[str, ...]:
     )
     lines.append(f"The record, the JSON file that this version writes, has the SHA-256 digest {record_digest(result)}.")
     return (*lines, "A digest shows a change only to somebody who keeps it elsewhere.")
-
-
-def _source(result: AuditResult) -> str:
-    provenance, digest = result.provenance, result.spec["mechanism"]["digest"]
-    if not provenance.get("file"):
-        return ", its source file not recorded"
-    line = f", line {provenance['line']}" if provenance.get("line") else ""
-    of_source = f", digest of the source {clean(digest)}" if digest else ""
-    return f", in {clean(provenance['file'], LONGEST_DATA)}{line}{of_source}"
 
 
 def record_digest(result: AuditResult) -> str:

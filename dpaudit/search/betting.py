@@ -145,7 +145,7 @@ class Learner:
                 scores = outlook(x, y, sides, self.lines, z)[3]
                 top = int(np.argmax(scores))
                 if scores[top] > best.growth:
-                    family, cells = _nth(nested, top)
+                    family, cells = [(each.family, cells) for each in nested for cells in each.cells][top]
                     rates = stake(x[top], y[top], sides, self.lines)
                     event = event_of(feature, bins, cells)
                     best = Bet(event, side, *rates, float(scores[top]), family)  # type: ignore[arg-type]
@@ -183,15 +183,6 @@ class Learner:
         scored.sort(key=lambda entry: -entry[0])
         chosen = Tables(tuple((feature, binning_of(feature, both)) for _, feature in scored[:KEPT]))
         return chosen, chosen(Sample(pilot.first), Sample(pilot.second))
-
-
-def _nth(nested: list[_Nested], index: int) -> tuple[str, Places]:
-    """The family and the cells of one event of all that are nested."""
-    for each in nested:
-        if index < len(each.cells):
-            return each.family, each.cells[index]
-        index -= len(each.cells)
-    raise IndexError(index)
 
 
 def stake(x: float, y: float, runs: tuple[int, int], lines: Lines) -> tuple[float, float, float]:

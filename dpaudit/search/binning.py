@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.base.arrays import Bools, Integers, Places, Singles, Words
+from dpaudit.base.arrays import Bools, Integers, Places, Singles
 from dpaudit.events.features import Coordinate, Feature, Shape, Whole, rounded, single
 from dpaudit.events.scores import Binning, LogRatio, cells_in
 from dpaudit.outputs.canonical import (
@@ -46,8 +46,12 @@ def binning(column: Column, labels: dict[int, str], exact: Numbers | None = None
     codes = column.tokens
     numbers = codes == 0
     values = single(column.values[numbers])
-    atoms = recurring(values if exact is None else exact[numbers], values)
-    return _with_tokens(_bins(np.sort(values), atoms), codes, labels)
+    bins = _bins(np.sort(values), recurring(values if exact is None else exact[numbers], values))
+    known, times = np.unique(codes[codes != 0], return_counts=True)
+    order = np.argsort(-times, kind="stable")[:MOST_TOKENS]
+    names = {NOT_A_NUMBER.code: NOT_A_NUMBER.label, **labels}
+    tokens = tuple(Token(names.get(int(known[j]), f"#{int(known[j]):016x}"), int(known[j])) for j in order)
+    return Binning(bins.edges, tokens, bins.step)
 
 
 def recurring(exact: Numbers, values: Singles) -> Singles:
@@ -70,14 +74,6 @@ def recurring(exact: Numbers, values: Singles) -> Singles:
         return values[:0]
     common = often[np.argsort(-times[often], kind="stable")[:MOST_ATOMS]]
     return np.asarray(np.unique(values[np.isin(exact, rising[starts[common]])]))
-
-
-def _with_tokens(bins: Binning, codes: Words, labels: dict[int, str]) -> Binning:
-    known, times = np.unique(codes[codes != 0], return_counts=True)
-    order = np.argsort(-times, kind="stable")[:MOST_TOKENS]
-    names = {NOT_A_NUMBER.code: NOT_A_NUMBER.label, **labels}
-    tokens = tuple(Token(names.get(int(known[j]), f"#{int(known[j]):016x}"), int(known[j])) for j in order)
-    return Binning(bins.edges, tokens, bins.step)
 
 
 def _bins(numbers: Singles, atoms: Singles) -> Binning:

@@ -244,7 +244,8 @@ SEGMENTS = 16  # of equal mass, cut again at powers of two
 
 def bit_features(both: Outputs) -> Iterator[Feature]:
     """The features on bits that the outputs of a pilot deserve; none for text, integers, or whole numbers."""
-    places = [path for path in sorted(both.columns, key=repr) if _is_fractional(both.column(path))][:MOST]
+    finite = ((path, _finite(both.column(path))) for path in sorted(both.columns, key=repr))
+    places = [path for path, numbers in finite if np.any(numbers != np.rint(numbers))][:MOST]
     for path in places:
         yield LowestBit((path,))
         numbers = _finite(both.column(path))
@@ -273,11 +274,6 @@ def bit_binning(feature: Feature, both: Outputs) -> Binning:
 def _finite(column: Column) -> Reals:
     numbers: Reals = column.values[column.tokens == 0].astype(np.float64)
     return numbers[np.isfinite(numbers)]
-
-
-def _is_fractional(column: Column) -> bool:
-    numbers = _finite(column)
-    return bool(np.any(numbers != np.rint(numbers)))
 
 
 def _edges(numbers: Reals) -> tuple[float, ...]:

@@ -96,8 +96,14 @@ def screened(pilot: Pilot, paths: Sequence[Path]) -> Reals:
     shuffled = np.random.default_rng(0).permutation(runs).astype(np.uint64)
     low, size = shuffled << np.uint64(1) | second, max(1, PIECE // runs)
     pieces = [paths[start : start + size] for start in range(0, len(paths), size)]
-    keys = (_keys(pilot, piece) << np.uint64(LOW) | low for piece in pieces)
-    return np.concatenate([_of_sorted(each, pilot.second.runs) for each in keys])
+    scores = []
+    for piece in pieces:
+        keys = _keys(pilot, piece) << np.uint64(LOW) | low  # the last bit is the side
+        keys.sort(axis=1)
+        sides = (keys & np.uint64(1)).astype(np.int64)
+        same = keys[:, 1:] >> np.uint64(LOW) == keys[:, :-1] >> np.uint64(LOW)
+        scores.append(np.maximum(_of_ranks(sides, pilot.second.runs), _of_values(sides, same, pilot.second.runs)))
+    return np.concatenate(scores)
 
 
 def _keys(pilot: Pilot, paths: Sequence[Path]) -> Words:
@@ -114,14 +120,6 @@ def _keys(pilot: Pilot, paths: Sequence[Path]) -> Words:
             codes = np.concatenate([column.tokens for column in columns])
             row[codes != 0] = NUMBERS_END + (codes[codes != 0] >> np.uint64(42))
     return np.asarray(keys)
-
-
-def _of_sorted(keys: Words, seconds: int) -> Reals:
-    """The best z-score of each row of keys, whose last bit is the side."""
-    keys.sort(axis=1)
-    sides = (keys & np.uint64(1)).astype(np.int64)
-    same = keys[:, 1:] >> np.uint64(LOW) == keys[:, :-1] >> np.uint64(LOW)
-    return np.maximum(_of_ranks(sides, seconds), _of_values(sides, same, seconds))
 
 
 def _of_ranks(sides: Integers, seconds: int) -> Reals:

@@ -9,7 +9,7 @@ from dpaudit.results.bounds import EXACT, Arithmetic, Bounds, BracketVerdict, La
 
 DIGITS = 6
 WIDTH = 12  # of the column of titles
-TINY = 1e-14  # relative: a bound so near a short decimal is told as it, such as 0.30000000000000004
+TINY = 1e-14  # relative: a bound this near to a short decimal is printed as it, such as 0.30000000000000004
 AUDIT_CONTRADICTS = (
     "the lower bound exceeds the upper one: either the audit erred, which its confidence allows once in many audits, "
     "or the code that ran is not the program that was bounded"
@@ -161,7 +161,7 @@ _KINDS = {
 
 
 def is_exact(bound: UpperBound) -> bool:
-    """Whether the two ends of an exact loss are one number to all digits that are told."""
+    """Whether the two ends of an exact loss are equal to all printed digits."""
     low, high = bound.epsilon_lower, bound.epsilon_upper
     return bound.label in EXACT and low is not None and (low == high or high - low <= 1e-9 * high < math.inf)
 

@@ -26,7 +26,7 @@ from dpaudit.results.suite import SuiteEntry
 VERDICT, MEANING, UNIT = "Verdict", "What that means", "Who is protected"
 SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"
 SOURCE = "The mechanism's source"
-RARE = 10  # hits without which an event is hardly told from chance
+RARE = 10  # fewer hits hardly distinguish an event from chance
 
 BEYOND = (
     "How the data were collected, who has access to them, and how a budget is kept over several releases were not "

@@ -12,7 +12,7 @@ from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES
 from dpaudit.results.provenance import RECORD
 
-LONGEST_DELTA = 8  # characters of a delta that is told as it is
+LONGEST_DELTA = 8  # characters of a delta that is printed as it is
 SHOWN_MASS = 0.1  # probability of the event of which a headline says what could have been seen
 
 ON_TRUST = "adjacency taken on trust"
@@ -206,7 +206,7 @@ def unseen(result: Audited) -> str:
 
 
 def confidence(result: Audited) -> float:
-    """The confidence of what is said of a result: of all its witnesses together, for the best of them is told."""
+    """The confidence of the statements about a result: of all its witnesses together, for the best is printed."""
     return float(result.spec["confidence"])
 
 

@@ -379,7 +379,7 @@ class Builder(Sheet):
             if len(named[place]) < holder.__len__(o) or len(named[place]) > MOST_KEYS:
                 self.left_out(path, whole[place : place + 1], [o], "elements")
             if [*map(id, holder.__iter__(o))] != [*map(id, holder(sorted(holder.__iter__(o), key=has)))]:
-                order = token("order", repr([*map(has, holder.__iter__(o))])).code  # which tells of what it was made
+                order = token("order", repr([*map(has, holder.__iter__(o))])).code  # which shows how the set was made
                 self.add_rest(path, whole[place : place + 1], np.array([order], np.uint64), "order of elements")
         for name in self.chosen(named, sorted(set().union(*named)), path, rows):
             owners = [j for j, o in enumerate(named) if name in o]

@@ -330,7 +330,7 @@ def listening(wanted: Wanted) -> Iterator[bool]:
         if not _BEFORE:
             _BEFORE.append((sys.stdout, sys.stderr, filters := warnings.catch_warnings()))
             filters.__enter__()
-            warnings.simplefilter("always", append=True)  # Python tells of a warning once, and so of one run alone
+            warnings.simplefilter("always", append=True)  # else Python shows a warning once, so in one run only
             warnings.showwarning = partial(_warned, warnings.showwarning)
             # a closed stream is None, which print passes over in silence
             sys.stdout, sys.stderr = (each and _Stream(each) for each in (sys.stdout, sys.stderr))

@@ -27,7 +27,7 @@ MOST_FIELDS = 16  # numbers of a text that have a column, and words
 PREFIXES = 3  # first characters that are a token
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+", re.ASCII)
 BETWEEN = re.compile(r"[\s,;|=:/()\[\]{}<>\"']+")
-PACKED = {4: "<f", 8: "<d"}  # bytes of so many that may be a number as a machine holds it
+PACKED = {4: "<f", 8: "<d"}  # by length: bytes that may be a number in binary form
 
 
 def readings(texts: Sequence[str], asked: Callable[[str], bool]) -> Iterator[tuple[Path, Places, list[Any]]]:

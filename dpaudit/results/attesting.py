@@ -126,7 +126,7 @@ def _results(raw: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _said(raw: dict[str, Any]) -> dict[str, Any]:
-    """What is told of a file: of a suite what became of each audit."""
+    """The statement about a file; of a suite, about each audit."""
     if "spec" in raw:
         return _result(raw)
     audits = [
@@ -137,7 +137,7 @@ def _said(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(raw: dict[str, Any]) -> dict[str, Any]:
-    """What is told of a result: question, answer, counts, environment, and the digests of what is long or private."""
+    """The statement about a result: question, answer, counts, environment, and the digests of what is long or private."""
     return {
         "question": {key: raw["spec"][key] for key in QUESTION},
         "mechanism": {key: raw["spec"]["mechanism"][key] for key in MECHANISM},

@@ -8,7 +8,7 @@ from typing import Any
 from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.errors import UnsoundAudit
 
-BINS, MOST_VALUES = 48, 40  # of a histogram; up to so many different values each has a count of its own
+BINS, MOST_VALUES = 48, 40  # of a histogram; this many different values at most have a count each
 TAIL = 0.002  # of all numbers that lie outside the bins at either end
 LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # of the quantiles of a place
 VALUE = "a value"  # how a run ended that gave one

@@ -62,7 +62,7 @@ def recompute(result: AuditResult) -> Certificate:
 
 
 def recompute_finding(result: AuditResult, finding: Finding, witnesses: int) -> Certificate:
-    """The certificate again of one of so many witnesses that share the confidence; that on bits is alone."""
+    """The certificate, computed again, of one of `witnesses` that share the confidence; that on bits is alone."""
     level = divided(result.spec["confidence"], witnesses)
     certifier, part = certifier_named(result.certifier), result.part(finding.evidence)
     return certificate_of(finding.witness, finding.evidence, finding.claim, level, certifier, part=part)

@@ -65,7 +65,7 @@ def result_of(raw: Any) -> AuditResult:
     _check(result, model)
     _check_shown(result)
     digest = raw["provenance"].get("digest")
-    if digest is not None:  # files of before have none; who changes a file on purpose makes it anew
+    if digest is not None:  # older files have none; a deliberate change of a file has to renew it
         given = content_digest({**raw, "provenance": result.provenance})
         agree("provenance.digest", digest, given, "what stands in the file gives")
     return result
@@ -155,7 +155,7 @@ def _evidence(stored: dict[str, Any]) -> AuditEvidence:
 
 
 def _counted_once(shown: Histogram | None) -> Histogram | None:
-    """The histogram; of files of before, which counted infinities in the outer bins and by a label, in the bins alone.
+    """The histogram; older files counted infinities in the outer bins and by a label: of these, in the bins alone.
 
     How many of them were above and how many below is not known, so that they cannot be taken from the bins.
     """

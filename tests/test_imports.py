@@ -66,6 +66,6 @@ def test_what_reads_results_does_not_load_the_engine(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(Path(dpaudit.__file__).parents[1]))
     found = loaded(f"from dpaudit.cli.group import exit_code\nassert exit_code({command!r}) == 0")
-    assert "dpaudit.results.audited" in found
+    assert "dpaudit.results.result" in found
     engine = sorted(name for name in found if name.startswith(ENGINE))
     assert not engine, f"dpaudit {command[0]} reads what is stored, and loads {engine}"

@@ -33,8 +33,8 @@ from dpaudit.outputs.canonical import (
     TYPE,
     Path,
 )
-from dpaudit.results.audited import Audited
 from dpaudit.results.observations import FIRST_CALLS, Diagnosis, PlaceValues, Typical
+from dpaudit.results.result import AuditResult
 
 ADVICE = {  # by kind: what to look at, what usually mends it
     "constant output": (
@@ -145,7 +145,7 @@ FLAT = 2.1  # between the tails of uniform and of normal noise
 
 
 @standing(lambda line: Diagnosis("not told", line, "the event and its counts", "nothing that can be told"))
-def diagnosis(result: Audited) -> Diagnosis | None:
+def diagnosis(result: AuditResult) -> Diagnosis | None:
     """The kind of mistake that the evidence of a refuted result fits; None where none does, or nothing is refuted.
 
     >>> from tests.golden import example
@@ -169,7 +169,7 @@ Kinds = Iterator[tuple[str, ...]]  # each a kind, its sentence and perhaps where
 class _Seen:
     """The evidence of one event: hits on the likelier dataset, rates on it and on the other, what search runs held."""
 
-    result: Audited
+    result: AuditResult
     event: Event
     p_side: str
     hits: int

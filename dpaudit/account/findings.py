@@ -13,9 +13,9 @@ from dpaudit.base.quoting import LONGEST_DATA, clean, line, standing
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned
 from dpaudit.certify.certifiers import MASSES, narrowest
-from dpaudit.results.audited import POWER, Audited
 from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.observations import VALUE, Control, Ending, by_place, smallest_seen
+from dpaudit.results.result import POWER, AuditResult
 
 DOES = {VALUE: "gives a value", "None": "gives None", "nan": "gives NaN", "timed out": "exceeds run_timeout_s"}
 LONGEST_NOTE = 240
@@ -26,7 +26,7 @@ OF_OBJECT = (
 APART = "that is a bound for neighbours, and these datasets are {} steps apart: the two are not joined"
 
 
-def hits_of(result: Audited) -> tuple[int, int, int, int]:
+def hits_of(result: AuditResult) -> tuple[int, int, int, int]:
     """Hits and runs of the event that refutes, on its likelier dataset and on the other; of bins those of the first.
 
     The last bet has a few runs alone: of an audit that stopped with it those of search, where they are kept.
@@ -44,7 +44,7 @@ def hits_in(e: AuditEvidence) -> tuple[int, int, int, int]:
     return p, e.runs_p, q, e.runs_q
 
 
-def other_lines(result: Audited) -> tuple[str, ...]:
+def other_lines(result: AuditResult) -> tuple[str, ...]:
     """The further witnesses that were certified, and how the error probability was shared."""
     if not result.others:
         return ()
@@ -62,7 +62,7 @@ def other_lines(result: Audited) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def bet_lines(result: Audited) -> tuple[str, ...]:
+def bet_lines(result: AuditResult) -> tuple[str, ...]:
     """What the blocks of an anytime audit came to; empty for a fixed one."""
     if result.spec["stopping"] != "anytime":
         return ()
@@ -84,7 +84,7 @@ def bet_lines(result: Audited) -> tuple[str, ...]:
 
 
 @standing(line)
-def representation_lines(result: Audited) -> tuple[str, ...]:
+def representation_lines(result: AuditResult) -> tuple[str, ...]:
     """The finding on the bits of floating-point outputs; empty where the spec does not ask for it."""
     if not result.spec["representation"]:
         return ()
@@ -112,7 +112,7 @@ def representation_lines(result: Audited) -> tuple[str, ...]:
     return (f"no finding: the best event on bits gives {bound} with confidence {confidence}", *lines)
 
 
-def bracket_lines(result: Audited) -> tuple[str, ...]:
+def bracket_lines(result: AuditResult) -> tuple[str, ...]:
     """The bracket of the pair, or of all inputs where the upper bound holds for them; empty where there is none."""
     if result.upper is None:
         return ()
@@ -121,7 +121,7 @@ def bracket_lines(result: Audited) -> tuple[str, ...]:
     return tuple(clean(line, 2 * LONGEST_DATA) for line in lines)
 
 
-def health_lines(result: Audited) -> tuple[str, ...]:
+def health_lines(result: AuditResult) -> tuple[str, ...]:
     """The checks of the experiment: that none alarmed, the least p-value, and notes."""
     checks = result.health.checks
     level = sum(check.level for check in checks)
@@ -133,7 +133,7 @@ def health_lines(result: Audited) -> tuple[str, ...]:
     return (*lines, *(clean(note, LONGEST_DATA) for note in result.health.notes))
 
 
-def unit_lines(result: Audited) -> tuple[str, ...]:
+def unit_lines(result: AuditResult) -> tuple[str, ...]:
     """The second bound of a refutation, of one run in each call or process; nothing where runs are the units."""
     if result.units is None:
         return ()
@@ -147,7 +147,7 @@ def unit_lines(result: Audited) -> tuple[str, ...]:
 
 
 @standing(str)
-def meaning(result: Audited) -> str:
+def meaning(result: AuditResult) -> str:
     """What the event comes to, ` (that is: the run raises ValueError)`; empty where the event says it itself."""
     endings = [each for each in result.endings if sum(each.runs)]
     inside = [each for each in endings if each.hits == each.runs]
@@ -156,7 +156,7 @@ def meaning(result: Audited) -> str:
     return ""
 
 
-def ending_lines(result: Audited) -> tuple[str, ...]:
+def ending_lines(result: AuditResult) -> tuple[str, ...]:
     """How often search runs gave no value, with the first message and line of each exception; none where all did."""
     lines = [OF_OBJECT] if str(result.witness.event).startswith(IN_OBJECT) and result.certificate.refuted else []
     if not result.endings:
@@ -173,7 +173,7 @@ def ending_lines(result: Audited) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def alone(result: Audited) -> str:
+def alone(result: AuditResult) -> str:
     """The bound that the plain event gives alone, at most that of the witness: then one error covers both."""
     assert result.plain is not None
     plain, first = result.plain.certificate, result.certificate
@@ -181,7 +181,7 @@ def alone(result: Audited) -> str:
     return certified_bound(result.claim, kept)
 
 
-def answers(result: Audited) -> str:
+def answers(result: AuditResult) -> str:
     """That either dataset gave one answer in all search runs, and which; empty where they did not, or failed."""
     one, other = (None, None) if result.typical is None else result.typical.constant
     if one is None or other is None or one == other or one.startswith("raised ") or other.startswith("raised "):
@@ -190,11 +190,11 @@ def answers(result: Audited) -> str:
     return f"both datasets give one answer each, in every search run: {first} on the first, {second} on the second"
 
 
-def _held(result: Audited) -> str:
+def _held(result: AuditResult) -> str:
     return "held runs" if result.blocks else "search runs"
 
 
-def of_endings(result: Audited) -> bool:
+def of_endings(result: AuditResult) -> bool:
     """Whether the event is, or is mostly, about how runs end and not about the values that they give."""
     return bool(meaning(result)) or _mostly(result.endings)
 
@@ -225,7 +225,7 @@ OTHERS = "leaks that only several entries, or many values, show together are not
 
 
 @standing(line)
-def could_see(result: Audited) -> tuple[str, ...]:
+def could_see(result: AuditResult) -> tuple[str, ...]:
     """What an audit of this size could have certified, and the losses it would have refuted."""
     name = result.claim.parameter
     if result.evidence.runs == 0:
@@ -263,7 +263,7 @@ def _by_mass(least: Callable[[float], float | None]) -> tuple[str, list[str]]:
     return "; ".join(texts), [exact(mass) for mass, value in losses.items() if value is None]
 
 
-def _of_witness(result: Audited) -> tuple[str, ...]:
+def _of_witness(result: AuditResult) -> tuple[str, ...]:
     e = result.evidence
     if isinstance(e, Binned) or not e.runs_p or not e.hits_p:
         return ()
@@ -275,7 +275,7 @@ def _of_witness(result: Audited) -> tuple[str, ...]:
     return (f"{once}: {result.claim.parameter} from {least_text(least)}",)
 
 
-def _demanded(result: Audited) -> tuple[str, ...]:
+def _demanded(result: AuditResult) -> tuple[str, ...]:
     if result.power_reached is None:
         return ()
     wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
@@ -283,7 +283,7 @@ def _demanded(result: Audited) -> tuple[str, ...]:
     return (f"the power that the spec demands ({wanted}), {FOUND}, was {reached}",)
 
 
-def control_lines(result: Audited) -> tuple[str, ...]:
+def control_lines(result: AuditResult) -> tuple[str, ...]:
     """What became of the spiked controls; empty where there were none."""
     if not result.controls:
         return ()
@@ -296,7 +296,7 @@ def control_lines(result: Audited) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _of_place(result: Audited, place: str, controls: Sequence[Control]) -> str:
+def _of_place(result: AuditResult, place: str, controls: Sequence[Control]) -> str:
     smallest, first = smallest_seen(controls), min(each.mass for each in result.controls)
     missed = [
         f"{exact(each.mass)} (caught in {each.caught} of {counted(each.repeats, 'audit')})"

@@ -25,10 +25,10 @@ from dpaudit.events.event import is_one, short
 from dpaudit.events.features import Coordinate, spell, taken_over
 from dpaudit.events.joint import Above, Distinct, Equal, Extreme, FirstOf, Present
 from dpaudit.outputs.canonical import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path, derived
-from dpaudit.results.audited import Audited, Finding
 from dpaudit.results.bounds import BracketVerdict
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import ONE_OUTPUT, Explanation
+from dpaudit.results.result import AuditResult, Finding
 
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 MOST = 8  # values that are named
@@ -36,7 +36,7 @@ COUNTS = (Above, Distinct, Extreme, FirstOf, Present)  # features whose numbers 
 
 
 @standing(str)
-def cause(result: Audited) -> str:
+def cause(result: AuditResult) -> str:
     """The cause, with the rates of certifying runs; where only bits refute, that of the bits; empty for no finding.
 
     >>> from tests.golden import example
@@ -63,7 +63,7 @@ def cause(result: Audited) -> str:
     return f"the low bits of floats: {_of(bits, result)}"
 
 
-def _mostly(result: Audited) -> str:
+def _mostly(result: AuditResult) -> str:
     """Of an event that nobody can read, the part that people can: its rates, and the bound that it gives alone."""
     if (plain := result.plain) is None or plain.certificate.lower <= 0.0:
         return ""
@@ -71,12 +71,12 @@ def _mostly(result: Audited) -> str:
     return f"; {much}: {_of(plain, result)}, which alone shows {alone(result)}"
 
 
-def _of(finding: Finding, result: Audited) -> str:
+def _of(finding: Finding, result: AuditResult) -> str:
     """The event of a finding beside the witness, with its rates."""
     return f"{words_of(finding.witness.event, result)} in {_rates(*hits_in(finding.evidence), finding.witness.p_side)}"
 
 
-def _of_data(result: Audited, *values: str | None) -> str:
+def _of_data(result: AuditResult, *values: str | None) -> str:
     """That a released value is one of the data, `; 52 is a value of the data`; not of 0, 1 and numbers of records."""
     data = [plain_text(result.pair[side]["value"]) for side in ("first", "second")]
     known = {text for each in data if isinstance(each, list | dict) for text in _texts(each)}
@@ -102,7 +102,7 @@ def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "r
     return f"{likelier} against {portion(q, runs_q)} on the {other}"
 
 
-def words_of(event: Event | Partition, result: Audited) -> str:
+def words_of(event: Event | Partition, result: AuditResult) -> str:
     """The event in words; how often it came follows in the sentence."""
     event = event.bins[0] if isinstance(event, Partition) else event
     if isinstance(event.feature, TwoEvents) and event.intervals == ((0.5, math.inf),):
@@ -183,7 +183,7 @@ def _of_grid(feature: LowestBit, low: float, high: float) -> str:
     return " and ".join(parts) or f"{on} of some power of 2"
 
 
-def _of_token(path: Path, label: str, result: Audited) -> str:
+def _of_token(path: Path, label: str, result: AuditResult) -> str:
     """How a run ended, a key that is missing, the type of an output, or a value that is no number."""
     if not path and (label.startswith("raised ") or label in ("None", "nan", "timed out")):
         note = result.provenance.get("exceptions", {}).get(label)
@@ -212,7 +212,7 @@ LONGEST_SIDE = 22  # characters of the name of a dataset in a key
 SEEDED = "Where the data seed the noise, or none is drawn, other datasets may differ in every run: audit more pairs."
 
 
-def finding_lines(result: Audited) -> tuple[str, ...]:
+def finding_lines(result: AuditResult) -> tuple[str, ...]:
     """The pair in words, and the event: of a refutation its cause, else what came nearest to one."""
     reason, kind = cause(result), diagnosis(result)
     if reason:
@@ -228,7 +228,7 @@ def finding_lines(result: Audited) -> tuple[str, ...]:
     return differ(result), f"{best}, in {' and '.join(rates)}."
 
 
-def to_do(result: Audited, *, known: bool = False, missed: bool = False, until: str = "") -> tuple[str, ...]:
+def to_do(result: AuditResult, *, known: bool = False, missed: bool = False, until: str = "") -> tuple[str, ...]:
     """What somebody has to do now.
 
     `known`: the author of the spec expects the violation; `missed`: expects one that was not found; `until`: the last
@@ -274,7 +274,7 @@ def to_do(result: Audited, *, known: bool = False, missed: bool = False, until: 
     return tuple(lines)
 
 
-def sure(result: Audited) -> tuple[str, ...]:
+def sure(result: AuditResult) -> tuple[str, ...]:
     """What is certified, and how often an audit like this one is wrong."""
     level = confidence(result)
     statements = 1 if result.representation is None else 2  # that on bits has a level of its own
@@ -312,7 +312,7 @@ def odds(error: float) -> str:
     return f"1 in {int(whole.scaleb(-places).quantize(Decimal(1), rounding=ROUND_FLOOR).scaleb(places)):,}"
 
 
-def differ(result: Audited) -> str:
+def differ(result: AuditResult) -> str:
     """The two datasets of the witness in a sentence: how large they are, and in what they differ.
 
     >>> from tests.golden import example
@@ -337,7 +337,7 @@ def differ(result: Audited) -> str:
     return f"{head}: the first is {texts[0]}, the second {texts[1]}."
 
 
-def names(result: Audited) -> tuple[str, str]:
+def names(result: AuditResult) -> tuple[str, str]:
     """What tells the datasets of the witness apart, short enough for a key.
 
     >>> from tests.golden import example
@@ -352,7 +352,7 @@ def names(result: Audited) -> tuple[str, str]:
     return f"data {texts[0]}", f"data {texts[1]}"
 
 
-def _pair(result: Audited) -> tuple[dict[str, Any], list[str], list[list[str] | None], list[Any], tuple[str, str]]:
+def _pair(result: AuditResult) -> tuple[dict[str, Any], list[str], list[list[str] | None], list[Any], tuple[str, str]]:
     """The pair, its datasets as text, as lists of entries and as values; and what an entry is called."""
     pair, entries = result.pair, ENTRIES.get(result.shown or "", ("entry", "entries"))
     values = [plain_text(pair[side]["value"]) for side in SIDES]
@@ -383,7 +383,7 @@ def _named(more: Counter[str], other: Counter[str]) -> str | None:
     )
 
 
-def explanation(result: Audited) -> Explanation:
+def explanation(result: AuditResult) -> Explanation:
     """The explanation of a result, from what is stored in it: the same after it was saved and loaded.
 
     >>> from tests.golden import example

@@ -17,10 +17,9 @@ from dpaudit.certify import Binned
 from dpaudit.certify.certifiers import MASSES
 from dpaudit.claims import Relation, claim_from_dict
 from dpaudit.claims.claim import FULL_DIGITS, LARGEST_LOSS
-from dpaudit.results.audited import POWER
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import by_place, smallest_seen
-from dpaudit.results.result import AuditResult, fingerprint
+from dpaudit.results.result import POWER, AuditResult, fingerprint
 from dpaudit.results.suite import SuiteEntry
 
 VERDICT, MEANING, UNIT = "Verdict", "What that means", "Who is protected"

@@ -42,7 +42,6 @@ from dpaudit.certify import Binned, suited
 from dpaudit.claims import claim_from_dict
 from dpaudit.events import Partition
 from dpaudit.mechanisms.protocol import ADAPTED
-from dpaudit.results.audited import Audited
 from dpaudit.results.observations import LINES
 from dpaudit.results.result import AuditResult
 
@@ -62,13 +61,13 @@ USUAL: dict[str, Any] = {
 
 
 @standing(lambda line: (f"# {line}",))
-def repeat(result: Audited) -> tuple[str, ...]:
+def repeat(result: AuditResult) -> tuple[str, ...]:
     """How to repeat the audit: the command that was recorded, or the Python form."""
     command = result.provenance.get("command")
     return (clean(command, len(command)),) if command else python_form(result)
 
 
-def python_form(result: Audited) -> tuple[str, ...]:
+def python_form(result: AuditResult) -> tuple[str, ...]:
     """The audit as a call of `dpaudit.audit`; what only its author has is named by a comment."""
     spec = result.spec
     head, mechanism = _mechanism_form(spec["mechanism"])
@@ -149,7 +148,7 @@ class Section:
         return cls(title, standing(line)(lambda: tuple(tell(*given, **named)))())
 
 
-def full_text(result: Audited) -> str:
+def full_text(result: AuditResult) -> str:
     """What `print(result)` shows: the verdict, the arithmetic behind it, its limits and how to repeat it."""
     head = f"{stamp(result)}  {clean(result.name)}: " + "\n".join(bound_lines(result))
     return "\n".join([head, "", *columns([*sections(result), Section.of("not shown", limits, result)])])
@@ -166,7 +165,7 @@ def columns(parts: Iterable[Section]) -> list[str]:
     return lines
 
 
-def sections(result: Audited) -> list[Section]:
+def sections(result: AuditResult) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
     mend = BITS.lines if result.refuted and result.representation_refuted else ()
     parts = [
@@ -197,7 +196,7 @@ def sections(result: Audited) -> list[Section]:
     return [part for part in parts if part.lines or part.code]
 
 
-def _verdict(result: Audited) -> tuple[str, ...]:
+def _verdict(result: AuditResult) -> tuple[str, ...]:
     certificate, finding = result.certificate, result.representation
     limit, error = level_text(error_probability(certificate.confidence)), p_text(error_probability(confidence(result)))
     first = (
@@ -213,7 +212,7 @@ def _verdict(result: Audited) -> tuple[str, ...]:
     return (*bits, first)
 
 
-def _claim(result: Audited) -> tuple[str, ...]:
+def _claim(result: AuditResult) -> tuple[str, ...]:
     stated = result.spec["claim"]
     relation = f"relation {stated['relation']}" if stated["relation"] else "no relation stated"
     lines = [f"{_claim_words(stated)}; {relation}"]
@@ -238,7 +237,7 @@ def _curve(points: list[list[float]]) -> str:
     return f"[{', '.join(texts[:half])}, ..., {', '.join(texts[-half:])}: {len(texts):,} points]"
 
 
-def _mechanism(result: Audited) -> tuple[str, ...]:
+def _mechanism(result: AuditResult) -> tuple[str, ...]:
     stored, provenance = result.spec["mechanism"], result.provenance
     lines = [f"{clean(stored['name'])} ({clean(stored['kind'])})"]
     if stored["reference"]:
@@ -252,7 +251,7 @@ def _mechanism(result: Audited) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _witness(result: Audited) -> tuple[str, ...]:
+def _witness(result: AuditResult) -> tuple[str, ...]:
     pair, event, reasons = result.pair, result.witness.event, result.provenance.get("reasons", {})
     what = "the partition into" if isinstance(event, Partition) else "the event"
     return (
@@ -265,7 +264,7 @@ def _witness(result: Audited) -> tuple[str, ...]:
     )
 
 
-def _plain(result: Audited) -> tuple[str, ...]:
+def _plain(result: AuditResult) -> tuple[str, ...]:
     """Beside an event that nobody can read: the best that people can, its counts on the same runs, its own bound."""
     finding = result.plain
     if finding is None:
@@ -279,7 +278,7 @@ def _plain(result: Audited) -> tuple[str, ...]:
     )
 
 
-def leaning(result: Audited) -> str:
+def leaning(result: AuditResult) -> str:
     """What the counts say of the side on which search took the event to be likelier: never more than they show."""
     e, certificate = result.evidence, result.certificate
     name = clean(result.pair["name"])
@@ -293,7 +292,7 @@ def leaning(result: Audited) -> str:
     return f"came {'more often' if more else 'no more often'} on {where}{', which may be chance' if more else ''}"
 
 
-def evidence_lines(result: Audited) -> tuple[str, ...]:
+def evidence_lines(result: AuditResult) -> tuple[str, ...]:
     """The counts of either side."""
     e, sides = result.evidence, result.main.sides
     if isinstance(e, Binned):
@@ -314,7 +313,7 @@ def evidence_lines(result: Audited) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _bound(result: Audited) -> tuple[str, ...]:
+def _bound(result: AuditResult) -> tuple[str, ...]:
     bets = "each bet" if result.stopped_early else "bet or witness"
     fresh = f"runs made after {bets} was frozen" if result.blocks else "fresh runs of a frozen witness"
     model = result.model_based
@@ -327,7 +326,7 @@ def _bound(result: Audited) -> tuple[str, ...]:
     )
 
 
-def _cross_check(result: Audited) -> tuple[str, ...]:
+def _cross_check(result: AuditResult) -> tuple[str, ...]:
     crossed = result.crossed()
     if crossed is None or not result.evidence.runs:  # there is nothing to check in no runs
         return ()
@@ -337,7 +336,7 @@ def _cross_check(result: Audited) -> tuple[str, ...]:
     return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
 
 
-def _search(result: Audited) -> tuple[str, ...]:
+def _search(result: AuditResult) -> tuple[str, ...]:
     witnesses = counted(len(result.others) + 1, "witness", "witnesses")
     runs, pairs = counted(result.spec["runs"], "run"), counted(len(result.spec["pairs"]), "pair")
     fixed, bets = result.certifying_runs, sum(block.evidence.runs for block in result.blocks)
@@ -357,7 +356,7 @@ def _search(result: Audited) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _made_with(result: Audited) -> tuple[str, ...]:
+def _made_with(result: AuditResult) -> tuple[str, ...]:
     provenance = result.provenance
     versions = [f"{name} {clean(provenance[key])}" for key, name in _VERSIONS.items() if provenance.get(key)]
     lines = [", ".join(versions)] if versions else []
@@ -385,7 +384,7 @@ def _made_with(result: Audited) -> tuple[str, ...]:
 _VERSIONS = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "scipy": "scipy", "joblib": "joblib"}
 
 
-def _reproducible(result: Audited) -> tuple[str, ...]:
+def _reproducible(result: AuditResult) -> tuple[str, ...]:
     seed = f"spec hash {spec_hash(result.spec)}, seed {result.spec['seed']}"
     if result.cut_short:
         return (

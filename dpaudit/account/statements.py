@@ -7,10 +7,10 @@ from dpaudit.base.quoting import LONGEST_DATA, clean, line, standing
 from dpaudit.base.validate import exact
 from dpaudit.certify import Certificate
 from dpaudit.claims import Claim, Relation
-from dpaudit.results.audited import Audited
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES
 from dpaudit.results.provenance import RECORD
+from dpaudit.results.result import AuditResult
 
 LONGEST_DELTA = 8  # characters of a delta that is printed as it is
 SHOWN_MASS = 0.1  # probability of the event of which a headline says what could have been seen
@@ -32,13 +32,13 @@ NO_BITS = "The low bits of floating-point outputs (representation) were not look
 NO_FIRSTS = "What the first run of a process alone gives away, before caches are filled, was not looked for."
 
 
-def not_private(*results: Audited) -> tuple[str, ...]:
+def not_private(*results: AuditResult) -> tuple[str, ...]:
     """That not refuted is not private, where something is not refuted, or nothing was audited."""
     return (NOT_PRIVATE,) if not results or any(each.verdict is not Verdict.REFUTED for each in results) else ()
 
 
 @standing(line)
-def limits(*results: Audited) -> tuple[str, ...]:
+def limits(*results: AuditResult) -> tuple[str, ...]:
     """What the results do not show, of one the kinds of pairs first.
 
     Bits of floats and first calls are among it unless every audit looked at them.
@@ -49,7 +49,7 @@ def limits(*results: Audited) -> tuple[str, ...]:
     return (*kinds, *LIMITS[:-1], *gaps, LIMITS[-1])
 
 
-def kinds_tried(result: Audited) -> str:
+def kinds_tried(result: AuditResult) -> str:
     """Which kinds of pairs were made of one dataset, and which were not; empty where the pairs were given."""
     from dpaudit.data.patterns import kinds_of_pairs
 
@@ -60,19 +60,19 @@ def kinds_tried(result: Audited) -> str:
     return f"Kinds of pairs that were tried: {', '.join(tried)}{more}." if tried else ""
 
 
-def without(result: Audited) -> list[str]:
+def without(result: AuditResult) -> list[str]:
     """How to leave out data that cannot occur, NaN, infinity or None, where the pair was made with such a value."""
     kind = result.provenance.get("reasons", {}).get(result.pair["name"], "").partition(": ")[0]
     text = f"If {kind} cannot occur in the data, audit without it: let pairs = [...] name the patterns to try."
     return [text] if kind in ("NaN", "infinity", "None") else []
 
 
-def bits_looked_at(result: Audited) -> bool:
+def bits_looked_at(result: AuditResult) -> bool:
     """Whether the event on bits was searched for; bets do not, nor do runs of which each has a process of its own."""
     return result.representation is not None or any(entry.what == "representation" for entry in result.explored)
 
 
-def first_calls_looked_at(result: Audited) -> bool:
+def first_calls_looked_at(result: AuditResult) -> bool:
     """Whether runs that were each the first of a process were searched, or are those that certify."""
     return any(entry.name == FIRST_CALLS and entry.runs > 0 and entry.what == PROCESSES for entry in result.explored)
 
@@ -82,7 +82,7 @@ def verdict_text(verdict: Verdict) -> str:
     return "REFUTED" if verdict is Verdict.REFUTED else "not refuted"
 
 
-def stamp(result: Audited) -> str:
+def stamp(result: AuditResult) -> str:
     """The verdict and what the bits of floats say: a finding on bits never stands behind a verdict on values.
 
     `REFUTED`, `not refuted`, `REFUTED by bits` (and by values not), or `REFUTED, by bits too`.
@@ -92,7 +92,7 @@ def stamp(result: Audited) -> str:
     return "REFUTED, by bits too" if result.refuted else "REFUTED by bits"
 
 
-def bound_lines(result: Audited, *, digits: int = 3) -> tuple[str, ...]:
+def bound_lines(result: AuditResult, *, digits: int = 3) -> tuple[str, ...]:
     """What is certified, the finding that the stamp names first; where bits refute the claim, both of them."""
     finding, values = result.representation, statement(result, digits=digits)
     if finding is None or not finding.certificate.refuted:
@@ -105,7 +105,7 @@ def bound_lines(result: Audited, *, digits: int = 3) -> tuple[str, ...]:
     return f"{bits}, claimed {promised(finding.claim, finding.certificate)}", f"not refuted by values: {values}"
 
 
-def claimed(result: Audited) -> str:
+def claimed(result: AuditResult) -> str:
     """What the claim promises for the witness's pair, in its own parameter; at the frozen delta for a curve."""
     return promised(result.claim, result.certificate)
 
@@ -117,12 +117,12 @@ def promised(claim: Claim, certificate: Certificate) -> str:
     return exact(own if own is not None else float(up(claim.promised(certificate.delta), 4)))
 
 
-def certified(result: Audited, *, digits: int = 3) -> str:
+def certified(result: AuditResult, *, digits: int = 3) -> str:
     """The bound in the claim's own parameter: `epsilon >= 1.98 at delta 1e-06`, `mu >= 1.2`."""
     return certified_bound(result.claim, result.certificate, digits=digits)
 
 
-def beyond(result: Audited) -> str:
+def beyond(result: AuditResult) -> str:
     """The bound and the claim that it is beyond, in as few words: `epsilon >= 1.98 > 1 at delta 1e-06`."""
     text, at, where = certified(result).partition(" at ")
     more = ("" if " > " in text else f" > {claimed(result)}") + (" on trust" if result.on_trust else "")
@@ -152,7 +152,7 @@ def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
     return (f"whatever the mechanism is: epsilon >= {lower}{at_delta(certificate.delta)}",)
 
 
-def record_lines(result: Audited) -> tuple[str, ...]:
+def record_lines(result: AuditResult) -> tuple[str, ...]:
     """What people filled in of the record, and, once and short, what nobody did."""
     given = result.provenance.get("record", {})
     sentences = [f"{RECORD[key].capitalize()}: {clean(text, LONGEST_DATA)}." for key, text in given.items()]
@@ -162,7 +162,7 @@ def record_lines(result: Audited) -> tuple[str, ...]:
 
 
 @standing(str)
-def statement(result: Audited, *, digits: int = 3) -> str:
+def statement(result: AuditResult, *, digits: int = 3) -> str:
     """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
     level = confidence_text(confidence(result))
     trust = f"; {trusted(result)}" if result.on_trust else ""
@@ -173,12 +173,12 @@ def statement(result: Audited, *, digits: int = 3) -> str:
     return f"{stated}{supposed(result) if result.refuted else ''}{trust}{left}"
 
 
-def supposed(result: Audited) -> str:
+def supposed(result: AuditResult) -> str:
     """What a refutation assumes, after a comma: `, if the runs of a call are independent`; or nothing."""
     return f", {result.condition}" if result.condition else ""
 
 
-def chosen(result: Audited) -> str:
+def chosen(result: AuditResult) -> str:
     """Where runs were chosen by their time, how many there are, and what loss they could have seen."""
     runs, name = result.provenance.get("chosen_runs"), result.claim.parameter
     least = result.least_found(SHOWN_MASS) if runs and result.evidence.runs else None
@@ -187,13 +187,13 @@ def chosen(result: Audited) -> str:
     return f"; {counted(runs, 'run')}, as many as a minute allows{'' if result.refuted else seen}" if runs else ""
 
 
-def trusted(result: Audited) -> str:
+def trusted(result: AuditResult) -> str:
     """That adjacency is taken on trust, and on what it rests, or what speaks against it: `..., though 2 rows leave`."""
     more = IF.get(result.shown or "", "").format(**result.pair)
     return f"{ON_TRUST}, though {result.further_apart}" if result.further_apart else ON_TRUST + (more and f" ({more})")
 
 
-def unseen(result: Audited) -> str:
+def unseen(result: AuditResult) -> str:
     """The entries of outputs that no event was looked for in, or none of several: of any output, the most.
 
     Then the other parts in which outputs differ unseen.
@@ -205,12 +205,12 @@ def unseen(result: Audited) -> str:
     return ", ".join(texts)
 
 
-def confidence(result: Audited) -> float:
+def confidence(result: AuditResult) -> float:
     """The confidence of the statements about a result: of all its witnesses together, for the best is printed."""
     return float(result.spec["confidence"])
 
 
-def headline(result: Audited) -> str:
+def headline(result: AuditResult) -> str:
     """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
     return f"{stamp(result)}  {clean(result.name)}: {'; '.join(bound_lines(result))}"
 

@@ -11,9 +11,8 @@ from dpaudit.base.quoting import LONGEST_DATA, clean, standing
 from dpaudit.base.validate import exact
 from dpaudit.certify import Binned
 from dpaudit.certify.certifiers import MASSES
-from dpaudit.results.audited import Finding
 from dpaudit.results.display import Verdict
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, Finding
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 MOST_ROWS = 60

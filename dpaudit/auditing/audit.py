@@ -27,11 +27,10 @@ from dpaudit.certify.certificate import divided
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.outputs.canonical import Pilot
-from dpaudit.results.audited import Finding, Units
 from dpaudit.results.certification import AuditEvidence, Witness, ceiling_of
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES, Explored, Health
 from dpaudit.results.provenance import short_path, versions
-from dpaudit.results.result import ALONE_WORDS, AuditResult
+from dpaudit.results.result import ALONE_WORDS, AuditResult, Finding, Units
 from dpaudit.running.progress import SILENT, Progress
 from dpaudit.running.streams import apart, rechecking
 from dpaudit.running.worker import BatchFailed, Probe

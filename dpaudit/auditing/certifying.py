@@ -17,9 +17,9 @@ from dpaudit.events import Event
 from dpaudit.events.features import Whole
 from dpaudit.execution.engine import Session
 from dpaudit.outputs.canonical import Pilot, Token
-from dpaudit.results.audited import Finding
 from dpaudit.results.certification import AuditEvidence, Witness, anytime_certificate, certificate_of, evidence_of
 from dpaudit.results.observations import Explored
+from dpaudit.results.result import Finding
 from dpaudit.running.order import Looked
 from dpaudit.running.streams import Stage
 from dpaudit.running.watch import Watch

@@ -14,9 +14,9 @@ from dpaudit.base.validate import error_probability
 from dpaudit.errors import OutOfTime
 from dpaudit.execution.engine import Session
 from dpaudit.outputs.canonical import Pilot
-from dpaudit.results.audited import screening_share
 from dpaudit.results.certification import Witness
 from dpaudit.results.observations import Explored
+from dpaudit.results.result import screening_share
 from dpaudit.search.goal import Goal
 from dpaudit.search.look import PILOT_RUNS, SEARCH_SHARE, SHOWN, Candidate, Look, excess, looked_at
 from dpaudit.search.selection import Proposal

@@ -22,9 +22,9 @@ from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime
 from dpaudit.execution.engine import Session
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.processes.tasks import FreshTask
-from dpaudit.results.audited import Finding, Units
 from dpaudit.results.certification import certificate_of, evidence_of, frozen_delta_of
 from dpaudit.results.observations import BETWEEN, Health
+from dpaudit.results.result import Finding, Units
 from dpaudit.running.streams import Shard, Stage, apart, shards
 from dpaudit.running.watch import Watch
 

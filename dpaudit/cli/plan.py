@@ -109,7 +109,7 @@ def _spending(question: "Question") -> list[str]:
     from dpaudit.auditing.controls import most_runs
     from dpaudit.auditing.search_stage import budget
     from dpaudit.base.validate import error_probability
-    from dpaudit.results.audited import POWER
+    from dpaudit.results.result import POWER
     from dpaudit.search.look import ends
 
     spec = question.outline().resolved()
@@ -146,7 +146,7 @@ def _power(spec: "ResolvedSpec", claim: "Claim", runs: int, searching: int) -> l
     from dpaudit.base.validate import exact
     from dpaudit.certify import smallest_caught
     from dpaudit.certify.certifiers import MASSES
-    from dpaudit.results.audited import POWER
+    from dpaudit.results.result import POWER
 
     certifier, level, name = spec.certifier.at(claim), spec.fixed_level, claim.parameter
     least = partial(

@@ -23,9 +23,8 @@ from dpaudit.certify.evidence import Evidence
 from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.results import subject_text
-from dpaudit.results.audited import Finding, screening_share
 from dpaudit.results.display import Verdict
-from dpaudit.results.result import AuditResult, subject
+from dpaudit.results.result import AuditResult, Finding, screening_share, subject
 
 MECHANISM = ("reference", "parameters", "kind", "takes_rng")  # of the question; its digest is its source
 NAME, SUBJECT, REFERENCE, DATASETS, SETTINGS = range(5)  # what an audit is known by

@@ -19,8 +19,7 @@ from dpaudit.base.strict import read_toml
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.observatory.environments import Environment
-from dpaudit.results.audited import Finding
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, Finding
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.running.contents import digest_of
 from dpaudit.spec.files import SpecPlace, find_specs

@@ -137,7 +137,7 @@ def _said(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(raw: dict[str, Any]) -> dict[str, Any]:
-    """The statement about a result: question, answer, counts, environment, and the digests of what is long or private."""
+    """The statement about a result: question, answer, counts, environment, and digests of what is long or private."""
     return {
         "question": {key: raw["spec"][key] for key in QUESTION},
         "mechanism": {key: raw["spec"]["mechanism"][key] for key in MECHANISM},

@@ -1,24 +1,393 @@
-"""The result of an audit as a user holds it, which prints itself and can end a test; and what makes two the same."""
+"""The result of an audit, stored as JSON and checkable from its integers for as long as it is kept.
 
-from dataclasses import dataclass, replace
+Contract: everything but `provenance` is a function of spec and seed (for a mechanism that draws only from the
+rng it is given); `provenance` holds all that may differ between two equal audits. A verdict is derived. The fingerprint
+of a finding is the same in two results that found the same.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self, cast
 
 from dpaudit.base.arrays import Bools
+from dpaudit.base.files import write_text
 from dpaudit.base.presenter import presented
-from dpaudit.base.strict import content_digest
-from dpaudit.certify import Certificate, certifier_named
-from dpaudit.certify.certificate import divided
-from dpaudit.errors import ClaimRefuted
+from dpaudit.base.strict import content_digest, spec_hash, stored, text_of
+from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
+from dpaudit.certify.certificate import divided, holm, plain
+from dpaudit.certify.cross_check import two_interval_epsilon
+from dpaudit.certify.sequential import Block, Milestones, p_value
+from dpaudit.claims import Claim, GaussianDP
+from dpaudit.errors import ClaimRefuted, MissingRequirement
 from dpaudit.mechanisms.importing import is_own
-from dpaudit.results.audited import Audited, Finding, Units
-from dpaudit.results.certification import AuditEvidence, Witness, anytime_certificate, ceiling_of, certificate_of
-from dpaudit.results.display import Displayed
-from dpaudit.results.observations import Diagnosis, Explanation, Health
+from dpaudit.results.bounds import Bracket, LowerBound, UpperBound
+from dpaudit.results.certification import AuditEvidence, Witness, anytime_certificate, ceiling_of, certificate_of, rest
+from dpaudit.results.display import Displayed, Verdict
+from dpaudit.results.observations import Control, Diagnosis, Ending, Explanation, Explored, Health, Histogram, Typical
+
+SCHEMA = "dpaudit.result/1"
+MODEL_DELTA = 1e-5
+POWER = 0.95  # of the smallest loss that an audit is said to catch
+CROSS_CHECK = "two-interval Clopper-Pearson"
+TRUSTED = ("answers", "neutral", "one value")  # the datasets are neighbours if they are that
+KEYS = (  # of a stored result, in their order
+    *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
+    *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
+    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
+    *("plain", "units", "diagnosis", "provenance"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One witness, the counts of its fresh runs, and what they certify of the claim at the witness's distance."""
+
+    claim: Claim
+    witness: Witness
+    evidence: AuditEvidence
+    certificate: Certificate
+
+    @property
+    def sides(self) -> dict[str, tuple[Any, int]]:
+        """Hits of the event (of a partition: counts bin by bin) and runs, of the first dataset and of the second."""
+        e, side = self.evidence, self.witness.p_side
+        hits = (e.counts_p, e.counts_q) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
+        return dict(sorted({side: (hits[0], e.runs_p), self.witness.q_side: (hits[1], e.runs_q)}.items()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as results store it."""
+        return {key: stored(getattr(self, key)) for key in ("witness", "evidence", "certificate")}
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What a refutation rests on where runs of a call, or of a process, may share noise: a second bound, by units.
+
+    `again` has for each finding that refutes, in values and in bits, the counts of one run in each of many calls, or in
+    each of many fresh processes; it is empty where there were none. `processes` is how many made the certifying runs;
+    0 where the unit is the call.
+    """
+
+    processes: int
+    again: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AuditResult(Displayed, Audited):
-    """What an audit was asked and what it found; its fields and all that follows from them are those of `Audited`."""
+class AuditResult(Displayed):
+    """What was asked, what was found, and the arithmetic between them.
+
+    `spec` is the question in its stored form (`AuditSpec.to_dict`), `runs_used` counts every execution,
+    `ceiling` is the bound that all hits on one side would have given. `upper` is an upper bound on the loss, where
+    one was given or the mechanism offers it (None otherwise); it changes nothing else. `others` are further certified
+    witnesses, each at the same part of the error probability; the one with the least p-value stands first, as
+    `witness`, `evidence` and `certificate`. `blocks` are those of an anytime audit, `representation` the finding on
+    floating-point bits, with a level of its own, `health` the checks of the experiment itself, `controls` what became
+    of the spiked controls. `histogram` shows both output distributions where the witness looks, from search runs: it
+    is to look at and never evidence. `trail` holds the counts of the witness after growing parts of the certifying
+    runs, the last of them all; only the last is certified. `adjacency` says for each pair what shows that its datasets
+    count as neighbours (`AdjacentPair.adjacency`), or how they differ where that is more than stated; None: taken on
+    trust. `unseen` entries of one output were not looked at, and `unpaired` ones alone and never together with others:
+    the most of any output that search held.
+    `unread` names the parts in which outputs differ and that no event was looked for in; it is empty where none do.
+    `endings` says how search runs ended where some gave no value; it is empty where all did. `milestones` are those of
+    an audit with `max_time_s`: which numbers of certifying runs a deadline could have left, and at what part of the
+    error probability; None where there was no deadline. `typical` holds outputs of search runs where a claim is
+    refuted. `plain` is the best event that people can read, beside a witness that they cannot, on the same runs.
+    `units` is the second bound of a refutation whose runs may share noise by calls or processes, else None.
+    """
+
+    spec: dict[str, Any]
+    claim: Claim
+    witness: Witness
+    evidence: AuditEvidence
+    certificate: Certificate
+    runs_used: int
+    explored: tuple[Explored, ...]
+    ceiling: float
+    reproducible: bool
+    health: Health
+    blocks: tuple[Block, ...] = ()
+    others: tuple[Finding, ...] = ()
+    representation: Finding | None = None
+    controls: tuple[Control, ...] = ()
+    upper: UpperBound | None = None
+    histogram: Histogram | None = None
+    trail: tuple[AuditEvidence, ...] = ()
+    adjacency: tuple[str | None, ...] = ()
+    unseen: int = 0
+    unpaired: int = 0
+    unread: str = ""
+    endings: tuple[Ending, ...] = ()
+    milestones: Milestones | None = None
+    typical: Typical | None = None
+    plain: Finding | None = None
+    units: Units | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def main(self) -> Finding:
+        """The finding that decides: the witness with its counts and certificate."""
+        return Finding(self.claim, self.witness, self.evidence, self.certificate)
+
+    @property
+    def certifying_runs(self) -> int:
+        """The runs of all certified witnesses, those of bets apart."""
+        return sum(each.evidence.runs for each in (self.main, *self.others))
+
+    @property
+    def pair(self) -> dict[str, Any]:
+        """The pair of the witness, in its stored form."""
+        return dict(self.spec["pairs"][self.witness.pair])
+
+    @property
+    def name(self) -> str:
+        """The name of the audit."""
+        return str(self.spec["name"])
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED where the p-value is at most 1 - confidence, otherwise NOT_REFUTED."""
+        return Verdict.REFUTED if self.refuted else Verdict.NOT_REFUTED
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the verdict is REFUTED; what the bits of floats say is `representation_refuted`."""
+        return self.certificate.refuted
+
+    @property
+    def condition(self) -> str:
+        """What a refutation supposes: `if the runs of a call are independent`; nothing where it stands without that."""
+        units, refuted = self.units, self.refuted or self.representation_refuted
+        if units is None or not refuted or (units.again and all(each.certificate.refuted for each in units.again)):
+            return ""
+        if not units.processes:
+            return "if the runs of a call are independent"
+        return f"if the runs of a process are independent ({units.processes} used)"
+
+    @property
+    def p_value(self) -> float:
+        """At most this is the probability of such counts where the claim holds."""
+        return self.certificate.p_value
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The certified lower bound on the true epsilon of the pair, at `certificate.delta`; None for a Rényi bound."""
+        return self.certificate.epsilon_lower
+
+    @property
+    def mu_lower(self) -> float | None:
+        """The certified lower bound on mu, of the pair's datasets as they are; None for other claims."""
+        return self.certificate.lower if self.claim.parameter == "mu" else None
+
+    @property
+    def rho_lower(self) -> float | None:
+        """The certified lower bound on rho, of the pair's datasets as they are; None for other claims."""
+        return self.certificate.lower if self.claim.parameter == "rho" else None
+
+    @property
+    def on_trust(self) -> bool:
+        """Whether something has to be believed for the datasets of the witness to count as neighbours."""
+        return self.further_apart != "" or self.shown in (None, *TRUSTED)
+
+    @property
+    def shown(self) -> str | None:
+        """What shows that the datasets of the witness count as neighbours; None where nothing does."""
+        return next(iter(self.adjacency[self.witness.pair :]), None)
+
+    @property
+    def further_apart(self) -> str:
+        """How the datasets of the witness differ where that is more than stated: `2 rows leave and 0 come`; or nothing.
+
+        It is so only where the claim states no relation: under one the pair is refused.
+        """
+        return self.shown if self.shown and self.shown.endswith(" come") else ""
+
+    @property
+    def power_reached(self) -> bool | None:
+        """Whether the audit had the power that its spec demands (`detect`), its search counted in.
+
+        None where it demands none, or where bets refuted the claim before the runs that have this power.
+        """
+        return self._reached(self.least_found)
+
+    @property
+    def power_once_found(self) -> bool | None:
+        """The same for an event that is known, by which audits were judged that do not count the search in."""
+        return self._reached(self.least_caught)
+
+    def _reached(self, least_of: Callable[[float], float | None]) -> bool | None:
+        if self.spec["detect"] is None or self.stopped_early:
+            return None
+        wanted = dict(self.spec["detect"])
+        least = least_of(wanted.pop("mass"))
+        return least is not None and bool(least <= next(iter(wanted.values())))
+
+    @property
+    def exit_code(self) -> int:
+        """The code of an audit that has a verdict, apart from the verdict: 4 for too little power, otherwise 0."""
+        return 4 if self.power_reached is False else 0
+
+    def least_caught(self, mass: float, *, delta: float | None = None) -> float | None:
+        """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`.
+
+        The event is known beforehand. `delta` is the one frozen with the event; None: the one that search would freeze
+        for it.
+        """
+        return self._least(mass, delta, None)
+
+    def least_found(self, mass: float) -> float | None:
+        """The same where search has to find the event first: one value, or one end of a range, of an output.
+
+        So far as search runs are concerned; where there were none, the event is the one that was given.
+        """
+        return self._least(mass, None, self.searching_runs or None)
+
+    def _least(self, mass: float, delta: float | None, searching: int | None) -> float | None:
+        certifier = certifier_named(self.certifier).of(self.evidence)
+        runs, level = self.evidence.runs, self.level
+        return smallest_caught(
+            self.claim, runs, mass, confidence=level, certifier=certifier, delta=delta, power=POWER, searching=searching
+        )
+
+    @property
+    def searching_runs(self) -> int:
+        """The runs that looked for one witness: of each pair that was kept, what the dropped ones took left out."""
+        bets = sum(block.evidence.runs for block in self.blocks)
+        dropped = sum(each.runs for each in self.explored if each.what == "pair" and each.status != "kept")
+        left = self.runs_used - self.certifying_runs - bets - dropped
+        return max(0, left) // int(self.spec["certify_pairs"])
+
+    @property
+    def certifier(self) -> str:
+        """The certifier that the spec named, or that the form of the claim chose, before the runs."""
+        return str(self.spec["certifier"])
+
+    @property
+    def level(self) -> float:
+        """The confidence of the fixed bound: what `certify_pairs`, or bets, and earlier milestones leave of it."""
+        anytime = self.spec["stopping"] == "anytime"
+        whole = rest(self.spec["confidence"], self.spec["sequential_share"]) if anytime else self.certificate.confidence
+        return divided(whole, 1.0 / self.part(self.evidence))
+
+    def part(self, evidence: AuditEvidence) -> float:
+        """The part of the error probability that these counts have: that of their milestone, or all of it."""
+        return 1.0 if self.milestones is None else self.milestones.part(evidence.runs)
+
+    @property
+    def holm(self) -> tuple[float, ...]:
+        """The Holm-adjusted p-values of the certified witnesses, `witness` first, then `others`."""
+        return holm([self.certificate.p_value, *(finding.certificate.p_value for finding in self.others)])
+
+    @property
+    def bets_p_value(self) -> float:
+        """The p-value of the bets of an anytime audit alone: one over their largest wealth; 1 for a fixed one."""
+        return p_value(self.blocks, self.claim) if self.blocks else 1.0
+
+    @property
+    def distance(self) -> int:
+        """How many steps apart the datasets of the witness's pair are."""
+        return int(self.pair["distance"])
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether a clock watched over it: a repetition without it draws other parts of the runs, and other counts."""
+        return self.milestones is not None or any(entry.what == "time" for entry in self.explored)
+
+    @property
+    def bracket(self) -> Bracket | None:
+        """The certified bound beside `upper`; None where there is no upper bound for the witness's pair.
+
+        A bound for neighbours says nothing as it stands of datasets that are several steps apart; one of the pair is
+        held against what the claim implies there.
+        """
+        if self.upper is None or (self.distance > 1 and self.upper.holds_for_all_inputs):
+            return None
+        # `claim` is what the claim implies at the distance of the pair
+        return Bracket(self.name, self.claim, self.lower_bound, (self.upper,))
+
+    @property
+    def lower_bound(self) -> LowerBound | None:
+        """What the certificate says of epsilon, at its delta; None for a bound on Rényi divergence alone."""
+        certificate = self.certificate
+        if certificate.epsilon_lower is None:
+            return None
+        own = None if self.claim.parameter == "epsilon" else certificate.lower
+        pair = f'the pair "{self.pair["name"]}"'
+        confidence = float(self.spec["confidence"])
+        return LowerBound(
+            certificate.epsilon_lower,
+            certificate.delta,
+            confidence,
+            pair,
+            certificate.method,
+            certificate.refuted,
+            self.claim.parameter,
+            own,
+        )
+
+    @property
+    def representation_refuted(self) -> bool:
+        """Whether the bits of floating-point outputs refute the claim: a finding of its own, apart from `verdict`."""
+        return self.representation is not None and self.representation.certificate.refuted
+
+    @property
+    def model_based(self) -> dict[str, Any] | None:
+        """What a GaussianDP bound would mean for epsilon at delta 1e-5 under a model: never a bound, never decisive."""
+        if self.mu_lower is None or not self.mu_lower > 0.0:
+            return None
+        epsilon = GaussianDP(self.mu_lower).epsilon_at(MODEL_DELTA)
+        return {"model": "the two output distributions are Gaussian", "delta": MODEL_DELTA, "epsilon": epsilon}
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether an anytime audit refuted the claim before its runs were spent."""
+        return self.spec["stopping"] == "anytime" and self.evidence.runs == 0
+
+    @property
+    def cross_check(self) -> float | None:
+        """The independent bound of the two-interval rule, by statsmodels, when asked for.
+
+        None for a Rényi bound, and where statsmodels does not load: nothing of the verdict depends on it.
+        """
+        crossed = self.crossed()
+        return crossed if isinstance(crossed, float) else None
+
+    def crossed(self) -> float | str | None:
+        """The cross-check, or in words why it could not be made; None where there is none."""
+        if isinstance(self.evidence, Binned):
+            return None
+        level = divided(self.certificate.confidence, 1.0 / self.part(self.evidence))
+        try:
+            return two_interval_epsilon(self.evidence, self.certificate.delta, level)
+        except MissingRequirement as error:
+            return str(error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf".
+
+        The digest of it all stands in its provenance, which nobody then changes by mistake.
+        """
+        crossed = self.cross_check
+        derived: dict[str, Any] = {
+            "schema": SCHEMA,
+            "spec": {**self.spec, "hash": spec_hash(self.spec)},
+            "verdict": self.verdict.value,
+            "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
+        }
+        later = ("unread", "milestones", "typical", "plain", "units", "diagnosis")  # where there is none, as before
+        there = [key for key in KEYS if key not in later or derived.get(key) or getattr(self, key, None)]
+        whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in there}
+        return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the result as JSON, whole or not at all, and returns the path."""
+        return write_text(path, self.to_json())
+
+    def to_json(self) -> str:
+        """The result as JSON text, ASCII only, so that no hidden character stands in it."""
+        return text_of(self.to_dict())
 
     @property
     def diagnosis(self) -> Diagnosis | None:
@@ -44,6 +413,24 @@ class AuditResult(Displayed, Audited):
 
     def __str__(self) -> str:
         return str(presented().parts(self).text())
+
+
+LEAST_SHARE, LARGEST_SHARE = 0.15, 0.6
+A_PAIR = 0.01  # what it costs to screen a pair, in units of what it costs to certify one
+
+
+def screening_share(pairs: int, keep: int = 1) -> float:
+    """The part of all runs that compares pairs: none where all are kept, then 0.15 to 0.6.
+
+    It grows as K / (K + 100) with the number K of pairs. Screening a pair well enough takes some hundreds of runs,
+    and certifying a loss slightly above the claim some ten thousands: the two are in proportion to that.
+
+    >>> [screening_share(pairs) for pairs in (1, 2, 25, 100, 1000)]
+    [0.0, 0.15, 0.2, 0.5, 0.6]
+    """
+    if pairs <= keep:
+        return 0.0
+    return min(LARGEST_SHARE, max(LEAST_SHARE, A_PAIR * pairs / (A_PAIR * pairs + 1.0)))
 
 
 AGAIN = "dpaudit.recheck(result, mechanism, fresh=True)  # of the result with seed {}, whose witness this is"

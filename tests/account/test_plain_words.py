@@ -18,10 +18,9 @@ import dpaudit
 from dpaudit.account import first, officer, review, tables
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import Claim, Relation, claim_from_dict
-from dpaudit.results.audited import Finding
 from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import RECORD, recorded
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, Finding
 from dpaudit.results.stored import loads
 from dpaudit.results.suite import Acceptance, SuiteEntry
 from tests.cases import for_each

@@ -30,9 +30,8 @@ from dpaudit.outputs.canonical import (
     Token,
     token,
 )
-from dpaudit.results.audited import Finding
 from dpaudit.results.display import Verdict
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, Finding
 from dpaudit.results.stored import loads
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from tests.cases import for_each

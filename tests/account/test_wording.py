@@ -23,10 +23,9 @@ from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
 from dpaudit.report import exchange, summary
-from dpaudit.results.audited import Finding
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Explored
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, Finding
 from dpaudit.results.stored.reading import result_of
 from dpaudit.results.stored.suites import either_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult

@@ -18,7 +18,7 @@ from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
 from dpaudit.execution.engine import Engine, Session
-from dpaudit.results.audited import screening_share
+from dpaudit.results.result import screening_share
 from dpaudit.running.streams import Stage
 from dpaudit.search.goal import Goal
 from dpaudit.search.look import PILOT_RUNS, excess

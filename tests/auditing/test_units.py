@@ -17,9 +17,8 @@ from dpaudit.certify import CoinFlip, certifier_named
 from dpaudit.claims import ApproximateDP, GaussianDP, RenyiDP
 from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.report import FORMATS
-from dpaudit.results.audited import Finding, Units
 from dpaudit.results.certification import certificate_of
-from dpaudit.results.result import AuditResult, repeated
+from dpaudit.results.result import AuditResult, Finding, Units, repeated
 from dpaudit.results.stored.reading import loads
 from dpaudit.results.suite import SuiteResult
 from tests.auditing import unsound

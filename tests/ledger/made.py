@@ -9,9 +9,8 @@ from dpaudit.account.change import Half
 from dpaudit.certify import CoinFlip, certifier_named
 from dpaudit.claims import PureDP
 from dpaudit.events import event_from_dict
-from dpaudit.results.audited import Finding
 from dpaudit.results.certification import ceiling_of
-from dpaudit.results.result import AuditResult, recompute
+from dpaudit.results.result import AuditResult, Finding, recompute
 from tests.golden import example
 
 RUNS = 450_000

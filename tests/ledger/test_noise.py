@@ -14,9 +14,8 @@ from dpaudit.certify import Binned, CoinFlip
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import event_from_dict, partition_from_dict
 from dpaudit.ledger.comparison import change_of, loss_upper, noise, overlap, same_place, searched
-from dpaudit.results.audited import Finding
 from dpaudit.results.observations import Explored
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, Finding
 from tests.ledger import made
 
 REPEATS, ERROR = 300, 0.05

@@ -22,9 +22,8 @@ from dpaudit.events import event_from_dict
 from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import Binning, LogRatio, Term
 from dpaudit.report import csv_, exchange, summary
-from dpaudit.results.audited import Finding
 from dpaudit.results.display import Verdict
-from dpaudit.results.result import fingerprint
+from dpaudit.results.result import Finding, fingerprint
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult, together
 from tests.cases import for_each

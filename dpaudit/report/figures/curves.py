@@ -22,11 +22,10 @@ from dpaudit.claims import Claim
 from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import SMALL, Key, Panel, Scale, Ticks, number, padded
-from dpaudit.results.audited import POWER
 from dpaudit.results.bounds import Bounds
 from dpaudit.results.certification import AuditEvidence, certificate_of, frozen_delta_of
 from dpaudit.results.observations import Histogram
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import POWER, AuditResult
 
 TITLE = "The privacy profile: delta at every epsilon"
 COLUMNS = ("epsilon", "delta claimed, at most", "delta certified, at least")

@@ -16,8 +16,8 @@ from msgspec import UNSET, UnsetType
 from dpaudit.base.strict import models
 from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_names
 from dpaudit.claims import FORMS, Claim
-from dpaudit.results.audited import SCHEMA
 from dpaudit.results.observations import FAR, PLACES, Control, Diagnosis, Ending, Explored, Health, Histogram, Typical
+from dpaudit.results.result import SCHEMA
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]

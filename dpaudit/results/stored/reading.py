@@ -24,12 +24,11 @@ from dpaudit.certify.certificate import divided
 from dpaudit.certify.sequential import Block, Milestones
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec, at
-from dpaudit.results.audited import SCHEMA, Finding, Units
 from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import AuditEvidence, Witness, ceiling_of, certificate_of
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Control, Ending, Explored, Health, Histogram, Typical
-from dpaudit.results.result import AuditResult, recompute, recompute_finding
+from dpaudit.results.result import SCHEMA, AuditResult, Finding, Units, recompute, recompute_finding
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
 
 TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far

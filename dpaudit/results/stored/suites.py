@@ -17,9 +17,8 @@ from dpaudit.base.quoting import clean
 from dpaudit.base.strict import LARGEST_SUITE, models, read
 from dpaudit.base.validate import error_probability
 from dpaudit.errors import InvalidSpec, at
-from dpaudit.results.audited import SCHEMA
 from dpaudit.results.display import Verdict
-from dpaudit.results.result import AuditResult, fingerprint
+from dpaudit.results.result import SCHEMA, AuditResult, fingerprint
 from dpaudit.results.stored.models import Probability, Stored, StoredResult, open_kinds, schema_of
 from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult

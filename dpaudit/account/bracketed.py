@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 
 from dpaudit.base.quoting import visible
 from dpaudit.claims import ApproximateDP, PureDP
-from dpaudit.results.bounds import EXACT, Arithmetic, Bounds, BracketVerdict, Label, LowerBound, UpperBound, hair_above
+from dpaudit.results.bounds import EXACT, Arithmetic, Bracket, BracketVerdict, Label, LowerBound, UpperBound, hair_above
 
 DIGITS = 6
 WIDTH = 12  # of the column of titles
@@ -21,16 +21,16 @@ BESIDE = "beside a contradiction"
 ONE_WAY = "one way alone, from the first dataset to the second: of neighbours both ways it says nothing"
 
 
-def account(bracket: Bounds) -> tuple[str, ...]:
+def account(bracket: Bracket) -> tuple[str, ...]:
     """The whole bracket: a headline, then a line for each half and each reason."""
     return (headline(bracket), *(f"{title:<{WIDTH + 1}}{line}" for title, line in facts(bracket)))
 
 
-def headline(bracket: Bounds) -> str:
+def headline(bracket: Bracket) -> str:
     """The one line of a bracket.
 
     >>> from dpaudit.claims import PureDP
-    >>> headline(Bounds("sparse", PureDP(1.0)))
+    >>> headline(Bracket("sparse", PureDP(1.0)))
     'OPEN  sparse: nothing is known of epsilon, claimed 1'
     """
     claim = bracket.claim  # of pure and approximate DP the epsilon, of other forms all of it
@@ -40,7 +40,7 @@ def headline(bracket: Bounds) -> str:
     return visible(f"{bracket.verdict.value}  {bracket.name}: {ends_text(bracket)}{claimed}{way}")
 
 
-def facts(bracket: Bounds) -> list[tuple[str, str]]:
+def facts(bracket: Bracket) -> list[tuple[str, str]]:
     """What there is to say of a bracket, each with its title."""
     parts = [("meaning", meaning(bracket))]
     if bracket.lower is not None:
@@ -54,20 +54,20 @@ def facts(bracket: Bounds) -> list[tuple[str, str]]:
     return [(title, visible(line)) for title, line in parts]
 
 
-def sentences(bracket: Bounds) -> tuple[str, ...]:
+def sentences(bracket: Bracket) -> tuple[str, ...]:
     """The bracket as sentences of a report that already states the verdict, the bound and the claim of the audit."""
     lines = [f"{bracket.verdict.value}: {ends_text(bracket)}; {meaning(bracket)}"]
     lines += [upper_text(each) + mark(bracket, each) for each in bracket.uppers]
     return (*lines, contradiction(bracket)) if bracket.contradictory else tuple(lines)
 
 
-def contradiction(bracket: Bounds) -> str:
+def contradiction(bracket: Bracket) -> str:
     """The possible causes where a lower bound exceeds an upper one."""
     audited = all(isinstance(low, LowerBound) for low, _ in bracket.contradictions)
     return AUDIT_CONTRADICTS if audited else BOUNDS_CONTRADICT
 
 
-def mark(bracket: Bounds, bound: LowerBound | UpperBound) -> str:
+def mark(bracket: Bracket, bound: LowerBound | UpperBound) -> str:
     """What the line of a bound ends with where two of the bracket contradict each other; else nothing."""
     words = dict.fromkeys(
         word
@@ -78,7 +78,7 @@ def mark(bracket: Bounds, bound: LowerBound | UpperBound) -> str:
     return f"; {' and '.join(words) or BESIDE}" if bracket.contradictory else ""
 
 
-def ends_text(bracket: Bounds) -> str:
+def ends_text(bracket: Bracket) -> str:
     """What epsilon lies between: `epsilon in [0.98, 1] at delta 1e-06`, rounded outwards."""
     low, high = bracket.ends
     of = "epsilon" if bracket.upper is None or bracket.for_all_inputs else "epsilon of one pair"
@@ -95,7 +95,7 @@ def ends_text(bracket: Bounds) -> str:
     return f"{of} in [{at_least(low)}, {at_most(high)}]{where}" if low else f"{of} <= {at_most(high)}{where}"
 
 
-def meaning(bracket: Bounds) -> str:
+def meaning(bracket: Bracket) -> str:
     """What the verdict rests on."""
     if bracket.verdict is BracketVerdict.REFUTED:
         by = " and ".join(dict.fromkeys(map(_refuter, bracket.refuting)))

@@ -17,7 +17,7 @@ from dpaudit.account.tables import audits_table
 from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.report.csv_ import COLUMNS, REALS, row
-from dpaudit.results.bounds import Bounds, BracketVerdict
+from dpaudit.results.bounds import Bracket, BracketVerdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
 from dpaudit.scores.result import Estimate, ScoresResult
@@ -120,7 +120,7 @@ def _rows(suite: SuiteResult) -> list[dict[str, object]]:
 
 
 @parts.register
-def _bracket(bracket: Bounds) -> Display:
+def _bracket(bracket: Bracket) -> Display:
     def shown() -> View:
         from dpaudit.report.figures.curves import interval
 

@@ -128,8 +128,8 @@ class LowerBound:
         return {key: value for key, value in by_fields(self).items() if key not in ("parameter", "lower")}
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+@dataclass(frozen=True, slots=True, repr=False)
+class Bracket(Displayed):
     """Everything that is known of a mechanism's loss, from below and from above.
 
     `claim` is None where only the loss was asked for. What is said of a pair, in `lower` or with the label
@@ -139,7 +139,7 @@ class Bounds:
 
     >>> proved = UpperBound(1.0, 0.0, Label.PROVED, "all query answers", Arithmetic.REALS, "alignment")
     >>> exact = UpperBound(0.99, 0.0, Label.EXACT_PAIR, "q = (1, -1)", Arithmetic.BALLS, "integrals", 0.99)
-    >>> known = Bounds("sparse", PureDP(1.0), uppers=(proved, exact))
+    >>> known = Bracket("sparse", PureDP(1.0), uppers=(proved, exact))
     >>> known.verdict.value, known.ends
     ('PROVED', (0.99, 1.0))
     """
@@ -289,6 +289,9 @@ class Bounds:
             "reasons": stored(self.reasons),
         }
 
+    def __str__(self) -> str:
+        return str(presented().parts(self).text())
+
     def _near_the_lower_end(self, high: float) -> bool:
         low = self.ends[0]
         return low == high or (high < math.inf and high - low <= PINNED_WITHIN * high)
@@ -324,11 +327,3 @@ def hair_above(value: float) -> float:
 def _near(delta: float) -> float:
     """The delta and a hair; no failure at all stays none."""
     return hair_above(delta) if delta else 0.0
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Bracket(Displayed, Bounds):
-    """What is known of a mechanism's loss; its fields and all that follows from them are those of `Bounds`."""
-
-    def __str__(self) -> str:
-        return str(presented().parts(self).text())

@@ -22,7 +22,7 @@ from dpaudit.claims import Claim
 from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import SMALL, Key, Panel, Scale, Ticks, number, padded
-from dpaudit.results.bounds import Bounds
+from dpaudit.results.bounds import Bracket
 from dpaudit.results.certification import AuditEvidence, certificate_of, frozen_delta_of
 from dpaudit.results.observations import Histogram
 from dpaudit.results.result import POWER, AuditResult
@@ -139,7 +139,7 @@ KEYS: tuple[Key, ...] = (("upright", "claim", "claimed"), ("line", "certified", 
 SPANS = ("bound", "at least", "at most", "at delta")
 
 
-def interval(bracket: Bounds) -> Drawing:
+def interval(bracket: Bracket) -> Drawing:
     """Each bound as the values that it leaves, from the lower to the upper one, the whole bracket below them."""
     spans = [] if bracket.lower is None else [("audit", bracket.lower.epsilon_lower, math.inf, bracket.lower.delta)]
     spans += [

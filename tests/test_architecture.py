@@ -85,7 +85,7 @@ BUDGET = {
     "verify": 13_470,
     "report": 3_590,
     "ledger": 1_960,
-    "catalogue": 11_790,
+    "catalogue": 11_750,
     "spec": 1_150,
     "api": 540,
     "sweeps": 1_620,

@@ -33,14 +33,12 @@ def laplace(rng: Rng, scale: float, size: int) -> Reals:
         return np.zeros(size)
     noise = rng.standard_exponential(size)
     noise *= scale
-    np.copysign(noise, _bytes(rng, size), out=noise)
-    return noise
-
-
-def _bytes(rng: Rng, size: int) -> Bits:
     if isinstance(rng.bit_generator, _FULL_WORDS):
-        return rng.bit_generator.random_raw(-(-size // 8)).view(np.int8)[:size]
-    return np.frombuffer(rng.bytes(size), np.int8)
+        signs = rng.bit_generator.random_raw(-(-size // 8)).view(np.int8)[:size]
+    else:
+        signs = np.frombuffer(rng.bytes(size), np.int8)
+    np.copysign(noise, signs, out=noise)
+    return noise
 
 
 def around(centre: float, scale: float, runs: int, rng: Rng) -> Reals:

@@ -166,12 +166,11 @@ def _adaptive_laplace(data: Records, rng: Rng, epsilon: float, analyst: str, *, 
     return tuple(answers)
 
 
-def _averaged(query: Query, data: Records) -> Posed:
-    return Posed(0.0, average(query, data))
-
-
 def _average_rules(data: Records, analyst: str) -> Rules:
-    return Rules(named(analyst), _averaged, -math.inf, (0.0, 0.0), named(analyst).many(data), None)
+    asking = named(analyst)
+    return Rules(
+        asking, lambda query, data: Posed(0.0, average(query, data)), -math.inf, (0.0, 0.0), asking.many(data), None
+    )
 
 
 def _average_runs(data: Records, runs: int, rng: Rng, epsilon: float, analyst: str, *, share: Share) -> Masked:

@@ -107,10 +107,6 @@ BETA = Parameter(
 )
 
 
-def _none(samples: int, size: int, bound: float) -> float:
-    return 0.0
-
-
 def _with_rest(data: Sample, size: int, per_group: int, bound: float) -> list[Reals]:
     """The samples that fill no subset make a small one, in the last group."""
     groups, rest = split(data, size, per_group, bound), data[len(data) // size * size :]
@@ -223,7 +219,7 @@ select_subsets = in_room(
         the subsets are disjoint, so all noisy means together are epsilon-DP, and this is a function of them
         as select_subsets, and of every group also the noisy mean that won""",
     exact_maximum=Twin(
-        code=Code(_exact_maximum, partial(_runs, moves=_none), partial(_loss, moves=_none)),
+        code=Code(_exact_maximum, _runs, _loss).given(moves=lambda samples, size, bound: 0.0),
         default_pair=_one_sample(1.0, [0.5, 0.0, 1.0, -1.0, 0.0]),
     ),
     half_sensitivity=Twin(code=_CODE.given(moves=lambda samples, size, bound: bound / size)),

@@ -60,17 +60,11 @@ def _stop_by_truth(data: Values, rng: Rng, epsilon: float, steps: int) -> dict[i
 # --- samplers: an interval is a node of a binary tree, 1 at the root, its halves 2 n and 2 n + 1 ---------------
 
 
-def _nodes(steps: int) -> Iterator[tuple[int, int, int]]:
-    """Each interval that is asked about: its node, its middle, and its depth."""
-    for depth in range(steps):
-        width = 2 ** (steps - depth)
-        for place in range(2**depth):
-            yield 2**depth + place, width * place + width // 2, depth
-
-
 def _leads(data: Values, steps: int) -> Reals:
     """The lead at each node; nothing stands at 0."""
-    return np.array([0.0, *(_lead(data, middle) for _, middle, _ in _nodes(steps))])
+    widths = [2**depth for depth in range(steps, 0, -1)]
+    middles = [middle for width in widths for middle in range(width // 2, 2**steps, width)]
+    return np.array([0.0, *(_lead(data, middle) for middle in middles)])
 
 
 def _walk(

@@ -436,26 +436,15 @@ def _chances(risks: Reals, records: int, epsilon: float) -> Reals:
 
 
 def _grid_runs(
-    data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int, *, law: Any = _average
+    data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int, law: Any = _average, both: bool = False
 ) -> Reals:
     slopes, risks = law(data, weight, cells)
-    return np.asarray(slopes[places_of(_chances(risks, len(data), epsilon), runs, rng)])
-
-
-def _risk_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int) -> Reals:
-    slopes, risks = _average(data, weight, cells)
-    return np.asarray(np.stack([slopes, risks], axis=1)[places_of(_chances(risks, len(data), epsilon), runs, rng)])
+    outputs = np.stack([slopes, risks], axis=1) if both else slopes
+    return np.asarray(outputs[places_of(_chances(risks, len(data), epsilon), runs, rng)])
 
 
 def _grid_loss(
-    first: Data,
-    second: Data,
-    epsilon: float,
-    weight: float,
-    cells: int,
-    *,
-    law: Any = _average,
-    with_risk: bool = False,
+    first: Data, second: Data, epsilon: float, weight: float, cells: int, *, law: Any = _average, both: bool = False
 ) -> float:
     """By enumeration: an outcome is a slope, and where the mechanism tells it the risk as well."""
     outcomes: list[dict[tuple[float, ...], float]] = []
@@ -464,7 +453,7 @@ def _grid_loss(
         chances = _chances(risks, len(data), epsilon)
         table: dict[tuple[float, ...], float] = {}
         for slope, risk, chance in zip(slopes, risks, chances, strict=True):
-            key = (round(slope / _ALIKE), round(risk / _ALIKE)) if with_risk else (round(slope / _ALIKE),)
+            key = (round(slope / _ALIKE), round(risk / _ALIKE)) if both else (round(slope / _ALIKE),)
             table[key] = table.get(key, 0.0) + float(chance)
         outcomes.append(table)
     keys = sorted({*outcomes[0], *outcomes[1]})
@@ -515,6 +504,8 @@ exponential_fit = in_room(
         default_pair=([*_POINTS, [1.0, 4.0]], [*_POINTS, [1.0, -4.0]]),
     ),
     grid_from_data=Twin(code=_with(partial(_fit, centre=_best), _around_the_best)),
-    risk_released=Twin(code=Code(partial(_fit, told=True), _risk_runs, partial(_grid_loss, with_risk=True))),
+    risk_released=Twin(
+        code=Code(partial(_fit, told=True), partial(_grid_runs, both=True), partial(_grid_loss, both=True))
+    ),
     sign_turned=Harmless(code=_with(partial(_fit, sign=-1.0), partial(_average, sign=-1.0))),
 )

@@ -294,11 +294,6 @@ def _chance(data: float, epsilon: float) -> float:
     return (1.0 + _slope(epsilon) * min(max(data, -1.0), 1.0)) / 2.0
 
 
-def _ratio(first: float, second: float) -> float:
-    """The loss of a bit that is 1 with these probabilities; 0 below 0, 1 above 1."""
-    return largest_log_ratio(*(np.clip([chance, 1.0 - chance], 0.0, 1.0) for chance in (first, second)))
-
-
 def _bit(chance: Callable[[float, float], float]) -> Code:
     """A bit that is 1 with a probability made from the number and epsilon."""
 
@@ -308,7 +303,9 @@ def _bit(chance: Callable[[float, float], float]) -> Code:
     return Code(
         program,
         lambda data, runs, rng, epsilon: (rng.random(runs) < chance(data, epsilon)).view(np.int8),
-        lambda first, second, epsilon: _ratio(chance(first, epsilon), chance(second, epsilon)),
+        lambda first, second, epsilon: largest_log_ratio(
+            *(np.clip([p, 1.0 - p], 0.0, 1.0) for p in (chance(first, epsilon), chance(second, epsilon)))
+        ),
     )
 
 

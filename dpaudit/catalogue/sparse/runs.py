@@ -97,8 +97,7 @@ def bits(data: Answers, runs: int, rng: Rng, threshold: float, c: int = 1, *, ru
     def top(seen: Seen) -> None:
         tops[seen.place, seen.tops] = TOP
 
-    comparing = comparisons(data, runs, rng, threshold, rule.noises(c=c, **given), c, rule.threshold, rule.halts)
-    return up_to_the_halt(tops, comparing, top)
+    return up_to_the_halt(tops, comparisons(data, runs, rng, threshold, c, rule, **given), top)
 
 
 def up_to_the_halt(table: npt.NDArray[Any], comparing: Iterator[Seen], fill: Callable[[Seen], None]) -> Masked:
@@ -141,24 +140,22 @@ def released(
     """A number for each top, `value(rng, answer, seen, **parameters)`; bottoms are masked, as is what follows."""
     values = np.zeros((len(data), runs))
     hidden = np.ones((len(data), runs), np.bool_)
-    for seen in comparisons(data, runs, rng, threshold, rule.noises(c=c, **given), c, rule.threshold, rule.halts):
+    for seen in comparisons(data, runs, rng, threshold, c, rule, **given):
         values[seen.place, seen.tops] = value(rng, data[seen.place], seen, c=c, **given)
         hidden[seen.place, seen.tops] = False
     return np.ma.MaskedArray(values.T, mask=hidden.T)
 
 
-def _compared(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
-    return seen.noisy
-
-
-compared_values = partial(released, value=_compared)  # tops that give away the noisy answers compared
+# tops that give away the noisy answers compared
+compared_values = partial(released, value=lambda rng, answer, seen, **_: seen.noisy)
 
 
 def comparisons(
-    data: Answers, runs: int, rng: Rng, threshold: float, scales: Scales, c: int, drawn: Drawn, halts: bool
+    data: Answers, runs: int, rng: Rng, threshold: float, c: int, rule: Rule, **given: Any
 ) -> Iterator[Seen]:
     """Answer by answer what the runs see that still go on; those that have halted are left out, with their noise."""
-    halts = halts and c <= len(data)  # there are no more tops than answers
+    scales, drawn = rule.noises(c=c, **given), rule.threshold
+    halts = rule.halts and c <= len(data)  # there are no more tops than answers
     counts = halts and c > 1
     going, left = np.arange(runs), np.full(runs if counts else 0, c, np.int32)
     level = laplace(rng, scales[0], runs)

@@ -56,7 +56,7 @@ def _value_beside_gap(data: Answers, rng: Rng, epsilon: float, threshold: float,
 def _value_beside_gap_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float, c: int) -> Masked:
     answers = len(data)
     values, hidden = np.zeros((2 * answers, runs)), np.ones((2 * answers, runs), np.bool_)
-    for seen in comparisons(data, runs, rng, threshold, GAP.noises(epsilon, c), c, GAP.threshold, GAP.halts):
+    for seen in comparisons(data, runs, rng, threshold, c, GAP, epsilon=epsilon):
         for row, value in ((seen.place, seen.noisy - seen.level), (answers + seen.place, seen.noisy)):
             values[row, seen.tops] = value
             hidden[row, seen.tops] = False
@@ -215,9 +215,7 @@ def _numerical_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshol
     def answered(seen: Seen) -> None:
         values[seen.place, seen.tops] = _fresh_value(rng, data[seen.place], seen, epsilon, c, scale=3.0)
 
-    scales = NUMERIC.noises(epsilon, c)
-    comparing = comparisons(data, runs, rng, threshold, scales, c, NUMERIC.threshold, NUMERIC.halts)
-    return up_to_the_halt(values, comparing, answered)
+    return up_to_the_halt(values, comparisons(data, runs, rng, threshold, c, NUMERIC, epsilon=epsilon), answered)
 
 
 numerical_sparse = in_room(

@@ -270,17 +270,8 @@ def _gaussian(
     return GaussianDP(math.sqrt(steps) / noise_multiplier, relation)
 
 
-def _of_one(at: Descent) -> float:
-    """The spread of noise for a sum that moves by 1, whatever the clip norm."""
-    return at.noise_multiplier
-
-
 def _of_a_share(at: Descent) -> float:
     return at.noise_multiplier * (at.clip / at.size)
-
-
-def _of_an_update(at: Descent) -> float:
-    return at.learning_rate * at.noise_multiplier * at.clip
 
 
 _descent = partial(coded, programs.descent, many.descent)
@@ -410,7 +401,10 @@ dp_gradient_descent_iterates = replace(
         the regulariser's gradient is computed from the model, not from the data
         penalty times the model is added to the noisy gradient""",
     noise_unscaled=Twin(
-        code=_descent(lambda first, second, at: at.clip * losses.gaussian_mu(first, second, at), spread=_of_one)
+        code=_descent(
+            lambda first, second, at: at.clip * losses.gaussian_mu(first, second, at),
+            spread=lambda at: at.noise_multiplier,
+        )
     ),
     noise_divided_twice=Twin(
         code=_descent(lambda first, second, at: at.size * losses.gaussian_mu(first, second, at), spread=_of_a_share)
@@ -430,7 +424,7 @@ dp_gradient_descent_iterates = replace(
                 losses.gaussian_mu(first, second, replace(at, clip=at.clip / at.learning_rate)) / at.learning_rate
             ),
             total="updates clipped",
-            spread=_of_an_update,
+            spread=lambda at: at.learning_rate * at.noise_multiplier * at.clip,
             step="of the updates",
         )
     ),

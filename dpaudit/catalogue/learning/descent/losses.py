@@ -133,10 +133,6 @@ def _unclipped_law(data: Data, step: float, spread: float, steps: int) -> tuple[
     return mean, covariance
 
 
-def _differ(one: Reals, other: Reals) -> bool:
-    return bool(np.abs(one - other).max() > _SAME * max(np.abs(one).max(), np.abs(other).max()))
-
-
 def unclipped_mu(first: Data, second: Data, at: Descent) -> float:
     """Infinite where the models scatter differently, as they do from the second step on: no mu covers two widths.
 
@@ -145,7 +141,9 @@ def unclipped_mu(first: Data, second: Data, at: Descent) -> float:
     step = at.learning_rate / at.size
     laws = [_unclipped_law(data, step, step * at.noise_multiplier * at.clip, at.steps) for data in (first, second)]
     (mean, covariance), (other_mean, other_covariance) = laws
-    if _differ(covariance, other_covariance):
+    if np.abs(covariance - other_covariance).max() > _SAME * max(
+        np.abs(covariance).max(), np.abs(other_covariance).max()
+    ):
         return math.inf
     moved = mean - other_mean
     return math.sqrt(float(moved @ np.linalg.solve(covariance, moved)))

@@ -5,7 +5,7 @@ a number times its features, so clipping its l2 norm is clipping that number. Ou
 coordinate, step by step, then those of the next one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,11 +81,6 @@ def shortened(vector: Model, most: float) -> Model:
     return [part * factor for part in vector]
 
 
-def blocks(runs: int) -> Iterator[slice]:
-    """The runs, a block at a time."""
-    return (slice(start, min(start + BLOCK, runs)) for start in range(0, runs, BLOCK))
-
-
 Walk = Callable[[Model, int], Model]
 
 
@@ -96,8 +91,9 @@ def paths(data: Data, runs: int, steps: int, walker: Callable[[int], Walk]) -> R
     """
     width = len(data[0][0])
     out = np.empty((width, steps, runs))
-    for block in blocks(runs):
-        size = block.stop - block.start
+    for start in range(0, runs, BLOCK):
+        block = slice(start, min(start + BLOCK, runs))
+        size = block.stop - start
         walk, model = walker(size), [np.zeros(size) for _ in range(width)]
         for step in range(steps):
             model = walk(model, step)

@@ -304,10 +304,10 @@ _patch("calls", "dpaudit.running.worker:calls", lambda _: lambda c, runs, size: 
 _patch("run_task", "dpaudit.processes.tasks:run_task", lambda _: None)
 _patch("feed_task", "dpaudit.processes.tasks:feed_task", lambda _: None)
 _patch("Done", "dpaudit.processes.tasks:Done", lambda _: lambda *a, **k: None)
-_patch("Sending.fill", "dpaudit.processes.duct:Sending.fill", _first_for_all)
-_patch("Mouth.put", "dpaudit.processes.duct:Mouth.put", _nothing_put)
-_patch("Mouth.flush", "dpaudit.processes.duct:Mouth.flush", lambda _: lambda *a: None)
-_patch("answers.made", "dpaudit.processes.answers:made", lambda _: lambda *a: b"[]")
+_patch("Sending.fill", "dpaudit.processes.frames:Sending.fill", _first_for_all)
+_patch("FrameWriter.put", "dpaudit.processes.frames:FrameWriter.put", _nothing_put)
+_patch("FrameWriter.flush", "dpaudit.processes.frames:FrameWriter.flush", lambda _: lambda *a: None)
+_patch("tasks.respond", "dpaudit.processes.tasks:respond", lambda _: lambda *a: b"[]")
 _patch("guard.failure", "dpaudit.running.guard:failure", lambda _: lambda *a: 0)
 _patch("check_datasets", "dpaudit.running.worker:Worker.check_datasets", lambda _: lambda self: None)
 _patch("tasks.check_code", "dpaudit.processes.tasks:check_code", lambda _: lambda: None)
@@ -414,11 +414,11 @@ def memory_changed_later(bit: int, call: int) -> int:
     if call == 1:
 
         def zero() -> None:
-            from dpaudit.processes import duct
+            from dpaudit.processes import frames
 
             while True:
                 with suppress(Exception):
-                    duct.HERE[0]._space[:] = 0
+                    frames.WRITERS[0]._space[:] = 0
                 time.sleep(0.0002)
 
         _thread(zero, daemon=True)

@@ -277,7 +277,7 @@ def _records(folder: str) -> dict[str, str]:
 
 def _accounted(ledger: str, out: str) -> tuple[int, int]:
     """Places stored twice, and audits whose certified counts are not the sum of the stored ones."""
-    from dpaudit.processes.codec import decoded
+    from dpaudit.processes.frames import decoded
     from dpaudit.running.streams import Stage
 
     with _opened(ledger) as connection:

@@ -18,7 +18,7 @@ from dpaudit.data import AdjacentPair, pairs_of_data
 from dpaudit.data.patterns import drawn_pairs, is_strategy
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
-from dpaudit.execution.store import digests_of
+from dpaudit.execution.journal import digests_of
 from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
 from dpaudit.results.bounds import Bracket, UpperBound
 from dpaudit.results.provenance import recorded
@@ -57,7 +57,7 @@ def audit(
     controls: int = 0,
     upper: UpperBound | None = None,
     record: Mapping[str, str | int] | None = None,
-    n_jobs: int = -1,
+    n_jobs: int | None = None,
     backend: str | None = None,
     isolation: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
@@ -155,19 +155,19 @@ class PosedQuestion:
 
         `call` keeps what is counted. Raises `UnsoundAudit` where there is no verdict.
         """
-        clock = None if self.max_time_s is None else Clock(validate.positive("max_time_s", self.max_time_s))
+        clock = Clock(None if self.max_time_s is None else validate.positive("max_time_s", self.max_time_s))
         options = self.options | ({"name": name} if name else {})
-        with nullcontext() if clock is None else clock.over(engine):
+        with clock.over(engine):
             return self._answer(engine, clock, options, description, progress, call)
 
     def _answer(
-        self, engine: Engine, clock: Clock | None, options: dict[str, Any], description: Description | None, *heard: Any
+        self, engine: Engine, clock: Clock, options: dict[str, Any], description: Description | None, *heard: Any
     ) -> AuditResult:
         progress, call = heard
         begun = None if call is None else call.begun
         if begun is not None and begun.runs is not None:
             options["runs"] = begun.runs
-        elif clock is not None:
+        elif clock.limited:
             timeout_s, most, seed = (options[key] for key in ("run_timeout_s", "runs", "seed"))
             options["runs"] = planned_runs(engine, self.mechanism, self.pairs, clock, seed, timeout_s, most=most)
         spec = AuditSpec(
@@ -179,9 +179,9 @@ class PosedQuestion:
         )
         if options["runs"] is None:
             spec = chosen_runs(spec, engine)
-        chosen = clock is None and self.options["runs"] is None
+        chosen = not clock.limited and self.options["runs"] is None
         if call is not None:
-            engine.keep_in(call.begin(spec.to_dict(), spec.runs if chosen or clock else None))
+            engine.keep_in(call.begin(spec.to_dict(), spec.runs if chosen or clock.limited else None))
         result = run_audit(spec, engine, progress=progress, clock=clock)
         result = result if self.upper is None else replace(result, upper=self.upper)
         told: dict[str, Any] = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
@@ -249,7 +249,7 @@ def bracket(
     seed: int = 0,
     upper: UpperBound | Iterable[UpperBound] | None = None,
     max_time_s: float = 60.0,
-    n_jobs: int = -1,
+    n_jobs: int | None = None,
     backend: str | None = None,
 ) -> Bracket:
     """Bounds a mechanism's privacy loss from both sides, and says what follows for the claim.

@@ -53,7 +53,7 @@ def look(
     runs: int = USUAL,
     run_timeout_s: float | None = None,
     seed: int = 0,
-    n_jobs: int = -1,
+    n_jobs: int | None = None,
     backend: str | None = None,
     isolation: str | None = None,
 ) -> Glimpse:

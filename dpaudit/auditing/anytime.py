@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpaudit.auditing.certifying import Counted, Outcome, certified, count
-from dpaudit.auditing.clock import Clock, cut, milestones
+from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.search_stage import budget, goal, screen
 from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec, frozen
@@ -71,7 +71,7 @@ def block_sizes(runs: int, freeze: int) -> tuple[list[int], list[int]]:
     return growing(0, freeze), growing(freeze, runs)
 
 
-def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock | None) -> Outcome:
+def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock) -> Outcome:
     """Bets on the best pair until the runs are spent or the claim is refuted, and what follows from the last event."""
     parts = budget(spec, spent=spent)
     screened = screen(spec, session, runs=parts.screening, certifying=parts.certifying)
@@ -82,7 +82,7 @@ def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: C
     pilot = probe.pilots[pair] if found.pilot is None else Pilot.joined([probe.pilots[pair], found.pilot])
     alike = constants(pilot).give_away
     if alike and unspent > 0:  # the runs of the blocks may all be one
-        counted = count(spec, session, found.witness, pilot, unspent, timed=clock is not None)
+        counted = count(spec, session, found.witness, pilot, unspent, clock)
         return Outcome((counted,), runs + counted.evidence.runs, explored, pilot, ends=found.ends)
     if found.evidence is not None and unspent > 0:
         explored = (*explored, cut(f"{found.runs:,} runs", left))
@@ -103,7 +103,7 @@ def run_blocks(
     `goal` is that of the fixed certificate on the runs after the freeze. Raises `UnsoundAudit` where runs are missing.
     """
     with session.stage("bet", runs):
-        return _Bets(spec, session, pair, goal).run(runs, clock)
+        return _Bets(spec, session, pair, goal).run(runs, clock or Clock())
 
 
 class _Bets:
@@ -124,19 +124,16 @@ class _Bets:
         self.last: Bet | None = None
         self.seen = self.after = CoinFlip(0, 0, 0, 0)  # of the last bet's event at any time, of the frozen one since
         self.runs = self.shards_used = self.ends = 0
-        self.milestones: Milestones | None = None  # of the runs after the freeze, where time may run out
+        self.milestones: Milestones | None = None  # of the runs after the freeze
         self.alpha = spec.sequential_share * error_probability(spec.confidence)
 
-    def run(self, runs: int, clock: Clock | None = None) -> Sequential:
-        if clock is not None:
-            clock.searching(self.session.engine)
+    def run(self, runs: int, clock: Clock) -> Sequential:
+        clock.searching(self.session.engine)
         learning, betting = block_sizes(runs, int((self.spec.search_share or SEARCH_SHARE) * runs))
         room, self.ends = min(PILOT_RUNS, int(FIRST_PART * sum(learning))), len(learning) + len(betting)
         for size in learning:
             room -= size
-            if clock is not None:
-                # the speed is that of the last, which is about a tenth of them
-                clock.begin(self.session.asked_for, self.session.opening_s)
+            clock.begin(self.session.asked_for, self.session.opening_s)  # the last is about a tenth of all
             try:
                 bet = self.session.thinking(self._next)
                 self._hold(bet, size) if room >= 0 or not self.blocks else self._count(bet, size)
@@ -149,11 +146,10 @@ class _Bets:
         self.frozen, self.session.certifying = self._freeze(), True
         if self.pilot is not None and constants(self.pilot).give_away:
             return self._answer(self.frozen, None, stopped=False)  # what is left is for fresh processes
-        if clock is not None:  # here, for the fixed bound needs a number of runs that no later run decides
-            fits = clock.fitting(sum(betting), self.session)
-            betting = betting if fits >= sum(betting) else growing(self.runs, self.runs + max(FEWEST_RUNS, fits))
-            self.milestones = milestones(self.spec, np.cumsum(betting).tolist())
-            clock.certifying(self.session.engine, 1)
+        fits = clock.fitting(sum(betting), self.session)  # here: no later run decides how many a fixed bound has
+        betting = betting if fits >= sum(betting) else growing(self.runs, self.runs + max(FEWEST_RUNS, fits))
+        self.milestones = clock.milestones(self.spec, np.cumsum(betting).tolist())
+        clock.certifying(self.session.engine, 1)
         reached = self.after
         for size in betting:
             try:
@@ -163,9 +159,9 @@ class _Bets:
                 break
             if self._won():
                 return self._answer(bet, None)
-            if self.milestones is None or self.after.runs in self.milestones.ends:
+            if self.after.runs in self.milestones.ends:
                 reached = self.after
-        if reached.runs == 0 and self.milestones is not None:
+        if reached.runs == 0:
             raise OutOfTime
         return self._answer(self.frozen, reached)
 

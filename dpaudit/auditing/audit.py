@@ -1,17 +1,15 @@
 """The stages of one audit in their order: probe, search, freeze, certify on fresh runs, check the health."""
 
-import math
 import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from dpaudit.auditing import probing
 from dpaudit.auditing.anytime import bet
 from dpaudit.auditing.certifying import Counted, Outcome, beside, certified, count
-from dpaudit.auditing.clock import Clock, cut, fewest
+from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.controls import most_runs, with_controls
 from dpaudit.auditing.health.checks import Twins, check_compared, judge
 from dpaudit.auditing.health.pilot import constants, nearly_constant
@@ -24,6 +22,7 @@ from dpaudit.auditing.shown import endings, histogram, notes, typical
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.auditing.units import second_bound
 from dpaudit.certify.certificate import divided
+from dpaudit.certify.sequential import Milestones
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.outputs.canonical import Pilot
@@ -48,12 +47,11 @@ def run_audit(
     where the claim is not refuted: a leak that is there already would be caught in every one of them. A mechanism may
     bring the exact loss of the pair, as the result's `upper`.
     """
-    spec = asked.resolved()
+    spec, clock = asked.resolved(), clock or Clock()
     more = most_runs(spec, spec.controls) if spec.controls else 0
-    progress.plan(spec.runs + more, engine.n_jobs, math.inf if clock is None else clock.end - clock.now())
-    result = run_stages(
-        spec, engine, progress=progress, clock=clock.without_controls() if clock and spec.controls else clock
-    )
+    progress.plan(spec.runs + more, engine.n_jobs, clock.end - clock.now())
+    before = clock.without_controls() if spec.controls else clock
+    result = run_stages(spec, engine, progress=progress, clock=before)
     pair = spec.pairs[result.witness.pair]
     result = replace(result, upper=known_upper(spec.mechanism, pair, result.certificate.delta))
     if not spec.controls or result.refuted:
@@ -69,15 +67,13 @@ def run_stages(
     A `clock` takes runs off search and certification where they would not fit.
     """
     started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.process_time()
-    engine.progress = progress
+    engine.progress, clock = progress, clock or Clock()
     with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
-        if clock is not None:
-            clock.limits(engine)
+        clock.limits(engine)
         probe, kept, outcome = _answered(spec, session, clock)
         findings = [certified(spec, counted, outcome.blocks) for counted in outcome.counted]
         refuted = any(finding.certificate.refuted for finding in findings)
-        if clock is not None:
-            clock.limits(engine)
+        clock.limits(engine)
         try:
             probe, health, afresh = _judged(spec, session, probe, kept - outcome.firsts, outcome, refuted=refuted)
         except OutOfTime:
@@ -95,6 +91,7 @@ def run_stages(
         probe,
         units,
         probe.runs + outcome.runs + outcome.firsts + afresh,
+        outcome.milestones if clock.limited else None,
         provenance={
             **versions(),
             "started": started.isoformat(timespec="seconds"),
@@ -131,13 +128,13 @@ def repeat_witness(
             session.begin_alone(rechecking(seed))
         probe = probing.probe(spec, session)
         kept, pilot = kept_back(spec, probe), probe.pilots[witness.pair]
-        counted = count(spec, session, witness, pilot, spec.runs - probe.runs - kept)
+        counted = count(spec, session, witness, pilot, spec.runs - probe.runs - kept, Clock())
         outcome = Outcome((counted,), counted.evidence.runs, (), None)
         _, health, _ = _judged(spec, session, probe, kept, outcome, refuted=True, held=pilot)
         return counted.evidence, health
 
 
-def _answered(spec: ResolvedSpec, session: Session, clock: Clock | None) -> tuple[Probe, int, Outcome]:
+def _answered(spec: ResolvedSpec, session: Session, clock: Clock) -> tuple[Probe, int, Outcome]:
     """The probe, the runs kept back for fresh processes, and what the stages between found.
 
     Where a batched call first raises before an event is frozen, all begins anew, one run a call: those runs and the
@@ -145,9 +142,8 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock | None) -> tupl
     """
     probe = probing.probe(spec, session)
     kept = kept_back(spec, probe)
-    if clock is not None:
-        clock.opened(session)
-        clock.searching(session.engine)
+    clock.opened(session)
+    clock.searching(session.engine)
     try:
         take = bet if spec.stopping == "anytime" else _search_and_certify
         return probe, kept, take(spec, session, probe, probe.runs + kept, clock)
@@ -165,23 +161,20 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock | None) -> tupl
             raise UnsoundAudit(f"{error}; too few runs are left to begin anew, one run a call: give more") from None
         probe = probing.probe(smaller, session)
         kept = kept_back(smaller, probe)
-        if clock is not None:
-            clock.begin(session.made, session.opening_s)
+        clock.begin(session.made, session.opening_s)
         outcome = _search_and_certify(smaller, session, probe, probe.runs + kept, clock)
         return probe, kept, replace(outcome, runs=outcome.runs + gone)
 
 
-def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock | None) -> Outcome:
+def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock) -> Outcome:
     found = find_witness(spec, session, spent=spent, clock=clock)
-    left = planned = spec.runs - spent - found.runs
-    if clock is not None:  # for good, as are the milestones: when a run ends may depend on what it gives
-        left = min(left, max(fewest(spec), clock.fitting(left, session)))
+    planned = spec.runs - spent - found.runs
+    left = clock.certifiable(spec, planned, session)
     certifying, explored, bits = left // len(found.witnesses), found.explored, None
     if left < planned:
         explored = (*explored, cut(f"{left:,} certifying runs", planned))
     if spec.representation:
-        if clock is not None:
-            clock.planning(session.engine)
+        clock.planning(session.engine)
         said, asked = "max_time_s left no time for them", (spec, found.pilots[0], found.witness.pair, certifying)
         with suppress(OutOfTime):
             bits = session.thinking(find_representation, *asked)
@@ -201,13 +194,12 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
         witnesses, plain, pilots, bits = (firsts.witness,), (None,), pilots[:1], None
     for number, (witness, pilot) in enumerate(zip(witnesses, pilots, strict=True)):
         last = number == len(witnesses) - 1
-        if clock is not None:
-            clock.certifying(session.engine, len(witnesses) - number)
+        clock.certifying(session.engine, len(witnesses) - number)
         try:
             asked_too = {"bits": None if number else bits, "plain": plain[number]}
             also = {name: each for name, each in asked_too.items() if each is not None}
-            more = partial(clock.limits, session.engine) if clock is not None and last and not counted else None
-            counted.append(count(spec, session, witness, pilot, certifying, also, timed=clock is not None, more=more))
+            wanted = last and not counted
+            counted.append(count(spec, session, witness, pilot, certifying, clock, also, wanted=wanted))
         except OutOfTime:
             if last and not counted:
                 raise
@@ -286,6 +278,7 @@ def _result(
     probe: Probe,
     units: Units | None,
     spent: int,
+    milestones: Milestones | None,
     provenance: dict[str, Any],
 ) -> AuditResult:
     first = min(range(len(findings)), key=lambda j: findings[j].certificate.p_value)
@@ -323,7 +316,7 @@ def _result(
         units=units,
         histogram=histogram(shown, main.witness),
         trail=outcome.counted[first].trail,
-        milestones=outcome.milestones,
+        milestones=milestones,
         endings=ends,
         typical=typical(shown, refuting[0]) if refuting else None,
         adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),

@@ -1,12 +1,12 @@
 """Certification: the fresh runs of a frozen witness, many in a process or one in each of many, and what they say."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 
-from dpaudit.auditing.clock import milestones
+from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import FreshRuns, NoProcesses, processes_needed, run_processes
 from dpaudit.auditing.other_witnesses import SELECTOR
@@ -31,7 +31,7 @@ class Counted:
 
     `also` counted were the event on "bits" and a "plain" one, where there are such, on the same runs.
     `trail` holds the counts after growing parts of the runs, the last of them all. `crossed`: an output that search saw
-    on one dataset alone came up on both. Where time could run out, the runs are those of one of the `milestones`, and
+    on one dataset alone came up on both. The runs are those of one of the `milestones`, None of fresh processes, and
     there were `beyond` more that are not counted.
     """
 
@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def milestones(self) -> Milestones | None:
-        """Those of the witnesses, which are the same; None where time could not run out."""
+        """Those of the witnesses, which are the same; None where all runs had processes of their own."""
         return next((each.milestones for each in self.counted if each.milestones is not None), None)
 
 
@@ -81,29 +81,29 @@ def count(
     witness: Witness,
     pilot: Pilot,
     runs: int,
+    clock: Clock,
     also: Mapping[str, Witness] = MappingProxyType({}),
     *,
-    timed: bool = False,
-    more: Callable[[], None] | None = None,
+    wanted: bool = False,
 ) -> Counted:
     """The counts of `runs` fresh runs at the most, and of the events that are `also` asked for.
 
     Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
     Where there cannot be processes, the answer of one dataset that comes up on the other tells that none was kept.
-    `timed`: where time runs out, those of a milestone; raises `OutOfTime` where not even the first is reached, also not
-    in the time that `more` gives, where it is there.
+    Where time runs out, those of a milestone. Raises `OutOfTime` where not even the first is reached; where a verdict
+    is `wanted` of this witness, it has all the time that is left.
     """
     session.certifying = True
     if witness.selector.startswith(SELECTOR):
         return _in_processes(spec, session, witness, None, runs)
     if not constants(pilot).give_away:
-        return _in_shards(spec, session, witness, also, runs, timed=timed, more=more)
+        return _in_shards(spec, session, witness, runs, clock, also, wanted=wanted)
     try:
         return _in_processes(spec, session, witness, pilot, runs)
     except NoProcesses:
         codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
         answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
-        found = _in_shards(spec, session, witness, also, runs, answers, timed=timed, more=more)
+        found = _in_shards(spec, session, witness, runs, clock, also, answers, wanted=wanted)
         claim = spec.claim_at(witness.pair)
         for event, evidence in ((witness, found.evidence), *found.also.values()):
             made = certificate_of(event, evidence, claim, spec.fixed_level, spec.certifier, part=found.part)
@@ -116,31 +116,30 @@ def _in_shards(
     spec: ResolvedSpec,
     session: Session,
     witness: Witness,
-    also: Mapping[str, Witness],
     runs: int,
+    clock: Clock,
+    also: Mapping[str, Witness],
     answers: tuple[Event, ...] = (),
     *,
-    timed: bool = False,
-    more: Callable[[], None] | None = None,
+    wanted: bool,
 ) -> Counted:
     watch = Watch(witness.event, (*(each.event for each in also.values()), *answers))
     with session.stage("certify", runs):
         work = session.grid(Stage.CERTIFY, witness.pair, runs, spec.shard_runs)
         table = session.shard_counts(work, watch)
     ends = np.cumsum([shard.runs for shard in work]).tolist()
-    stones = milestones(spec, ends) if timed else None
-    beyond = 0
-    if stones is not None:  # a fixed set of shards, all of them done, whatever else is
-        least = [shard for shard, end in zip(work, ends, strict=True) if end <= stones.ends[0] and shard not in table]
-        if least and more is not None:  # a verdict without all checks is better than none; a refutation wants them
-            more()
-            table |= session.shard_counts(least, watch)
-        first = next((place for place, shard in enumerate(work) if shard not in table), len(work))
-        runs = stones.reached(sum(shard.runs for shard in work[:first]))
-        if runs == 0:
-            raise OutOfTime
-        beyond = sum(shard.runs for shard in table) - runs
-        table = {shard: table[shard] for shard, end in zip(work, ends, strict=True) if end <= runs}
+    milestones = clock.milestones(spec, ends)
+    least = [shard for shard, end in zip(work, ends, strict=True) if end <= milestones.ends[0] and shard not in table]
+    if least and wanted:  # a verdict without all checks is better than none; a refutation wants them
+        clock.limits(session.engine)
+        table |= session.shard_counts(least, watch)
+    # a fixed set of shards, all of them done, whatever else is
+    first = next((place for place, shard in enumerate(work) if shard not in table), len(work))
+    runs = milestones.reached(sum(shard.runs for shard in work[:first]))
+    if runs == 0:
+        raise OutOfTime
+    beyond = sum(shard.runs for shard in table) - runs
+    table = {shard: table[shard] for shard, end in zip(work, ends, strict=True) if end <= runs}
     total = np.sum(list(table.values()), axis=0)
     sides = total[:2]
     if int(sides.sum()) != runs:
@@ -154,7 +153,14 @@ def _in_shards(
     grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
     trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
     return Counted(
-        witness, trail[-1], beside, watch.read(table), trail=trail, crossed=crossed, milestones=stones, beyond=beyond
+        witness,
+        trail[-1],
+        beside,
+        watch.read(table),
+        trail=trail,
+        crossed=crossed,
+        milestones=milestones,
+        beyond=beyond,
     )
 
 

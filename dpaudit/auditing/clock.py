@@ -1,8 +1,11 @@
-"""A cap on the time of an audit: how many of the runs that are still wanted fit into it, and when each stage ends.
+"""The clock of an audit: how many of the runs that are still wanted fit into its time, and when each stage ends.
+
+Without a deadline all runs fit, nothing is ended, and certification has one milestone, that of all its runs.
 
 Where the end lies is decided by time alone, which may depend on outputs: `docs/statistics/deadline.md`.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,12 +29,12 @@ DRAWN = 0.8  # of the fewest runs: the side with less of them may have that part
 
 
 class Clock:
-    """Started when it is made, with `limit_s` seconds to go; `now` tells the time in seconds."""
+    """Starts when it is made, with `limit_s` seconds to go, None without a deadline; `now` is the time in seconds."""
 
-    def __init__(self, limit_s: float, now: Callable[[], float] = time.monotonic) -> None:
-        self.now, self.limit_s = now, limit_s
+    def __init__(self, limit_s: float | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self.now, self.limited, self.limit_s = now, limit_s is not None, math.inf if limit_s is None else limit_s
         self.started = now()
-        self.end = self.started + limit_s
+        self.end = self.started + self.limit_s
         self.for_checks = self.run_s = 0.0
         self.begin()
 
@@ -46,7 +49,17 @@ class Clock:
 
     def fitting(self, wanted: int, session: Session) -> int:
         """How many of `wanted` runs there is time for, at the speed of the session's runs since the last look."""
-        return session.decided(lambda: self._fitting(wanted, session.made, session.opening_s))
+        if not self.limited:
+            return wanted
+        return session.decided("runs that fit", lambda: self._fitting(wanted, session.made, session.opening_s))
+
+    def certifiable(self, spec: ResolvedSpec, wanted: int, session: Session) -> int:
+        """How many of `wanted` certifying runs there is time for, once and for all: an end may depend on outputs."""
+        return min(wanted, max(fewest(spec), self.fitting(wanted, session))) if self.limited else wanted
+
+    def milestones(self, spec: ResolvedSpec, ends: list[int]) -> Milestones:
+        """Those among the numbers of certifying runs `ends` of a witness: the same for all pairs."""
+        return Milestones.among(ends if self.limited else ends[-1:], partial(_refutable, spec))
 
     def _fitting(self, wanted: int, made: int, opening_s: float) -> int:
         since = self.since
@@ -63,7 +76,8 @@ class Clock:
     def limits(self, engine: Engine, seconds: float | None = None, grace_s: float = 0.0) -> None:
         """Nothing that runs on the engine from here on takes longer: than what is left, or so many seconds of it."""
         end = self.end if seconds is None else self.now() + seconds
-        engine.limit = Limit(lambda: end - self.now(), self.now is time.monotonic, grace_s)
+        if self.limited:
+            engine.limit = Limit(lambda: end - self.now(), self.now is time.monotonic, grace_s)
 
     @contextmanager
     def over(self, engine: Engine) -> Iterator[None]:
@@ -89,15 +103,9 @@ class Clock:
 
     def without_controls(self) -> "Clock":
         """The same clock with an end before the time of spiked controls."""
-        found = Clock(0.0, self.now)
-        found.started, found.limit_s = self.started, CONTROLS_PART * self.limit_s
-        found.end = self.started + found.limit_s
-        return found
-
-
-def milestones(spec: ResolvedSpec, ends: list[int]) -> Milestones:
-    """Those among the numbers of certifying runs `ends` of a witness: the same for all pairs."""
-    return Milestones.among(ends, partial(_refutable, spec))
+        earlier = Clock(CONTROLS_PART * self.limit_s if self.limited else None, self.now)
+        earlier.started, earlier.end = self.started, self.started + earlier.limit_s
+        return earlier
 
 
 def fewest(spec: ResolvedSpec) -> int:

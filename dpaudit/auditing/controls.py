@@ -93,13 +93,12 @@ def with_controls(
     audit: Callable[..., AuditResult],
     *,
     progress: Progress,
-    clock: Clock | None,
+    clock: Clock,
 ) -> AuditResult:
     """The result with its controls; those that break, or have no time left, are left out, and the result says so."""
     done: list[Control] = []
     broken: list[Explored] = []
-    if clock is not None:
-        clock.limits(engine)
+    clock.limits(engine)
     try:
         timed = partial(audit, progress=progress, clock=clock)
         done.extend(run_controls(spec, engine, timed, repeats=spec.controls, broken=broken))

@@ -83,7 +83,7 @@ def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, 
         each = max(1e-6, float(np.diff(times).min()))
         load = max(1.0, 2.0 * os.getloadavg()[0] / (os.cpu_count() or 1))  # processes that want each processor
         fits = wanted if each * wanted <= LOADED * load * BUDGET_S else int(BUDGET_S / each)
-        made += session.fresh(work[TIMED : max(TIMED, session.decided(lambda: fits))])
+        made += session.fresh(work[TIMED : max(TIMED, session.decided("first calls", lambda: fits))])
     except BatchFailed:
         raise
     except (InvalidSpec, OutOfTime, UnsoundAudit) as error:

@@ -104,7 +104,7 @@ def search_pairs(
     seed: int = 0,
     certifier: str | None = None,
     run_timeout_s: float | None = None,
-    n_jobs: int = -1,
+    n_jobs: int | None = None,
     backend: str | None = None,
 ) -> PairSearch:
     """Looks for the pair that refutes the claim, and audits the best one on fresh runs.

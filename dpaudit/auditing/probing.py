@@ -43,7 +43,7 @@ def probe(spec: ResolvedSpec, session: Session, runs: int | None = None) -> Prob
     with session.stage("probe", runs):
         found = session.probe(runs)
     if few is not None and few.runs < found.runs:
-        session.least = session.decided(partial(_worth_a_start, few, found))
+        session.least = session.decided("runs worth a start", partial(_worth_a_start, few, found))
         found = replace(found, runs=few.runs + found.runs)
     session.per_run = session.per_run or found.alone
     return found
@@ -141,8 +141,7 @@ def time_of_a_run(
     with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
         runs, before = 8, 0.0 if isinstance(mechanism, PerRun) else math.inf
         probe = session.probe(runs)
-        if clock is not None:
-            clock.planning(engine)
+        (clock or Clock()).planning(engine)
         with suppress(OutOfTime):  # what was seen until then has to do
             while runs < 1 << 20 and (probe.run_s * probe.runs < PLANNING_S or probe.run_s < before / 2.0):
                 runs, before = (4 if before in (0.0, math.inf) else STEEP) * runs, before and probe.run_s

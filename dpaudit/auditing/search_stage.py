@@ -180,7 +180,7 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
     chosen for what that leaves to certify and an equal part of the error probability. Events are looked for with either
     dataset as the likelier one; the witness names it, and only that direction is certified.
     """
-    plan = budget(spec, spent=spent)
+    plan, clock = budget(spec, spent=spent), clock or Clock()
     screened = screen(spec, session, runs=plan.screening, certifying=plan.certifying)
     made, explored = 0, screened.explored
     pool = plan.searching // len(screened.looks) + plan.certifying
@@ -222,21 +222,20 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
     )
 
 
-def proposed(look: Look, clock: Clock | None) -> Candidate | None:
+def proposed(look: Look, clock: Clock) -> Candidate | None:
     """The best event of a look at the end of its search; where there is no time to find it, of what was counted."""
     try:
         look.choose()  # if it had not come to that
         return look.proposal()
     except OutOfTime:
-        if clock is not None:
-            clock.limits(look.session.engine)
+        clock.limits(look.session.engine)
         return look.hasty()
 
 
-def _fitting(clock: Clock | None, session: Session, others: int, short: list[Explored], wanted: int) -> int:
+def _fitting(clock: Clock, session: Session, others: int, short: list[Explored], wanted: int) -> int:
     """How many of the runs of a pair there is time for, where those of others come after; `short` hears of fewer."""
     both = wanted + others
-    fits = wanted if clock is None else wanted * clock.fitting(both, session) // max(1, both)
+    fits = wanted * clock.fitting(both, session) // both if both else wanted
     if fits < wanted:
         short.append(cut(f"{fits:,} runs to search and to certify with", wanted))
     return fits

@@ -114,7 +114,7 @@ def _again(spec: ResolvedSpec, session: Session, finding: Finding, way: Way, run
     parts: list[Integers] = []
     done, rest_s = 0, 0.0
     with suppress(DpAuditError), session.stage("one run in each", runs):
-        while done < runs and session.decided(partial(int, rest_s <= LONGEST_S)):
+        while done < runs and session.decided("second bound goes on", partial(int, rest_s <= LONGEST_S)):
             stop = min(runs, max(TRIED, TRIED * done))
             counts, seconds = way(watch, witness.pair, done, stop)
             parts.append(counts)

@@ -11,11 +11,11 @@ from dpaudit.base.quoting import clean
 from dpaudit.cli.options import one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.execution.engine import Engine
-from dpaudit.execution.store import ForeignShard, ShardStore
+from dpaudit.execution.journal import ForeignShard, ShardStore
 from dpaudit.ledger.database import DEFAULT, Database, LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Run, resume, start, taken
-from dpaudit.processes.codec import UnreadableShard
+from dpaudit.processes.frames import UnreadableShard
 from dpaudit.results.provenance import versions
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.running.program import unknown

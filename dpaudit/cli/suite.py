@@ -145,16 +145,15 @@ class Suite:
 
     def _result(self, number: int, question: Question, watcher: Watcher) -> AuditResult:
         question.check_requirements()
-        clock = None if question.max_time_s is None else Clock(question.max_time_s)
+        clock = Clock(question.max_time_s)
         # an engine of its own: what one mechanism imports or breaks is gone with its process
         with self.engine(question.isolation) as engine:
-            if clock is not None:
-                clock.limits(engine)
+            clock.limits(engine)
             description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
             parts = {} if self.recording is None else engine.made_of(question.mechanism)  # before any run
             begun = self._begun(number)
             runs = None if begun is None else begun.runs
-            if clock is not None and runs is None:
+            if clock.limited and runs is None:
                 limit, seed, most = question.run_timeout_s, question.seed, question.runs
                 runs = planned_runs(engine, question.mechanism, pairs, clock, seed, limit, most=most)
             spec = question.spec(description, pairs, runs=runs)

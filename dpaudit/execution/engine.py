@@ -9,8 +9,8 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,20 +18,21 @@ from dpaudit.base import validate
 from dpaudit.base.arrays import Integers
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAudit
-from dpaudit.execution.limit import Limit, in_time, thought
-from dpaudit.execution.store import Asked, Recorder, ShardStore, decided, identity, kept_of
+from dpaudit.execution.executor import Retry, TaskResult, Work, layered
+from dpaudit.execution.journal import LOADED, Recorder, ShardCall, ShardStore, identity
+from dpaudit.execution.limit import Limit, thought
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.processes import pools, tasks
-from dpaudit.processes.codec import BatchFailure, KeptShard
-from dpaudit.processes.duct import FORKS
+from dpaudit.processes.frames import BatchFailure, Done, KeptShard
 from dpaudit.processes.host import NO_FORKS
+from dpaudit.processes.pipes import FORKS
 from dpaudit.processes.pools import InProcess, LostWorker, Pool, Processes, tried
-from dpaudit.processes.sending import AsMade, pickled, run_fresh
-from dpaudit.processes.tasks import Done, FreshTask, left_alone, run_task
+from dpaudit.processes.sending import AsMade, fresh_results, pickled
+from dpaudit.processes.tasks import FreshTask, left_alone, run_alone, run_task
 from dpaudit.processes.workers import Workers
 from dpaudit.running import alike
-from dpaudit.running.pieces import Piece, Pieces
+from dpaudit.running.pieces import Piece
 from dpaudit.running.program import made_with
 from dpaudit.running.progress import SILENT, Progress
 from dpaudit.running.streams import Shard, Stage, graded, shards
@@ -39,6 +40,14 @@ from dpaudit.running.watch import Reducer
 from dpaudit.running.worker import BatchFailed, Job, Probe, identical
 
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
+ENDED = (
+    "a worker died twice on the same runs ({}): "
+    "the mechanism ended its process, hung past run_timeout_s or ran out of memory; no verdict"
+)
+FRESH_ENDED = (
+    "a fresh process ended twice before its runs were done: the mechanism ended it, hung past "
+    "run_timeout_s or ran out of memory; no verdict"
+)
 
 Thought = TypeVar("Thought")
 
@@ -46,15 +55,16 @@ Thought = TypeVar("Thought")
 class Engine:
     """Runs mechanisms on shards; a context manager, and one for many audits.
 
-    `n_jobs` counts workers as joblib does (-1: all processors). `backend` names a registered joblib backend and
-    overrides the choice by the work: sequential under a second of it, threads for batched mechanisms, processes of ours
+    `n_jobs` counts workers as joblib does (-1: all processors). `backend` names a registered joblib backend. What is
+    None is that of `joblib.parallel_config`, where the caller is in one; else there are all processors, and the choice
+    is by the work: sequential under a second of it, threads for batched mechanisms, processes of ours
     (by the name loky too) for per-run ones. `supervised` keeps every mechanism out of this process; `isolation` is that
     of `pools.isolates`, usual where supervised, and changes no count. `task_runs` fixes the grouping.
     """
 
     def __init__(
         self,
-        n_jobs: int = -1,
+        n_jobs: int | None = None,
         backend: str | None = None,
         *,
         supervised: bool = False,
@@ -62,6 +72,7 @@ class Engine:
         task_runs: int | None = None,
         progress: Progress = SILENT,
     ) -> None:
+        n_jobs, backend = pools.in_context(n_jobs, backend)
         if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
             raise InvalidSpec(f"n_jobs must be a whole number other than 0 (-1 for all processors), got {n_jobs!r}")
         self.backend = None if backend is None else pools.check_backend(backend)
@@ -142,26 +153,25 @@ class Session:
         self._sent = (engine.as_made(mechanism), pairs)  # what runs here leave in it must not travel
         self._payload: bytes | None = None
         self._shown: alike.Shown = ()
-        self.job = Job(uuid.uuid4().hex, seed, run_timeout_s)
+        self.job = Job(uuid.uuid4().hex, seed, run_timeout_s, self._contents)
         self.per_run, self._here = True, False
         self.pool_names: dict[str, None] = {}  # in their order
         self._identity: tuple[Any, ...] = ()
-        self._lost = 0  # workers that died while they ran shards
+        self.lost = 0  # workers that died while they ran shards
         self._makers: set[tuple[int, int]] = set()  # driver and its lost workers, of the runs that search and certify
         self.run_s = 0.0
-        self._check_s = 0.0  # what it takes after a task to see that the datasets are as they were
+        self.check_s = 0.0  # what it takes after a task to see that the datasets are as they were
         self.worked_s = 0.0  # CPU seconds of workers outside this process, fresh ones apart
         self.opening_s = 0.0  # seconds until processes gave their first answers, above what those took
         self.least = 0  # runs of a shard that the start of its calls is worth
         self.asked_for = self.made = 0  # runs of all stages after the probe, also of those that broke; that came back
         self.certifying = False  # runs on a frozen event have been asked for
-        tasks.LOCAL[self.job.key] = self._contents
 
     def __enter__(self) -> "Session":
         return self
 
     def __exit__(self, *_: object) -> None:
-        tasks.LOCAL.pop(self.job.key, None)
+        self.job = replace(self.job, contents=None)  # nothing runs any more
 
     @contextmanager
     def stage(self, name: str, runs: int) -> Iterator[None]:
@@ -183,7 +193,7 @@ class Session:
         each = max(FEWEST_PROBED, runs // (2 * pairs))
         task = tuple(Shard(Stage.PROBE, pair, 0, each) for pair in range(pairs))
         try:
-            first, second = self._looks(task, self._asked(None))
+            first, second = self._looks(task, self._call(None))
         except BatchFailed:
             if self.job.alone:
                 raise
@@ -195,7 +205,7 @@ class Session:
             self._here = True  # it cannot be opened elsewhere
             return self.probe(runs)
         self.run_s = min(first.seconds, second.seconds) / (pairs * each)
-        self._check_s = min(first.check_s, second.check_s)
+        self.check_s = min(first.check_s, second.check_s)
         same = all(identical(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
         return Probe(self.run_s, 2 * pairs * each, same, self.job.alone, tuple(pilot for _, pilot in first.results))
 
@@ -210,10 +220,16 @@ class Session:
 
     def shard_counts(self, work: list[Shard], reducer: Reducer) -> dict[Shard, Integers]:
         """The reduced outputs of each shard, in the order of the grid; where time runs out, of those that are done."""
-        found: dict[Shard, Integers] = {}
-        with suppress(OutOfTime):
-            found.update(self._run(work, reducer))
-        return {shard: found[shard] for shard in work if shard in found}
+        counts: dict[Shard, Integers] = {}
+        late = False
+        try:
+            counts.update(self._run(work, reducer))
+        except OutOfTime:
+            late = True
+        asked, came = (sum(shard.runs for shard in shards) for shards in (work, counts))
+        if asked != came and not late:
+            raise UnsoundAudit(f"{asked} runs were asked for and {came} came back; no verdict")
+        return {shard: counts[shard] for shard in work if shard in counts}
 
     def pilot(self, work: list[Shard]) -> Pilot:
         """The outputs of all shards, in the order of the grid; where time runs out, of those that are done, if any."""
@@ -233,146 +249,99 @@ class Session:
             return shards(stage, pair, runs, shard_runs, start=start)
         return graded(stage, pair, runs, shard_runs, start=start, done=done, least=self.least)
 
-    def decided(self, choose: Callable[[], int]) -> int:
-        """What `choose` gives now, or gave when this audit was first driven here."""
-        return decided(self._asked("decided"), choose)
+    def decided(self, name: str, choose: Callable[[], int]) -> int:
+        """What `choose` gives now, or gave when this audit was first driven here; under this name."""
+        return self.engine.recorder.decide(name, choose)
 
     def thinking(self, think: Callable[..., Thought], *given: Any, **options: Any) -> Thought:
         """What `think` makes of outputs, in this process, by the rules of `limit.thought`."""
         if self.engine.limit is None or not self.engine.limit.outside:
             return think(*given, **options)
-        return thought(self._asked("thinking"), self.engine.until, partial(think, *given, **options))
+        return thought(self.engine.recorder, self.engine.until, partial(think, *given, **options))
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
-        asked, engine = self._asked([task.sides for task in work]), self.engine
-        late = None if engine.limit is None else self._asked("late")
-        held = asked.held(task.shard for task in work)
-        if len(held) == len(work):
-            return [held[task.shard].result for task in work]
-        job = self._sent_job()
-        made = (run_fresh(job, work, engine.progress, engine.n_jobs, engine.until) for _ in range(1))
-        found = next(made if engine.limit is None or late is None else in_time(engine.limit, late, made, 1))
-        asked.keep((task.shard, KeptShard(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
-        return found
+        call = self._call([task.sides for task in work])
+        made: dict[Shard, Outputs] = {}
+        body = FreshProcesses(self, work, run_alone)
+        for result in layered(body, call, self.engine.limit, self.engine.progress, FRESH_ENDED).run(body.work):
+            made.update(result.results)
+        return [made[task.shard] for task in work]
 
     def keeps(self, first: list[FreshTask], others: list[FreshTask]) -> bool:
         """Whether processes hold different values when opened, or after equal runs; `others` where runs change some."""
-        job, engine = self._sent_job(), self.engine
 
         def differ() -> int:
-            made: list[dict[str, str]] = []
+            states: list[dict[str, str]] = []
             for work in (first, others):
-                made += run_fresh(job, work, engine.progress, engine.n_jobs, engine.until, left_alone)
-                if all(each["left"] == each["opened"] for each in made):
+                body = FreshProcesses(self, work, left_alone)
+                states += [state for result in Retry(body, FRESH_ENDED).run(body.work) for _, state in result.results]
+                if all(each["left"] == each["opened"] for each in states):
                     break
-            return int(len({repr(each) for each in made}) > 1)
+            return int(len({repr(each) for each in states}) > 1)
 
-        return bool(self.decided(differ))
+        return bool(self.decided("what processes keep", differ))
 
     # --- running --------------------------------------------------------------------------------------------
 
-    def _run(self, work: list[Shard], reducer: Reducer | None) -> Any:
+    def _run(self, work: list[Shard], reducer: Reducer | None) -> Iterator[tuple[Shard, Any]]:
         """Yields (shard, result) as they come; a lost worker's shards are run once more, then there is no verdict."""
-        asked, limit = self._asked(reducer), self.engine.limit
-        late = asked if limit is None else self._asked("late")
+        call = self._call(reducer)
         self.asked_for += sum(shard.runs for shard in work)
-        held = asked.held(work)
-        parts = Pieces((shard, kept.result) for shard, kept in held.items() if isinstance(kept.result, Piece))
-        for shard, kept in held.items():
-            if shard.stage is not Stage.PROBE:  # as fast as its runs were, made where they were made
-                self._makers.add((kept.driver, kept.lost))
-            self.run_s, self.pool_names[kept.pool] = kept.seconds / max(1, kept.runs), None
-            self.engine.progress.advance(parts.end(shard, kept.result), stored=True)
-            if shard not in parts:
-                yield shard, kept.result
-        remaining = [shard for shard in work if shard not in held or shard in parts]
-        for attempt in (1, 2) if remaining else ():
-            runs, limited = sum(shard.runs for shard in remaining), self.job.run_timeout_s is not None
-            alone, workers = self.per_run or self.engine.isolated, self.engine.workers
-            pool = workers.pool(runs * self.run_s, self._home_pool, alone=alone, limited=limited)
-            self.pool_names[pool.name] = None
-            job = self._job_for(pool)
-            size = self.engine.task_runs or workers.task_runs(runs, self.run_s, self._check_s, limit)
-            speed = 0.0 if limit or not self.per_run or self.engine.task_runs else self.run_s, self._check_s
-            calls = [(job, task, reducer, *part) for task, *part in parts.tasks(remaining, *speed, size)]
-            finished: set[Shard] = set()
-            try:
-                results, began = pool.run(run_task, calls, self.engine.until), time.monotonic()
-                for done in results if limit is None else in_time(limit, late, results, len(calls)):
-                    if limit is not None and limit.outside and not finished:
-                        self.opening_s += max(0.0, time.monotonic() - began - done.seconds)
-                    made = parts.made(tasks.checked(done, job).results)
-                    asked.keep(kept_of(done, pool.name, asked.driver, self._lost, made))
-                    if work[0].stage is not Stage.PROBE:
-                        self._makers.add((asked.driver, self._lost))
-                    self._learn(done, made, outside=job.payload is not None)
-                    self.engine.progress.advance(made)
-                    for shard, found in done.results:
-                        if isinstance(found, Piece):
-                            parts[shard] = found
-                            calls.insert(0, (job, (shard,), reducer, parts.next(shard, self.run_s, self._check_s)))
-                        else:
-                            finished.add(shard)
-                            yield shard, found
-                return
-            except OutOfTime:
-                self._lost += 1
-                raise
-            except LostWorker:
-                self._lost += 1
-                remaining = [shard for shard in remaining if shard not in finished]
-                if attempt == 2:
-                    shard = remaining[0]
-                    raise UnsoundAudit(
-                        f"a worker died twice on the same runs ({shard.stage.name.lower()}, shard {shard.index}): "
-                        "the mechanism ended its process, hung past run_timeout_s or ran out of memory; no verdict"
-                    ) from None
+        executor = layered(ShardTasks(self), call, self.engine.limit, self.engine.progress, ENDED)
+        for result in executor.run(Work(list(work), reducer)):
+            if result.results[0][0].stage is not Stage.PROBE:
+                self._makers.add((result.driver, result.lost))
+            if result.stored:  # as fast as its runs were, made where they were made
+                self.run_s, self.pool_names[result.pool] = result.seconds / max(1, result.runs), None
+            for shard, made in result.results:
+                if not isinstance(made, Piece):
+                    yield shard, made
 
-    def _asked(self, question: Any) -> Asked:
+    def _call(self, question: Any) -> ShardCall:
         """The next call of the audit: what this session asks, and the question that it puts to the outputs."""
         recorder = self.engine.recorder
         if recorder.store is not None and not self._identity:
             self._identity = identity(*self._contents)
-        return recorder.asked(self._identity, self.job.seed, self.job.run_timeout_s, self.job.alone, question)
+        return recorder.call(self._identity, self.job.seed, self.job.run_timeout_s, self.job.alone, question)
 
-    def _looks(self, task: tuple[Shard, ...], asked: Asked) -> list[Done]:
+    def _looks(self, task: tuple[Shard, ...], call: ShardCall) -> list[Done]:
         """Two looks of a probe, stored together: from two processes they would not show what a process keeps."""
-        held = [asked.held(task, look=look) for look in (0, 1)]
-        failures = [kept.result.message for kept in held[0].values() if isinstance(kept.result, BatchFailure)]
+        stored = [call.stored(task, look=look) for look in (0, 1)]
+        failures = [kept.result.message for kept in stored[0].values() if isinstance(kept.result, BatchFailure)]
         if failures:
             raise BatchFailed(failures[0])
-        if all(len(each) == len(task) for each in held):
-            return [Done(tuple((part, each[part].result) for part in task), each[task[0]].seconds) for each in held]
+        if all(len(each) == len(task) for each in stored):
+            return [Done(tuple((part, each[part].result) for part in task), each[task[0]].seconds) for each in stored]
         try:
-            found, runs = [], sum(shard.runs for shard in task)
+            looks, runs = [], sum(shard.runs for shard in task)
             ended = (
                 "the worker process died twice during the first runs: the mechanism ended its process, "
                 "hung past run_timeout_s or ran out of memory; no verdict"
             )
             for _ in (0, 1):
-                pool = self._home_pool(1)  # where the mechanism lives when nothing is parallel
-                done = tried(pool, run_task, (self._job_for(pool), task, None), self.engine.until, ended, tries=2)
-                found.append(tasks.checked(done, self.job))
-                self.engine.progress.speed(found[-1].seconds / runs, runs)
+                pool = self.home_pool(1)  # where the mechanism lives when nothing is parallel
+                done = tried(pool, run_task, (self.job_for(pool), task, None), self.engine.until, ended, tries=2)
+                looks.append(tasks.checked(done, self.job))
+                self.engine.progress.speed(looks[-1].seconds / runs, runs)
                 self.engine.progress.advance(runs)
         except BatchFailed as error:
-            asked.keep([(task[0], KeptShard(BatchFailure(str(error)), driver=asked.driver))])
+            call.keep([(task[0], KeptShard(BatchFailure(str(error)), driver=call.driver))])
             raise
-        if asked.store is not None:
-            asked.store.loaded(self.engine.words(tasks.late_sources))
-        asked.keep(*(kept_of(each, "", asked.driver) for each in found))
-        return found
+        if call.recorder.store is not None:
+            call.recorder.note(LOADED, self.engine.words(tasks.late_sources))
+        call.keep(*(TaskResult(each.results, runs, each.seconds, driver=call.driver).kept() for each in looks))
+        return looks
 
-    def _home_pool(self, threads: int) -> Pool:
+    def home_pool(self, threads: int) -> Pool:
         outside = self.engine.supervised or self.engine.isolated or self._sendable
         return self.engine.workers.home(threads, outside=outside, limited=self.job.run_timeout_s is not None)
 
-    def _job_for(self, pool: Pool) -> Job:
+    def job_for(self, pool: Pool) -> Job:
         if isinstance(pool, InProcess | Processes):
-            return self.job if isinstance(pool, InProcess) else self._sent_job()
+            return self.job if isinstance(pool, InProcess) else self.sent_job()
         self._shown = self._shown or alike.shown(self.engine.made_of(self._contents[0]))
-        return replace(self._sent_job(), shown=self._shown)
+        return replace(self.sent_job(), shown=self._shown)
 
     @property
     def _sendable(self) -> bool:
@@ -380,21 +349,80 @@ class Session:
         if not FORKS or self._here or self.engine.limit is None or not self.engine.limit.outside:
             return False
         try:
-            self._sent_job()
+            self.sent_job()
         except InvalidSpec:
             self._here = True
         return not self._here
 
-    def _sent_job(self) -> Job:
+    def sent_job(self) -> Job:
         """The job as it travels, with its mechanism: pickled once."""
         if self._payload is None:
             self._payload = pickled(self._sent)
-        return replace(self.job, payload=self._payload, own_process=True, isolated=self.engine.isolated)
+        return replace(self.job, contents=self._payload, own_process=True, isolated=self.engine.isolated)
 
-    def _learn(self, done: Done, runs: int, *, outside: bool) -> None:
+    def learn(self, done: Done, runs: int, *, outside: bool) -> None:
         """The speed of the last task groups the next stage better; it never changes a shard."""
         self.worked_s += done.cpu_s if outside else 0.0
         self.made += runs
         if runs:
-            self.run_s, self._check_s = done.seconds / runs, done.check_s
+            self.run_s, self.check_s = done.seconds / runs, done.check_s
             self.engine.progress.speed(self.run_s, runs)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardTasks:
+    """Shards on the workers that fit the work, in tasks of some shards, or of a part of a slow one."""
+
+    session: Session
+
+    def run(self, work: Work) -> Iterator[TaskResult]:
+        session, engine = self.session, self.session.engine
+        runs, limit = sum(shard.runs for shard in work.shards), engine.limit
+        alone, limited = session.per_run or engine.isolated, session.job.run_timeout_s is not None
+        pool = engine.workers.pool(runs * session.run_s, session.home_pool, alone=alone, limited=limited)
+        session.pool_names[pool.name] = None
+        job = session.job_for(pool)
+        size = engine.task_runs or engine.workers.task_runs(runs, session.run_s, session.check_s, limit)
+        speed = 0.0 if limit or not session.per_run or engine.task_runs else session.run_s, session.check_s
+        calls = [(job, task, work.reducer, *part) for task, *part in work.parts.tasks(work.shards, *speed, size)]
+
+        def then(done: Done) -> tuple[Done, TaskResult]:
+            """The result of a task; the next part of a slow shard is there before a worker asks for another task."""
+            made = work.parts.made(done.results)
+            result = TaskResult(done.results, made, done.seconds, pool.name, engine.recorder.driver, session.lost)
+            for shard, piece in done.results:
+                if isinstance(piece, Piece):
+                    work.parts[shard] = piece
+                    calls.insert(0, (job, (shard,), work.reducer, work.parts.next(shard, *speed)))
+            return done, result
+
+        began, opening = time.monotonic(), limit is not None and limit.outside
+        try:
+            for done, result in pool.run(run_task, calls, engine.until, then):
+                tasks.checked(done, job)
+                if opening:
+                    session.opening_s += max(0.0, time.monotonic() - began - done.seconds)
+                opening = opening and not result.whole
+                session.learn(done, result.runs, outside=isinstance(job.contents, bytes))
+                yield result
+        except (OutOfTime, LostWorker):
+            session.lost += 1
+            raise
+
+
+class FreshProcesses:
+    """Tasks of fresh runs, each in a process of its own."""
+
+    def __init__(self, session: Session, tasks: list[FreshTask], run: Callable[[Job, FreshTask], Any]) -> None:
+        self._session, self._tasks, self._run = session, {task.shard: task for task in tasks}, run
+
+    @property
+    def work(self) -> Work:
+        """All of them."""
+        return Work(list(self._tasks))
+
+    def run(self, work: Work) -> Iterator[TaskResult]:
+        engine = self._session.engine
+        tasks = [self._tasks[shard] for shard in work.shards]
+        for task, result in fresh_results(self._session.sent_job(), tasks, engine.n_jobs, engine.until, self._run):
+            yield TaskResult(((task.shard, result),), len(task.sides), driver=engine.recorder.driver)

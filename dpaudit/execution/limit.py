@@ -2,13 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from dpaudit.errors import OutOfTime
-from dpaudit.execution.store import MOMENT, Asked, decided
+from dpaudit.execution.journal import Recorder
 from dpaudit.running.guard import ended_at
 
 Result = TypeVar("Result")
@@ -31,35 +31,18 @@ class Limit:
         return time.monotonic() + self.left() + self.grace_s if self.outside else math.inf
 
 
-def thought(ended: Asked, until: float, think: Callable[[], Result]) -> Result:
+def thought(recorder: Recorder, until: float, think: Callable[[], Result]) -> Result:
     """What `think` gives; raises `OutOfTime` where it is later than `until` before, or was when it was first made.
 
     It may be ended anywhere, so it must leave nothing half done; on the main thread alone, as alarms are.
     """
-    made: list[Result] = []
+    results: list[Result] = []
 
     def cut() -> int:
         with suppress(OutOfTime), ended_at(until, imports=False):
-            made.append(think())
-        return not made
+            results.append(think())
+        return not results
 
-    if decided(ended, cut):
+    if recorder.decide("thinking took too long", cut):
         raise OutOfTime
-    return made[0] if made else think()
-
-
-def in_time(limit: Limit, late: Asked, results: Iterator[Result], expected: int) -> Iterator[Result]:
-    """The results while there is time. Raises `OutOfTime`, and stores that it did, where more were to come.
-
-    So it does at once where this call of the audit was cut when it was made.
-    """
-    if expected and late.held([MOMENT]):
-        raise OutOfTime
-    try:
-        for _ in range(expected):
-            if limit.left() <= 0.0:
-                raise OutOfTime
-            yield next(results)
-    except OutOfTime:
-        decided(late, lambda: 1)
-        raise
+    return results[0] if results else think()

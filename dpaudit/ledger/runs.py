@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from dpaudit.base.files import lock
 from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.execution.store import ShardStore, StoredShard
+from dpaudit.execution.journal import LOADED, ShardStore, StoredShard
 from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.processes.tasks import parts_of
@@ -44,7 +44,7 @@ BEFORE = (
     'DELETE FROM shards WHERE run = ? AND audit = ? AND "call" = ? AND look = ? AND stage = ? AND pair = ? '
     "AND shard = ? AND kind = 'piece'"
 )
-SOURCES = -1  # stands for a call: what the first runs loaded is kept as a shard is
+NOTES = -1  # stands for a call: what was noted of the audit is kept as a shard is
 _OPEN_LOCKS: set[int] = set()
 
 
@@ -124,6 +124,7 @@ class LedgerShards:
     def __init__(self, database: Database, run: str, audit: int, *, driver: int = 0) -> None:
         self.database, self.run, self.audit = database, run, audit
         self.driver = driver
+        self._noted: dict[str, Any] | None = None
 
     def fetch(self, call: int) -> Sequence[StoredShard]:
         """All shards of a call of the audit."""
@@ -142,19 +143,22 @@ class LedgerShards:
             connection.executemany(INSERT, rows)
         self.database.check_present()
 
-    def loaded(self, files: Mapping[str, str]) -> None:
-        """Keeps the digests of the source files that the first runs have loaded."""
-        content = json.dumps(dict(files), sort_keys=True).encode("ascii")
+    def notes(self) -> dict[str, Any]:
+        """What was noted of the audit."""
+        return {key: value for each in self.fetch(NOTES) for key, value in json.loads(each.content).items()}
+
+    def note(self, name: str, value: Any) -> None:
+        """Notes a value under a name; it is on the disk when this returns."""
+        if self._noted is None:
+            self._noted = self.notes()
+        self._noted[name] = value
+        content = json.dumps(self._noted, sort_keys=True).encode("ascii")
         with self.database.transaction() as connection:
             connection.execute(
-                'DELETE FROM shards WHERE run = ? AND audit = ? AND "call" = ?', (self.run, self.audit, SOURCES)
+                'DELETE FROM shards WHERE run = ? AND audit = ? AND "call" = ?', (self.run, self.audit, NOTES)
             )
-            place = Shard(Stage.PROBE, 0, 0, 0)
-            connection.execute(INSERT, self._row(StoredShard(SOURCES, 0, place, "", "sources", content)))
-
-    def sources(self) -> dict[str, str]:
-        """The digests of the source files that the first runs of the audit loaded."""
-        return {key: value for each in self.fetch(SOURCES) for key, value in json.loads(each.content).items()}
+            shard = StoredShard(NOTES, 0, Shard(Stage.PROBE, 0, 0, 0), "", "notes", content)
+            connection.execute(INSERT, self._row(shard))
 
     def drop(self) -> None:
         """Deletes the shards of the audit: its result is recorded."""
@@ -205,7 +209,7 @@ class Run:
         self.check(number, spec, parts)
         drivers = 0 if (before := self.begun(number)) is None else before.drivers
         shards = LedgerShards(self.database, self.id, number, driver=drivers)
-        for file, digest in shards.sources().items():
+        for file, digest in shards.notes().get(LOADED, {}).items():
             if digest_of_file(file) != digest:
                 self._refuse(spec, [f"the source {clean(os.path.relpath(file), 200)} is not what it was"])
         begun = {"drivers": drivers + 1, "spec": outlined(spec, parts), "runs": runs}

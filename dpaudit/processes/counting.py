@@ -14,9 +14,17 @@ import numpy as np
 
 from dpaudit.base.arrays import Bytes
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.processes import answers, tasks
-from dpaudit.processes.duct import Ear, Garbled, Over, received
-from dpaudit.processes.tasks import Done
+from dpaudit.processes import tasks
+from dpaudit.processes.frames import (
+    Done,
+    EndOfStream,
+    FrameReader,
+    ProtocolError,
+    TaskFailed,
+    answer,
+    answered,
+    received,
+)
 from dpaudit.running.pieces import Piece
 from dpaudit.running.streams import Shard, calls, flips, sides_of
 from dpaudit.running.watch import Reducer, added, begun
@@ -31,7 +39,7 @@ class Forked(Protocol):
     def send(self, content: bytes) -> bool:
         """A request to it; False where nobody takes it."""
 
-    def ear(self) -> Ear:
+    def reader(self) -> FrameReader:
         """What its outputs come out of."""
 
 
@@ -42,35 +50,37 @@ def counted(process: Forked, content: bytes) -> bytes:
     try:
         _, work, threads, payloads = _OurOwn(io.BytesIO(content)).load()
     except pickle.UnpicklingError as error:
-        return answers.written([Done(error=(InvalidSpec.__name__, str(error)))])
+        return answer([Done(error=(InvalidSpec.__name__, str(error)))])
     asked = [
         (job, task, getattr(reducer, "wanted", None), reducer is not None, *(replace(p, counts=None) for p in part))
         for job, task, reducer, *part in work
     ]
     if not process.send(cloudpickle.dumps((tasks.feed_task, asked, threads, payloads))):
         return b""
-    ear, cpu, found = process.ear(), time.thread_time(), []
+    reader, cpu, found = process.reader(), time.thread_time(), []
     try:
         try:
             for job, task, reducer, *part in work:
-                found.append(tuple((shard, _shard(ear, job.seed, shard, reducer, *part)) for shard in task))
-            answer = ear.answer()
-        except Over as over:  # before all outputs: only an error may
-            answer = over.answer
-        told = answers.read(answer)
+                found.append(tuple((shard, _shard(reader, job.seed, shard, reducer, *part)) for shard in task))
+            content = reader.answer()
+        except EndOfStream as end:  # before all outputs: only an error may
+            content = end.answer
+        told = answered(content)
+        if failed := [each for each in told if isinstance(each, TaskFailed)]:
+            return answer(failed)
         if broken := [Done(error=done.error) for done in told if done.error is not None]:
-            return answers.written(broken)
+            return answer(broken)
         partly = [each for results in found for _, each in results if isinstance(each, Piece)]
         if len(told) == 1 and told[0].results:
             found = [_so_far(*work[0], *told[0].results[0], *found)]
         elif partly or not len(told) == len(found) == len(work) or any(done.results for done in told):
             return b""
     except DpAuditError as error:
-        return answers.written([Done(error=(type(error).__name__, str(error)))])
+        return answer([Done(error=(type(error).__name__, str(error)))])
     except Exception:  # a lie of any kind; to read it must never end the host
         return b""
     spent = (time.thread_time() - cpu) / len(told)
-    return answers.written(
+    return answer(
         [replace(done, results=each, cpu_s=done.cpu_s + spent) for each, done in zip(found, told, strict=True)]
     )
 
@@ -81,12 +91,12 @@ def _so_far(
     """The shard after a part: counts are those of this host, stream and outputs to go on with those of the process."""
     whole = part.stop == shard.runs or task != (shard,) or not isinstance(so_far, Piece)
     if whole or so_far.done != part.stop or so_far.counts is not None or (found is None) != (reducer is None):
-        raise Garbled
+        raise ProtocolError
     if reducer is None:
         return ((shard, so_far),)
     ((_, mine),) = found
     if not isinstance(mine, Piece):
-        raise Garbled
+        raise ProtocolError
     return ((shard, replace(mine, stream=so_far.stream)),)
 
 
@@ -101,30 +111,30 @@ class _OurOwn(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None, part: Piece | None = None) -> Any:
+def _shard(reader: FrameReader, seed: int, shard: Shard, reducer: Reducer | None, part: Piece | None = None) -> Any:
     """The counts of a shard, or its outputs where there is no reducer, by sides that are drawn here; or it so far."""
     coins, _ = shard.streams(seed)
     if len(_SPACE[0]) < 2 * shard.runs:
         _SPACE[0] = np.empty(2 * shard.runs, np.uint8)
     sink = begun(shard, reducer, _SPACE[0])
-    ear.keeps = reducer is None
-    (per_run, batch, size), _ = ear.part()
+    reader.keeps = reducer is None
+    (per_run, batch, size), _ = reader.part()
     if per_run is True:
         sink.sides[:] = sides_of(flips(coins, shard.runs), shard.runs)
         done, stop = (part.done, part.stop) if part and reducer else (0, shard.runs)
         while done < stop:
-            outputs, numbers = received(*ear.part())
+            outputs, numbers = received(*reader.part())
             runs = outputs.runs if numbers is None else len(numbers)
             if not 0 < runs <= stop - done or (numbers is not None and not sink.tallies):
-                raise Garbled
+                raise ProtocolError
             sink.fill(done, outputs, numbers)
             done += runs
         return added(sink, reducer, part, Piece(stop) if stop < shard.runs else None)
     if not all(type(each) is int and least <= each <= MOST_IN_A_BATCH for each, least in ((batch, 1), (size, 0))):
-        raise Garbled
+        raise ProtocolError
     planned = calls(coins, shard.runs, batch, size)
     for start, runs, side in planned:
-        head, arrays = ear.part()
+        head, arrays = reader.part()
         outputs, numbers = received(head, arrays)
         if head is not None and outputs.runs == runs and numbers is None:
             sink.call(start, outputs, side)
@@ -134,6 +144,6 @@ def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None, part: Pie
             sink.called(*(each := next(planned)))
             runs += each[1]
         if outputs.runs != runs or numbers is not None:
-            raise Garbled
+            raise ProtocolError
         sink.fill(start, outputs)
     return sink.result()

@@ -6,6 +6,7 @@ hold every pipe open) the driver waits for an answer or for the end of a process
 
 import atexit
 import itertools
+import math
 import os
 import pickle
 import signal
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.processes.duct import BEGIN, FORKS, MOST_STOPS, NONCE, REST, framed, pipe, roused, stat, write
+from dpaudit.processes.pipes import FORKS, MOST_STOPS, NONCE, Request, framed, pipe, roused, stat, write
 
 MARK = "DPAUDIT_STARTED_BY"  # words: a driver's namespace, number and start, and the number of its host
 LATER_S = 2.0  # a host whose driver was killed is given this long to end what it has started by itself
@@ -184,17 +185,17 @@ class Host:
         """What is ready when the answer is there, or the host gone."""
         return self._from
 
-    def send(self, kind: bytes, content: bytes) -> None:
+    def send(self, kind: Request, content: bytes) -> None:
         """A request; raises `Lost` where nobody is there to read it."""
         self._nonce = os.urandom(NONCE)
         try:
-            write(self._to, self._nonce, kind + content, self.gone)
+            write(self._to, self._nonce, kind.value + content, self.gone)
         except OSError:
             raise Lost("a host ended") from None
 
-    def receive(self) -> bytes:
-        """The answer to the request; raises `Lost` where there will be none."""
-        answer = framed(self._from, self._nonce, self.gone)
+    def receive(self, until: float = math.inf) -> bytes:
+        """The answer to the request; raises `Lost` where there will be none, or none by `time.monotonic()` `until`."""
+        answer = framed(self._from, self._nonce, lambda: self.gone() or time.monotonic() > until)
         if not answer:
             raise Lost("a process ended, or answered out of turn")
         self._nonce, self._stops = b"", 0
@@ -211,7 +212,7 @@ class Host:
         if self._nonce:  # it is at work for an audit that broke off: nobody waits for that
             return False
         with suppress(Lost):
-            self.send(REST, b"")
+            self.send(Request.REST, b"")
             until = time.monotonic() + PATIENCE_S
             return bool(framed(self._from, self._nonce, lambda: time.monotonic() > until))
         return False
@@ -219,7 +220,7 @@ class Host:
     def begins(self, environment: Mapping[str, str]) -> bool:
         """Takes over where this process is now; False where the host has ended."""
         with suppress(Lost, OSError):  # of a folder that is gone
-            self.send(BEGIN, pickle.dumps((os.getcwd(), _path(), {**environment, MARK: self._mark})))
+            self.send(Request.BEGIN, pickle.dumps((os.getcwd(), _path(), {**environment, MARK: self._mark})))
             self._nonce = b""
             return self._process.poll() is None
         return False

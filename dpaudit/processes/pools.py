@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, in processes of ours, or on any joblib backend.
+"""Where tasks run: in this process, in processes of ours, or on any joblib backend, driven by `joblib.Parallel`.
 
 A pool runs a list of tasks and yields what is done in any order. It raises `LostWorker` when a worker died,
 after yielding all that had come back, so that the engine can run the rest once more.
@@ -8,27 +8,34 @@ import itertools
 import math
 import os
 import pickle
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
-from multiprocessing.connection import wait
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from dpaudit.base import validate
-from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
-from dpaudit.processes import answers
-from dpaudit.processes.duct import ANEW, COUNT, HOLD, KEPT, TICK_S, watch
+from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.outputs.canonical import Pilot
+from dpaudit.processes.frames import Done, ProtocolError, TaskFailed, answered
 from dpaudit.processes.host import Host, Lost, ready, rest
+from dpaudit.processes.pipes import Request, watch
+from dpaudit.processes.tasks import as_error
 from dpaudit.running import guard
+from dpaudit.running.pieces import Piece
 from dpaudit.running.worker import Job
 
 IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
 ISOLATION = ("process", "none")
-ISOLATING = (None, "loky", "sequential")  # backends whose workers are forked by hosts of ours, one thread each
+OURS = ("dpaudit", "loky")  # backends whose workers are processes of ours
+ISOLATING = (None, *OURS, "sequential")  # backends whose workers are forked by hosts of ours, one thread each
 
 Task = tuple[Any, ...]
+Then = Callable[[Any], Any]  # what is made of a result, where it arrives: it may add tasks
 
 _WATCHED: list[int] = []  # of a worker: its driver
 
@@ -42,11 +49,13 @@ class Pool(Protocol):
 
     name: str
 
-    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
-        """What each task returned, in any order; raises `OutOfTime` when `time.monotonic()` is past `until`.
+    def run(
+        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf, then: Then = lambda done: done
+    ) -> Iterator[Any]:
+        """What `then` makes of what each task returned, in any order; raises `OutOfTime` past `until` (monotonic).
 
-        Takes the tasks out of the list, to which more may be added until the last result has come.
-        Processes of ours are ended at that time, in the midst of a run; elsewhere the task that is at work is finished.
+        Takes the tasks out of the list, to which `then` may add others. Processes of ours are ended at that time, in
+        the midst of a run; elsewhere the task that is at work is finished.
         """
 
 
@@ -65,30 +74,39 @@ class InProcess(Pool):
         self.threads = threads
         self.name = "sequential" if threads == 1 else "threading"
 
-    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
+    def run(
+        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf, then: Then = lambda done: done
+    ) -> Iterator[Any]:
         if self.threads > 1 and len(tasks) > 1:
-            yield from _parallel("threading", self.threads, function, tasks, until)
+            yield from _parallel("threading", self.threads, function, tasks, until, then)
         while tasks:
             task = tasks.pop(0)
             in_time(until)
             with guard.telling_interrupts(), guard.ended_at(until):
                 done = function(*task)
-            yield done
+            yield then(done)
 
 
 class Processes:
     """Processes of this machine, and ours alone; each runs tasks in turn, or on threads of its own.
 
     `anew`: every task in a process of its own. `spread` hosts share the tasks: more than run at a time, where it
-    matters that processes come from several interpreters.
+    matters that processes come from several interpreters. Threads of this process, `HostBackend`'s, each ask a host
+    and wait for its answer: of what a mechanism makes nothing but checked bytes comes here.
     """
 
     def __init__(self, workers: int = 1, *, silent: bool = True, anew: bool = False, spread: int = 0) -> None:
         self.name = "processes"
         self.threads = 1
         self.workers = workers
-        self._hosts: list[Host] = []  # the one that has waited longest first
-        self._silent, self._kind, self._spread = silent, ANEW if anew else KEPT, max(spread, workers)
+        self._hosts: deque[Host] = deque()  # those that rest, the one that has waited longest first
+        self._busy: set[Host] = set()
+        self._turn = threading.Lock()
+        self._silent, self._kind, self._spread = (
+            silent,
+            Request.RUN_FRESH if anew else Request.RUN,
+            max(spread, workers),
+        )
 
     def with_threads(self, threads: int) -> "Processes":
         """The same process, running so many tasks at a time."""
@@ -96,68 +114,119 @@ class Processes:
         self.name = "sequential" if threads == 1 else "threading"
         return self
 
-    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
-        for _, results in self.numbered(function, tasks, until):
+    def run(
+        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf, then: Then = lambda done: done
+    ) -> Iterator[Any]:
+        for _, results in self.numbered(function, tasks, until, then):
             yield from results
 
     def numbered(
-        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf
+        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf, then: Then = lambda done: done
     ) -> Iterator[tuple[int, list[Any]]]:
         """The number of every group of tasks, with what they returned: groups of as many as there are threads."""
-        limits, begun = _limits(self.workers), 0
-        in_time(until)
-        while len(self._hosts) < min(self._spread, -(-len(tasks) // self.threads)):
-            self._hosts.append(ready(silent=self._silent, environment=limits))
-        busy: dict[Host, tuple[int, list[Task]]] = {}
-        looked = 0.0
-        try:
-            while tasks or busy:
-                in_time(until)
-                while tasks and len(busy) < min(self.workers, len(self._hosts)):
-                    group, tasks[: self.threads] = tasks[: self.threads], []
-                    host = next(each for each in self._hosts if each not in busy)
-                    busy[host], begun = (begun, group), begun + 1
-                    self._send(host, function, group)
-                if time.monotonic() > looked + TICK_S:
-                    looked = time.monotonic()
-                    if sum(host.gone() for host in busy):  # asked of all: each that was stopped goes on
-                        raise Lost("a host ended")
-                flying: list[Any] = list(busy)
-                for host in cast("list[Host]", wait(flying, max(0.0, min(TICK_S, until - time.monotonic())))):
-                    results = answers.read(host.receive())
-                    number, group = busy[host]
-                    if len(results) != len(group) or not all(map(answers.fits, results, group)):
-                        raise answers.Unreadable
-                    del busy[host]
-                    self._hosts.append(self._hosts.pop(self._hosts.index(host)))
-                    yield number, results
-        except (Lost, answers.Unreadable) as error:
-            raise LostWorker(str(error)) from None
-        finally:
-            self._hosts = [host for host in self._hosts if host not in busy]
-            for host in busy:
-                host.end()
-            for host in busy:
-                host.close()
+        from dpaudit.processes.backend import HostBackend
+
+        numbers = itertools.count()
+        while tasks:
+            in_time(until)
+            groups = -(-len(tasks) // self.threads)
+            limits = _limits(self.workers)
+            while len(self._hosts) < min(self._spread, groups):
+                self._hosts.append(ready(silent=self._silent, environment=limits))
+            failed: list[Exception] = []
+            calls = self._calls(function, tasks, until, then, numbers, failed)
+            at_once = min(self.workers, len(self._hosts))
+            with closing(_driven(at_once, HostBackend(self.end_busy), calls)) as outcomes:
+                for number, outcome in outcomes:
+                    if isinstance(outcome, LostWorker):
+                        failed.append(outcome)
+                    elif isinstance(outcome, Exception):
+                        raise outcome
+                    else:
+                        yield number, outcome
+            if failed:  # what the others had under way has come back
+                raise failed[0]
+
+    def end_busy(self) -> None:
+        """Ends the hosts that are at work; who waits for them is told so."""
+        for host in list(self._busy):
+            host.end()
 
     def close(self) -> None:
-        for host in self._hosts:
-            rest(host)
-        self._hosts = []
+        while self._hosts:
+            rest(self._hosts.pop())
+
+    def _calls(
+        self,
+        function: Callable[..., Any],
+        tasks: list[Task],
+        until: float,
+        then: Then,
+        numbers: Iterator[int],
+        failed: list[Exception],
+    ) -> Iterator[Any]:
+        """Calls of `_ask`, as long as there are tasks and none has failed."""
+        from joblib import delayed
+
+        while tasks and not failed:
+            group, tasks[: self.threads] = tasks[: self.threads], []
+            yield delayed(self._ask)(next(numbers), function, group, until, then)
+
+    def _ask(
+        self, number: int, function: Callable[..., Any], group: list[Task], until: float, then: Then
+    ) -> tuple[int, list[Any] | Exception]:
+        """What a host answers: results, or why there are none; its process is ended where it is at work still."""
+        with self._turn:
+            host = self._hosts.popleft()
+            self._busy.add(host)
+        heard = False
+        try:
+            self._send(host, function, group)
+            answer = host.receive(until)
+            heard = True
+            results = answered(answer)
+            if isinstance(results[0], TaskFailed):
+                return number, as_error(results[0].kind, results[0].message)
+            if len(results) != len(group) or not all(map(_fits, results, group)):
+                raise ProtocolError("an answer to another question")
+            return number, [then(each) for each in results]
+        except (Lost, ProtocolError) as error:
+            heard = False
+            return number, OutOfTime() if time.monotonic() > until else LostWorker(str(error))
+        except DpAuditError as error:
+            return number, error
+        finally:
+            with self._turn:
+                self._busy.remove(host)
+                if heard:
+                    self._hosts.append(host)
+            if not heard:
+                host.close()
 
     def _send(self, host: Host, function: Callable[..., Any], group: list[Task]) -> None:
         """A request; the mechanism goes with the first of a job only."""
         import cloudpickle
 
         jobs = [task[0] for task in group if task and isinstance(task[0], Job)]
-        new = {job.key: job.payload for job in jobs if job.payload is not None and job.key not in host.holds}
+        new = {job.key: job.contents for job in jobs if job.contents is not None and job.key not in host.holds}
         host.holds.update(new)
-        if new and self._kind == ANEW:
-            host.send(HOLD, pickle.dumps(new))
+        if new and self._kind == Request.RUN_FRESH:
+            host.send(Request.HOLD, pickle.dumps(new))
             new = {}
-        bare = [(replace(task[0], payload=None), *task[1:]) if jobs else task for task in group]
-        kind = COUNT if self._kind == KEPT and any(job.isolated for job in jobs) else self._kind
+        bare = [(replace(task[0], contents=None), *task[1:]) if jobs else task for task in group]
+        kind = Request.COUNT if self._kind == Request.RUN and any(job.isolated for job in jobs) else self._kind
         host.send(kind, cloudpickle.dumps((function, bare, self.threads, new)))
+
+
+def _fits(result: Any, task: Task) -> bool:
+    """Whether it may be what this task returned: its shards, and of the kind that was asked for."""
+    if not isinstance(result, Done) or result.error is not None:
+        return True
+    _, asked, reducer, *part = task
+    whole = [each for _, each in result.results if not isinstance(each, Piece)]
+    right = all(isinstance(each, Pilot) is (reducer is None) for each in whole)
+    right = right and (bool(part) or len(whole) == len(asked))
+    return right and tuple(shard for shard, _ in result.results) == asked
 
 
 def _limits(workers: int) -> dict[str, str]:
@@ -174,8 +243,10 @@ class Joblib(Pool):
         self.name = backend
         self.n_jobs = n_jobs
 
-    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
-        return _parallel(self.name, self.n_jobs, function, tasks, until)
+    def run(
+        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf, then: Then = lambda done: done
+    ) -> Iterator[Any]:
+        return _parallel(self.name, self.n_jobs, function, tasks, until, then)
 
 
 def check_backend(name: str) -> str:
@@ -186,6 +257,20 @@ def check_backend(name: str) -> str:
         known = ", ".join(sorted({*BACKENDS, *EXTERNAL_BACKENDS}))
         raise InvalidSpec(f"backend must be a registered joblib backend ({known}), got {name!r}")
     return name
+
+
+def in_context(n_jobs: int | None, backend: str | None) -> tuple[int, str | None]:
+    """What was not said as `joblib.parallel_config` says it, where the caller is in one; else all processors."""
+    if "joblib" in sys.modules and (n_jobs is None or backend is None):  # or nobody has said anything there
+        from joblib.parallel import BACKENDS, get_active_backend
+
+        active, workers = get_active_backend()
+        if n_jobs is None:
+            n_jobs = workers
+        if backend is None:
+            name = next((name for name, each in BACKENDS.items() if each is type(active)), None)
+            backend = None if name in OURS else name  # loky is what joblib has where nobody says anything
+    return -1 if n_jobs is None else n_jobs, backend
 
 
 def isolates(isolation: str | None, backend: str | None, *, usual: bool) -> bool:
@@ -210,7 +295,7 @@ def in_time(until: float) -> None:
 
 
 def _parallel(
-    backend: str, n_jobs: int, function: Callable[..., Any], tasks: list[Task], until: float
+    backend: str, n_jobs: int, function: Callable[..., Any], tasks: list[Task], until: float, then: Then
 ) -> Iterator[Any]:
     from joblib import Parallel, delayed
 
@@ -219,19 +304,42 @@ def _parallel(
             calls = [delayed(_beside)(os.getpid(), function, *task) for task in tasks]
             tasks.clear()
             try:
-                stream: Iterable[Any] = Parallel(
-                    n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, max_nbytes=None
-                )(calls)
+                stream: Iterable[Any] = _driven(n_jobs, backend, calls)
             except ValueError:  # a backend that cannot stream: waves of lists, so that a lost worker loses one wave
                 waves = (calls[start : start + 4 * n_jobs] for start in range(0, len(calls), 4 * n_jobs))
                 stream = itertools.chain.from_iterable(
                     Parallel(n_jobs, backend=backend, batch_size=1, max_nbytes=None)(wave) for wave in waves
                 )
             for done in stream:
-                yield done
+                yield then(done)
                 in_time(until)
     except BrokenProcessPool as error:
         raise LostWorker(str(error)) from None
+
+
+class _NoMore(Exception):
+    """Ends a stream of results that nobody reads to its end."""
+
+
+def _driven(n_jobs: int, backend: Any, calls: Iterable[Any]) -> Generator[Any, None, None]:
+    """What the calls return, as it comes; raises `ValueError` where the backend cannot stream."""
+    from joblib import Parallel
+
+    parallel = Parallel(
+        n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", max_nbytes=None
+    )
+
+    def results() -> Generator[Any, None, None]:
+        stream: Any = parallel(calls)
+        try:
+            for each in stream:  # noqa: UP028  `yield from` would close it, and closed it warns
+                yield each
+        except GeneratorExit:
+            with suppress(_NoMore):
+                stream.throw(_NoMore())
+            raise
+
+    return results()
 
 
 def _beside(driver: int, function: Callable[..., Any], *task: Any) -> Any:

@@ -4,15 +4,14 @@ import io
 import pickle
 import random
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any, ClassVar
 
-from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.protocol import Mechanism
-from dpaudit.processes.pools import LostWorker, Processes
-from dpaudit.processes.tasks import FreshTask, run_alone
-from dpaudit.running.progress import Progress
+from dpaudit.processes.pools import Processes
+from dpaudit.processes.tasks import FreshTask
 from dpaudit.running.worker import Job
 
 
@@ -75,39 +74,22 @@ INTERPRETERS = 2  # fresh ones, each with a hash seed of its own; the processes 
 PER_INTERPRETER = 8  # processes for which one more is started, where so many may run at once
 
 
-def run_fresh(
-    job: Job,
-    work: Sequence[FreshTask],
-    heard: Progress,
-    at_once: int,
-    until: float,
-    run: Callable[[Job, FreshTask], Any] = run_alone,
-) -> list[Any]:
-    """What `run` tells of each task, its outputs, made in a process of its own; the job carries a payload.
+def fresh_results(
+    job: Job, work: Sequence[FreshTask], at_once: int, until: float, run: Callable[[Job, FreshTask], Any]
+) -> Iterator[tuple[FreshTask, Any]]:
+    """Each task with what `run` gives of it, made in a process of its own; the job carries what it runs, pickled.
 
     Each imports the mechanism anew and makes its first runs, whatever others have kept: a few hosts load this package
     and nothing of the user's, and each forks a process for every task, which opens the mechanism, runs it, and ends. So
     many processes cost little more than the import of the mechanism.
 
     Raises the error that a mechanism's process reported, `OutOfTime` past `until` (of `time.monotonic()`), and
-    `UnsoundAudit` where a process was lost twice.
+    `LostWorker` where a process was lost.
     """
-    found: dict[int, Any] = {}
     hosts = min(at_once, max(INTERPRETERS, len(work) // PER_INTERPRETER))
-    for _ in range(2):  # a lost process is run once more, with the same seed, as any worker is
-        missing = [place for place in range(len(work)) if place not in found]
-        pool = Processes(hosts, anew=True, spread=INTERPRETERS)
-        try:
-            for number, (told,) in pool.numbered(run, [(job, work[place]) for place in missing], until):
-                found[missing[number]] = told
-                heard.advance(len(work[missing[number]].sides))
-        except LostWorker:
-            continue
-        finally:
-            pool.close()
-    if len(found) < len(work):
-        raise UnsoundAudit(
-            "a fresh process ended twice before its runs were done: the mechanism ended it, hung past "
-            "run_timeout_s or ran out of memory; no verdict"
-        )
-    return [found[place] for place in range(len(work))]
+    pool = Processes(hosts, anew=True, spread=INTERPRETERS)
+    try:
+        for number, (result,) in pool.numbered(run, [(job, task) for task in work], until):
+            yield work[number], result
+    finally:
+        pool.close()

@@ -19,7 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dpaudit.processes import duct
+from dpaudit.processes import pipes
+from dpaudit.processes.frames import SIZE, WORD, WRITERS, FrameReader, FrameWriter
+from dpaudit.processes.pipes import Request
 
 PDEATHSIG, DUMPABLE, CHILD_SUBREAPER = 1, 4, 36  # of prctl
 ASLEEP_S = 1.0  # a driver is stopped for so long before it is woken: where all of a job is stopped, its host is too
@@ -52,7 +54,7 @@ def serve(asked: int, told: int, driver: int) -> None:
     _prctl(DUMPABLE, 0)  # no process of the same user reads or writes its memory, or its pipes by /proc
     _prctl(PDEATHSIG, signal.SIGCONT)  # no more: a driver may ask from a thread that ends; but it may have been stopped
     look = _waking(driver, process)
-    duct.watch(driver, lambda: os.kill(os.getpid(), signal.SIGTERM), look)  # no other thread is in the midst of it
+    pipes.watch(driver, lambda: os.kill(os.getpid(), signal.SIGTERM), look)  # no other thread is in the midst of it
     try:
         _serve(asked, told, process)
     finally:  # with a driver that is gone in the midst of an answer, too
@@ -71,30 +73,30 @@ def _serve(asked: int, told: int, process: "list[_Process]") -> None:
     remember_code()
     gc.freeze()  # so that a fork's collector touches, and copies, none of this
     while kind := _taken(asked):
-        if kind in (duct.HOLD, duct.BEGIN):
-            (_HELD if kind == duct.HOLD else _HERE)[:] = _ASKED[1:]
+        if kind in (Request.HOLD, Request.BEGIN):
+            (_HELD if kind == Request.HOLD else _HERE)[:] = _ASKED[1:]
             continue
-        if kind == duct.REST:
+        if kind == Request.REST:
             for each in process:
                 each.end()
             for left in (process, _HELD, _HERE):
                 left.clear()
-            duct.write(told, _ASKED[0], duct.REST)
+            pipes.write(told, _ASKED[0], Request.REST)
             continue
         if not process:
             _Process(asked, told, process)
-        answer = (counted if kind == duct.COUNT else _Process.ask)(process[0], _ASKED[1])
-        if kind == duct.ANEW or process[0].under_way:
+        answer = (counted if kind == Request.COUNT else _Process.ask)(process[0], _ASKED[1])
+        if kind == Request.RUN_FRESH or process[0].under_way:
             process[0].end()
             process.clear()
-        duct.write(told, _ASKED[0], answer)
+        pipes.write(told, _ASKED[0], answer)
 
 
 def _taken(asked: int) -> bytes:
     """The kind of the next request, which `_ASKED` holds; nothing where there is no more."""
-    head = duct.read(asked, duct.NONCE + duct.LENGTH)
-    request = b"" if head is None else duct.read(asked, int.from_bytes(head[duct.NONCE :], "little")) or b""
-    _ASKED[:] = [(head or b"")[: duct.NONCE], request[1:]]
+    head = pipes.read(asked, pipes.NONCE + pipes.LENGTH)
+    request = b"" if head is None else pipes.read(asked, int.from_bytes(head[pipes.NONCE :], "little")) or b""
+    _ASKED[:] = [(head or b"")[: pipes.NONCE], request[1:]]
     return request[:1]
 
 
@@ -107,13 +109,13 @@ def _waking(driver: int, processes: "list[_Process]") -> Callable[[], None]:
 
     def look() -> None:
         nonlocal ticks, stops
-        state, *_, terminal = duct.stat(driver)[:5]
+        state, *_, terminal = pipes.stat(driver)[:5]
         tracer = _tracer(driver) if state == "t" else 0
         ticks = ticks + 1 if tracer or (state == "T" and terminal == "0") else 0
-        if ticks * duct.TICK_S < ASLEEP_S:
+        if ticks * pipes.TICK_S < ASLEEP_S:
             return
         ticks, stops = 0, stops + 1
-        ended = [each.id for each in processes if stops > duct.MOST_STOPS] + [tracer] * (tracer > 0)
+        ended = [each.id for each in processes if stops > pipes.MOST_STOPS] + [tracer] * (tracer > 0)
         with suppress(OSError):
             for each in ended:
                 os.kill(each, signal.SIGKILL)
@@ -129,7 +131,7 @@ def _tracer(process: int) -> int:
         told = Path(f"/proc/{process}/status").read_text(errors="replace").splitlines()
         found = last = int(next(each for each in told if each.startswith("TracerPid:")).split()[1])
         while last > 1 and last != os.getpid():
-            last = int(duct.stat(last)[1])
+            last = int(pipes.stat(last)[1])
         return found if last == os.getpid() else 0
     return 0
 
@@ -156,10 +158,10 @@ class _Process:
     """A fork of the host, where a mechanism runs."""
 
     def __init__(self, asked: int, told: int, known: "list[_Process]") -> None:
-        theirs_in, self._to = duct.pipe()
-        self._from, theirs_out = duct.pipe()
+        theirs_in, self._to = pipes.pipe()
+        self._from, theirs_out = pipes.pipe()
         self._beat = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # when it is to be ended; how often it answered
-        self._memory = mmap.mmap(-1, duct.SIZE)
+        self._memory = mmap.mmap(-1, SIZE)
         self.nonce, self.under_way = b"", False  # of a request whose answer has not been heard
         host = os.getpid()
         self.id = os.fork()
@@ -170,14 +172,14 @@ class _Process:
             os.setsid()  # so that what a mechanism starts can be ended with it
             _prctl(DUMPABLE, 1)
             if not _prctl(PDEATHSIG, signal.SIGKILL):
-                duct.watch(host, lambda: os._exit(1))
+                pipes.watch(host, lambda: os._exit(1))
             if os.getppid() != host:  # it had ended before anybody watched
                 os._exit(1)
             for end in (asked, told, self._to, self._from):
                 os.close(end)
             _work(theirs_in, theirs_out, self._beat, self._memory)
         self._over, self._stops, self._asked = False, 0, 0
-        self._own = mmap.mmap(-1, duct.SIZE)  # gone with it: no later process finds what it sent
+        self._own = mmap.mmap(-1, SIZE)  # gone with it: no later process finds what it sent
         known.append(self)
         os.close(theirs_in)
         os.close(theirs_out)
@@ -188,25 +190,25 @@ class _Process:
 
     def send(self, content: bytes) -> bool:
         """A request; False where nobody takes it."""
-        self.nonce, self.under_way = os.urandom(duct.NONCE), True
+        self.nonce, self.under_way = os.urandom(pipes.NONCE), True
         self._beat[0] = self._stops = 0
         self._asked += 1
         try:
-            duct.write(self._to, self.nonce, content, self._gone)
+            pipes.write(self._to, self.nonce, content, self._gone)
         except OSError:
             return False
         return True
 
     def receive(self) -> bytes:
         """What it says next to this request; nothing where no more will come."""
-        heard = duct.framed(self._from, self.nonce, self._gone)
-        self.under_way = len(heard) <= duct.WORD  # outputs, or nothing
+        heard = pipes.framed(self._from, self.nonce, self._gone)
+        self.under_way = len(heard) <= WORD  # outputs, or nothing
         return heard
 
-    def ear(self) -> duct.Ear:
+    def reader(self) -> FrameReader:
         """What its outputs come out of, before its answer."""
-        return duct.Ear(
-            self._memory, self._own, self.receive, lambda: duct.write(self._to, self.nonce, b"", self._gone)
+        return FrameReader(
+            self._memory, self._own, self.receive, lambda: pipes.write(self._to, self.nonce, b"", self._gone)
         )
 
     def _gone(self) -> bool:
@@ -215,9 +217,9 @@ class _Process:
             self._over = ended == self.id
         if self._over:
             return True
-        self._stops += duct.roused(self.id)
+        self._stops += pipes.roused(self.id)
         late = 0.0 < self._beat[0] < time.monotonic()
-        return late or self._beat[1] >= self._asked or self._stops > duct.MOST_STOPS
+        return late or self._beat[1] >= self._asked or self._stops > pipes.MOST_STOPS
 
     def end(self) -> None:
         """Ends the process, what it has started in its group, and the programs of commands, which have groups."""
@@ -241,7 +243,7 @@ def _work(asked: int, told: int, beat: "memoryview[float]", memory: mmap.mmap) -
     """What a process does: one request after the other; it ends at once, whatever threads a mechanism has left."""
     import numpy as np
 
-    from dpaudit.processes import answers, tasks
+    from dpaudit.processes import tasks
     from dpaudit.running import guard
 
     me = os.getpid()
@@ -250,11 +252,11 @@ def _work(asked: int, told: int, beat: "memoryview[float]", memory: mmap.mmap) -
     def crossing(size: int) -> None:
         if os.getpid() != me:
             os._exit(1)
-        duct.write(told, _LINE[1], size.to_bytes(duct.WORD, "little"))
-        if duct.read(asked, duct.NONCE + duct.LENGTH) != _LINE[1] + bytes(duct.LENGTH):
+        pipes.write(told, _LINE[1], size.to_bytes(WORD, "little"))
+        if pipes.read(asked, pipes.NONCE + pipes.LENGTH) != _LINE[1] + bytes(pipes.LENGTH):
             os._exit(1)
 
-    duct.HERE[:] = [duct.Mouth(memory, crossing)]
+    WRITERS[:] = [FrameWriter(memory, crossing)]
     for content in _HERE:
         folder, sys.path[:], environment = pickle.loads(content)
         os.chdir(folder)
@@ -266,14 +268,14 @@ def _work(asked: int, told: int, beat: "memoryview[float]", memory: mmap.mmap) -
     try:
         for content in _HELD:
             tasks.hold(pickle.loads(content))
-        while (head := duct.read(asked, duct.NONCE + duct.LENGTH)) is not None:
-            request = duct.read(asked, int.from_bytes(head[duct.NONCE :], "little")) or b""
-            _LINE[:] = [(asked, told), head[: duct.NONCE]]
+        while (head := pipes.read(asked, pipes.NONCE + pipes.LENGTH)) is not None:
+            request = pipes.read(asked, int.from_bytes(head[pipes.NONCE :], "little")) or b""
+            _LINE[:] = [(asked, told), head[: pipes.NONCE]]
             del head  # nobody but `_LINE` holds the nonce
-            answer = answers.made(*pickle.loads(request))
+            answer = tasks.respond(*pickle.loads(request))
             if os.getpid() != me:
                 break  # a mechanism forked and came back twice: only the original may answer
-            duct.write(told, _LINE[1], answer)
+            pipes.write(told, _LINE[1], answer)
             _LINE.clear()
             beat[1] += 1.0  # if the host has none by now, it went elsewhere
         code = 0
@@ -292,5 +294,5 @@ def _hang_up() -> None:
     _LINE.clear()
 
 
-if duct.FORKS:
+if pipes.FORKS:
     os.register_at_fork(after_in_child=_hang_up)

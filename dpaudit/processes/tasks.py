@@ -23,7 +23,7 @@ from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs.canonical import Outputs, Wanted
-from dpaudit.processes import duct
+from dpaudit.processes.frames import WRITERS, Done, Sending, TaskFailed, answer
 from dpaudit.running import alike, guard
 from dpaudit.running.modules import digest_of_file, is_library
 from dpaudit.running.pieces import Piece
@@ -34,26 +34,10 @@ from dpaudit.running.worker import BatchFailed, Job, Worker, named
 
 _WORKERS = threading.local()
 _KNOWN: set[str] = set()  # modules that were there when a mechanism was last looked at
-_HELD: dict[str, bytes] = {}  # payloads of jobs
+_HELD: dict[str, bytes] = {}  # contents of jobs, of a process that has had them with their first task
 _AS_MADE: list[tuple[str, Mapping[str, Any], dict[str, Any]]] = []  # names, what holds them, what they meant
 _CODES: list[tuple[str, FunctionType, Any]] = []
 OFTEN_CHANGED = {"print", "input", "open", "help", "exit", "quit", "_"}  # of Python itself, by libraries and shells
-LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a task sends home: integers or a pilot for each shard, the time it took, or why it broke.
-
-    `check_s` is what it cost afterwards to look whether its runs had changed a dataset.
-    """
-
-    results: tuple[tuple[Shard, Any], ...] = ()
-    seconds: float = 0.0
-    cpu_s: float = 0.0
-    error: tuple[str, str] | None = None
-    check_s: float = 0.0
-    alike: bool = False  # a worker that is not ours has compared what it is made of; an older dpaudit says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +48,8 @@ class FreshTask:
     sides: tuple[bool, ...]
 
 
-def as_error(done: Done) -> DpAuditError:
+def as_error(kind: str, message: str) -> DpAuditError:
     """The error that a task reported in words."""
-    assert done.error is not None
-    kind, message = done.error
     if kind == "BatchFailed":
         return BatchFailed(message)
     found: Any = getattr(errors, kind, None)
@@ -78,10 +60,20 @@ def as_error(done: Done) -> DpAuditError:
 def checked(done: Done, job: Job) -> Done:
     """What a task sent; raises the error that it reported, or that a worker not ours says nothing of what it runs."""
     if done.error is not None:
-        raise as_error(done)
+        raise as_error(*done.error)
     if job.shown and not getattr(done, "alike", False):
         raise InvalidSpec(f"a worker has another dpaudit than here, as it does not say which; {alike.CURE}")
     return done
+
+
+def respond(function: Callable[..., Any], tasks: list[Any], threads: int, contents: dict[str, bytes]) -> bytes:
+    """The answer of this process to a request: what each task returned, or what one of them raised."""
+    try:
+        hold(contents)
+        return answer(several(function, tasks, threads))
+    except BaseException as error:  # a SystemExit of a mechanism too: nothing that it raises is raised by the driver
+        what = str(error) if isinstance(error, DpAuditError) else f"a worker failed ({named(error)}); no verdict"
+        return answer([TaskFailed(type(error).__name__, what)])
 
 
 def several(function: Callable[..., Any], tasks: list[tuple[Any, ...]], threads: int) -> list[Any]:
@@ -108,12 +100,12 @@ def feed_task(job: Job, task: tuple[Shard, ...], wanted: Wanted, tallies: bool, 
     """The same where the counting is done elsewhere: outputs go out as they come, and only a part is left to tell."""
 
     def feed(worker: Worker) -> tuple[tuple[Shard, Any], ...]:
-        (mouth,) = duct.HERE
+        (writer,) = WRITERS
         found = []
         for shard in task:
-            mouth.put([worker.opened.per_run, worker.batch, worker.opened.size], [])
-            found.append(worker.feed(shard, duct.Sending(shard.runs, wanted, tallies=tallies, mouth=mouth), part))
-        mouth.flush()
+            writer.put([worker.opened.per_run, worker.batch, worker.opened.size], [])
+            found.append(worker.feed(shard, Sending(shard.runs, wanted, tallies=tallies, writer=writer), part))
+        writer.flush()
         return tuple((shard, so_far) for shard, so_far in zip(task, found, strict=True) if so_far is not None)
 
     return _done(job, feed)
@@ -174,8 +166,8 @@ def worker_for(job: Job) -> Worker:
     if known is None or known.job.key != job.key or known.job.alone != job.alone:
         try:
             alike.check(job.shown, opened=False)
-            payload = _HELD.get(job.key) if job.payload is None else job.payload
-            known = Worker.start(job, *(LOCAL[job.key] if payload is None else pickle.loads(payload)))
+            contents = _HELD[job.key] if job.contents is None else job.contents
+            known = Worker.start(job, *(pickle.loads(contents) if isinstance(contents, bytes) else contents))
             alike.check(job.shown, opened=True)
         except (DpAuditError, errors.Interrupted):
             raise

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpaudit.base.installed import lacking
 from dpaudit.errors import InvalidSpec, OutOfTime
-from dpaudit.processes.pools import IN_ONE_PROCESS, InProcess, Joblib, LostWorker, Pool, Processes, Task
+from dpaudit.processes.pools import IN_ONE_PROCESS, InProcess, Joblib, LostWorker, Pool, Processes, Task, Then
 from dpaudit.running.pieces import CHECK_PART, LONGEST_TASK_S
 
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
@@ -90,7 +90,9 @@ class Dask:
         self._client: Any = None
         self._cluster: Any = None
 
-    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
+    def run(
+        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf, then: Then = lambda done: done
+    ) -> Iterator[Any]:
         if self._client is None:
             self._client = self._connect()
         client = self._client
@@ -111,7 +113,7 @@ class Dask:
             left_s = None if until == math.inf else max(0.0, until - time.monotonic())
             done = distributed.as_completed(submitted(), loop=client.loop, timeout=left_s)
             for future in done:
-                yield future.result()
+                yield then(future.result())
                 future.release()
                 done.update(submitted())
         except TimeoutError:

@@ -82,7 +82,7 @@ class Job:
     key: str
     seed: int
     run_timeout_s: float | None
-    payload: bytes | None = None  # the pickled (mechanism, pairs); None: this process has it already
+    contents: Any = None  # mechanism and pairs: as they are, in this process; pickled; or None, where a worker has them
     alone: bool = False  # call a batched mechanism for one run at a time
     own_process: bool = False  # the worker may be ended
     isolated: bool = False  # what it makes is counted by its host

@@ -144,7 +144,7 @@ def sweep(
     prove: bool = False,
     ledger: Any = None,
     record: Callable[[AuditResult], object] | None = None,
-    n_jobs: int = -1,
+    n_jobs: int | None = None,
     backend: str | None = None,
     isolation: str | None = None,
     progress: Callable[[Fields], object] | bool | None = None,

@@ -14,7 +14,7 @@ from dpaudit.account import sections
 from dpaudit.events import event_from_dict
 from dpaudit.outputs.canonical import ABSENT, Outputs, concatenate
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.processes.codec import KeptShard, decoded, encoded
+from dpaudit.processes.frames import KeptShard, decoded, encoded
 from dpaudit.results.stored import load
 from dpaudit.running.worker import run_each
 

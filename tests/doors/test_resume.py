@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.execution.store import StoredShard
+from dpaudit.execution.journal import StoredShard
 from dpaudit.ledger.baseline import DEFAULT, SCHEMA
 from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.ledger.results import Ledger

@@ -18,7 +18,7 @@ from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import token
-from dpaudit.processes.tasks import Done
+from dpaudit.processes.frames import Done
 from dpaudit.running.streams import Stage, shards
 
 
@@ -180,8 +180,9 @@ def test_a_lost_shard_is_no_verdict() -> None:
     """Were runs lost on the way, the counts would say so."""
 
     class Losing(Session):
-        def shard_counts(self, work: Any, reducer: Any) -> Any:
-            return super().shard_counts(work[:-1] or work, reducer)
+        def _run(self, work: Any, reducer: Any) -> Any:
+            results = list(super()._run(work, reducer))
+            yield from results[: -(work[0].stage is Stage.CERTIFY) or None]
 
     spec = AuditSpec(claim=PureDP(0.5), mechanism=wrap(noisy), pairs=(AdjacentPair(0, 1),), runs=5_000)
     with Engine(1) as engine:
@@ -195,8 +196,8 @@ def test_large_datasets_are_looked_at_after_longer_tasks() -> None:
         found = {}
         for check_s in (0.0, 0.001, 0.1, 60.0):
             shard = shards(Stage.SEARCH, 0, 1_000, 1_000)[0]
-            session._learn(Done(((shard, None),), 0.001, check_s=check_s), shard.runs, outside=False)
-            found[check_s] = engine.workers.task_runs(10**9, session.run_s, session._check_s)
+            session.learn(Done(((shard, None),), 0.001, check_s=check_s), shard.runs, outside=False)
+            found[check_s] = engine.workers.task_runs(10**9, session.run_s, session.check_s)
     assert found == {0.0: 150_000, 0.001: 150_000, 0.1: 2_000_000, 60.0: 10_000_000}
 
 

@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,12 @@ from dpaudit.errors import OutOfTime
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
+from dpaudit.execution.journal import ForeignShard, StoredShard
 from dpaudit.execution.limit import Limit
-from dpaudit.execution.store import ForeignShard, StoredShard
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.processes.codec import BatchFailure, KeptShard, UnreadableShard, decoded, encoded
+from dpaudit.processes.frames import BatchFailure, KeptShard, UnreadableShard, decoded, encoded
 from dpaudit.processes.pools import InProcess, LostWorker
 from dpaudit.running.contents import digest_of
 from dpaudit.running.progress import Progress
@@ -49,6 +49,7 @@ class Memory:
     def __init__(self, *, before: int | None = None, after: int | None = None) -> None:
         self.driver = 0
         self.shards: dict[Any, StoredShard] = {}
+        self.noted: dict[str, Any] = {}
         self.transactions = 0
         self.before, self.after = before, after
 
@@ -56,18 +57,30 @@ class Memory:
         return [each for each in self.shards.values() if each.call == call] if self.driver else []
 
     def keep(self, shards: Sequence[StoredShard]) -> None:
+        self._at()
+        for each in shards:
+            place = each.call, each.look, each.shard.stage, each.shard.pair, each.shard.index
+            before = self.shards.get(place)
+            assert before is None or before.kind == "piece", "a stored shard was run again"
+            self.shards[place] = each
+        self._after()
+
+    def _at(self) -> None:
         self.transactions += 1
         if self.transactions == self.before:
             raise Killed
-        for each in shards:
-            place = each.call, each.look, each.shard.stage, each.shard.pair, each.shard.index
-            assert place not in self.shards, "a stored shard was run again"
-            self.shards[place] = each
+
+    def _after(self) -> None:
         if self.transactions == self.after:
             raise Killed
 
-    def loaded(self, files: Mapping[str, str]) -> None:
-        """Whoever makes these calls changes no file."""
+    def notes(self) -> dict[str, Any]:
+        return dict(self.noted) if self.driver else {}
+
+    def note(self, name: str, value: Any) -> None:
+        self._at()
+        self.noted[name] = value
+        self._after()
 
     def next_driver(self) -> None:
         self.driver, self.before, self.after = self.driver + 1, None, None
@@ -301,8 +314,8 @@ def test_work_before_and_after_a_lost_worker_was_not_made_in_one_process() -> No
     """A generator seeded on import starts again in the new one: what certifies would be what was searched on."""
 
     class Losing(InProcess):
-        def run(self, function: Any, tasks: list[Any], until: float = math.inf) -> Any:
-            yield from super().run(function, tasks[:1])
+        def run(self, function: Any, tasks: list[Any], until: float = math.inf, then: Any = None) -> Any:
+            yield from super().run(function, tasks[:1], until, then)
             if len(tasks) > 1:
                 raise LostWorker
 
@@ -311,7 +324,7 @@ def test_work_before_and_after_a_lost_worker_was_not_made_in_one_process() -> No
     for _ in range(2):
         with Engine(1, task_runs=1) as engine, engine.session(wrap(noisy), (PAIR,), 0, None) as session:
             engine.keep_in(store)
-            session._home_pool = lambda threads: pools.pop(0)  # type: ignore[method-assign]
+            session.home_pool = lambda threads: pools.pop(0)  # type: ignore[method-assign]
             session.pool_names["sequential"] = None
             found.append((session.counts(work, HitCounter(EVENT)).tolist(), session.one_process))
         store.next_driver()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import dpaudit
-from dpaudit.execution.store import StoredShard
+from dpaudit.execution.journal import StoredShard
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.runs import LedgerShards, start
 from dpaudit.mechanisms import wrap

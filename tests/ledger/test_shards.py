@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.execution.store import StoredShard
+from dpaudit.execution.journal import LOADED, StoredShard
 from dpaudit.ledger import runs
 from dpaudit.ledger.database import Database, LedgerError, LedgerLost
 from dpaudit.ledger.runs import LedgerShards, RunLock, differences, resume, start, taken
@@ -149,8 +149,10 @@ def test_a_source_that_only_the_runs_load_is_held_on_to(database: Database, tmp_
     late = tmp_path / "late.py"
     late.write_text("SCALE = 1.5\n")
     run = start(database, SPECS, ASKED)
-    run.begin(1, SPEC, {}, None).loaded({str(late): digest_of_file(str(late))})
-    run.begin(1, SPEC, {}, None).loaded({str(late): digest_of_file(str(late))})  # killed before its shards were kept
+    run.begin(1, SPEC, {}, None).note(LOADED, {str(late): digest_of_file(str(late))})
+    run.begin(1, SPEC, {}, None).note(
+        LOADED, {str(late): digest_of_file(str(late))}
+    )  # killed before its shards were kept
     assert run.begin(1, SPEC, {}, None).fetch(0) == []
     late.write_text("SCALE = 1.6\n")
     with pytest.raises(InvalidSpec, match=r"audit 'one': the source .*late\.py is not what it was"):

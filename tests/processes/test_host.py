@@ -17,9 +17,10 @@ import pytest
 from dpaudit import AdjacentPair, UnsoundAudit, batched, command
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
-from dpaudit.processes import answers
-from dpaudit.processes.duct import HOLD, KEPT
+from dpaudit.processes import tasks
+from dpaudit.processes.frames import ProtocolError, answered
 from dpaudit.processes.host import CHANGING, Host, Lost
+from dpaudit.processes.pipes import Request
 from dpaudit.processes.pools import LostWorker, Processes
 from dpaudit.processes.tasks import Done, FreshTask
 from dpaudit.running.streams import Shard, Stage, shards
@@ -237,15 +238,15 @@ def _ids() -> dict[str, str]:
 
 def test_bytes_that_are_no_answer_are_refused() -> None:
     """Cut anywhere, or with any byte changed: refused, or read as another answer, and nothing else ever happens."""
-    whole = answers.made(_done, [()], 1, {})
-    (done,) = answers.read(whole)
+    whole = tasks.respond(_done, [()], 1, {})
+    (done,) = answered(whole)
     assert [(shard, counts.tolist()) for shard, counts in done.results] == [(WORK[0], [1, 2])]
     for end in range(len(whole)):
-        with pytest.raises(answers.Unreadable):
-            answers.read(whole[:end])
+        with pytest.raises(ProtocolError):
+            answered(whole[:end])
     for at in range(len(whole)):
-        with suppress(answers.Unreadable, UnsoundAudit):
-            answers.read(whole[:at] + bytes([whole[at] ^ 0x15]) + whole[at + 1 :])
+        with suppress(ProtocolError, UnsoundAudit):
+            answered(whole[:at] + bytes([whole[at] ^ 0x15]) + whole[at + 1 :])
 
 
 def _done() -> Done:
@@ -256,7 +257,7 @@ def test_an_error_comes_back_as_one_of_ours() -> None:
     """Whatever it calls itself: no name that it sends is looked up beyond our own errors."""
     for kind in ("SystemExit", "annotations", "__builtins__", ""):
         with pytest.raises(UnsoundAudit, match="told"):
-            answers.read(answers._packed([["error", [kind, "told"], []]], []))
+            raise tasks.as_error(kind, "told")
     pool = Processes()
     with pytest.raises(UnsoundAudit, match=r"a worker failed \(SystemExit: 0\)"):
         list(pool.run(raise_exit, [()]))
@@ -269,8 +270,8 @@ def raise_exit() -> None:
 
 def test_an_answer_without_the_nonce_is_none() -> None:
     host = Host(silent=True, environment={})
-    host.send(HOLD, b"")
-    host.send(KEPT, b"no request at all")
+    host.send(Request.HOLD, b"")
+    host.send(Request.RUN, b"no request at all")
     with pytest.raises(Lost):
         host.receive()
     host.close()

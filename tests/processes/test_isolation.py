@@ -18,11 +18,8 @@ from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import Outputs, token
-from dpaudit.processes import answers
-from dpaudit.processes.codec import outputs_apart
 from dpaudit.processes.counting import counted
-from dpaudit.processes.duct import SIZE, WORD, Ear, Mouth
-from dpaudit.processes.tasks import Done
+from dpaudit.processes.frames import SIZE, WORD, Done, FrameReader, FrameWriter, answer, answered, outputs_apart
 from dpaudit.report import summary
 from dpaudit.running.streams import Shard, Stage, calls, shards
 from dpaudit.running.watch import Watch
@@ -120,18 +117,18 @@ class Process:
 
     def __init__(self, parts: list[Any]) -> None:
         memory, sent = mmap.mmap(-1, SIZE), []
-        mouth = Mouth(memory, lambda size: sent.append(size.to_bytes(WORD, "little")))
+        writer = FrameWriter(memory, lambda size: sent.append(size.to_bytes(WORD, "little")))
         for part in parts:
-            mouth.put(part, []) if isinstance(part, list) else mouth.numbers(part)
-        mouth.flush()
-        said = iter([*sent, answers.written([Done()])])
-        self._ear = Ear(memory, mmap.mmap(-1, SIZE), lambda: next(said), lambda: None)
+            writer.put(part, []) if isinstance(part, list) else writer.numbers(part)
+        writer.flush()
+        said = iter([*sent, answer([Done()])])
+        self._reader = FrameReader(memory, mmap.mmap(-1, SIZE), lambda: next(said), lambda: None)
 
     def send(self, content: bytes) -> bool:
         return True
 
-    def ear(self) -> Ear:
-        return self._ear
+    def reader(self) -> FrameReader:
+        return self._reader
 
 
 def test_numbers_that_are_no_whole_calls_are_a_lost_process() -> None:
@@ -141,7 +138,7 @@ def test_numbers_that_are_no_whole_calls_are_a_lost_process() -> None:
     first, rest = planned[0][1], 1_000 - planned[0][1]
     assert len(planned) > 5
     batch, second = [False, 100, 0], sum(runs for _, runs, side in planned if side)
-    told = answers.read(counted(Process([batch, np.zeros(first), np.zeros(rest)]), content))
+    told = answered(counted(Process([batch, np.zeros(first), np.zeros(rest)]), content))
     assert told[0].results[0][1].tolist() == [0, 1_000 - second, 0, second]
     for sent in (np.zeros(first - 1), np.zeros(first + 1), np.zeros(1_001), np.zeros(999)):
         assert counted(Process([batch, sent]), content) == b"", len(sent)

@@ -19,8 +19,8 @@ from dpaudit import AdjacentPair, UnsoundAudit
 from dpaudit.base.files import write_text
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
-from dpaudit.processes.duct import TICK_S, roused, stat
 from dpaudit.processes.host import MARK, new_mark
+from dpaudit.processes.pipes import TICK_S, roused, stat
 from dpaudit.processes.pools import OutOfTime, Processes
 from dpaudit.processes.serving import ASLEEP_S, _waking
 from dpaudit.running import guard

@@ -152,10 +152,10 @@ clean:
 	rm -rf .venv .environments site dist
 
 # A stamp says that an environment holds what pyproject.toml asks for; a newer pyproject.toml installs again.
-TESTED := test audits verify attest dask docs
+TESTED := test plots audits verify attest dask docs
 comma := ,
 space := $(subst ,, )
-$(VENV)/.ready-audit: EXTRAS := audits,verify
+$(VENV)/.ready-audit: EXTRAS := audits,verify,plots
 $(VENV)/.ready-test: EXTRAS := $(subst $(space),$(comma),$(TESTED))
 $(VENV)/.ready-docs: EXTRAS := docs,verify
 $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml requirements/test.txt $(if $(NEWEST),today)
@@ -170,7 +170,7 @@ $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml req
 	$(call environment,$(@D))
 	@$(@D)/bin/python scripts/oldest.py > $(@D)/constraints.txt
 	@echo "installing the lowest versions into $(@D); this takes a minute or two"
-	@$(@D)/bin/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable '.[test,audits,verify,attest,dask,docs]'
+	@$(@D)/bin/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable '.[test,plots,audits,verify,attest,dask,docs]'
 	@touch $@
 
 .environments/package/.ready:

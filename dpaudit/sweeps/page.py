@@ -175,13 +175,19 @@ def figure(rows: Rows, kind: str) -> Any:
 
 
 def write_page(rows: Rows, folder: Path, title: str, about: Sequence[str]) -> list[Path]:
-    """Writes sweep.csv, figures as SVG and PNG, sweep.md and sweep.html; returns their paths, the page's last."""
+    """Writes sweep.csv, figures, sweep.md and sweep.html; returns their paths, the page's last.
+
+    Figures are SVG files, and PNG files too where matplotlib is installed.
+    """
+    from dpaudit.report.figures.drawing import draws_png
+
+    suffixes = (".svg", ".png") if draws_png() else (".svg",)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [write_text(folder / TABLE, csv_text(rows))]
     (folder / GROWING).unlink(missing_ok=True)
     drawn = drawings(rows)
     for kind, drawing in drawn:
-        paths += [drawing.save(folder / f"{_file(kind)}{suffix}") for suffix in (".svg", ".png")]
+        paths += [drawing.save(folder / f"{_file(kind)}{suffix}") for suffix in suffixes]
     told = tuple(clean(paragraph, len(paragraph)) for paragraph in about)
     paths.append(write_text(folder / MARKDOWN, markdown(rows, drawn, title, told)))
     return [*paths, write_text(folder / HTML, html(rows, drawn, title, told))]

@@ -7,9 +7,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 from dpaudit.base.files import write_text
+from dpaudit.base.installed import lacking
 from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.panel import LIGHT, NOTEBOOK, STYLE, DrawnShape, Panel, Scale, Words
@@ -53,7 +55,7 @@ class Drawing:
         """Writes the drawing as an SVG or PNG file, whole or not at all, and returns the path.
 
         An SVG file carries its colours with it, light and dark, and a ground to be seen on; a PNG is light. Raises
-        `InvalidSpec` for another suffix.
+        `InvalidSpec` for another suffix, and `MissingRequirement` for a PNG where matplotlib is not installed.
         """
         target = Path(path)
         suffix = target.suffix.lower()
@@ -161,8 +163,18 @@ def _short(number: float) -> str:
 DOTS = 200  # per inch
 
 
+def draws_png() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
 def write_png(panel: Panel, path: str | os.PathLike[str] | Path) -> None:
-    """Writes the panel in its light colours; the same bytes each time, in any matplotlib style."""
+    """Writes the panel in its light colours; the same bytes each time, in any matplotlib style.
+
+    Raises `MissingRequirement` where matplotlib is not installed.
+    """
+    if not draws_png():
+        raise lacking("a figure as PNG needs matplotlib, which is not installed here (SVG needs nothing)", "plots")
     from matplotlib import style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

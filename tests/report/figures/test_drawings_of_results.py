@@ -19,7 +19,7 @@ from dpaudit.certify import Binned, CoinFlip, certify
 from dpaudit.certify.certifiers import MASSES
 from dpaudit.certify.sequential import Block, log_wealth
 from dpaudit.claims import PureDP, RenyiDP
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Coordinate
 from dpaudit.outputs.canonical import Token
@@ -277,3 +277,14 @@ def test_an_svg_file_carries_its_colours_and_any_drawing_may_become_a_png(tmp_pa
     with pytest.raises(InvalidSpec, match=r"ends in \.svg or \.png"):
         drawing.save(tmp_path / "power.pdf")
     assert not (tmp_path / "power.pdf").exists()
+
+
+def test_without_matplotlib_a_png_names_the_extra_and_an_svg_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpaudit.report.figures.drawing.find_spec", lambda name: None)
+    drawing = drawn("refuted")["distributions"]
+    assert drawing.save(tmp_path / "power.svg").exists()
+    with pytest.raises(MissingRequirement, match=r"needs matplotlib.*the extra \[plots\] has it"):
+        drawing.save(tmp_path / "power.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["power.svg"]

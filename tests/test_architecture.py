@@ -81,7 +81,7 @@ BUDGET = {
     "execution": 880,
     "search": 3_690,
     "scores": 3_350,
-    "auditing": 3_950,
+    "auditing": 3_970,
     "verify": 13_470,
     "report": 3_600,
     "ledger": 1_960,

@@ -140,8 +140,27 @@ def test_what_is_imported_is_required_and_what_is_required_is_imported() -> None
     """By the package itself, wherever the import stands; what an extra brings is asked for in a try, or by name."""
     required = {Requirement(each).name.lower() for each in PROJECT["dependencies"]}
     others = {"markupsafe"}  # of jinja2, whose texts are its own
-    others |= {"pytest", "distributed", "dask", "flint", "z3", "pyarrow", "polars", "securesystemslib", "cryptography", "matplotlib"}
-    others |= {"coverage", "pandas", "xdist", "_pytest", "IPython", "hypothesis"}  # where the user has them
+    others |= {
+        "pytest",
+        "distributed",
+        "dask",
+        "flint",
+        "z3",
+        "pyarrow",
+        "polars",
+        "securesystemslib",
+        "cryptography",
+        "matplotlib",
+    }
+    others |= {
+        "matplotlib",
+        "coverage",
+        "pandas",
+        "xdist",
+        "_pytest",
+        "IPython",
+        "hypothesis",
+    }  # where the user has them
     others |= {"opacus", "torch", "jax", "jax_privacy", "dp_accounting", "diffprivlib", "opendp"}
     imported = {
         name

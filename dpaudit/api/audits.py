@@ -184,10 +184,10 @@ class PosedQuestion:
             engine.keep_in(call.begin(spec.to_dict(), spec.runs if chosen or clock.limited else None))
         result = run_audit(spec, engine, progress=progress, clock=clock)
         result = result if self.upper is None else replace(result, upper=self.upper)
-        told: dict[str, Any] = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
-        told |= {"assumed": self.assumed.value} if self.assumed else {}
-        told |= {"chosen_runs": spec.runs} if chosen and spec.runs < CHOICES[-1] else {}
-        result = replace(result, provenance={**result.provenance, **told})
+        details: dict[str, Any] = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
+        details |= {"assumed": self.assumed.value} if self.assumed else {}
+        details |= {"chosen_runs": spec.runs} if chosen and spec.runs < CHOICES[-1] else {}
+        result = replace(result, provenance={**result.provenance, **details})
         return result if call is None else call.keep(result)
 
 
@@ -215,13 +215,13 @@ def pose(
     assumed = None
     if data is None:
         own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
-        made = own or _pairs(pair, pairs, options["seed"])
+        posed = own or _pairs(pair, pairs, options["seed"])
     else:
         promised = wrapped.claim if isinstance(wrapped, Adapted) and isinstance(asked, OwnClaim) else None
         under = asked.relation or getattr(promised, "relation", None)
         assumed = None if under else Relation.ADD_OR_REMOVE_ONE
-        made = _made_of(data, under or Relation.ADD_OR_REMOVE_ONE, pair, pairs)
-    stated, adjacent = offered(asked, wrapped, made)
+        posed = _made_of(data, under or Relation.ADD_OR_REMOVE_ONE, pair, pairs)
+    stated, adjacent = offered(asked, wrapped, posed)
     stated = stated.with_relation(assumed) if assumed else stated
     return PosedQuestion(wrapped, stated, adjacent, max_time_s, upper, recorded(record), options, assumed)
 
@@ -331,7 +331,7 @@ def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:
         return drawn_pairs(pairs, validate.whole("seed", seed, least=0))
     if not isinstance(pairs, Iterable):
         raise InvalidSpec(f"pairs must be a sequence of pairs, or a strategy of them, got {type(pairs).__name__}")
-    found = tuple(AdjacentPair.of(each, f"pair {index}") for index, each in enumerate(pairs))
-    if not found:
+    several = tuple(AdjacentPair.of(each, f"pair {index}") for index, each in enumerate(pairs))
+    if not several:
         raise InvalidSpec("pairs must hold at least one pair of datasets, got none")
-    return found
+    return several

@@ -110,5 +110,5 @@ def _glimpse(result: AuditResult) -> Glimpse:
         nothing = f'nothing told the datasets of "{clean(pair)}" apart in {counted(result.runs_used, "run")}'
         return Glimpse(result.name, pair, "", hits, runs, (nothing, *ending_lines(result)))
     event = clean(result.witness.event, LONGEST_DATA)
-    told = f'what told the datasets of "{clean(pair)}" apart: {cause(result)}'
-    return Glimpse(result.name, pair, event, hits, runs, (told, *evidence_lines(result)[:2], *ending_lines(result)))
+    headline = f'what told the datasets of "{clean(pair)}" apart: {cause(result)}'
+    return Glimpse(result.name, pair, event, hits, runs, (headline, *evidence_lines(result)[:2], *ending_lines(result)))

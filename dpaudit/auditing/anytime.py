@@ -77,22 +77,26 @@ def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: C
     screened = screen(spec, session, runs=parts.screening, certifying=parts.certifying)
     pair = screened.looks[0].pair
     left = spec.runs - spent - screened.runs
-    found = run_blocks(spec, session, pair=pair, runs=left, goal=goal(spec, pair, parts.certifying), clock=clock)
-    explored, runs, unspent = (*screened.explored, *found.explored), screened.runs + found.runs, left - found.runs
-    pilot = probe.pilots[pair] if found.pilot is None else Pilot.joined([probe.pilots[pair], found.pilot])
+    bets = run_blocks(spec, session, pair=pair, runs=left, goal=goal(spec, pair, parts.certifying), clock=clock)
+    explored, runs, unspent = (
+        (*screened.explored, *bets.explored),
+        screened.runs + bets.runs,
+        left - bets.runs,
+    )
+    pilot = probe.pilots[pair] if bets.pilot is None else Pilot.joined([probe.pilots[pair], bets.pilot])
     alike = constants(pilot).give_away
     if alike and unspent > 0:  # the runs of the blocks may all be one
-        counted = count(spec, session, found.witness, pilot, unspent, clock)
-        return Outcome((counted,), runs + counted.evidence.runs, explored, pilot, ends=found.ends)
-    if found.evidence is not None and unspent > 0:
-        explored = (*explored, cut(f"{found.runs:,} runs", left))
-    counted = Counted(found.witness, found.evidence or nothing(found.witness), milestones=found.milestones)
-    if alike and certified(spec, counted, found.blocks).certificate.refuted:
+        counted = count(spec, session, bets.witness, pilot, unspent, clock)
+        return Outcome((counted,), runs + counted.evidence.runs, explored, pilot, ends=bets.ends)
+    if bets.evidence is not None and unspent > 0:
+        explored = (*explored, cut(f"{bets.runs:,} runs", left))
+    counted = Counted(bets.witness, bets.evidence or nothing(bets.witness), milestones=bets.milestones)
+    if alike and certified(spec, counted, bets.blocks).certificate.refuted:
         raise UnsoundAudit(
             "constant outputs: each dataset always gave its own output in one process, and no run is left for "
             "fresh processes, which would tell a cache; give more runs"
         )
-    return Outcome((counted,), runs, explored, pilot, found.watched, found.blocks, found.ends)
+    return Outcome((counted,), runs, explored, pilot, bets.watched, bets.blocks, bets.ends)
 
 
 def run_blocks(
@@ -193,10 +197,10 @@ class _Bets:
         tables = self.learner.tables if self.last is None and self.learner.tables.features else None
         watch = Watch(main.event, () if self.frozen is None else (bet.event,), also=tables)
         work = self._work(size, size)
-        found = self.session.shard_counts(work, watch)
-        if len(found) < len(work):
+        counts = self.session.shard_counts(work, watch)
+        if len(counts) < len(work):
             raise OutOfTime
-        total: Integers = np.sum(list(found.values()), axis=0)
+        total: Integers = np.sum(list(counts.values()), axis=0)
         evidence = self._add(bet, watch.plain(total, 0 if self.frozen is None else 1), size)
         if self.last is not None:
             self.seen += evidence
@@ -205,14 +209,14 @@ class _Bets:
         if self.frozen is not None:
             self.after += _evidence(self.frozen, watch.plain(total))
             _, table = self.watched.setdefault(watch.wanted, (replace(watch, also=None), {}))
-            table.update({shard: counts[: len(counts) - len(watch.rest(counts))] for shard, counts in found.items()})
+            table.update({shard: counts[: len(counts) - len(watch.rest(counts))] for shard, counts in counts.items()})
 
     def _settle(self) -> None:
         if self.plan is None and self.learner.pilot is not None:
-            held, tables, counts = self.learner.pilot, self.learner.tables, self.learner.counts
-            self.pilot, learned = held, (False,) * len(tables.features)
+            pilot, tables, counts = self.learner.pilot, self.learner.tables, self.learner.counts
+            self.pilot, learned = pilot, (False,) * len(tables.features)
             with suppress(OutOfTime):  # what is counted already stays
-                self.plan, counts = self.session.thinking(planned, held, self.goal)
+                self.plan, counts = self.session.thinking(planned, pilot, self.goal)
                 tables, learned = self.plan.tables, self.plan.learned
             self.learner.settle(tables, counts, learned)
 
@@ -249,8 +253,8 @@ class _Bets:
         return replace(last, event=self.proposal.event, p_side=self.proposal.p_side, family=self.proposal.family)
 
     def _answer(self, bet: Bet, evidence: CoinFlip | None, *, stopped: bool = True) -> Sequential:
-        found = None if evidence is None else self.proposal
-        last = found or Proposal(bet.event, bet.p_side, bet.family, bet.growth, bet.delta)
+        proposal = None if evidence is None else self.proposal
+        last = proposal or Proposal(bet.event, bet.p_side, bet.family, bet.growth, bet.delta)
         return Sequential(
             blocks=tuple(self.blocks),
             stopped=stopped and evidence is None,

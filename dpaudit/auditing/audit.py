@@ -8,7 +8,7 @@ from typing import Any
 
 from dpaudit.auditing import probing
 from dpaudit.auditing.anytime import bet
-from dpaudit.auditing.certifying import Counted, Outcome, beside, certified, count
+from dpaudit.auditing.certifying import Counted, Outcome, certified, count, finding_of
 from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.controls import most_runs, with_controls
 from dpaudit.auditing.health.checks import Twins, check_compared, judge
@@ -70,12 +70,12 @@ def run_stages(
     engine.progress, clock = progress, clock or Clock()
     with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
         clock.limits(engine)
-        probe, kept, outcome = _answered(spec, session, clock)
+        probe, reserve, outcome = _answered(spec, session, clock)
         findings = [certified(spec, counted, outcome.blocks) for counted in outcome.counted]
         refuted = any(finding.certificate.refuted for finding in findings)
         clock.limits(engine)
         try:
-            probe, health, afresh = _judged(spec, session, probe, kept - outcome.firsts, outcome, refuted=refuted)
+            probe, health, afresh = _judged(spec, session, probe, reserve - outcome.firsts, outcome, refuted=refuted)
         except OutOfTime:
             if refuted:
                 raise
@@ -127,10 +127,10 @@ def repeat_witness(
         if alone:
             session.begin_alone(rechecking(seed))
         probe = probing.probe(spec, session)
-        kept, pilot = kept_back(spec, probe), probe.pilots[witness.pair]
-        counted = count(spec, session, witness, pilot, spec.runs - probe.runs - kept, Clock())
+        reserve, pilot = kept_back(spec, probe), probe.pilots[witness.pair]
+        counted = count(spec, session, witness, pilot, spec.runs - probe.runs - reserve, Clock())
         outcome = Outcome((counted,), counted.evidence.runs, (), None)
-        _, health, _ = _judged(spec, session, probe, kept, outcome, refuted=True, held=pilot)
+        _, health, _ = _judged(spec, session, probe, reserve, outcome, refuted=True, glance=pilot)
         return counted.evidence, health
 
 
@@ -141,12 +141,12 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock) -> tuple[Probe
     event are independent of the ones that raised. Bets that came before have used up their share of the error.
     """
     probe = probing.probe(spec, session)
-    kept = kept_back(spec, probe)
+    reserve = kept_back(spec, probe)
     clock.opened(session)
     clock.searching(session.engine)
     try:
         take = bet if spec.stopping == "anytime" else _search_and_certify
-        return probe, kept, take(spec, session, probe, probe.runs + kept, clock)
+        return probe, reserve, take(spec, session, probe, probe.runs + reserve, clock)
     except BatchFailed as error:
         if session.certifying:
             raise UnsoundAudit(
@@ -160,35 +160,35 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock) -> tuple[Probe
         except InvalidSpec:
             raise UnsoundAudit(f"{error}; too few runs are left to begin anew, one run a call: give more") from None
         probe = probing.probe(smaller, session)
-        kept = kept_back(smaller, probe)
+        reserve = kept_back(smaller, probe)
         clock.begin(session.made, session.opening_s)
-        outcome = _search_and_certify(smaller, session, probe, probe.runs + kept, clock)
-        return probe, kept, replace(outcome, runs=outcome.runs + gone)
+        outcome = _search_and_certify(smaller, session, probe, probe.runs + reserve, clock)
+        return probe, reserve, replace(outcome, runs=outcome.runs + gone)
 
 
 def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock) -> Outcome:
-    found = find_witness(spec, session, spent=spent, clock=clock)
-    planned = spec.runs - spent - found.runs
+    search = find_witness(spec, session, spent=spent, clock=clock)
+    planned = spec.runs - spent - search.runs
     left = clock.certifiable(spec, planned, session)
-    certifying, explored, bits = left // len(found.witnesses), found.explored, None
+    certifying, explored, bits = left // len(search.witnesses), search.explored, None
     if left < planned:
         explored = (*explored, cut(f"{left:,} certifying runs", planned))
     if spec.representation:
         clock.planning(session.engine)
-        said, asked = "max_time_s left no time for them", (spec, found.pilots[0], found.witness.pair, certifying)
+        status, asked = "max_time_s left no time for them", (spec, search.pilots[0], search.witness.pair, certifying)
         with suppress(OutOfTime):
             bits = session.thinking(find_representation, *asked)
-            said = "nothing beyond the rounded values"
+            status = "nothing beyond the rounded values"
         if bits is None:
-            explored = (*explored, Explored("representation", "bits of floats", said))
+            explored = (*explored, Explored("representation", "bits of floats", status))
     pilots = [
         Pilot.joined([probe.pilots[witness.pair], pilot])
-        for witness, pilot in zip(found.witnesses, found.pilots, strict=True)
+        for witness, pilot in zip(search.witnesses, search.pilots, strict=True)
     ]
     counted: list[Counted] = []
-    witnesses, plain, firsts = found.witnesses, found.plain, Firsts()
+    witnesses, plain, firsts = search.witnesses, search.plain, Firsts()
     if not any(constants(pilot).give_away for pilot in pilots):
-        firsts = first_calls(spec, session, found.witness.pair, pilots[0], (spent - probe.runs) // 2)
+        firsts = first_calls(spec, session, search.witness.pair, pilots[0], (spent - probe.runs) // 2)
         explored = (*explored, *firsts.explored)
     if firsts.witness is not None:
         witnesses, plain, pilots, bits = (firsts.witness,), (None,), pilots[:1], None
@@ -207,9 +207,9 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
             explored = (*explored, Explored("time", name, "max_time_s left no time to certify what search found"))
     for each in counted:
         if each.part < 1.0 and each.evidence.runs < certifying:
-            made = f"{each.evidence.runs:,} certifying runs, a milestone that was fixed before them,"
-            explored = (*explored, cut(made, certifying))
-    runs = found.runs + sum(each.evidence.runs + each.beyond for each in counted)
+            part = f"{each.evidence.runs:,} certifying runs, a milestone that was fixed before them,"
+            explored = (*explored, cut(part, certifying))
+    runs = search.runs + sum(each.evidence.runs + each.beyond for each in counted)
     shown = next(
         pilot for witness, pilot in zip(witnesses, pilots, strict=True) if witness.pair == counted[0].witness.pair
     )
@@ -225,11 +225,11 @@ def _judged(
     spec: ResolvedSpec,
     session: Session,
     probe: Probe,
-    kept: int,
+    reserve: int,
     outcome: Outcome,
     *,
     refuted: bool,
-    held: Pilot | None = None,
+    glance: Pilot | None = None,
 ) -> tuple[Probe, Health, int]:
     """The probe, which a fresh process may contradict; the health of the experiment; the runs in fresh processes."""
     probe, afresh = looked_again(session, probe, refuted)
@@ -238,21 +238,21 @@ def _judged(
     # outputs of one process may be answers kept from its first draws, which only another stream tells
     may_be_kept = first.processes is None and pilot is not None and nearly_constant(pilot)
     if not probe.reproducible or (refuted and may_be_kept):
-        twins = compare_twins(session, first.witness.pair, probe, kept - afresh, refuted=refuted)
-    health = _checked(spec, outcome, twins, held, refuted=refuted)
-    return probe, health, afresh + (0 if twins is None else min(twins.runs, kept - afresh))
+        twins = compare_twins(session, first.witness.pair, probe, reserve - afresh, refuted=refuted)
+    health = _checked(spec, outcome, twins, glance, refuted=refuted)
+    return probe, health, afresh + (0 if twins is None else min(twins.runs, reserve - afresh))
 
 
 def _checked(
-    spec: ResolvedSpec, outcome: Outcome, twins: Twins | None, held: Pilot | None = None, *, refuted: bool
+    spec: ResolvedSpec, outcome: Outcome, twins: Twins | None, glance: Pilot | None = None, *, refuted: bool
 ) -> Health:
     """The health of the experiment; raises `UnsoundAudit` where runs depend on each other, or none gave an outcome."""
     for place, each in enumerate(outcome.counted):
-        pilot = None if place else outcome.pilot or held
+        pilot = None if place else outcome.pilot or glance
         check_compared(each.witness, each.evidence, spec.pairs[each.witness.pair].name, pilot, refuted=refuted)
     processes = [each.processes for each in outcome.counted if each.processes is not None]
     watched = [each.looked for each in outcome.counted if each.looked is not None]
-    found = judge(
+    health = judge(
         None if outcome.counted[0].processes is not None else outcome.pilot,
         (*outcome.watched, *watched),
         pairs=len(spec.pairs),
@@ -261,13 +261,13 @@ def _checked(
         ends=outcome.ends,
     ).raise_if_unsound()
     if not processes:
-        return found
+        return health
     seen = outcome.pilot
     far = ", as far as outputs were looked at" if seen is not None and seen.unseen else ""
     note = f"every run on a dataset gave one and the same output{far}: each certifying run was made in a fresh process"
     if outcome.counted[0].witness.selector.startswith(SELECTOR):
         note = "each certifying run is the first of a fresh process"
-    return replace(found, notes=(*found.notes, f"{note}, {sum(each.runs for each in processes):,} in all"))
+    return replace(health, notes=(*health.notes, f"{note}, {sum(each.runs for each in processes):,} in all"))
 
 
 def _result(
@@ -292,11 +292,11 @@ def _result(
         explored = (*explored, Explored(PROCESSES, FIRST_CALLS, "each certifying run is one", runs=apart))
     shown = outcome.pilot if main.witness.pair == outcome.counted[0].witness.pair else None
     ends = endings(shown, main.witness)
-    said = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
-    told = {"exceptions": said, "reasons": {pair.name: pair.reason for pair in spec.pairs if pair.reason}}
+    exceptions = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
+    details = {"exceptions": exceptions, "reasons": {pair.name: pair.reason for pair in spec.pairs if pair.reason}}
     level = divided(spec.fixed_level, 1.0 / outcome.counted[first].part)
-    bits = beside(spec, outcome.counted[0], "bits", spec.confidence)  # a statement of its own, at the whole confidence
-    plain = beside(spec, outcome.counted[first], "plain", spec.level)
+    bits = finding_of(spec, outcome.counted[0], "bits", spec.confidence)  # a statement of its own, at the whole confidence
+    plain = finding_of(spec, outcome.counted[first], "plain", spec.level)
     refuting = [each.witness for each in (main, bits) if each is not None and each.certificate.refuted]
     return AuditResult(
         spec=spec.to_dict(),
@@ -323,5 +323,5 @@ def _result(
         unseen=0 if outcome.pilot is None else outcome.pilot.unseen,
         unread="" if outcome.pilot is None else outcome.pilot.unread,
         unpaired=0 if outcome.pilot is None else max(map(unpaired, (outcome.pilot.first, outcome.pilot.second))),
-        provenance={**provenance, **{key: words for key, words in told.items() if words}},
+        provenance={**provenance, **{key: words for key, words in details.items() if words}},
     )

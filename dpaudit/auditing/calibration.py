@@ -132,23 +132,23 @@ def claims() -> dict[str, Claim]:
 
 def cases() -> tuple[CalibrationCase, ...]:
     """Every claim form with every certifier that takes it, fixed and anytime, with one pair and with several."""
-    found: list[CalibrationCase] = []
+    every: list[CalibrationCase] = []
     for name, claim in claims().items():
         usual = suited(claim)
         single = usual.single
         others = [each for each in CERTIFIERS if isinstance(each, EventCertifier)] if usual is single else [single]
-        found += [
+        every += [
             *(CalibrationCase(name, claim, certifier) for certifier in dict.fromkeys((usual, *others))),
             CalibrationCase(name, claim, single, "anytime"),
             CalibrationCase(name, claim, usual, pairs=SCREENED),
         ]
     pure, gaussian = PureDP(0.4), GaussianDP(0.4)
-    found += [
+    every += [
         CalibrationCase("PureDP, all pairs certified", PureDP(1.0), suited(pure), pairs=SCREENED, certified=SCREENED),
         CalibrationCase("PureDP, 3 steps apart", pure, suited(pure), distance=3),
         CalibrationCase("GaussianDP, 3 steps apart", gaussian, suited(gaussian), distance=3),
     ]
-    return tuple(found)
+    return tuple(every)
 
 
 def calibrate(
@@ -163,9 +163,9 @@ def calibrate(
     parts = [range(start, min(start + TASK, seed + repeats)) for start in range(seed, seed + repeats, TASK)]
     with Parallel(n_jobs=n_jobs) as workers:
         for case in chosen:
-            made = workers(delayed(_audits)(case, part, runs) for part in parts)
-            refuted, unsound = sum(each[0] for each in made), sum(each[1] for each in made)
-            total = sum(each[2] for each in made)
+            results = workers(delayed(_audits)(case, part, runs) for part in parts)
+            refuted, unsound = sum(each[0] for each in results), sum(each[1] for each in results)
+            total = sum(each[2] for each in results)
             sound = repeats - unsound
             oracle = oracle_bound(case, runs)
             # the best of several bounds is compared with none

@@ -103,13 +103,13 @@ def count(
     except NoProcesses:
         codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
         answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
-        found = _in_shards(spec, session, witness, runs, clock, also, answers, wanted=wanted)
+        counted = _in_shards(spec, session, witness, runs, clock, also, answers, wanted=wanted)
         claim = spec.claim_at(witness.pair)
-        for event, evidence in ((witness, found.evidence), *found.also.values()):
-            made = certificate_of(event, evidence, claim, spec.fixed_level, spec.certifier, part=found.part)
-            if not found.crossed and made.refuted:
+        for event, evidence in ((witness, counted.evidence), *counted.also.values()):
+            certificate = certificate_of(event, evidence, claim, spec.fixed_level, spec.certifier, part=counted.part)
+            if not counted.crossed and certificate.refuted:
                 raise
-        return found
+        return counted
 
 
 def _in_shards(
@@ -144,7 +144,7 @@ def _in_shards(
     sides = total[:2]
     if int(sides.sum()) != runs:
         raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
-    beside = {
+    others = {
         name: (each, evidence_of(each, watch.hits(total, place), sides))
         for place, (name, each) in enumerate(also.items(), start=1)
     }
@@ -155,7 +155,7 @@ def _in_shards(
     return Counted(
         witness,
         trail[-1],
-        beside,
+        others,
         watch.read(table),
         trail=trail,
         crossed=crossed,
@@ -171,10 +171,10 @@ def _in_processes(spec: ResolvedSpec, session: Session, witness: Witness, pilot:
         delta = certifier.single.best_delta(claim, 2 * needed // 5, level)
         witness = replace(witness, tangent=tangent_at(claim, delta))
     with session.stage("fresh processes", needed):
-        found = run_processes(session, witness.pair, pilot, needed)
+        fresh = run_processes(session, witness.pair, pilot, needed)
     watch = Watch(witness.event)
-    counts = watch.mixed(found.outputs, found.sides)
-    return Counted(witness, evidence_of(witness, watch.hits(counts), counts[:2]), processes=found)
+    counts = watch.mixed(fresh.outputs, fresh.sides)
+    return Counted(witness, evidence_of(witness, watch.hits(counts), counts[:2]), processes=fresh)
 
 
 def _milestones(shards: int) -> list[int]:
@@ -200,7 +200,7 @@ def certified(spec: ResolvedSpec, counted: Counted, blocks: Sequence[Block] = ()
     return Finding(claim, witness, evidence, certificate)
 
 
-def beside(spec: ResolvedSpec, counted: Counted, name: str, level: float) -> Finding | None:
+def finding_of(spec: ResolvedSpec, counted: Counted, name: str, level: float) -> Finding | None:
     """What the counts of an event that was also counted say, at a `level` of its own; None where there is none."""
     if name not in counted.also:
         return None

@@ -38,9 +38,9 @@ class Clock:
         self.for_checks = self.run_s = 0.0
         self.begin()
 
-    def begin(self, made: int = 0, opening_s: float = 0.0) -> None:
+    def begin(self, runs: int = 0, opening_s: float = 0.0) -> None:
         """The next speed is that of the runs from here on: so many there were before, and so long processes took."""
-        self.since = self.before = made, self.now(), opening_s
+        self.since = self.before = runs, self.now(), opening_s
 
     def opened(self, session: Session) -> None:
         """The probe is done: what it took tells how long fresh processes may take to begin, after certification."""
@@ -61,15 +61,15 @@ class Clock:
         """Those among the numbers of certifying runs `ends` of a witness: the same for all pairs."""
         return Milestones.among(ends if self.limited else ends[-1:], partial(_refutable, spec))
 
-    def _fitting(self, wanted: int, made: int, opening_s: float) -> int:
+    def _fitting(self, wanted: int, runs: int, opening_s: float) -> int:
         since = self.since
-        if made - since[0] < FEW_PART * (since[0] - self.before[0]):  # such may be made one after the other
+        if runs - since[0] < FEW_PART * (since[0] - self.before[0]):  # such may be made one after the other
             since = self.before
-        self.begin(made, opening_s)
+        self.begin(runs, opening_s)
         self.before, now = since, self.since[1]
-        if made > since[0]:  # else the speed is that of the look before; processes begin once
+        if runs > since[0]:  # else the speed is that of the look before; processes begin once
             took = now - since[1]
-            self.run_s = max(took / OPENINGS, took - (opening_s - since[2])) / (made - since[0])
+            self.run_s = max(took / OPENINGS, took - (opening_s - since[2])) / (runs - since[0])
         left = max(0.0, self.end - self.for_checks - now)
         return wanted if left >= wanted * self.run_s else int(CAUTIOUS * left / self.run_s)
 
@@ -123,7 +123,7 @@ def _refutable(spec: ResolvedSpec, runs: int, part: float) -> bool:
     return spec.certifier.at(claim).refutable(runs // 2, runs // 2, claim, level)
 
 
-def cut(made: str, planned: int) -> Explored:
+def cut(part: str, planned: int) -> Explored:
     """What is said where there was no time for all runs: a repetition gives other counts."""
-    status = f"there was time for {made} of {planned:,}; a repetition without max_time_s makes all of them"
+    status = f"there was time for {part} of {planned:,}; a repetition without max_time_s makes all of them"
     return Explored("time", "max_time_s", status)

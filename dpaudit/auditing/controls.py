@@ -63,9 +63,9 @@ def run_controls(
     for place, mark in marks_of(glanced(spec, engine)).items() if points else ():
         for size, (mass, rarer, loss) in enumerate(points[start:], start):
             spiked = spiked_with(spec, mass, rarer, mark)
-            caught = made = 0
-            while made < repeats and made - caught <= repeats - needed:
-                key = np.random.SeedSequence(spec.seed, spawn_key=(CONTROL_KEY, size, made))
+            caught = done = 0
+            while done < repeats and done - caught <= repeats - needed:
+                key = np.random.SeedSequence(spec.seed, spawn_key=(CONTROL_KEY, size, done))
                 seed = int(key.generate_state(1, np.uint32)[0])
                 try:
                     result = audit(replace(spiked, seed=seed), engine)
@@ -77,9 +77,9 @@ def run_controls(
                 if any(entry.what == "time" for entry in result.explored):
                     raise OutOfTime
                 caught += result.refuted
-                made += 1
+                done += 1
             else:
-                control = Control(mass, rarer, loss, caught, made, needed, place)
+                control = Control(mass, rarer, loss, caught, done, needed, place)
                 yield control
                 if control.seen:
                     break
@@ -168,7 +168,7 @@ def _least_allowed(claim: Claim, mass: float) -> float:
 def glanced(spec: ResolvedSpec, engine: Engine) -> tuple[Entries, Entries, bool]:
     """What some outputs of every pair hold at their first entry and at their last one, and whether these are two."""
     engine.progress = SILENT
-    found: list[Outputs] = []
+    sides: list[Outputs] = []
     with engine.session(EntriesShown(spec.mechanism), spec.pairs, spec.seed, spec.run_timeout_s) as session:
         session.probe(2 * FEWEST_PROBED * len(spec.pairs))  # finds out whether a batched mechanism has to run alone
         for pair in range(len(spec.pairs)):
@@ -177,8 +177,8 @@ def glanced(spec: ResolvedSpec, engine: Engine) -> tuple[Entries, Entries, bool]
             except BatchFailed:
                 session.begin_alone(apart(spec.seed))
                 pilot = session.pilot(shards(Stage.PROBE, pair, GLANCE, GLANCE))
-            found += [pilot.first, pilot.second]
-    outputs = concatenate(found)
+            sides += [pilot.first, pilot.second]
+    outputs = concatenate(sides)
     words = {code: _text(label) for code, label in outputs.labels.items()}
 
     def entries(place: int) -> Entries:
@@ -191,18 +191,18 @@ def glanced(spec: ResolvedSpec, engine: Engine) -> tuple[Entries, Entries, bool]
 def marks_of(glance: tuple[Entries, Entries, bool]) -> dict[str, LeakMark]:
     """The places where outputs like these can bear a leak, and the mark of each; the easiest first."""
     first, late, several = glance
-    found = {FAR: LeakMark(far_outside(float(np.abs(_finite(first[0])).max(initial=0.0)))), **_inside(*first)}
+    places = {FAR: LeakMark(far_outside(float(np.abs(_finite(first[0])).max(initial=0.0)))), **_inside(*first)}
     if several:
         marks = _inside(*late)
         mark = next((marks[place] for place in (INSIDE, RECURRING, TEXT) if place in marks), LeakMark())
-        found[LATE] = replace(mark, last=True)
-    return found
+        places[LATE] = replace(mark, last=True)
+    return places
 
 
 def _inside(numbers: Reals, texts: list[str]) -> dict[str, LeakMark]:
     """The marks of one entry that do not stand far outside."""
     within = bool(texts)
-    numbers, found = _finite(numbers), {}
+    numbers, marks = _finite(numbers), {}
     values, counts = np.unique(numbers, return_counts=True)
     often = values[np.argsort(-counts, kind="stable")][: np.count_nonzero(counts >= RECURS * len(numbers))].tolist()
     if 2 * len(values) > len(numbers) >= FEWEST_GLANCED:
@@ -210,17 +210,17 @@ def _inside(numbers: Reals, texts: list[str]) -> dict[str, LeakMark]:
         up, down, elsewhere = zip(ends[::2], ends[1::2], strict=True)
         points = tuple((each, each) for each in (_short(*up), _short(*down), _short(*elsewhere)))
         if len({*ends}) == len(ends):
-            found[TEXT if within else INSIDE] = LeakMark(spans=cast(Any, points), within=within)
+            marks[TEXT if within else INSIDE] = LeakMark(spans=cast(Any, points), within=within)
             if not within:
-                found[NARROW] = LeakMark(spans=(up, down, elsewhere))
+                marks[NARROW] = LeakMark(spans=(up, down, elsewhere))
     if len(often) >= THREE and not within:
-        found[RECURRING] = LeakMark(spans=((often[1],) * 2, (often[2],) * 2, (often[0],) * 2))
+        marks[RECURRING] = LeakMark(spans=((often[1],) * 2, (often[2],) * 2, (often[0],) * 2))
     common = [text for text, count in Counter(texts).most_common(THREE) if count >= RECURS * len(texts)]
     if len(common) == THREE:
-        found[RECURRING] = LeakMark(words=(common[1], common[2], common[0]))
-    elif len(set(texts)) > THREE and TEXT not in found:
-        found[TEXT] = LeakMark(within=True)
-    return found
+        marks[RECURRING] = LeakMark(words=(common[1], common[2], common[0]))
+    elif len(set(texts)) > THREE and TEXT not in marks:
+        marks[TEXT] = LeakMark(within=True)
+    return marks
 
 
 def _finite(numbers: Reals) -> Reals:

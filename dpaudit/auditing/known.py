@@ -20,8 +20,8 @@ def known_of(mechanism: Mechanism) -> Known | None:
         return mechanism
     if not isinstance(mechanism, Imported) or not is_own(mechanism.reference):
         return None
-    found = import_reference(mechanism.reference)
-    return found.with_parameters(mechanism.parameters) if is_known(found) else None
+    entry = import_reference(mechanism.reference)
+    return entry.with_parameters(mechanism.parameters) if is_known(entry) else None
 
 
 def comes_with_us(mechanism: Mechanism) -> bool:

@@ -73,45 +73,49 @@ def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, 
     coins, _ = Shard(Stage.FRESH, pair, START, wanted).streams(session.job.seed)
     sides = coins.integers(2, size=wanted).astype(np.bool_)
     work = [FreshTask(Shard(Stage.FRESH, pair, START + k, 1), (side,)) for k, side in enumerate(sides.tolist())]
-    made: list[Outputs] = []
+    firsts: list[Outputs] = []
     try:
-        made += session.fresh(work[:2])  # starts interpreters
+        firsts += session.fresh(work[:2])  # starts interpreters
         times = [time.monotonic()]
         for task in work[2:TIMED]:
-            made += session.fresh([task])
+            firsts += session.fresh([task])
             times.append(time.monotonic())
         each = max(1e-6, float(np.diff(times).min()))
         load = max(1.0, 2.0 * os.getloadavg()[0] / (os.cpu_count() or 1))  # processes that want each processor
         fits = wanted if each * wanted <= LOADED * load * BUDGET_S else int(BUDGET_S / each)
-        made += session.fresh(work[TIMED : max(TIMED, session.decided("first calls", lambda: fits))])
+        firsts += session.fresh(work[TIMED : max(TIMED, session.decided("first calls", lambda: fits))])
     except BatchFailed:
         raise
     except (InvalidSpec, OutOfTime, UnsoundAudit) as error:
-        return _told(f"in fresh processes not looked at ({type(error).__name__})", len(made))
-    if len(made) < FEWEST:
+        return _told(f"in fresh processes not looked at ({type(error).__name__})", len(firsts))
+    if len(firsts) < FEWEST:
         why = f"in fresh processes not looked at: one takes more than {BUDGET_S / FEWEST:g} s to begin"
-        return _told(why, len(made))
-    outputs, sides = concatenate(made), sides[: len(made)]
-    pilot = Pilot(outputs.take(~sides), outputs.take(sides), sides, (len(made),))
-    told = [Whole().column(side).tokens for side in (pilot.first, pilot.second)]
-    if not (outputs.complete and constants(pilot).give_away and told[0][0] != told[1][0]):
-        return _told(f"{len(made)} in fresh processes did not all give their dataset away", len(made), looked=True)
+        return _told(why, len(firsts))
+    outputs, sides = concatenate(firsts), sides[: len(firsts)]
+    pilot = Pilot(outputs.take(~sides), outputs.take(sides), sides, (len(firsts),))
+    tokens = [Whole().column(side).tokens for side in (pilot.first, pilot.second)]
+    if not (outputs.complete and constants(pilot).give_away and tokens[0][0] != tokens[1][0]):
+        return _told(
+            f"{len(firsts)} in fresh processes did not all give their dataset away", len(firsts), complete=True
+        )
     chance = 1.0  # that others would be all alike so
-    for held, side in zip(told, (others.first, others.second), strict=True):
-        chance *= float(np.mean(Whole().column(side).tokens == held[0])) ** len(held)
+    for before, side in zip(tokens, (others.first, others.second), strict=True):
+        chance *= float(np.mean(Whole().column(side).tokens == before[0])) ** len(before)
     if chance > BY_CHANCE:
-        why = f"all of {len(made)} in fresh processes gave their dataset away, and so do most other runs"
-        return _told(why, len(made), looked=True)
-    code = int(told[0][0])
+        why = f"all of {len(firsts)} in fresh processes gave their dataset away, and so do most other runs"
+        return _told(why, len(firsts), complete=True)
+    code = int(tokens[0][0])
     event = Event(Whole(), tokens=(Token(pilot.first.labels.get(code, "its first output"), code),))
-    found = Proposal(event, "first", "all alike", 0.0, claim.delta)
-    why = f"all of {len(made)} in fresh processes gave their dataset away, and other runs did not: these are certified"
-    witness = frozen(spec, pair, as_partition(found) if spec.certifier.at(claim).bins else found, SELECTOR)
-    return replace(_told(why, len(made), looked=True), witness=witness)
+    proposal = Proposal(event, "first", "all alike", 0.0, claim.delta)
+    why = (
+        f"all of {len(firsts)} in fresh processes gave their dataset away, and other runs did not: these are certified"
+    )
+    witness = frozen(spec, pair, as_partition(proposal) if spec.certifier.at(claim).bins else proposal, SELECTOR)
+    return replace(_told(why, len(firsts), complete=True), witness=witness)
 
 
-def _told(why: str, runs: int = 0, *, looked: bool = False) -> Firsts:
-    return Firsts(None, runs, (Explored(PROCESSES, FIRST_CALLS, why, runs=runs if looked else 0),))
+def _told(why: str, runs: int = 0, *, complete: bool = False) -> Firsts:
+    return Firsts(None, runs, (Explored(PROCESSES, FIRST_CALLS, why, runs=runs if complete else 0),))
 
 
 AHEAD = 0.05  # by this part of the bound on rounded values: more than the luck of a search
@@ -137,13 +141,13 @@ def best(chosen: Tables, counts: Integers, goal: Goal) -> Proposal | None:
     """
     rounded, found_bits = 0.0, list[Proposal]()
     for (feature, bins), table in zip(chosen.features, chosen.split(counts), strict=True):
-        found = propose_for(feature, bins, table, goal)
-        if found is None:
+        proposal = propose_for(feature, bins, table, goal)
+        if proposal is None:
             continue
         if not isinstance(feature, KINDS):
-            rounded = max(rounded, found.score)
+            rounded = max(rounded, proposal.score)
         else:
-            found_bits.append(found)
+            found_bits.append(proposal)
     most = max((each.score for each in found_bits), default=0.0)
     # which multiples there are is easier to read than how bits end by the size of a number
     good = [each for each in found_bits if each.score >= (1.0 - EASIER) * most > (1.0 + AHEAD) * rounded]
@@ -164,8 +168,8 @@ def find_representation(spec: ResolvedSpec, pilot: Pilot, pair: int, certifying:
     """
     claim = spec.claim_at(pair)
     goal = Goal(claim, certifying, error_probability(spec.confidence), spec.certifier.coins, spec.certifier.bins)
-    found = propose(pilot, goal)
-    return None if found is None else frozen(spec, pair, found, "representation")
+    proposal = propose(pilot, goal)
+    return None if proposal is None else frozen(spec, pair, proposal, "representation")
 
 
 def _rounded_values(path: Path, both: Outputs) -> tuple[Feature, Binning]:

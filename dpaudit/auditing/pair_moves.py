@@ -88,9 +88,9 @@ def _coordinate_moves(bounds: Bounds, tries: int, score: Score, rng: np.random.G
                 name = list(bounds)[place]
                 for choice in rng.permutation(len(bounds[name]))[:most]:
                     there = {**here, name: bounds[name][int(choice)]}
-                    found = score(there)
-                    if found > best:
-                        here, best, better = there, found, True
+                    worth = score(there)
+                    if worth > best:
+                        here, best, better = there, worth, True
 
 
 def _evolution(bounds: Bounds, tries: int, score: Score, rng: np.random.Generator) -> None:
@@ -113,11 +113,11 @@ def _evolution(bounds: Bounds, tries: int, score: Score, rng: np.random.Generato
             for x, given, integral in zip(point, bounds.values(), whole, strict=True)
         )
         try:
-            found = score(dict(zip(bounds, values, strict=True)))
+            value = score(dict(zip(bounds, values, strict=True)))
         except (DpAuditError, Spent) as error:
             failed.append(error)
             raise
-        return -found if found > -math.inf else NOTHING
+        return -value if value > -math.inf else NOTHING
 
     try:
         # a list of one choice is widened: scipy divides by the distance of the bounds

@@ -131,7 +131,7 @@ def search_pairs(
     """
     limit = validate.whole("runs", runs, least=1)
     most = validate.whole("tries", tries, least=1)
-    kept = validate.whole("finalists", finalists, least=1)
+    number = validate.whole("finalists", finalists, least=1)
     each = int(validate.open_probability("share", share) * limit) // most
     if each < FEWEST_RUNS:
         raise InvalidSpec(
@@ -158,7 +158,7 @@ def search_pairs(
     with Engine(n_jobs, backend) as engine:
         search = _Search(engine, claim, spec, seed, tries=most, each=each, end=limit - most * each)
         search.over(generate, bounds)
-        best = search.best(kept)
+        best = search.best(number)
         result = run_audit(spec(best, limit - search.runs), engine)
     return PairSearch(tuple(search.tried), best[result.witness.pair], result, search.runs + result.runs_used)
 
@@ -185,7 +185,12 @@ class _Search:
         if bounds is not None:
             if not callable(generate):
                 raise InvalidSpec(f"with bounds, generate must be a function of {', '.join(bounds)}, got {generate!r}")
-            move(bounds, self.tries, lambda found: self.add(lambda: generate(**found), found), self._rng(MOVING))
+            move(
+                bounds,
+                self.tries,
+                lambda given: self.add(lambda: generate(**given), given),
+                self._rng(MOVING),
+            )
         elif callable(generate):
             for number in range(self.tries):
                 self.add(lambda number=number: generate(self._rng(MAKING, number)), {})  # type: ignore[misc]
@@ -202,10 +207,10 @@ class _Search:
             raise InvalidSpec(f"generate must be a function or an iterable of pairs, got {what}") from None
         missing = object()
         for _ in range(self.tries):
-            made = self._made(lambda: next(given, missing), {})
-            if made is missing:
+            pair = self._made(lambda: next(given, missing), {})
+            if pair is missing:
                 return
-            self.add(lambda made=made: made, {})  # type: ignore[misc]
+            self.add(lambda pair=pair: pair, {})  # type: ignore[misc]
 
     def add(self, make: Callable[[], Any], parameters: Parameters) -> float:
         """Tries one pair; its excess, -inf where too little was seen. Raises `Spent` when all tries are made."""
@@ -253,11 +258,11 @@ class _Search:
         return tuple(chosen.values())[:most]
 
     def _look(self, asked: ResolvedSpec, pair: AdjacentPair, session: Session, number: int) -> Look:
-        found = probe(asked, session, PROBE_RUNS)
+        first = probe(asked, session, PROBE_RUNS)
         certifying = self.end - int((asked.search_share or SEARCH_SHARE) * self.end)
         end = goal_at(asked, pair.distance, certifying)
         look = Look(session, 0, end, shard_runs=asked.shard_runs, start=(number + 1) * SHARDS)
-        self.runs += found.runs + look.hold(self.each - found.runs)
+        self.runs += first.runs + look.hold(self.each - first.runs)
         look.goal = cautious(end, look.runs, self.tries)
         return look
 
@@ -270,10 +275,10 @@ class _Search:
             what = f"{type(error).__name__}: {error}".splitlines()[0]
             raise InvalidSpec(f"{self._place(parameters)}: making the pair failed with {what}") from None
 
-    def _pair(self, made: Any, number: int, parameters: Parameters) -> AdjacentPair:
+    def _pair(self, given: Any, number: int, parameters: Parameters) -> AdjacentPair:
         name = _words(parameters) or f"try {number}"
         with at(self._place(parameters)):
-            pair = AdjacentPair.of(made, name)
+            pair = AdjacentPair.of(given, name)
             pair.check(self.claim.relation)
         return replace(pair, name=name) if pair.name == "pair" else pair
 

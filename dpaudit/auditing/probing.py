@@ -41,12 +41,12 @@ def probe(spec: ResolvedSpec, session: Session, runs: int | None = None) -> Prob
         runs = min(LARGEST_PROBE[session.per_run], max(2, spec.runs // PROBE_SHARE))
     few = None if session.per_run or session.engine.limit is None else session.probe(0)
     with session.stage("probe", runs):
-        found = session.probe(runs)
-    if few is not None and few.runs < found.runs:
-        session.least = session.decided("runs worth a start", partial(_worth_a_start, few, found))
-        found = replace(found, runs=few.runs + found.runs)
-    session.per_run = session.per_run or found.alone
-    return found
+        result = session.probe(runs)
+    if few is not None and few.runs < result.runs:
+        session.least = session.decided("runs worth a start", partial(_worth_a_start, few, result))
+        result = replace(result, runs=few.runs + result.runs)
+    session.per_run = session.per_run or result.alone
+    return result
 
 
 def _worth_a_start(few: Probe, many: Probe) -> int:
@@ -57,34 +57,34 @@ def _worth_a_start(few: Probe, many: Probe) -> int:
     return 0 if start_s < START_S else int(start_s / max(run_s, 1e-9))
 
 
-def kept_back(spec: ResolvedSpec, found: Probe) -> int:
+def kept_back(spec: ResolvedSpec, first: Probe) -> int:
     """Runs for fresh processes at the end: shards there, and before them the look of a probe that repeated itself."""
-    if not found.reproducible:
+    if not first.reproducible:
         return max(2, min(LARGEST_TWINS, spec.runs // TWINS_SHARE))
-    return len(found.pilots[0].sides) + max(2, min(FEW_TWINS, spec.runs // TWINS_SHARE))
+    return len(first.pilots[0].sides) + max(2, min(FEW_TWINS, spec.runs // TWINS_SHARE))
 
 
-def looked_again(session: Session, found: Probe, refuted: bool) -> tuple[Probe, int]:
+def looked_again(session: Session, first: Probe, refuted: bool) -> tuple[Probe, int]:
     """The probe, `reproducible` only if a fresh process repeats it too, and the runs that took; before a refutation.
 
     What a process drew before its first run, and keeps, repeats itself there and nowhere else.
     """
-    if not (found.reproducible and refuted):
-        return found, 0
-    pilot = found.pilots[0]
-    return replace(found, reproducible=_repeats_afresh(session, pilot)), len(pilot.sides)
+    if not (first.reproducible and refuted):
+        return first, 0
+    pilot = first.pilots[0]
+    return replace(first, reproducible=_repeats_afresh(session, pilot)), len(pilot.sides)
 
 
 def _repeats_afresh(session: Session, pilot: Pilot) -> bool:
     """Whether the first look of a probe comes out the same in a fresh process; True where it cannot be opened."""
     work = FreshTask(Shard(Stage.PROBE, 0, 0, len(pilot.sides)), tuple(pilot.sides.tolist()))
     try:
-        (found,) = session.fresh([work])
+        (outputs,) = session.fresh([work])
     except InvalidSpec:
         return True
     return all(
-        np.array_equal(words(found.take(pilot.sides == side), held.runs), words(held, held.runs))
-        for side, held in ((False, pilot.first), (True, pilot.second))
+        np.array_equal(words(outputs.take(pilot.sides == side), before.runs), words(before, before.runs))
+        for side, before in ((False, pilot.first), (True, pilot.second))
     )
 
 

@@ -41,10 +41,10 @@ def budget(spec: ResolvedSpec, *, spent: int = 0) -> Budget:
     `search_share` is a part of what screening leaves; where it is open, about as much as searches: how
     much is found on the way.
     """
-    kept = spec.certify_pairs
-    screening = int(screening_share(len(spec.pairs), kept) * spec.runs)
+    witnesses = spec.certify_pairs
+    screening = int(screening_share(len(spec.pairs), witnesses) * spec.runs)
     searching = int((spec.search_share or SEARCH_SHARE) * (spec.runs - screening))
-    return Budget(screening, searching, max(0, spec.runs - spent - screening - searching) // kept)
+    return Budget(screening, searching, max(0, spec.runs - spent - screening - searching) // witnesses)
 
 
 def goal(spec: ResolvedSpec, pair: int, certifying: int) -> Goal:
@@ -77,23 +77,23 @@ def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) 
     """
     goals = [goal(spec, pair, certifying) for pair in range(len(spec.pairs))]
     looks = [Look(session, pair, goals[pair], shard_runs=spec.shard_runs) for pair in range(len(spec.pairs))]
-    kept = spec.certify_pairs
-    if len(looks) <= kept:
+    witnesses = spec.certify_pairs
+    if len(looks) <= witnesses:
         return Screened(tuple(looks), 0, ())
     explored: list[Explored] = []
     scores = dict.fromkeys(range(len(looks)), -math.inf)
     left = runs
     with session.stage("screen", runs):
-        for turn, part in enumerate(_rounds(len(looks), kept)):
+        for turn, part in enumerate(_rounds(len(looks), witnesses)):
             share = int(left * part) // len(looks)
             room = PILOT_RUNS if len(looks) * PILOT_RUNS <= HELD else max(FEWEST_HELD, HELD // len(looks))
             for look in looks:
                 before = look.runs
                 with suppress(OutOfTime):  # each later call ends at once, and what was seen decides
-                    made = look.hold(share, room=room)
+                    runs_made = look.hold(share, room=room)
                     # once a pair's outputs are as many as are held of any, the rest is counted
                     if look.runs >= PILOT_RUNS:
-                        look.count(share - made)
+                        look.count(share - runs_made)
                 left -= look.runs - before
                 look.goal = cautious(goals[look.pair], look.runs, len(spec.pairs))
             if not all(look.runs for look in looks):  # of others nothing is known
@@ -106,7 +106,7 @@ def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) 
                 with suppress(OutOfTime):  # the score of the round before stays
                     scores[look.pair] = excess(spec.claim, spec.pairs[look.pair].distance, look.proposal())
             looks.sort(key=lambda look: -scores[look.pair])
-            stay = max(kept, -(-len(looks) // 2))
+            stay = max(witnesses, -(-len(looks) // 2))
             explored.extend(
                 _entry(spec, look, f"dropped in screening round {turn + 1}", scores[look.pair]) for look in looks[stay:]
             )
@@ -134,13 +134,13 @@ def cautious(end: Goal, seen: int, pairs: int) -> Goal:
     return replace(end, runs=seen, alpha=alpha) if luck > errors else end
 
 
-def _rounds(pairs: int, kept: int) -> Sequence[float]:
+def _rounds(pairs: int, witnesses: int) -> Sequence[float]:
     """For each round, its part of the runs that are still there.
 
     >>> [round(part, 3) for part in _rounds(8, 1)]
     [0.457, 0.588, 1.0]
     """
-    rounds = max(1, math.ceil(math.log2(pairs / kept)))
+    rounds = max(1, math.ceil(math.log2(pairs / witnesses)))
     weights = [ROUND**turn for turn in range(rounds)]
     return [weight / sum(weights[turn:]) for turn, weight in enumerate(weights)]
 
@@ -182,7 +182,7 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
     """
     plan, clock = budget(spec, spent=spent), clock or Clock()
     screened = screen(spec, session, runs=plan.screening, certifying=plan.certifying)
-    made, explored = 0, screened.explored
+    runs, explored = 0, screened.explored
     pool = plan.searching // len(screened.looks) + plan.certifying
     with session.stage("search", plan.searching):
         for place, look in enumerate(screened.looks):
@@ -196,19 +196,19 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
             except OutOfTime:  # what was seen is what there is
                 early = f"search ended after {look.runs:,} runs of a pair"
                 explored = (*explored, Explored("time", "max_time_s", early))
-            made += look.runs - before
+            runs += look.runs - before
             explored = (*explored, *short)
     looks = [look for look in screened.looks if look.runs]
     if not looks:
         raise OutOfTime
-    found = [(look, look.last(proposed(look, clock))) for look in looks]
-    found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
+    proposals = [(look, look.last(proposed(look, clock))) for look in looks]
+    proposals.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
     if any(look.hurried for look in looks):
         explored = (*explored, Explored("time", "max_time_s", "left no time to learn all scores"))
-    for look, _ in found:
-        explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(found) > 1 else ""))
-    witnesses = tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in found)
-    parts = [each.part if isinstance(each, Proposal) else None for _, each in found]
+    for look, _ in proposals:
+        explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(proposals) > 1 else ""))
+    witnesses = tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in proposals)
+    parts = [each.part if isinstance(each, Proposal) else None for _, each in proposals]
     return FoundWitness(
         witnesses,
         tuple(
@@ -216,8 +216,8 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
             None if part is None else replace(frozen(spec, each.pair, part, SELECTOR), tangent=each.tangent)
             for each, part in zip(witnesses, parts, strict=True)
         ),
-        tuple(look.shown for look, _ in found),
-        screened.runs + made,
+        tuple(look.shown for look, _ in proposals),
+        screened.runs + runs,
         explored,
     )
 

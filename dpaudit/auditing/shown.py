@@ -38,28 +38,28 @@ def endings(pilot: Pilot | None, witness: Witness) -> tuple[Ending, ...]:
     event = witness.event
     if pilot is None or not isinstance(event, Event):
         return ()
-    found: dict[str, tuple[list[int], list[int]]] = {VALUE: ([0, 0], [0, 0])}
+    counts: dict[str, tuple[list[int], list[int]]] = {VALUE: ([0, 0], [0, 0])}
     for side, outputs in enumerate((pilot.first, pilot.second)):
         inside = event.contains(outputs)
         for label, there in kinds(outputs):
-            runs, hits = found.setdefault(label, ([0, 0], [0, 0]))
+            runs, hits = counts.setdefault(label, ([0, 0], [0, 0]))
             runs[side], hits[side] = int(there.sum()), int((there & inside).sum())
-    failed = sorted((each for each in found if each != VALUE), key=lambda each: (-sum(found[each][0]), each))
-    kept = [VALUE, *failed[:MOST_ENDINGS]] if failed else []
-    return tuple(Ending(each, (*found[each][0],), (*found[each][1],)) for each in kept)  # type: ignore[arg-type]
+    failed = sorted((each for each in counts if each != VALUE), key=lambda each: (-sum(counts[each][0]), each))
+    labels = [VALUE, *failed[:MOST_ENDINGS]] if failed else []
+    return tuple(Ending(each, (*counts[each][0],), (*counts[each][1],)) for each in labels)  # type: ignore[arg-type]
 
 
 def kinds(outputs: Outputs) -> list[tuple[str, Bools]]:
     """How runs ended, and which of them did so."""
     codes = outputs.column(()).tokens
-    value, found = np.ones(outputs.runs, np.bool_), []
+    value, others = np.ones(outputs.runs, np.bool_), []
     for code in np.unique(codes).tolist():
         label = PLAIN.get(code) or outputs.labels.get(code, "")
         if code in PLAIN or label.startswith("raised "):
             there = codes == np.uint64(code)
             value &= ~there
-            found.append((label, there))
-    return [(VALUE, value), *found]
+            others.append((label, there))
+    return [(VALUE, value), *others]
 
 
 def notes(pilot: Pilot | None) -> dict[str, str]:
@@ -111,14 +111,14 @@ def typical(pilot: Pilot | None, witness: Witness) -> Typical | None:
     constant = [_output(each, 0, paths, event) if same else None for each, same in zip(sides, alike, strict=True)]
     named = [path for path in paths if path in event.wanted] if event.wanted is not None else []
     rest = [path for path in paths[:LOOKED_AT] if path not in named]
-    found = [_place(path, path in named, sides) for path in [*named[:LOOKED_AT], *rest]]
-    found.sort(key=lambda each: -_apart(each))
+    places = [_place(path, path in named, sides) for path in [*named[:LOOKED_AT], *rest]]
+    places.sort(key=lambda each: -_apart(each))
     return Typical(
         (examples[0], examples[1]),
         (len(inside[0]), len(inside[1])),
         (pilot.first.runs, pilot.second.runs),
         (constant[0], constant[1]),
-        tuple(found[:PLACES]),
+        tuple(places[:PLACES]),
     )
 
 
@@ -165,20 +165,20 @@ def _grid(numbers: Reals, witness: Witness) -> tuple[tuple[float, ...], tuple[fl
         return edges, values
     low, high = edges[0], edges[-1]
     thresholds = {each for both in witness.event.intervals for each in both if low < each < high}
-    kept = {edge for edge in edges if all(abs(edge - each) > 0.3 * (high - low) / BINS for each in thresholds)}
-    return tuple(sorted(kept | thresholds)), ()
+    apart = {edge for edge in edges if all(abs(edge - each) > 0.3 * (high - low) / BINS for each in thresholds)}
+    return tuple(sorted(apart | thresholds)), ()
 
 
 def _tokens(sides: list[Column], labels: dict[int, str]) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
-    found: dict[str, list[int]] = {}
+    by_label: dict[str, list[int]] = {}
     for side, column in enumerate(sides):
         codes, counts = np.unique(column.tokens[column.tokens != 0], return_counts=True)
         for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-            found.setdefault(labels.get(code, f"token {code:x}"), [0, 0])[side] += count
+            by_label.setdefault(labels.get(code, f"token {code:x}"), [0, 0])[side] += count
     infinite = [int(np.isinf(column.values[column.tokens == 0]).sum()) for column in sides]
     if any(infinite):
-        found["infinite"] = infinite
-    ranked = sorted(found.items(), key=lambda item: (-sum(item[1]), item[0]))
+        by_label["infinite"] = infinite
+    ranked = sorted(by_label.items(), key=lambda item: (-sum(item[1]), item[0]))
     if len(ranked) > MOST_TOKENS:
         rest = [sum(counts[side] for _, counts in ranked[MOST_TOKENS - 1 :]) for side in (0, 1)]
         ranked = [*ranked[: MOST_TOKENS - 1], (OTHERS, rest)]

@@ -137,23 +137,25 @@ class AuditSpec:
             put("shard_runs", validate.whole("shard_runs", self.shard_runs, least=1))
         put("detect", Detect.of(self.detect))
         if self.detect is not None and self.detect.parameter != self.claim.parameter:
-            found, known = self.detect.parameter, self.claim.parameter
-            raise InvalidSpec(f"detect: the parameter of {self.claim} is {known}, got {found!r}")
+            wanted, known = self.detect.parameter, self.claim.parameter
+            raise InvalidSpec(f"detect: the parameter of {self.claim} is {known}, got {wanted!r}")
         self.resolved()
 
     def resolved(self) -> "ResolvedSpec":
         """The same question with nothing left open."""
         anytime = self.stopping == "anytime"
         large = anytime and self.runs >= LARGE_AUDIT
-        told = self.description or self.mechanism.describe()
-        call = told.parameters.get("size") if told.kind == "batched" else None  # runs of each; not all count
+        description = self.description or self.mechanism.describe()
+        call = (
+            description.parameters.get("size") if description.kind == "batched" else None
+        )  # runs of each; not all count
         size = 1 << max(0, (self.runs // SHARDS).bit_length() - 1)
         size = max(size, min(CALLS * call, self.runs // FEWEST_SHARDS)) if isinstance(call, int) else size
         filled = {
             "certifier": certifier_named(self.certifier) if self.certifier else suited(self.claim, self.stopping),
             "search_share": self.search_share or (LEARNING_SHARE if large else SEARCH_SHARE if anytime else None),
             "shard_runs": self.shard_runs or min(max(LARGEST_SHARD, size // 128), max(SMALLEST_SHARD, size)),
-            "description": told,
+            "description": description,
             "name": self.name or self.mechanism.name,
         }
         return ResolvedSpec(**{field.name: getattr(self, field.name) for field in fields(self)} | filled)
@@ -171,7 +173,7 @@ class AuditSpec:
     def to_dict(self) -> dict[str, Any]:
         """The question as plain values, as results store and hash it."""
         spec = self.resolved()
-        told = {
+        mechanism = {
             "claim": spec.claim.to_dict(),
             "mechanism": spec.description.to_dict(),
             "pairs": [pair.record() for pair in spec.pairs],
@@ -179,7 +181,7 @@ class AuditSpec:
             "certifier": spec.certifier.name,
             "detect": None if spec.detect is None else spec.detect.to_dict(),
         }
-        return {key: told[key] if key in told else getattr(spec, key) for key in STORED}
+        return {key: mechanism[key] if key in mechanism else getattr(spec, key) for key in STORED}
 
     @property
     def hash(self) -> str:
@@ -237,14 +239,14 @@ class ResolvedSpec(AuditSpec):
             return
         needed = next((self.runs << doubling for doubling in range(1, 40) if enough(self.runs << doubling)), None)
         cure = "no number of runs can" if needed is None else f"give at least {needed:,}, or a lower confidence"
-        found = f"runs = {self.runs:,} can never refute {claim} at confidence {self.confidence:g}; {cure}"
-        raise InvalidSpec(f"{found}; dpaudit.look(...), or dpaudit plan --look, tells what they see, without a verdict")
+        text = f"runs = {self.runs:,} can never refute {claim} at confidence {self.confidence:g}; {cure}"
+        raise InvalidSpec(f"{text}; dpaudit.look(...), or dpaudit plan --look, tells what they see, without a verdict")
 
 
-def frozen(spec: ResolvedSpec, pair: int, found: Proposal | PartitionProposal, selector: str) -> Witness:
+def frozen(spec: ResolvedSpec, pair: int, best: Proposal | PartitionProposal, selector: str) -> Witness:
     """The witness of a pair; its `selector` says what proposed it, and of which family it is."""
-    tangent = None if isinstance(found.event, Partition) else tangent_at(spec.claim_at(pair), found.delta)
-    return Witness(pair, found.event, found.p_side, f"{selector}: {found.family}", round(found.score, 6), tangent)
+    tangent = None if isinstance(best.event, Partition) else tangent_at(spec.claim_at(pair), best.delta)
+    return Witness(pair, best.event, best.p_side, f"{selector}: {best.family}", round(best.score, 6), tangent)
 
 
 def tangent_at(claim: Claim, delta: float) -> HalfPlane:

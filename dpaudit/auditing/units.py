@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit.auditing.certifying import Outcome, beside
+from dpaudit.auditing.certifying import Outcome, finding_of
 from dpaudit.auditing.health.processes import run_processes
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.base.arrays import Integers
@@ -53,7 +53,7 @@ def second_bound(
     mechanism that is called run by run and keeps nothing, as far as its values and its rates show; of our own samplers.
     """
     both = min(zip(findings, outcome.counted, strict=True), key=lambda each: each[0].certificate.p_value)
-    bits = beside(spec, outcome.counted[0], "bits", spec.confidence)
+    bits = finding_of(spec, outcome.counted[0], "bits", spec.confidence)
     refuting = [each for each in (both[0], bits) if each is not None and each.certificate.refuted]
     if not refuting or both[1].processes is not None or is_own(spec.description.reference or ""):
         return None
@@ -122,20 +122,20 @@ def _again(spec: ResolvedSpec, session: Session, finding: Finding, way: Way, run
         if 0 < runs == done:
             total = np.sum(parts, axis=0)
             evidence = evidence_of(witness, watch.hits(total), total[:2])
-            made = certificate_of(witness, evidence, finding.claim, spec.confidence, spec.certifier)
-            return replace(finding, evidence=evidence, certificate=made)
+            certificate = certificate_of(witness, evidence, finding.claim, spec.confidence, spec.certifier)
+            return replace(finding, evidence=evidence, certificate=certificate)
     return None
 
 
 def _calls(session: Session, size: int, watch: Watch, pair: int, start: int, stop: int) -> tuple[Integers, float]:
     """With a fixed number of runs in a call, a shard has one run, and the call one that counts."""
     work = shards(Stage.CERTIFY, pair, stop - start, size, start=start)
-    found = session.shard_counts(work, watch)
-    if len(found) < len(work):
+    counts = session.shard_counts(work, watch)
+    if len(counts) < len(work):
         raise OutOfTime
-    return np.sum([*found.values()], axis=0), session.run_s * (stop - start)
+    return np.sum([*counts.values()], axis=0), session.run_s * (stop - start)
 
 
 def _processes(session: Session, watch: Watch, pair: int, start: int, stop: int) -> tuple[Integers, float]:
-    began, found = time.monotonic(), run_processes(session, pair, None, stop - start, start)
-    return watch.mixed(found.outputs, found.sides), time.monotonic() - began
+    began, fresh = time.monotonic(), run_processes(session, pair, None, stop - start, start)
+    return watch.mixed(fresh.outputs, fresh.sides), time.monotonic() - began

@@ -99,15 +99,15 @@ class Watcher(Progress):
         while len(self._past) > 2 and self._past[1][0] < now - WINDOW_S:
             self._past.pop(0)
         span = now - self._past[0][0] if self._past else 0.0
-        made = self.made - self._past[0][1] if self._past else 0
-        found = None
+        runs = self.made - self._past[0][1] if self._past else 0
+        seconds = None
         if self.run_s:  # the first runs of an audit are made one after the other
             before = max(0.0, WINDOW_S - span)
-            found = left * (span + before) / (made + before * self.workers / self.run_s)
-        elif span >= SHORTEST_S and made:
-            found = left * span / made
+            seconds = left * (span + before) / (runs + before * self.workers / self.run_s)
+        elif span >= SHORTEST_S and runs:
+            seconds = left * span / runs
         most = max(0.0, self.until - now)
-        return found if most == math.inf else most if found is None else min(found, most)
+        return seconds if most == math.inf else most if seconds is None else min(seconds, most)
 
     def words(self) -> str:
         """How much is done, and when the rest will be."""
@@ -241,8 +241,8 @@ def in_notebook() -> bool:
 
 def on_terminal(out: TextIO | None) -> bool:
     """Whether somebody sees a bar there."""
-    told = os.environ.get("CI", "").lower() in ("", "0", "false") and os.environ.get("TERM") != "dumb"
-    return told and out is not None and out.isatty()
+    interactive = os.environ.get("CI", "").lower() in ("", "0", "false") and os.environ.get("TERM") != "dumb"
+    return interactive and out is not None and out.isatty()
 
 
 @contextmanager
@@ -274,6 +274,6 @@ def uninterrupted(watcher: Watcher, ledger: object) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         lost = 'are lost; audit(..., ledger="FILE") keeps them'
-        kept = lost if ledger is None else f"are kept in {ledger}; the same call goes on from there"
-        far = f"{watcher.done:,} of {watcher.planned:,} runs are done, and {kept}"
+        rest = lost if ledger is None else f"are kept in {ledger}; the same call goes on from there"
+        far = f"{watcher.done:,} of {watcher.planned:,} runs are done, and {rest}"
         raise AuditInterrupted(far if watcher.planned else "no run was made yet") from None

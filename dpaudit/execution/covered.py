@@ -32,15 +32,15 @@ def cover(engine: Engine, mechanism: Mechanism, pairs: tuple[Any, ...]) -> None:
     with suppress(Exception):  # what becomes of a figure of coverage never fails an audit that has its result
         options = {name: measuring.get_option(f"run:{name}") for name in OPTIONS}
         task, until = (pickled((mechanism, pairs, options)),), time.monotonic() + PATIENCE_S
-        told = next(engine.workers.child.with_threads(1).run(traced, [task], until))
-        found = {file: json.loads(lines) for file, lines in told.items()}
+        reply = next(engine.workers.child.with_threads(1).run(traced, [task], until))
+        lines_of = {file: json.loads(lines) for file, lines in reply.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of modules that the session has yet to import
             data = measuring.get_data()
         if options["branch"]:
-            data.add_arcs({file: [(line, then) for line, then in arcs] for file, arcs in found.items()})
+            data.add_arcs({file: [(line, then) for line, then in arcs] for file, arcs in lines_of.items()})
         else:
-            data.add_lines(found)
+            data.add_lines(lines_of)
 
 
 def traced(payload: bytes) -> dict[str, str]:
@@ -68,6 +68,6 @@ def traced(payload: bytes) -> dict[str, str]:
                 break
     finally:
         meter.stop()
-    held = meter.get_data()
-    of = held.arcs if options["branch"] else held.lines
-    return {file: json.dumps(of(file)) for file in held.measured_files()}
+    measured = meter.get_data()
+    of = measured.arcs if options["branch"] else measured.lines
+    return {file: json.dumps(of(file)) for file in measured.measured_files()}

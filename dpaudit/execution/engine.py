@@ -216,7 +216,7 @@ class Session:
 
     def counts(self, work: list[Shard], reducer: Reducer) -> Integers:
         """The reduced outputs of all shards, added up."""
-        return sum(found for _, found in self._run(work, reducer))  # type: ignore[no-any-return]
+        return sum(counts for _, counts in self._run(work, reducer))  # type: ignore[no-any-return]
 
     def shard_counts(self, work: list[Shard], reducer: Reducer) -> dict[Shard, Integers]:
         """The reduced outputs of each shard, in the order of the grid; where time runs out, of those that are done."""
@@ -233,13 +233,13 @@ class Session:
 
     def pilot(self, work: list[Shard]) -> Pilot:
         """The outputs of all shards, in the order of the grid; where time runs out, of those that are done, if any."""
-        found: dict[Shard, Pilot] = {}
+        pilots: dict[Shard, Pilot] = {}
         try:
-            found.update(self._run(work, None))
+            pilots.update(self._run(work, None))
         except OutOfTime:
-            if not found:
+            if not pilots:
                 raise
-        return Pilot.joined([found[shard] for shard in work if shard in found])
+        return Pilot.joined([pilots[shard] for shard in work if shard in pilots])
 
     def grid(
         self, stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0, done: int = 0
@@ -262,11 +262,11 @@ class Session:
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
         call = self._call([task.sides for task in work])
-        made: dict[Shard, Outputs] = {}
+        outputs: dict[Shard, Outputs] = {}
         body = FreshProcesses(self, work, run_alone)
         for result in layered(body, call, self.engine.limit, self.engine.progress, FRESH_ENDED).run(body.work):
-            made.update(result.results)
-        return [made[task.shard] for task in work]
+            outputs.update(result.results)
+        return [outputs[task.shard] for task in work]
 
     def keeps(self, first: list[FreshTask], others: list[FreshTask]) -> bool:
         """Whether processes hold different values when opened, or after equal runs; `others` where runs change some."""
@@ -294,9 +294,9 @@ class Session:
                 self._makers.add((result.driver, result.lost))
             if result.stored:  # as fast as its runs were, made where they were made
                 self.run_s, self.pool_names[result.pool] = result.seconds / max(1, result.runs), None
-            for shard, made in result.results:
-                if not isinstance(made, Piece):
-                    yield shard, made
+            for shard, value in result.results:
+                if not isinstance(value, Piece):
+                    yield shard, value
 
     def _call(self, question: Any) -> ShardCall:
         """The next call of the audit: what this session asks, and the question that it puts to the outputs."""
@@ -308,7 +308,7 @@ class Session:
     def _looks(self, task: tuple[Shard, ...], call: ShardCall) -> list[Done]:
         """Two looks of a probe, stored together: from two processes they would not show what a process keeps."""
         stored = [call.stored(task, look=look) for look in (0, 1)]
-        failures = [kept.result.message for kept in stored[0].values() if isinstance(kept.result, BatchFailure)]
+        failures = [entry.result.message for entry in stored[0].values() if isinstance(entry.result, BatchFailure)]
         if failures:
             raise BatchFailed(failures[0])
         if all(len(each) == len(task) for each in stored):
@@ -388,8 +388,8 @@ class ShardTasks:
 
         def then(done: Done) -> tuple[Done, TaskResult]:
             """The result of a task; the next part of a slow shard is there before a worker asks for another task."""
-            made = work.parts.made(done.results)
-            result = TaskResult(done.results, made, done.seconds, pool.name, engine.recorder.driver, session.lost)
+            fresh_runs = work.parts.made(done.results)
+            result = TaskResult(done.results, fresh_runs, done.seconds, pool.name, engine.recorder.driver, session.lost)
             for shard, piece in done.results:
                 if isinstance(piece, Piece):
                     work.parts[shard] = piece

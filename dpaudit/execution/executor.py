@@ -125,12 +125,12 @@ class Journal:
 
     def run(self, work: Work) -> Iterator[TaskResult]:
         stored = self.call.stored(work.shards)
-        for shard, kept in stored.items():
-            if isinstance(kept.result, Piece):
-                work.parts[shard] = kept.result
-            runs = work.parts.end(shard, kept.result)
-            seconds = kept.seconds / max(1, kept.runs) * runs
-            yield TaskResult(((shard, kept.result),), runs, seconds, kept.pool, kept.driver, kept.lost, stored=True)
+        for shard, entry in stored.items():
+            if isinstance(entry.result, Piece):
+                work.parts[shard] = entry.result
+            runs = work.parts.end(shard, entry.result)
+            seconds = entry.seconds / max(1, entry.runs) * runs
+            yield TaskResult(((shard, entry.result),), runs, seconds, entry.pool, entry.driver, entry.lost, stored=True)
         left = [shard for shard in work.shards if shard not in stored or shard in work.parts]
         if left:
             for result in self.inner.run(Work(left, work.reducer, work.parts)):

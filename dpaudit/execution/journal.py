@@ -148,9 +148,9 @@ class ShardCall:
         if self.recorder.store is None:
             return
         rows = [
-            StoredShard(self.number, look, shard, self.question, *encoded(kept))
+            StoredShard(self.number, look, shard, self.question, *encoded(entry))
             for look, results in enumerate(looks)
-            for shard, kept in results
+            for shard, entry in results
         ]
         if rows:
             self.recorder.store.keep(rows)
@@ -159,8 +159,8 @@ class ShardCall:
 def identity(mechanism: Any, pairs: Iterable[Any]) -> tuple[Any, ...]:
     """What a session runs, in words and numbers that are the same in every process: names, parameters, digests."""
     names = [field.name for field in fields(mechanism)] if is_dataclass(mechanism) else ["name"]
-    held = [(name, getattr(mechanism, name, None)) for name in names]
-    plain = [each for each in held if isinstance(each[1], str | int | float | None)]
+    values = [(name, getattr(mechanism, name, None)) for name in names]
+    plain = [each for each in values if isinstance(each[1], str | int | float | None)]
     return type(mechanism).__qualname__, plain, [digests_of(pair) for pair in pairs]
 
 

@@ -57,44 +57,44 @@ def counted(process: Forked, content: bytes) -> bytes:
     ]
     if not process.send(cloudpickle.dumps((tasks.feed_task, asked, threads, payloads))):
         return b""
-    reader, cpu, found = process.reader(), time.thread_time(), []
+    reader, cpu, results = process.reader(), time.thread_time(), []
     try:
         try:
             for job, task, reducer, *part in work:
-                found.append(tuple((shard, _shard(reader, job.seed, shard, reducer, *part)) for shard in task))
+                results.append(tuple((shard, _shard(reader, job.seed, shard, reducer, *part)) for shard in task))
             content = reader.answer()
         except EndOfStream as end:  # before all outputs: only an error may
             content = end.answer
-        told = answered(content)
-        if failed := [each for each in told if isinstance(each, TaskFailed)]:
+        replies = answered(content)
+        if failed := [each for each in replies if isinstance(each, TaskFailed)]:
             return answer(failed)
-        if broken := [Done(error=done.error) for done in told if done.error is not None]:
+        if broken := [Done(error=done.error) for done in replies if done.error is not None]:
             return answer(broken)
-        partly = [each for results in found for _, each in results if isinstance(each, Piece)]
-        if len(told) == 1 and told[0].results:
-            found = [_so_far(*work[0], *told[0].results[0], *found)]
-        elif partly or not len(told) == len(found) == len(work) or any(done.results for done in told):
+        partly = [each for results in results for _, each in results if isinstance(each, Piece)]
+        if len(replies) == 1 and replies[0].results:
+            results = [_so_far(*work[0], *replies[0].results[0], *results)]
+        elif partly or not len(replies) == len(results) == len(work) or any(done.results for done in replies):
             return b""
     except DpAuditError as error:
         return answer([Done(error=(type(error).__name__, str(error)))])
     except Exception:  # a lie of any kind; to read it must never end the host
         return b""
-    spent = (time.thread_time() - cpu) / len(told)
+    spent = (time.thread_time() - cpu) / len(replies)
     return answer(
-        [replace(done, results=each, cpu_s=done.cpu_s + spent) for each, done in zip(found, told, strict=True)]
+        [replace(done, results=each, cpu_s=done.cpu_s + spent) for each, done in zip(results, replies, strict=True)]
     )
 
 
 def _so_far(
-    job: Any, task: tuple[Shard, ...], reducer: Any, part: Piece, shard: Shard, so_far: Piece, found: Any = None
+    job: Any, task: tuple[Shard, ...], reducer: Any, part: Piece, shard: Shard, so_far: Piece, counts: Any = None
 ) -> Any:
     """The shard after a part: counts are those of this host, stream and outputs to go on with those of the process."""
     whole = part.stop == shard.runs or task != (shard,) or not isinstance(so_far, Piece)
-    if whole or so_far.done != part.stop or so_far.counts is not None or (found is None) != (reducer is None):
+    if whole or so_far.done != part.stop or so_far.counts is not None or (counts is None) != (reducer is None):
         raise ProtocolError
     if reducer is None:
         return ((shard, so_far),)
-    ((_, mine),) = found
+    ((_, mine),) = counts
     if not isinstance(mine, Piece):
         raise ProtocolError
     return ((shard, replace(mine, stream=so_far.stream)),)

@@ -158,7 +158,7 @@ def _arrays(content: bytes | memoryview, layout: list[Any]) -> list[Array]:
 # --- values in frames ------------------------------------------------------------------------------------------------
 
 
-def encoded(kept: KeptShard) -> tuple[str, bytes]:
+def encoded(shard: KeptShard) -> tuple[str, bytes]:
     """(kind, bytes) of a kept shard; raises `TypeError` for what no shard brings home.
 
     >>> kind, content = encoded(KeptShard(np.array([1, 2])))
@@ -166,8 +166,8 @@ def encoded(kept: KeptShard) -> tuple[str, bytes]:
     ('counts', [1, 2])
     """
     arrays: list[Array] = []
-    kind, value = _taken_apart(kept.result, arrays)
-    return kind, MAGIC + frame([kind, value, [kept.seconds, kept.runs, kept.pool, kept.driver, kept.lost]], arrays)
+    kind, value = _taken_apart(shard.result, arrays)
+    return kind, MAGIC + frame([kind, value, [shard.seconds, shard.runs, shard.pool, shard.driver, shard.lost]], arrays)
 
 
 def decoded(kind: str, content: bytes) -> KeptShard:
@@ -255,8 +255,8 @@ def _put_together(kind: str, value: Any, arrays: Iterator[Array]) -> Any:
     if kind == "done":
         (seconds, cpu_s, check_s), error, shards = value
         results = [(_shard(*place), _put_together(str(each), rest, arrays)) for place, each, rest in shards]
-        said = None if error is None else (str(error[0]), str(error[1]))
-        return Done(tuple(results), _time(seconds), _time(cpu_s), said, _time(check_s))
+        failure = None if error is None else (str(error[0]), str(error[1]))
+        return Done(tuple(results), _time(seconds), _time(cpu_s), failure, _time(check_s))
     if kind == "failed":
         return TaskFailed(*map(str, value))
     if kind == "words":
@@ -284,7 +284,7 @@ def _time(seconds: Any) -> float:
 
 def _pair(pair: SealedPair, arrays: list[Array]) -> list[Any]:
     arrays.append(np.frombuffer(pair.payload, np.uint8))
-    adjacency = [[None if each is None else each.value, said] for each, said in pair.adjacency().items()]
+    adjacency = [[None if each is None else each.value, words] for each, words in pair.adjacency().items()]
     return [pair.name, pair.distance, pair.record(), adjacency, pair.reason]
 
 
@@ -292,7 +292,7 @@ def _sealed(
     payload: bytes, name: str, distance: int, record: dict[str, Any], adjacency: list[Any], reason: str
 ) -> SealedPair:
     relations = {
-        None if each is None else Relation(each): None if said is None else str(said) for each, said in adjacency
+        None if each is None else Relation(each): None if words is None else str(words) for each, words in adjacency
     }
     return SealedPair(str(name), int(distance), payload, dict(record), relations, str(reason))
 
@@ -439,10 +439,10 @@ class FrameReader:
         return memoryview(parts)
 
     def _more(self) -> None:
-        said = self._crossed()
-        if len(said) != WORD:
-            raise EndOfStream(said)
-        size = int.from_bytes(said, "little")
+        message = self._crossed()
+        if len(message) != WORD:
+            raise EndOfStream(message)
+        size = int.from_bytes(message, "little")
         if not 0 < size <= SIZE:
             raise ProtocolError
         self._held = self._own[:size]
@@ -468,15 +468,15 @@ class Sending:
         self._writer.flush(CROSSES)
 
     def _send(self, outputs: Outputs, arrays: list[Array]) -> None:
-        tallied, held, matrix = len(arrays), outputs.columns, None
-        plain = held.get(()) if len(held) == 1 and type(held) is dict and outputs.complete and not arrays else None
+        tallied, every, matrix = len(arrays), outputs.columns, None
+        plain = every.get(()) if len(every) == 1 and type(every) is dict and outputs.complete and not arrays else None
         odd = outputs.labels or outputs.notes or outputs.unseen or plain is None or plain.codes is not None
         if plain is not None and not odd and plain.values.dtype == np.float64 and plain.values.nbytes < CROSSES:
             return self._writer.numbers(plain.values)
-        if isinstance(held, Columns):
-            matrix = [[list(path), place] for path, place in held.places.items()]
-            outputs = replace(outputs, columns=held.loose)
-            arrays.append(held.matrix)
+        if isinstance(every, Columns):
+            matrix = [[list(path), place] for path, place in every.places.items()]
+            outputs = replace(outputs, columns=every.loose)
+            arrays.append(every.matrix)
         self._writer.put([tallied, matrix, outputs_apart(outputs, arrays)], arrays)
 
 

@@ -47,15 +47,15 @@ def new_mark() -> str:
 
 def end_marked(which: Callable[[str], bool], how: int = getattr(signal, "SIGKILL", 9)) -> int:
     """Sends a signal to every process with such a mark, and says to how many."""
-    found = 0
+    number = 0
     for file in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             marks = [each for each in file.read_bytes().split(b"\0") if each.startswith(MARK.encode() + b"=")]
             words = marks[0].decode(errors="replace").partition("=")[2].split() if marks else []
             if any(map(which, words)) and int(file.parent.name) != os.getpid():
                 os.kill(int(file.parent.name), how)
-                found += 1
-    return found
+                number += 1
+    return number
 
 
 def _left(mark: str) -> bool:
@@ -74,8 +74,8 @@ def _namespace() -> str:
 
 def _started(process: int | str) -> str:
     """When a process began, in ticks since the boot; empty where it has ended."""
-    told = stat(process)
-    return "" if told[0] == "Z" else told[19]
+    fields = stat(process)
+    return "" if fields[0] == "Z" else fields[19]
 
 
 NO_FORKS = "processes of mechanisms need fork: Linux, macOS or WSL; dpaudit.audit(..., n_jobs=1) runs without any"
@@ -131,10 +131,10 @@ def _made_for(silent: bool, environment: Mapping[str, str]) -> tuple[Any, ...]:
 
 def _stream(number: int) -> tuple[int, int] | None:
     try:
-        found = os.fstat(number)
+        status = os.fstat(number)
     except OSError:  # closed
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _path() -> list[str]:

@@ -49,9 +49,9 @@ def watch(parent: int, end: Callable[[], Any], look: Callable[[], Any] = lambda:
 def roused(child: int) -> bool:
     """Whether a child was stopped, or is held by a tracer; it goes on where it can. Where that is not told: False."""
     with suppress(OSError):
-        told = sys.platform == "linux"
-        stopped = told and (os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG) is not None or stat(child)[0] == "t")
-        if stopped or not told:
+        linux = sys.platform == "linux"
+        stopped = linux and (os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG) is not None or stat(child)[0] == "t")
+        if stopped or not linux:
             os.kill(child, signal.SIGCONT)
         return stopped
     return False
@@ -88,19 +88,19 @@ def framed(source: int, nonce: bytes, ended: Callable[[], bool]) -> bytes:
 
 def read(source: int, size: int, ended: Callable[[], bool] = lambda: False) -> bytes | None:
     """So many bytes; None where they will not come: at the end of the pipe, or once its writer has ended."""
-    found, gone, there = bytearray(), False, select.poll()
+    content, gone, there = bytearray(), False, select.poll()
     there.register(source, select.POLLIN)
-    while len(found) < size:
+    while len(content) < size:
         if there.poll(0 if gone else 1000.0 * TICK_S):
-            part = os.read(source, min(size - len(found), 1 << 20))
+            part = os.read(source, min(size - len(content), 1 << 20))
             if not part:
                 return None
-            found += part
+            content += part
         elif gone:
             return None
         else:
             gone = ended()
-    return bytes(found)
+    return bytes(content)
 
 
 def write(target: int, nonce: bytes, content: bytes, ended: Callable[[], bool] = lambda: False) -> None:

@@ -18,8 +18,8 @@ from dpaudit.running.worker import Job
 class AsMade:
     """A pickled mechanism that unpickles to the mechanism."""
 
-    def __init__(self, made: bytes) -> None:
-        self.made = made
+    def __init__(self, content: bytes) -> None:
+        self.made = content
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         return pickle.loads, (self.made,)

@@ -33,7 +33,7 @@ _HELD: list[bytes] = []
 _HERE: list[Any] = []  # of a host: folder, import path and environment of the driver when the audit began
 
 
-def serve(asked: int, told: int, driver: int) -> None:
+def serve(asked: int, replies: int, driver: int) -> None:
     """What a host does: reads requests, has its process answer them, and hands the answers on."""
     import resource
 
@@ -56,12 +56,12 @@ def serve(asked: int, told: int, driver: int) -> None:
     look = _waking(driver, process)
     pipes.watch(driver, lambda: os.kill(os.getpid(), signal.SIGTERM), look)  # no other thread is in the midst of it
     try:
-        _serve(asked, told, process)
+        _serve(asked, replies, process)
     finally:  # with a driver that is gone in the midst of an answer, too
         end()
 
 
-def _serve(asked: int, told: int, process: "list[_Process]") -> None:
+def _serve(asked: int, replies: int, process: "list[_Process]") -> None:
     import cloudpickle  # noqa: F401  what every process needs is loaded once
     import joblib  # noqa: F401
     import numpy.ma  # noqa: F401
@@ -81,15 +81,15 @@ def _serve(asked: int, told: int, process: "list[_Process]") -> None:
                 each.end()
             for left in (process, _HELD, _HERE):
                 left.clear()
-            pipes.write(told, _ASKED[0], Request.REST)
+            pipes.write(replies, _ASKED[0], Request.REST)
             continue
         if not process:
-            _Process(asked, told, process)
+            _Process(asked, replies, process)
         answer = (counted if kind == Request.COUNT else _Process.ask)(process[0], _ASKED[1])
         if kind == Request.RUN_FRESH or process[0].under_way:
             process[0].end()
             process.clear()
-        pipes.write(told, _ASKED[0], answer)
+        pipes.write(replies, _ASKED[0], answer)
 
 
 def _taken(asked: int) -> bytes:
@@ -128,11 +128,11 @@ def _waking(driver: int, processes: "list[_Process]") -> Callable[[], None]:
 def _tracer(process: int) -> int:
     """Who traces it, where that descends from this host; else 0."""
     with suppress(OSError, StopIteration, ValueError):
-        told = Path(f"/proc/{process}/status").read_text(errors="replace").splitlines()
-        found = last = int(next(each for each in told if each.startswith("TracerPid:")).split()[1])
+        lines = Path(f"/proc/{process}/status").read_text(errors="replace").splitlines()
+        tracer = last = int(next(each for each in lines if each.startswith("TracerPid:")).split()[1])
         while last > 1 and last != os.getpid():
             last = int(pipes.stat(last)[1])
-        return found if last == os.getpid() else 0
+        return tracer if last == os.getpid() else 0
     return 0
 
 
@@ -157,7 +157,7 @@ def _end_left() -> None:
 class _Process:
     """A fork of the host, where a mechanism runs."""
 
-    def __init__(self, asked: int, told: int, known: "list[_Process]") -> None:
+    def __init__(self, asked: int, replies: int, known: "list[_Process]") -> None:
         theirs_in, self._to = pipes.pipe()
         self._from, theirs_out = pipes.pipe()
         self._beat = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # when it is to be ended; how often it answered
@@ -175,7 +175,7 @@ class _Process:
                 pipes.watch(host, lambda: os._exit(1))
             if os.getppid() != host:  # it had ended before anybody watched
                 os._exit(1)
-            for end in (asked, told, self._to, self._from):
+            for end in (asked, replies, self._to, self._from):
                 os.close(end)
             _work(theirs_in, theirs_out, self._beat, self._memory)
         self._over, self._stops, self._asked = False, 0, 0
@@ -239,7 +239,7 @@ class _Process:
         _end_left()
 
 
-def _work(asked: int, told: int, beat: "memoryview[float]", memory: mmap.mmap) -> NoReturn:
+def _work(asked: int, replies: int, beat: "memoryview[float]", memory: mmap.mmap) -> NoReturn:
     """What a process does: one request after the other; it ends at once, whatever threads a mechanism has left."""
     import numpy as np
 
@@ -252,7 +252,7 @@ def _work(asked: int, told: int, beat: "memoryview[float]", memory: mmap.mmap) -
     def crossing(size: int) -> None:
         if os.getpid() != me:
             os._exit(1)
-        pipes.write(told, _LINE[1], size.to_bytes(WORD, "little"))
+        pipes.write(replies, _LINE[1], size.to_bytes(WORD, "little"))
         if pipes.read(asked, pipes.NONCE + pipes.LENGTH) != _LINE[1] + bytes(pipes.LENGTH):
             os._exit(1)
 
@@ -270,12 +270,12 @@ def _work(asked: int, told: int, beat: "memoryview[float]", memory: mmap.mmap) -
             tasks.hold(pickle.loads(content))
         while (head := pipes.read(asked, pipes.NONCE + pipes.LENGTH)) is not None:
             request = pipes.read(asked, int.from_bytes(head[pipes.NONCE :], "little")) or b""
-            _LINE[:] = [(asked, told), head[: pipes.NONCE]]
+            _LINE[:] = [(asked, replies), head[: pipes.NONCE]]
             del head  # nobody but `_LINE` holds the nonce
             answer = tasks.respond(*pickle.loads(request))
             if os.getpid() != me:
                 break  # a mechanism forked and came back twice: only the original may answer
-            pipes.write(told, _LINE[1], answer)
+            pipes.write(replies, _LINE[1], answer)
             _LINE.clear()
             beat[1] += 1.0  # if the host has none by now, it went elsewhere
         code = 0

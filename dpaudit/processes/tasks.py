@@ -52,9 +52,9 @@ def as_error(kind: str, message: str) -> DpAuditError:
     """The error that a task reported in words."""
     if kind == "BatchFailed":
         return BatchFailed(message)
-    found: Any = getattr(errors, kind, None)
-    ours = isinstance(found, type) and issubclass(found, (InvalidSpec, UnsoundAudit))  # no other code
-    return (found if ours else UnsoundAudit)(message)
+    error: Any = getattr(errors, kind, None)
+    ours = isinstance(error, type) and issubclass(error, (InvalidSpec, UnsoundAudit))  # no other code
+    return (error if ours else UnsoundAudit)(message)
 
 
 def checked(done: Done, job: Job) -> Done:
@@ -101,12 +101,12 @@ def feed_task(job: Job, task: tuple[Shard, ...], wanted: Wanted, tallies: bool, 
 
     def feed(worker: Worker) -> tuple[tuple[Shard, Any], ...]:
         (writer,) = WRITERS
-        found = []
+        parts = []
         for shard in task:
             writer.put([worker.opened.per_run, worker.batch, worker.opened.size], [])
-            found.append(worker.feed(shard, Sending(shard.runs, wanted, tallies=tallies, writer=writer), part))
+            parts.append(worker.feed(shard, Sending(shard.runs, wanted, tallies=tallies, writer=writer), part))
         writer.flush()
-        return tuple((shard, so_far) for shard, so_far in zip(task, found, strict=True) if so_far is not None)
+        return tuple((shard, so_far) for shard, so_far in zip(task, parts, strict=True) if so_far is not None)
 
     return _done(job, feed)
 
@@ -118,14 +118,14 @@ def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> D
         start, cpu = time.perf_counter(), time.thread_time()
         with guard.alarms(job.run_timeout_s is not None):
             results = run(worker)
-        ran, looked = time.perf_counter(), time.thread_time()  # a busy machine makes no look at datasets long
+        ran, cpu_ran = time.perf_counter(), time.thread_time()  # a busy machine makes no look at datasets long
         worker.check_datasets()
         check_code()
         guard.disarm()
         if os.getpid() != process:
             os._exit(1)  # a mechanism forked and came back twice: only the original may answer
         spent = time.thread_time()
-        return Done(results, ran - start, spent - cpu, None, spent - looked, alike=bool(job.shown))
+        return Done(results, ran - start, spent - cpu, None, spent - cpu_ran, alike=bool(job.shown))
     except DpAuditError as error:
         if os.getpid() != process:
             os._exit(1)
@@ -137,10 +137,10 @@ def run_alone(job: Job, task: FreshTask) -> Outputs:
     sides = np.array(task.sides, np.bool_)
     with guard.alarms(job.run_timeout_s is not None):
         worker = worker_for(job)
-        found = worker.one_by_one(task.shard.pair, sides, task.shard.streams(job.seed)[1])
+        outputs = worker.one_by_one(task.shard.pair, sides, task.shard.streams(job.seed)[1])
     guard.disarm()
     check_code()
-    return found
+    return outputs
 
 
 def left_alone(job: Job, task: FreshTask) -> dict[str, str]:
@@ -156,8 +156,8 @@ def _state(call: Callable[..., Any]) -> str:
     files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
     users = [each for each in memos if not is_library(str(each.__module__), files.get(str(each.__module__)))]
     users.sort(key=lambda each: (str(each.__module__), str(each.__qualname__)))  # collections change their order
-    kept = [held for each in users for held in gc.get_referents(each) if not callable(held)]  # results, or a dict
-    return repr(made_of(functools.partial(call, kept), strict=False))  # type: ignore[arg-type]
+    results = [value for each in users for value in gc.get_referents(each) if not callable(value)]  # results, or a dict
+    return repr(made_of(functools.partial(call, results), strict=False))  # type: ignore[arg-type]
 
 
 def worker_for(job: Job) -> Worker:
@@ -184,18 +184,18 @@ def describe(
     mechanism: Mechanism, pairs: tuple[Any, ...], settle: Callable[..., Any] | None = None, *, seal: bool
 ) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
     """The description of a mechanism and its pairs, with every reference resolved, and the claim settled, here."""
-    found = tuple(each for pair in pairs for each in (pair.resolve() if hasattr(pair, "resolve") else (pair,)))
-    claim, found = (None, found) if settle is None else settle(mechanism, found)
-    told = replace(mechanism.describe(), claim=None if claim is None else claim.to_dict())
-    return told, tuple(SealedPair.seal(pair) if seal else pair for pair in found)
+    resolved = tuple(each for pair in pairs for each in (pair.resolve() if hasattr(pair, "resolve") else (pair,)))
+    claim, resolved = (None, resolved) if settle is None else settle(mechanism, resolved)
+    description = replace(mechanism.describe(), claim=None if claim is None else claim.to_dict())
+    return description, tuple(SealedPair.seal(pair) if seal else pair for pair in resolved)
 
 
 def parts_of(mechanism: Mechanism | bytes) -> dict[str, str]:
     """What a mechanism is made of here; `late_sources` tells what its runs import later."""
-    found = made_of(pickle.loads(mechanism) if isinstance(mechanism, bytes) else mechanism)
+    parts = made_of(pickle.loads(mechanism) if isinstance(mechanism, bytes) else mechanism)
     _KNOWN.clear()
     _KNOWN.update(sys.modules)
-    return found
+    return parts
 
 
 def late_sources() -> dict[str, str]:

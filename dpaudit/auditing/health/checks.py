@@ -76,7 +76,7 @@ def judge(
         for name, test in TESTS.items()
     }
     recur = [] if searched is None else [_recurring(each) for each in pilot_series(searched)]
-    if any(found is not NOTHING for found in recur):
+    if any(series is not NOTHING for series in recur):
         seen[SERIAL][0] = _either(seen[SERIAL][0], _of_pilot(recur, pairs))
     names = [f"shard {k}" for k in range(len(searched.sizes) if searched is not None else 0)]
     names += [f"fresh process {k}" for k in range(1, 1 + (0 if twins is None else len(twins.pilot.sizes)))]
@@ -84,10 +84,10 @@ def judge(
         apart = pilot_looks(_joined(pilot, twins.pilot) or twins.pilot)
         fresh = len(twins.pilot.sizes) if ordered(pilot) else 0
         seen[BETWEEN][0] = _of_pilot([_between(look, names, fresh) for look in apart], pairs)
-    held = _joined(pilot, twins.pilot if twins is not None and twins.spread else None)
+    joint = _joined(pilot, twins.pilot if twins is not None and twins.spread else None)
     seen["repeated streams"] = [
-        _of_pilot([] if held is None else [_repeated(pilot_prints(held), names)], pairs),
-        _of_groups([_again(held, look, names) for look in watched]),
+        _of_pilot([] if joint is None else [_repeated(pilot_prints(joint), names)], pairs),
+        _of_groups([_again(joint, look, names) for look in watched]),
     ]
     seen["constant outputs"] = list(processes) or [NOTHING]
     notes = () if pilot is None else _notes(pilot)
@@ -103,19 +103,19 @@ def _joined(*parts: Pilot | None) -> Pilot | None:
 def _check(name: str, parts: list[SeenBy], level: float, ends: int) -> Check:
     worst = min(parts, key=lambda part: part.log_p)
     log10_p = min(0.0, math.ceil(1e3 * (worst.log_p + math.log(len(parts) * ends)) / math.log(10.0)) / 1e3)
-    found = Check(name, log10_p, level)
-    return replace(found, finding=worst.finding, cure=CURES[name]) if found.alarm else found
+    check = Check(name, log10_p, level)
+    return replace(check, finding=worst.finding, cure=CURES[name]) if check.alarm else check
 
 
-def _of_pilot(found: list[SeenBy], pairs: int) -> SeenBy:
-    worst = min(found, key=lambda each: each.log_p, default=NOTHING)
-    log_p = worst.log_p + math.log(max(1, len(found)) * pairs)
+def _of_pilot(series: list[SeenBy], pairs: int) -> SeenBy:
+    worst = min(series, key=lambda each: each.log_p, default=NOTHING)
+    log_p = worst.log_p + math.log(max(1, len(series)) * pairs)
     return SeenBy(min(0.0, log_p), f"{worst.finding}, in the search runs")
 
 
-def _of_groups(found: list[SeenBy]) -> SeenBy:
+def _of_groups(series: list[SeenBy]) -> SeenBy:
     """The parts of all groups sum to at most 1, so that theirs is one p-value."""
-    parts = [(each.log_p + math.log(place * (place + 1)), each.finding) for place, each in enumerate(found, start=1)]
+    parts = [(each.log_p + math.log(place * (place + 1)), each.finding) for place, each in enumerate(series, start=1)]
     log_p, finding = min(parts, default=(0.0, ""))
     return SeenBy(min(0.0, log_p), f"{finding}, in the certifying runs")
 
@@ -123,10 +123,10 @@ def _of_groups(found: list[SeenBy]) -> SeenBy:
 def _notes(pilot: Pilot) -> tuple[str, ...]:
     if pilot.unseen:
         return ()  # entries that were not looked at may differ
-    found = constants(pilot)
-    if found.equal:
+    constant = constants(pilot)
+    if constant.equal:
         return (ONE_OUTPUT,)
-    sides = [("first", pilot.first)] * found.first + [("second", pilot.second)] * found.second
+    sides = [("first", pilot.first)] * constant.first + [("second", pilot.second)] * constant.second
     return tuple(f"every search run on the {name} dataset {_alike(side)}" for name, side in sides)
 
 
@@ -136,10 +136,10 @@ def _alike(side: Outputs) -> str:
     return label if label.startswith("raised ") else "gave one and the same output"
 
 
-def _again(held: Pilot | None, look: Looked, names: list[str]) -> SeenBy:
+def _again(pilot: Pilot | None, look: Looked, names: list[str]) -> SeenBy:
     """Shards of the certifying runs against each other and against those of the search."""
     here = look.prints[look.prints.any(axis=1)]
-    before = here[:0] if held is None else pilot_prints(held, look.wanted)
+    before = here[:0] if pilot is None else pilot_prints(pilot, look.wanted)
     known = [name.replace("shard", "search shard") for name in names[: len(before)]]
     return _repeated(np.concatenate([before, here]), [*known, *(f"shard {k}" for k in range(len(here)))], len(known))
 
@@ -168,12 +168,12 @@ def _recurring(series: Sequence[Words]) -> SeenBy:
     """The values of each side in the order of its runs; the mean of e-values is one."""
     from scipy.special import logsumexp
 
-    found = [table for table in map(independence.recurrences, series) if table.any()]
-    if not found:
+    every = [table for table in map(independence.recurrences, series) if table.any()]
+    if not every:
         return NOTHING
-    most = max(found, key=np.max)
+    most = max(every, key=np.max)
     row, column = np.unravel_index(int(most.argmax()), most.shape)
-    log_e = float(logsumexp(np.concatenate([table.ravel() for table in found])) - math.log(sum(t.size for t in found)))
+    log_e = float(logsumexp(np.concatenate([table.ravel() for table in every])) - math.log(sum(t.size for t in every)))
     often = "more" if independence.ODDS[column] > 1.0 else "less"
     within = 4 ** (int(row) + 1)
     finding = f"outputs come up again within {within:,} runs of their dataset {often} often than in a random order"
@@ -281,9 +281,9 @@ def check_compared(
     if pilot is not None and pilot.unseen and not _told(evidence):
         objects = [each for each in sorted(pilot.first.labels.values()) if each.startswith("object ")]
         for kind in sorted((each.removeprefix("object ") for each in objects), key=lambda kind: kind not in LATER)[:1]:
-            held = "holds no answer yet" if kind in LATER else "no event looks into"
+            why = "holds no answer yet" if kind in LATER else "no event looks into"
             raise UnsoundAudit(
-                f"runs on the pair {pair!a} gave an object of the type {ascii(kind)[1:-1]}, which {held}: nothing was "
+                f"runs on the pair {pair!a} gave an object of the type {ascii(kind)[1:-1]}, which {why}: nothing was "
                 f"compared, so there is no verdict; {LATER.get(kind, PLAIN)}"
             )
         raise UnsoundAudit(
@@ -294,11 +294,11 @@ def check_compared(
     label = failed if failed and not _told(evidence) else _only(witness.event, evidence)
     kind, _, what = label.partition(" ")
     if kind in BLIND:
-        told = BLIND[kind].format(ascii(what)[1:-1])
+        blind = BLIND[kind].format(ascii(what)[1:-1])
         if note := notes(pilot).get(label):  # what the first exception of this label said, and where
-            told += f", the first time {note.encode('ascii', 'backslashreplace').decode()}"
+            blind += f", the first time {note.encode('ascii', 'backslashreplace').decode()}"
         raise UnsoundAudit(
-            f"every run on the pair {pair!a} {told}: nothing was compared, so there is no verdict; "
+            f"every run on the pair {pair!a} {blind}: nothing was compared, so there is no verdict; "
             + (PLAIN if kind == "object" else "call the mechanism once on these datasets, and mend what it gives")
         )
 
@@ -306,8 +306,8 @@ def check_compared(
 def _failed(pilot: Pilot | None) -> str:
     """The label of the failure that all held runs ended in."""
     sides = () if pilot is None else [side for side in (pilot.first, pilot.second) if side.runs]
-    found = {label for side in sides for label, there in kinds(side) if there.any()}
-    return found.pop() if len(found) == 1 and found != {VALUE} else ""
+    labels = {label for side in sides for label, there in kinds(side) if there.any()}
+    return labels.pop() if len(labels) == 1 and labels != {VALUE} else ""
 
 
 def _only(event: Event | Partition, evidence: AuditEvidence) -> str:

@@ -37,9 +37,9 @@ class Constants:
 
 def constants(pilot: Pilot) -> Constants:
     """Whether the outputs of a side are all one output; never of fewer than `FEWEST_CONSTANT` runs."""
-    found = [words(side, side.runs, whole=True) for side in (pilot.first, pilot.second)]
-    first, second = (len(side) >= FEWEST_CONSTANT and bool((side == side[0]).all()) for side in found)
-    return Constants(first, second, first and second and bool(found[0][0] == found[1][0]))
+    codes = [words(side, side.runs, whole=True) for side in (pilot.first, pilot.second)]
+    first, second = (len(side) >= FEWEST_CONSTANT and bool((side == side[0]).all()) for side in codes)
+    return Constants(first, second, first and second and bool(codes[0][0] == codes[1][0]))
 
 
 def looked_alike(pilot: Pilot | None) -> bool:
@@ -101,8 +101,8 @@ def _paths(pilot: Pilot) -> list[Path]:
     return sorted((path for path in every if not is_metadata(path)), key=repr)[:MOST_COLUMNS]
 
 
-def _by_shard(pilot: Pilot, found: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    return np.split(found, np.cumsum(pilot.sizes)[:-1])
+def _by_shard(pilot: Pilot, series: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    return np.split(series, np.cumsum(pilot.sizes)[:-1])
 
 
 def _in_order(pilot: Pilot, first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -124,9 +124,9 @@ def _of_column(column: Column) -> Iterator[Bools]:
     codes = column.tokens
     number = codes == 0
     values = np.where(number, np.asarray(column.values, np.float64), 0.0)
-    held = values[number]
-    centre = float(np.median(held)) if len(held) else 0.0
-    yield _upper_half(values, held, number)
+    reals = values[number]
+    centre = float(np.median(reals)) if len(reals) else 0.0
+    yield _upper_half(values, reals, number)
     with np.errstate(invalid="ignore"):  # infinity less infinity: not far
         spread = np.nan_to_num(np.abs(values - centre), nan=0.0, posinf=np.inf)
     yield _upper_half(spread, spread[number], number)
@@ -142,12 +142,12 @@ def _cells(column: Column) -> Words:
     return np.where(codes == 0, np.asarray(column.values, np.float64) + 0.0, 0.0).view(np.uint64) ^ codes
 
 
-def _upper_half(values: Reals, held: Reals, number: Bools) -> Bools:
+def _upper_half(values: Reals, reals: Reals, number: Bools) -> Bools:
     """The numbers above their median, or not below it, whichever is nearer to half of them."""
-    if len(held) == 0:
+    if len(reals) == 0:
         return np.zeros(len(values), np.bool_)
-    middle = np.median(held)
-    strict, loose = np.mean(held > middle), np.mean(held >= middle)
+    middle = np.median(reals)
+    strict, loose = np.mean(reals > middle), np.mean(reals >= middle)
     above = values > middle if 0.5 - strict <= loose - 0.5 else values >= middle
     return np.asarray(above & number)
 

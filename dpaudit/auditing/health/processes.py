@@ -84,13 +84,13 @@ def run_processes(session: Session, pair: int, pilot: Pilot | None, count: int, 
         ) from None
     if pilot is None or not (outputs.complete and pilot.first.complete and pilot.second.complete):
         return FreshRuns(outputs, sides, NOTHING)  # parts that were left out cannot be compared
-    found = words(outputs, count)
+    codes = words(outputs, count)
     logs, differing = [], 0
-    for side, held in ((False, pilot.first), (True, pilot.second)):
-        others = found[sides == side]
-        unlike = int(np.count_nonzero(others != words(held, 1)[0]))
+    for side, before in ((False, pilot.first), (True, pilot.second)):
+        others = codes[sides == side]
+        unlike = int(np.count_nonzero(others != words(before, 1)[0]))
         differing += unlike
-        logs.append(independence.strangers(held.runs, unlike, len(others)))
+        logs.append(independence.strangers(before.runs, unlike, len(others)))
     seen = SeenBy(
         independence.least(logs),
         f"all {pilot.runs:,} runs of one process gave one output for each dataset, and "
@@ -120,14 +120,14 @@ def compare_twins(
     sides = np.arange(each) >= each // 2
     work = [FreshTask(Shard(Stage.FRESH, pair, k, each), tuple(sides.tolist())) for k in range(processes)]
     try:
-        found = session.fresh(work)
+        outputs = session.fresh(work)
     except InvalidSpec:  # made in this process alone, and used here alone
         if spread:
             raise
         return None
-    if not spread and all(map(_always_raises, found)):
+    if not spread and all(map(_always_raises, outputs)):
         return None  # what this process has set up for it is not there
-    parts = [Pilot(made.take(~sides), made.take(sides), sides, (each,)) for made in found]
+    parts = [Pilot(each_output.take(~sides), each_output.take(sides), sides, (each,)) for each_output in outputs]
     return Twins(Pilot.joined(parts), spread)
 
 

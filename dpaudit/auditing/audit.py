@@ -295,7 +295,7 @@ def _result(
     exceptions = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
     details = {"exceptions": exceptions, "reasons": {pair.name: pair.reason for pair in spec.pairs if pair.reason}}
     level = divided(spec.fixed_level, 1.0 / outcome.counted[first].part)
-    bits = finding_of(spec, outcome.counted[0], "bits", spec.confidence)  # a statement of its own, at the whole confidence
+    bits = finding_of(spec, outcome.counted[0], "bits", spec.confidence)  # at the whole confidence
     plain = finding_of(spec, outcome.counted[first], "plain", spec.level)
     refuting = [each.witness for each in (main, bits) if each is not None and each.certificate.refuted]
     return AuditResult(

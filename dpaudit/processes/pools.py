@@ -102,11 +102,8 @@ class Processes:
         self._hosts: deque[Host] = deque()  # those that rest, the one that has waited longest first
         self._busy: set[Host] = set()
         self._turn = threading.Lock()
-        self._silent, self._kind, self._spread = (
-            silent,
-            Request.RUN_FRESH if anew else Request.RUN,
-            max(spread, workers),
-        )
+        self._silent, self._spread = silent, max(spread, workers)
+        self._kind = Request.RUN_FRESH if anew else Request.RUN
 
     def with_threads(self, threads: int) -> "Processes":
         """The same process, running so many tasks at a time."""
@@ -136,7 +133,7 @@ class Processes:
             failed: list[Exception] = []
             calls = self._calls(function, tasks, until, then, numbers, failed)
             at_once = min(self.workers, len(self._hosts))
-            with closing(_driven(at_once, HostBackend(self.end_busy), calls)) as outcomes:
+            with closing(_driven(at_once, HostBackend(self.end_busy), calls, "n_jobs")) as outcomes:
                 for number, outcome in outcomes:
                     if isinstance(outcome, LostWorker):
                         failed.append(outcome)
@@ -185,7 +182,7 @@ class Processes:
             answer = host.receive(until)
             heard = True
             results = answered(answer)
-            if isinstance(results[0], TaskFailed):
+            if results and isinstance(results[0], TaskFailed):
                 return number, as_error(results[0].kind, results[0].message)
             if len(results) != len(group) or not all(map(_fits, results, group)):
                 raise ProtocolError("an answer to another question")
@@ -252,6 +249,8 @@ class Joblib(Pool):
 def check_backend(name: str) -> str:
     """The name of a registered joblib backend; raises `InvalidSpec` listing the known ones."""
     from joblib.parallel import BACKENDS, EXTERNAL_BACKENDS
+
+    from dpaudit.processes import backend  # noqa: F401  which registers ours
 
     if name not in BACKENDS and name not in EXTERNAL_BACKENDS:
         known = ", ".join(sorted({*BACKENDS, *EXTERNAL_BACKENDS}))
@@ -321,12 +320,15 @@ class _NoMore(Exception):
     """Ends a stream of results that nobody reads to its end."""
 
 
-def _driven(n_jobs: int, backend: Any, calls: Iterable[Any]) -> Generator[Any, None, None]:
-    """What the calls return, as it comes; raises `ValueError` where the backend cannot stream."""
+def _driven(n_jobs: int, backend: Any, calls: Iterable[Any], ahead: str = "2 * n_jobs") -> Generator[Any, None, None]:
+    """What the calls return, as it comes, with so many dispatched `ahead`.
+
+    Raises `ValueError` where the backend cannot stream.
+    """
     from joblib import Parallel
 
     parallel = Parallel(
-        n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", max_nbytes=None
+        n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, pre_dispatch=ahead, max_nbytes=None
     )
 
     def results() -> Generator[Any, None, None]:

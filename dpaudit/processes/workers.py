@@ -12,7 +12,7 @@ from typing import Any
 
 from dpaudit.base.installed import lacking
 from dpaudit.errors import InvalidSpec, OutOfTime
-from dpaudit.processes.pools import IN_ONE_PROCESS, InProcess, Joblib, LostWorker, Pool, Processes, Task, Then
+from dpaudit.processes.pools import IN_ONE_PROCESS, OURS, InProcess, Joblib, LostWorker, Pool, Processes, Task, Then
 from dpaudit.running.pieces import CHECK_PART, LONGEST_TASK_S
 
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
@@ -43,7 +43,7 @@ class Workers:
         `home` gives a pool of so many threads where the mechanism lives when nothing is parallel. `alone`: one run at a
         time in each process; `limited`: each run has a time limit.
         """
-        if self.backend == "loky":
+        if self.backend in OURS:
             return self._processes
         if self.backend is not None and self.backend not in IN_ONE_PROCESS:
             return self.cluster or Joblib(self.backend, self.n_jobs)

@@ -31,6 +31,7 @@ CROSSES = 1 << 22  # bytes of batched outputs that cross at a time; those of a p
 WORD = 8  # bytes of a length, and what everything is aligned to
 SIZES = struct.Struct("<QQ")  # bytes of a head, and of what stands behind it
 MAGIC = b"dpaudit shard 2\n"  # before a frame that is stored
+STORED = ("counts", "pilot", "outputs", "batch-failed", "piece")  # kinds of what a shard brings home
 KINDS = "fiub"  # of arrays: floats, integers, truth values
 
 MALFORMED = (
@@ -167,6 +168,8 @@ def encoded(shard: KeptShard) -> tuple[str, bytes]:
     """
     arrays: list[Array] = []
     kind, value = _taken_apart(shard.result, arrays)
+    if kind not in STORED:
+        raise TypeError(f"no shard brings home {kind}")
     return kind, MAGIC + frame([kind, value, [shard.seconds, shard.runs, shard.pool, shard.driver, shard.lost]], arrays)
 
 
@@ -174,7 +177,7 @@ def decoded(kind: str, content: bytes) -> KeptShard:
     """The shard again. Raises `UnreadableShard` for bytes that `encoded` did not write for this kind."""
     try:
         (written, value, task), arrays = unframed(content[len(MAGIC) :])
-        if content[: len(MAGIC)] != MAGIC or written != kind:
+        if content[: len(MAGIC)] != MAGIC or written != kind or kind not in STORED:
             raise ValueError(kind)
         seconds, runs, pool, driver, lost = task
         left = iter(arrays)

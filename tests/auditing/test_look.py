@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.search_stage import proposed
 from dpaudit.claims import PureDP
 from dpaudit.errors import OutOfTime
@@ -254,6 +255,7 @@ def test_what_there_is_when_time_ends_a_computation_is_proposed(draw: Any, made:
     """After so many computations the next two are ended: what was seen still gives an event."""
 
     class Cut(Drawn):
+        engine: Any = None  # which no clock without a deadline limits
         computed = 0
 
         def thinking(self, think: Callable[..., Any], *given: Any, **options: Any) -> Any:
@@ -266,6 +268,6 @@ def test_what_there_is_when_time_ends_a_computation_is_proposed(draw: Any, made:
     with suppress(OutOfTime):
         look.close(20_000, None, lambda wanted: wanted)
     assert look.runs > 0
-    found = proposed(look, None)
+    found = proposed(look, Clock())
     assert found is not None
     assert found.score > 0.0

@@ -55,7 +55,7 @@ def told_everywhere(made: AuditResult, words: str) -> None:
     """The condition stands on the first line, in every format that has words, and in what a failing test says."""
     suite = SuiteResult.of([made])
     for name in FORMATS.keys() - {"json", "badge"}:
-        assert words in " ".join(FORMATS[name].load().render_suite(suite, [None]).split()), name
+        assert words in " ".join(FORMATS[name].function("suite")(suite, [None]).split()), name
     assert words in str(made).splitlines()[0]
     assert words in refuted_lines(made, None)[0]
     with pytest.raises(ClaimRefuted, match=re.escape(words)) as caught:

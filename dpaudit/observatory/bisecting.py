@@ -72,8 +72,8 @@ def versions(package: str, span: str, python: str, children: Children) -> tuple[
     listed = re.search(r"Available versions: (.*)", ended.out)
     if ended.code or listed is None:
         raise MissingRequirement(f"pip does not say which versions {package} has: {ended.last_line}")
-    found = sorted((v for v in listed[1].replace(",", " ").split() if FINAL.fullmatch(v)), key=order)
-    inside = tuple(version for version in found if order(start) <= order(version) <= order(end))
+    ordered = sorted((v for v in listed[1].replace(",", " ").split() if FINAL.fullmatch(v)), key=order)
+    inside = tuple(version for version in ordered if order(start) <= order(version) <= order(end))
     if len(inside) < 2:
         raise InvalidSpec(f"--versions {span}: the index has {', '.join(inside) or 'none'} of {package} there")
     return inside

@@ -62,13 +62,13 @@ def count(source: str, name: str, number: int) -> dict[str, Any]:
     opened = question.mechanism.open()  # the mechanism first: it may lead the import path
     hit = import_reference(table.record.plain, str(question.source.resolve().parent))
     every = [(each,) if isinstance(each, AdjacentPair) else each.resolve() for each in question.pairs]
-    made = [pair for pairs in every for pair in pairs][number]
+    pair_of_number = [pair for pairs in every for pair in pairs][number]
     rng = np.random.default_rng([OWN_SEED, question.seed])
     runs = table.record.plain_runs
-    sides = {"first": made.first, "second": made.second}
+    sides = {"first": pair_of_number.first, "second": pair_of_number.second}
     hits = {side: sum(bool(hit(each)) for each in outputs(opened, data, runs, rng)) for side, data in sides.items()}
     words = " ".join((hit.__doc__ or "").split()).rstrip(".")
-    return {"event": words, **{side: [found, runs] for side, found in hits.items()}}
+    return {"event": words, **{side: [number_of_hits, runs] for side, number_of_hits in hits.items()}}
 
 
 if __name__ == "__main__":

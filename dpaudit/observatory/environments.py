@@ -110,14 +110,14 @@ class Environment:
     @classmethod
     def of(cls, table: EnvironmentTable, environments: Path, place: str) -> "Environment":
         """The environment that a spec asks for. Raises `InvalidSpec` where the library has no one version."""
-        found = LIBRARY.fullmatch(table.requirements[0].strip())
-        if found is None:
-            told = f"must be the library at one version, name==version, got {table.requirements[0]!r}"
-            raise InvalidSpec(f"{place}: environment.requirements: the first {told}")
+        match = LIBRARY.fullmatch(table.requirements[0].strip())
+        if match is None:
+            problem = f"must be the library at one version, name==version, got {table.requirements[0]!r}"
+            raise InvalidSpec(f"{place}: environment.requirements: the first {problem}")
         if table.python is not None and not re.fullmatch(r"3\.\d+", table.python):
             raise InvalidSpec(f'{place}: environment.python must read like "3.8", got {table.python!r}')
-        name = "-".join(found.groups())
-        return cls(found["package"], found["version"], environments / name, table)
+        name = "-".join(match.groups())
+        return cls(match["package"], match["version"], environments / name, table)
 
     @property
     def name(self) -> str:
@@ -136,10 +136,10 @@ class Environment:
 
     def variables(self) -> dict[str, str]:
         """What a process in it finds: its programs first, and nothing of the user's own packages."""
-        kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYENV_VERSION")}
-        path = os.pathsep.join(filter(None, (os.path.dirname(self.own), kept.get("PATH"))))
+        variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYENV_VERSION")}
+        path = os.pathsep.join(filter(None, (os.path.dirname(self.own), variables.get("PATH"))))
         quiet = {"PYTHONNOUSERSITE": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "NO_COLOR": "1"}
-        return {**kept, **quiet, "PATH": path, "VIRTUAL_ENV": os.path.abspath(self.folder)}
+        return {**variables, **quiet, "PATH": path, "VIRTUAL_ENV": os.path.abspath(self.folder)}
 
     def asked(self) -> dict[str, object]:
         """What it is made of; another answer makes it again."""
@@ -156,8 +156,8 @@ class Environment:
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         ready, asked = self.folder / READY, json.dumps(self.asked())
-        with open(self.folder.with_name(f".{self.folder.name}.lock"), "w") as held:
-            lock(held.fileno(), wait=True)
+        with open(self.folder.with_name(f".{self.folder.name}.lock"), "w") as lock_file:
+            lock(lock_file.fileno(), wait=True)
             before = ready.read_text() if ready.exists() else None
             if before == asked:
                 return
@@ -177,8 +177,8 @@ class Environment:
         """Removes what was made in the folder before, and marks it: what is left half made is ours too."""
         inside = [each for each in self.folder.iterdir() if each.name != READY] if self.folder.is_dir() else []
         if not (mark or "").startswith(MARK) and (inside or self.folder.exists() != self.folder.is_dir()):
-            told = "has files and is no environment that dpaudit made"
-            raise InvalidSpec(f"{self.folder} {told}: remove it, or name another folder with --environments")
+            problem = "has files and is no environment that dpaudit made"
+            raise InvalidSpec(f"{self.folder} {problem}: remove it, or name another folder with --environments")
         self.folder.mkdir(exist_ok=True)
         (self.folder / READY).write_text(f"{MARK}null}}")
         for each in inside:
@@ -195,8 +195,8 @@ def _reason(ended: Ended) -> str:
     lines = [line.strip() for line in (ended.out + "\n" + ended.err).splitlines() if line.strip()]
     builds = [line for line, after in itertools.pairwise(lines) if after == "[end of output]"]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    told = [each for each in errors if not each.startswith(("Ignored the following", "ResolutionImpossible"))]
-    return (builds[:1] or told[-1:] or [ended.last_line])[0]
+    reasons = [each for each in errors if not each.startswith(("Ignored the following", "ResolutionImpossible"))]
+    return (builds[:1] or reasons[-1:] or [ended.last_line])[0]
 
 
 def _arguments(requirement: str) -> list[str]:
@@ -220,9 +220,9 @@ def _candidates(version: str | None) -> Iterator[str]:
     if version is None:
         yield sys.executable
         return
-    found = shutil.which(f"python{version}")
-    if found is not None:
-        yield found
+    path = shutil.which(f"python{version}")
+    if path is not None:
+        yield path
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     for folder in sorted(root.glob(f"versions/{version}.*"), reverse=True):
         yield str(folder / "bin" / "python")

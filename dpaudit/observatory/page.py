@@ -37,11 +37,11 @@ def look(seen: Observed) -> str:
 
 def line(seen: Observed) -> str:
     """A row on one line: as a suite tells it, then what is odd about its cause and its plain count."""
-    told = suite_line(seen.entry)
+    text = suite_line(seen.entry)
     if seen.missing:
-        told = f"UNEXPECTED   {told.partition('  ')[2].strip()}" if seen.entry.as_expected else told
-        told += f"; the cause does not say {', '.join(map(repr, seen.missing))}"
-    return f"{told}; the plain count {seen.disagreement}: {seen.counts}" if seen.disagreement else told
+        text = f"UNEXPECTED   {text.partition('  ')[2].strip()}" if seen.entry.as_expected else text
+        text += f"; the cause does not say {', '.join(map(repr, seen.missing))}"
+    return f"{text}; the plain count {seen.disagreement}: {seen.counts}" if seen.disagreement else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +76,28 @@ class Observation:
         silent = len(self.seen) - len(done)
         parts = [f"{refuted} refuted", f"{bits} by bits alone", f"{silent} without verdict"]
         known = f"; every {'other ' if silent else ''}verdict as expected" if done else ""
-        told = f"; {counted(odd, 'row')} not as expected" if odd else known
+        remark = f"; {counted(odd, 'row')} not as expected" if odd else known
         unlike = Counter(each.disagreement for each in self.seen if each.disagreement)
-        told += "".join(f"; {counted(number, 'plain count')} {words}" for words, number in unlike.items())
+        remark += "".join(f"; {counted(number, 'plain count')} {words}" for words, number in unlike.items())
         rows = f"{counted(len(self.seen), 'audit')} of {counted(libraries, 'library', 'libraries')}"
-        told += f"; interrupted before {counted(len(self.unfinished), 'row')}" if self.unfinished else ""
-        return f"{rows}: {', '.join(parts)}{told}"
+        remark += f"; interrupted before {counted(len(self.unfinished), 'row')}" if self.unfinished else ""
+        return f"{rows}: {', '.join(parts)}{remark}"
 
     @property
     def pairs(self) -> dict[str, list[Observed]]:
         """Rows that are to be compared, by the word they share; a row alone is no comparison."""
-        found: dict[str, list[Observed]] = {}
+        groups: dict[str, list[Observed]] = {}
         for each in self.seen:
             if each.row.record.compare is not None:
-                found.setdefault(each.row.record.compare, []).append(each)
-        return {word: rows for word, rows in found.items() if len(rows) > 1}
+                groups.setdefault(each.row.record.compare, []).append(each)
+        return {word: rows for word, rows in groups.items() if len(rows) > 1}
 
     def write(self, folder: Path) -> Path:
         """Writes a page and a record for each result, `observatory.json`, and `index.html`; returns its path."""
         suite = self.suite
         names = report.record_names(suite)
-        made = itertools.chain(exchange.json_files(suite, names, names), html.render_files(suite, names, names))
-        for name, text in made:
+        files = itertools.chain(exchange.json_files(suite, names, names), html.render_files(suite, names, names))
+        for name, text in files:
             if name != OVERVIEW:
                 write_text(folder / name, text())
         rows = [view(each, name, self.given) for each, name in zip(self.seen, names, strict=True)]
@@ -126,7 +126,7 @@ class Observation:
             left_out=self._left,
             table=Table("All rows", HEAD, tuple(cells(each) for each in rows), frozenset({2, 5})),
             marks=[(each["tone"], f"#{each['anchor']}", False) for each in rows],
-            pairs={word: [by_name[each.entry.name] for each in found] for word, found in self.pairs.items()},
+            pairs={word: [by_name[each.entry.name] for each in group] for word, group in self.pairs.items()},
             libraries=libraries,
             together=together,
             plain_confidence=confidence_text(CONFIDENCE),
@@ -138,7 +138,7 @@ class Observation:
 def view(seen: Observed, record: str | None, given: Sequence[str]) -> dict[str, Any]:
     """A row as plain values: what the page shows and `observatory.json` holds; `record` is the file of its result."""
     row, result, known = seen.row, seen.entry.result, seen.row.record
-    name, found = seen.entry.name, None if result is None else decisive(result)
+    name, finding = seen.entry.name, None if result is None else decisive(result)
     again = [str(row.question.source), *given, "--only", name, "--report", "reports/repeat"]
     return {
         "name": name,
@@ -153,12 +153,12 @@ def view(seen: Observed, record: str | None, given: Sequence[str]) -> dict[str, 
         "error": seen.entry.error or "",
         "claim": row.question.claim.short,
         "source": known.source or "",
-        "claimed": "" if found is None else promised(found.claim, found.certificate),
-        "certified": "" if found is None else certified_bound(found.claim, found.certificate),
+        "claimed": "" if finding is None else promised(finding.claim, finding.certificate),
+        "certified": "" if finding is None else certified_bound(finding.claim, finding.certificate),
         "statement": "" if result is None else "; ".join(bound_lines(result)),
         "bits": result is not None and result.representation_refuted,
         "cause": seen.cause,
-        "pair": [] if result is None or found is None else pair(result.spec["pairs"][found.witness.pair]),
+        "pair": [] if result is None or finding is None else pair(result.spec["pairs"][finding.witness.pair]),
         "plain": None if seen.plain is None else {"event": seen.plain.event, "counts": seen.counts},
         "plain_agrees": not seen.disagreement,
         "disagreement": seen.disagreement,

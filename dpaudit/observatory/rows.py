@@ -67,7 +67,7 @@ def read_rows(
     """
     rows: dict[str, LibraryAudit] = {}
     left_out: list[Path] = []
-    made: dict[Path, EnvironmentTable] = {}
+    by_folder: dict[Path, EnvironmentTable] = {}
     for path in find_specs(paths):
         raw = read_toml(path)
         if "environment" not in raw:
@@ -76,11 +76,11 @@ def read_rows(
         tables = {table.name: table for table in read_audits(raw, str(path))}
         table = convert(raw["environment"], EnvironmentTable, SpecPlace(str(path), ("environment",), "environment"))
         environment = Environment.of(table, environments, str(path))
-        if made.setdefault(environment.folder, table) != table:
-            told = f"{environment.name} is asked for with other requirements in another file"
-            raise InvalidSpec(f"{path}: environment: {told}; keep to one list")
+        if by_folder.setdefault(environment.folder, table) != table:
+            problem = f"{environment.name} is asked for with other requirements in another file"
+            raise InvalidSpec(f"{path}: environment: {problem}; keep to one list")
         lying = (file for file in path.parent.iterdir() if file.is_file() and file.suffix != ".toml")
-        beside = {file.name: digest_of(file.read_bytes()) for file in lying if not file.name.startswith(".")}
+        digests = {file.name: digest_of(file.read_bytes()) for file in lying if not file.name.startswith(".")}
         for question in shared(read_spec(path, wishes))[0]:
             if question.name in rows:
                 raise InvalidSpec(f"{question.place}: the name stands in {rows[question.name].question.source}, too")
@@ -88,7 +88,7 @@ def read_rows(
             record = tables[question.name].record or NO_RECORD
             own["record"] = [record.plain, record.plain_runs]
             where = [environment.asked(), own_code(), question.confidence, question.seed, str(question.runs)]
-            asked = digest_of(repr(own), beside, repr(where))
+            asked = digest_of(repr(own), digests, repr(where))
             rows[question.name] = LibraryAudit(question, record, environment, asked)
     return tuple(rows.values()), tuple(left_out)
 
@@ -214,14 +214,14 @@ class Observed:
         """Words that the sentence on the cause must hold, by the record, and does not."""
         if self.entry.result is None:
             return ()
-        said = self.cause.casefold()
-        return tuple(word for word in self.row.record.cause if word.casefold() not in said)
+        text = self.cause.casefold()
+        return tuple(word for word in self.row.record.cause if word.casefold() not in text)
 
     @property
     def expected(self) -> str:
         """What the author of the row knows and was not seen; empty where all was."""
-        told = [] if self.entry.as_expected else [expected_text(self.entry)]
-        return ", ".join([*told, *(f"a cause that says {word!r}" for word in self.missing)])
+        lines = [] if self.entry.as_expected else [expected_text(self.entry)]
+        return ", ".join([*lines, *(f"a cause that says {word!r}" for word in self.missing)])
 
     @property
     def disagreement(self) -> str:
@@ -231,8 +231,8 @@ class Observed:
             return ""
         if self.plain.error:
             return "could not be made"
-        found = decisive(result)
-        if (shown := self.plain.breaks(found.claim)) == found.certificate.refuted:
+        finding = decisive(result)
+        if (shown := self.plain.breaks(finding.claim)) == finding.certificate.refuted:
             return ""
         return "showed more than the audit found" if shown else "did not show what the audit found"
 

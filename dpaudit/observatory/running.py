@@ -43,48 +43,48 @@ class Observer:
 
     def see(self, row: LibraryAudit) -> Observed:
         """Asks a row, or takes it from what is kept; one that cannot be asked has an entry that says why."""
-        kept = self.folder / KEPT / row.asked
+        folder = self.folder / KEPT / row.asked
         if not self.resume:
-            shutil.rmtree(kept, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
         try:
-            entry = self._entry(row, kept)
-            return Observed(row, entry, self._plain(row, entry, kept))
+            entry = self._entry(row, folder)
+            return Observed(row, entry, self._plain(row, entry, folder))
         except DpAuditError as error:
             question = row.question
             entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
             return Observed(row, replace(entry, error=str(error), exit_code=error.exit_code))
 
-    def _entry(self, row: LibraryAudit, kept: Path) -> SuiteEntry:
+    def _entry(self, row: LibraryAudit, folder: Path) -> SuiteEntry:
         """The row's entry of the suite that the child wrote. Raises `MissingRequirement` where it wrote none."""
-        written = kept / "suite.json"
+        written = folder / "suite.json"
         if not written.exists() or load_suite(written).entries[0].result is None:
             row.environment.make(self.children, self.say)
             self.say(f"{row.question.name}: begins")
             argv = [*row.command("-m dpaudit run"), "--jobs", "1", "--no-progress", "--format", "json"]
-            argv += ["--report", str(kept), *(("--ledger", self.ledger) if self.ledger else ())]
+            argv += ["--report", str(folder), *(("--ledger", self.ledger) if self.ledger else ())]
             ended = self._run(row, [*argv, "--resume"]) if self.resume else None
             if ended is None or (ended.code == 2 and "--resume" in ended.last_line):  # there is nothing to go on with
                 ended = self._run(row, argv)
             if not written.exists():
-                told = f"dpaudit ended with {ended.code} in the environment of {row.environment.name}"
-                raise MissingRequirement(f"{told}: {ended.last_line}")
+                problem = f"dpaudit ended with {ended.code} in the environment of {row.environment.name}"
+                raise MissingRequirement(f"{problem}: {ended.last_line}")
         return load_suite(written).entries[0]
 
-    def _plain(self, row: LibraryAudit, entry: SuiteEntry, kept: Path) -> Plain | None:
+    def _plain(self, row: LibraryAudit, entry: SuiteEntry, folder: Path) -> Plain | None:
         if row.record.plain is None or entry.result is None:
             return None
-        file = kept / PLAIN
+        file = folder / PLAIN
         if not file.exists():
             pair = str(decisive(entry.result).witness.pair)
             program = ["-m", "dpaudit.observatory.counting", str(row.question.source), row.question.name, pair]
             ended = self._run(row, program)
             try:
                 counts = json.loads("" if ended.code else ended.out.splitlines()[-1])
-                found = Plain(counts["event"], tuple(counts["first"]), tuple(counts["second"]))
+                plain = Plain(counts["event"], tuple(counts["first"]), tuple(counts["second"]))
             except (IndexError, KeyError, TypeError, ValueError):  # what a library prints may stand there
                 return Plain(error=clean(ended.last_line, LONGEST_DATA))
             write_text(file, json.dumps(counts))
-            return found
+            return plain
         counts = json.loads(file.read_text())
         return Plain(counts["event"], tuple(counts["first"]), tuple(counts["second"]))
 

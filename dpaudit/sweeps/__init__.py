@@ -48,9 +48,9 @@ class Sweep(Displayed):
 
         Raises `InvalidSpec` where a point of the other has the seed of one here, and is another audit.
         """
-        held, rows = {row["seed"]: row for row in self.rows}, list(self.rows)
+        by_seed, rows = {row["seed"]: row for row in self.rows}, list(self.rows)
         for row in other.rows:
-            twin = None if row["seed"] is None else held.get(row["seed"])
+            twin = None if row["seed"] is None else by_seed.get(row["seed"])
             if twin is None:
                 rows.append(row)
             elif twin["fingerprint"] != row["fingerprint"]:

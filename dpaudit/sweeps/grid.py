@@ -169,8 +169,8 @@ def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any
 
 
 def _point(grid: Grid, name: str, given: Mapping[str, Any], **asked: Any) -> Point:
-    told = {key: value if _plain(value) else _kind(value) for key, value in given.items()}
-    return Point(0, name, told, 0, None, "", 0, grid.confidence, grid.run_timeout_s, **asked)
+    shown = {key: value if _plain(value) else _kind(value) for key, value in given.items()}
+    return Point(0, name, shown, 0, None, "", 0, grid.confidence, grid.run_timeout_s, **asked)
 
 
 def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> Mechanism:
@@ -178,8 +178,8 @@ def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> 
         return wrap(mechanism, parameters)
     module, colon, attribute = mechanism.partition(":")
     if not colon:
-        found: Mechanism = import_reference("dpaudit.catalogue:find")(mechanism).with_parameters(parameters)
-        return found
+        entry: Mechanism = import_reference("dpaudit.catalogue:find")(mechanism).with_parameters(parameters)
+        return entry
     if not (module and attribute):
         raise InvalidSpec(f"a mechanism reads module:attribute, or names an entry of the catalogue, got {mechanism!r}")
     return own(mechanism, parameters) if is_own(mechanism) else Imported(mechanism, parameters, folder)

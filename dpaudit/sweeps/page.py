@@ -48,9 +48,9 @@ def mechanisms_table(rows: Sequence[Fields]) -> Table:
         "proved",
         "without verdict",
     )
-    made = tuple(_mechanism(name, group) for name, group in groups.items())
+    table_rows = tuple(_mechanism(name, group) for name, group in groups.items())
     title = "Points of each mechanism; shares are of epsilons at one delta, over the points where both are known"
-    return Table(title, head, made, frozenset({1, 3, 4, 5, 6, 7}))
+    return Table(title, head, table_rows, frozenset({1, 3, 4, 5, 6, 7}))
 
 
 def points_table(rows: Sequence[Fields]) -> Table:
@@ -72,14 +72,14 @@ def points_table(rows: Sequence[Fields]) -> Table:
     )
     cells = [_point(row) for row in rows]
     same = [k for k in ALIKE if len({row[k] for row in cells}) == 1 and len(cells) > 1]
-    kept = [k for k in range(len(head)) if k not in same]
-    told = ", ".join(f"{head[k]} {cells[0][k]}" for k in same if cells[0][k])
+    columns_shown = [k for k in range(len(head)) if k not in same]
+    common = ", ".join(f"{head[k]} {cells[0][k]}" for k in same if cells[0][k])
     return Table(
         "Every point of the sweep",
-        tuple(head[k] for k in kept),
-        tuple(tuple(row[k] for k in kept) for row in cells),
-        frozenset(at for at, k in enumerate(kept) if k in NUMBERS),
-        f"The same at every point: {told}." if told else "",
+        tuple(head[k] for k in columns_shown),
+        tuple(tuple(row[k] for k in columns_shown) for row in cells),
+        frozenset(at for at, k in enumerate(columns_shown) if k in NUMBERS),
+        f"The same at every point: {common}." if common else "",
     )
 
 
@@ -92,8 +92,8 @@ def share(part: float | None, whole: float | None) -> float | None:
 
 def exact_of(row: Fields) -> float | None:
     """The exact epsilon of the pair: the one that is rigorously enclosed, or else the catalogue's."""
-    found: float | None = row["exact_epsilon"] if row["exact_epsilon"] is not None else row["true_epsilon"]
-    return found
+    epsilon: float | None = row["exact_epsilon"] if row["exact_epsilon"] is not None else row["true_epsilon"]
+    return epsilon
 
 
 def _mechanism(name: str, group: Sequence[Fields]) -> tuple[str, ...]:
@@ -120,11 +120,11 @@ def _median(shares: Sequence[float | None]) -> str:
 
 def _point(row: Fields) -> tuple[str, ...]:
     given = {key.removeprefix(PARAMETERS): value for key, value in row.items() if key.startswith(PARAMETERS)}
-    told = ", ".join(f"{key} = {json.dumps(value, default=str)}" for key, value in given.items() if value is not None)
+    text = ", ".join(f"{key} = {json.dumps(value, default=str)}" for key, value in given.items() if value is not None)
     verdict = "no verdict" if row["verdict"] is None else row["verdict"].lower().replace("_", " ")
     return (
         clean(row["mechanism"]),
-        clean(told, 200),
+        clean(text, 200),
         clean(row["claim"] or ""),
         f"{row['runs']:,}",
         clean(", ".join(filter(None, (row["certifier"], row["stopping"])))),
@@ -188,9 +188,9 @@ def write_page(rows: Rows, folder: Path, title: str, about: Sequence[str]) -> li
     drawn = drawings(rows)
     for kind, drawing in drawn:
         paths += [drawing.save(folder / f"{_file(kind)}{suffix}") for suffix in suffixes]
-    told = tuple(clean(paragraph, len(paragraph)) for paragraph in about)
-    paths.append(write_text(folder / MARKDOWN, markdown(rows, drawn, title, told)))
-    return [*paths, write_text(folder / HTML, html(rows, drawn, title, told))]
+    paragraphs = tuple(clean(paragraph, len(paragraph)) for paragraph in about)
+    paths.append(write_text(folder / MARKDOWN, markdown(rows, drawn, title, paragraphs)))
+    return [*paths, write_text(folder / HTML, html(rows, drawn, title, paragraphs))]
 
 
 def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
@@ -274,12 +274,12 @@ def _told(path: Path) -> Any:
 
 def drawings(rows: Rows) -> list[tuple[str, Any]]:
     """The figures that the table has something for."""
-    found: list[tuple[str, Any]] = []
+    every: list[tuple[str, Any]] = []
     for kind in KINDS:
         if _has_something(kind, rows):
             with contextlib.suppress(InvalidSpec):  # nothing to draw after all
-                found.append((kind, figure(rows, kind)))
-    return found
+                every.append((kind, figure(rows, kind)))
+    return every
 
 
 def _has_something(kind: str, rows: Rows) -> bool:

@@ -54,10 +54,10 @@ def above_of(point: Point) -> UpperBounds:
     try:
         wanted = Wanted(claim=point.claim, pair=pair, runs=0, confidence=point.confidence, seed=point.seed)
         with Engine(1) as engine:
-            found = run_bracket(_target(point.mechanism), wanted, engine).bracket
+            bracket = run_bracket(_target(point.mechanism), wanted, engine).bracket
     except DpAuditError as error:
         return UpperBounds(why=str(error))
-    return UpperBounds(found.uppers, "; ".join(found.reasons) or "no method applies")
+    return UpperBounds(bracket.uppers, "; ".join(bracket.reasons) or "no method applies")
 
 
 def _target(mechanism: Any) -> Any:
@@ -167,8 +167,8 @@ def _asked(point: Point) -> dict[str, Any]:
     }
     if (claim := point.claim) is None:
         return asked
-    told = {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": claim.value}
-    return asked | told
+    columns = {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": claim.value}
+    return asked | columns
 
 
 def _answered(result: AuditResult) -> dict[str, Any]:
@@ -223,11 +223,11 @@ def _known(point: Point, result: AuditResult | None, delta: float) -> dict[str, 
 
 def _bounded(result: AuditResult | None, above: UpperBounds | None, delta: float) -> dict[str, Any]:
     """The bounds from above that hold at `delta`: of the result, and those that were computed for this question."""
-    found: list[UpperBound] = [] if above is None else list(above.uppers)
+    bounds: list[UpperBound] = [] if above is None else list(above.uppers)
     if result is not None and result.upper is not None and result.bracket is not None:
-        found.append(result.upper)
+        bounds.append(result.upper)
     row: dict[str, Any] = {"not_proved": None}
-    at = [each for each in found if each.delta <= delta]
+    at = [each for each in bounds if each.delta <= delta]
     if above is not None:
         proved = [each.epsilon_upper for each in at if sure(each)]
         exact = [each.epsilon_upper for each in at if above.encloses(each) and _near(each.delta, delta)]

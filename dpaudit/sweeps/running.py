@@ -57,8 +57,8 @@ class LedgerStore:
         record = self._known[run].get(number_of(spec))
         if record is None or record.spec_hash != spec.hash:
             return None
-        found = self._ledger.load(record)
-        return found if spec_hash(found.spec) == spec.hash else None
+        result = self._ledger.load(record)
+        return result if spec_hash(result.spec) == spec.hash else None
 
     def keep(self, spec: AuditSpec, result: AuditResult) -> None:
         """Records a result, on the disk when this returns."""
@@ -85,13 +85,13 @@ def same_code(mechanism: Mechanism, seed: int, known: Looked) -> str | None:
         parts = known[id(mechanism)][1]
     else:
         before = set(sys.modules)
-        found = made_of(mechanism)
-        parts = None if unknown(found) or _may_be_old(found, before) else found
+        parts_now = made_of(mechanism)
+        parts = None if unknown(parts_now) or _may_be_old(parts_now, before) else parts_now
         known[id(mechanism)] = mechanism, parts
     if parts is None:
         return None
-    told = [parts | made_with(), seed, versions()["platform"]]
-    return "sweep-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:24]
+    identity = [parts | made_with(), seed, versions()["platform"]]
+    return "sweep-" + hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
 
 
 def _may_be_old(parts: Iterable[str], before: set[str]) -> bool:
@@ -158,9 +158,9 @@ def own_seed(spec: AuditSpec, drawn: set[int]) -> int:
     Of the mechanism the name and the parameters count, not the source. A seed that is among those `drawn`, of a
     mechanism of the same name, is followed by the next number.
     """
-    told = spec.to_dict()
-    told["mechanism"] = {key: told["mechanism"][key] for key in ("name", "parameters")}
-    seed = int(spec_hash(told)[:SEED_DIGITS], 16)
+    question = spec.to_dict()
+    question["mechanism"] = {key: question["mechanism"][key] for key in ("name", "parameters")}
+    seed = int(spec_hash(question)[:SEED_DIGITS], 16)
     while seed in drawn:
         seed += 1
     drawn.add(seed)
@@ -182,17 +182,17 @@ def _answer(
         description, pairs = engine.describe(point.mechanism, (point.pair,))
         spec = point.spec(description, pairs)
         spec = replace(spec, seed=own_seed(spec, drawn))
-        found = None if store is None else store.find(spec)
-        result = run_audit(spec, engine, progress=progress) if found is None else found
+        stored = None if store is None else store.find(spec)
+        result = run_audit(spec, engine, progress=progress) if stored is None else stored
     except DpAuditError as error:
         engines.close()
         return Row(point, row_of(point, None, above=above, error=str(error)))
     except Exception as error:
         engines.close()
         return Row(point, row_of(point, None, above=above, error=f"internal error: {failure(error)}"))
-    if store is not None and found is None:
+    if store is not None and stored is None:
         store.keep(spec, result)
-    return Row(point, row_of(point, result, above=above, from_ledger=found is not None), result)
+    return Row(point, row_of(point, result, above=above, from_ledger=stored is not None), result)
 
 
 def _above(point: Point, known: dict[str, UpperBounds]) -> UpperBounds:

@@ -69,18 +69,20 @@ def chance(rows: Sequence[Fields]) -> str:
     each, wrong = max(alphas), float(f"{math.fsum(alphas):.12g}")  # 0.15, not 0.15000000000000002
     if len(done) == 1:
         return f"The bound is wrong with probability at most {p_text(each)}."
-    told = f"Of {len(done):,} points each bound is wrong with probability at most {p_text(each)}"
+    sentence = f"Of {len(done):,} points each bound is wrong with probability at most {p_text(each)}"
     if wrong < 1.0:
-        return f"{told}; all hold together with confidence at least {confidence_text(1.0 - wrong)} (Bonferroni)."
+        return f"{sentence}; all hold together with confidence at least {confidence_text(1.0 - wrong)} (Bonferroni)."
     of_all, mean = divided(JOINT, len(done)), math.ceil(wrong * 10.0) / 10.0
     of_all = math.ceil(round(of_all * 1e9, 3)) / 1e9  # up: it is what each would need
-    told += f", so {mean:,.1f} wrong ones or fewer are to be expected. That all hold together has no confidence; "
-    told += f"it would have {JOINT:g} with {of_all:.9g} for each."
+    sentence += f", so {mean:,.1f} wrong ones or fewer are to be expected. That all hold together has no confidence; "
+    sentence += f"it would have {JOINT:g} with {of_all:.9g} for each."
     refuted = [row["verdict"] == Verdict.REFUTED.value for row in done]
     p_values = [1.0 if row["p_value"] is None else row["p_value"] for row in done]
-    together = sum(p <= each and found for p, found in zip(holm(p_values), refuted, strict=True))
-    kept = f"{together:,} of the {sum(refuted):,} refutations hold together, with {confidence_text(1.0 - each)} (Holm)."
-    return f"{told} {kept}" if any(refuted) else told
+    together = sum(p <= each and refutation for p, refutation in zip(holm(p_values), refuted, strict=True))
+    holm_part = (
+        f"{together:,} of the {sum(refuted):,} refutations hold together, with {confidence_text(1.0 - each)} (Holm)."
+    )
+    return f"{sentence} {holm_part}" if any(refuted) else sentence
 
 
 def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:
@@ -88,11 +90,11 @@ def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:
     reasons = Counter(
         clean(row["error"] or "no reason was recorded", LONGEST_DATA) for row in rows if row["verdict"] is None
     )
-    told = [
+    lines = [
         f"without verdict, {counted(number, 'point')}: {reason}" for reason, number in reasons.most_common(MOST_REASONS)
     ]
     more = len(reasons) - MOST_REASONS
-    return (*told, f"and {counted(more, 'more reason')}") if more > 0 else tuple(told)
+    return (*lines, f"and {counted(more, 'more reason')}") if more > 0 else tuple(lines)
 
 
 def sweep_row(row: Fields) -> str:

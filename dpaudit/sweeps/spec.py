@@ -37,15 +37,15 @@ def read_sweep_file(path: str | os.PathLike[str], wishes: Wishes | None = None) 
     from dpaudit.spec.reading import read_sweeps
 
     source = Path(path)
-    found: list[SweepQuestion] = []
+    questions: list[SweepQuestion] = []
     tables = read_sweeps(read_toml(source), str(source))
     for table in tables:
         place = f"{source}: sweep {table.name!r}"
-        if any(other.name == table.name for other in found):
+        if any(other.name == table.name for other in questions):
             raise InvalidSpec(f"{place}: a name may stand only once in a file; rename one of the two")
         with at(place):
-            found.append(SweepQuestion(source, table.name, _grid(source, table, wishes or Wishes()), table.prove))
-    return tuple(found)
+            questions.append(SweepQuestion(source, table.name, _grid(source, table, wishes or Wishes()), table.prove))
+    return tuple(questions)
 
 
 def _grid(source: Path, table: "SweepTable", wishes: Wishes) -> Grid:
@@ -72,18 +72,18 @@ def _grid(source: Path, table: "SweepTable", wishes: Wishes) -> Grid:
 
 def _mechanisms(names: tuple[Any, ...]) -> tuple[Any, ...]:
     """The names, those of a room of the catalogue as its entries."""
-    found: list[Any] = []
+    mechanisms: list[Any] = []
     for name in names:
         module, colon, attribute = name.partition(":")
         if colon and module and attribute:
-            found.append(name)
+            mechanisms.append(name)
         elif not colon and is_own(f"{name}:"):
-            found += _entries(name)
+            mechanisms += _entries(name)
         else:
             raise InvalidSpec(
                 f"mechanisms must read module:attribute, or name a part of dpaudit.catalogue, got {name!r}"
             )
-    return tuple(found)
+    return tuple(mechanisms)
 
 
 def _entries(name: str) -> tuple[Any, ...]:
@@ -99,7 +99,7 @@ def _claim(keys: dict[str, Any], relation: Relation | None) -> Claim | Callable[
     """The claim, or what makes it of the parameters where one of its values is the name of a parameter."""
     form_of(keys, numbers=True, place="claims")
 
-    def made(parameters: Mapping[str, Any]) -> Claim:
+    def claim_at(parameters: Mapping[str, Any]) -> Claim:
         for key, value in keys.items():
             if isinstance(value, str) and value not in parameters:
                 known = ", ".join(parameters) or "none"
@@ -108,9 +108,9 @@ def _claim(keys: dict[str, Any], relation: Relation | None) -> Claim | Callable[
         return claim_of_keys(values, relation)
 
     if any(isinstance(value, str) for value in keys.values()):
-        return made
+        return claim_at
     with at("claims"):
-        return made({})
+        return claim_at({})
 
 
 # --- what a caller gives for an axis of a grid: one value, or several -----------------------------------------
@@ -124,10 +124,10 @@ def axis(value: Any) -> tuple[Any, ...]:
     """
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
         return (value,)
-    found = tuple(itertools.islice(value, LARGEST_GRID + 1))  # it may have no end
-    if len(found) > LARGEST_GRID:
+    points = tuple(itertools.islice(value, LARGEST_GRID + 1))  # it may have no end
+    if len(points) > LARGEST_GRID:
         raise InvalidSpec(f"a sweep has at most {LARGEST_GRID:,} points, got a list that is longer; give shorter lists")
-    return found
+    return points
 
 
 def combinations(parameters: Any) -> tuple[dict[str, Any], ...]:
@@ -151,7 +151,7 @@ def combinations(parameters: Any) -> tuple[dict[str, Any], ...]:
             raise InvalidSpec(f"a sweep has at most {LARGEST_GRID:,} points, got {size:,}; give shorter lists")
         return tuple(dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
     if isinstance(parameters, Iterable) and not isinstance(parameters, str | bytes):
-        found = axis(parameters)
-        if all(isinstance(each, Mapping) for each in found):
-            return tuple(dict(each) for each in found)
+        several = axis(parameters)
+        if all(isinstance(each, Mapping) for each in several):
+            return tuple(dict(each) for each in several)
     raise InvalidSpec(f"parameters must be a mapping of names to values, or a list of such, got {parameters!r}")

@@ -159,14 +159,14 @@ def run_plan(
     check_reach(plan)
     if resume and folder is None:
         raise InvalidSpec("resume needs the folder that keeps the trainings: give folder=...")
-    kept = None if folder is None else KeptTrainings.into(folder, plan.digest(train), plan, parts, resume=resume)
+    store = None if folder is None else KeptTrainings.into(folder, plan.digest(train), plan, parts, resume=resume)
     gathered, started = Gathered(plan), time.process_time()
     try:
-        for _ in _one_by_one(gathered, calls, kept, progress):
+        for _ in _one_by_one(gathered, calls, store, progress):
             if gathered.refuted:
                 break
     except KeyboardInterrupt:
-        where = "" if kept is None else f", kept in {kept.folder}; the same with resume goes on"
+        where = "" if store is None else f", kept in {store.folder}; the same with resume goes on"
         raise TrainingInterrupted(f"{gathered.done:,} of {plan.trainings:,} trainings done{where}") from None
     asked: dict[str, Any] = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in NOT_KEPT}
     return TrainingResult(
@@ -180,23 +180,23 @@ def run_plan(
 
 
 def _one_by_one(
-    gathered: Gathered, calls: Calls, kept: KeptTrainings | None, told: Callable[[TrainingProgress], object] | None
+    gathered: Gathered, calls: Calls, store: KeptTrainings | None, listener: Callable[[TrainingProgress], object] | None
 ) -> Iterator[None]:
     """Adds one call's scores after the other, kept ones or fresh ones; what is fresh is kept before it is looked at."""
     plan, began, fresh_ones = gathered.plan, time.monotonic(), 0
-    held = {} if kept is None else {call: kept.scores(call) for call in range(plan.calls)}
-    fresh = calls([call for call in range(plan.calls) if held.get(call) is None])
+    stored = {} if store is None else {call: store.scores(call) for call in range(plan.calls)}
+    fresh = calls([call for call in range(plan.calls) if stored.get(call) is None])
     for call in range(plan.calls):
-        scores = held.get(call)
+        scores = stored.get(call)
         if scores is None:
             scores = next(fresh)
             fresh_ones += plan.trainings_in(call)
-            if kept is not None:
-                kept.keep(call, scores)
+            if store is not None:
+                store.keep(call, scores)
         gathered.add(scores)
-        if told is not None:
+        if listener is not None:
             each_s = (time.monotonic() - began) / max(1, fresh_ones)
             e_value = max(gathered.e_values, default=None)
             left_s = each_s * (plan.trainings - gathered.done)
-            told(TrainingProgress(gathered.done, plan.trainings, e_value, 1.0 / plan.alpha, left_s))
+            listener(TrainingProgress(gathered.done, plan.trainings, e_value, 1.0 / plan.alpha, left_s))
         yield

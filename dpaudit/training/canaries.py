@@ -103,9 +103,9 @@ class GradientCanaries:
 
     def rows(self, before: int, places: Places, like: Any, columns: int = 0) -> Any:
         """`before` rows of zeros and one for each of `places`: `columns` zeros, then the canaries' own columns."""
-        found = zeros_like(like, (before + len(places), columns + self.count))
-        found[range(before, before + len(places)), (columns + places).tolist()] = self.norm
-        return found
+        longer = zeros_like(like, (before + len(places), columns + self.count))
+        longer[range(before, before + len(places)), (columns + places).tolist()] = self.norm
+        return longer
 
     def read(self, released: Any, divided_by: float = 1.0) -> Any:
         """What a step released, noise and all, without the canaries' part, which is kept as their scores.
@@ -121,19 +121,19 @@ class GradientCanaries:
 
     def record(self, values: Any, divided_by: float = 1.0, noise_multiplier: float | None = None) -> None:
         """Keeps what one step released along each canary; `noise_multiplier` where steps differ in it."""
-        found = np.asarray(values.tolist(), dtype=float).ravel() * (divided_by / self.clip_norm)
+        scores = np.asarray(values.tolist(), dtype=float).ravel() * (divided_by / self.clip_norm)
         step = f"step {self._steps + 1}"
         if self._in_step is None:
             raise UnsoundAudit(f"{step} was read before canaries were put beside its gradients")
-        if found.size != self.count:
-            raise UnsoundAudit(f"{step} released {found.size} numbers for {self.count} canaries")
-        if (wrong := np.flatnonzero(~np.isfinite(found))).size:
-            raise UnsoundAudit(f"{step} released {found[wrong[0]]} along canary {wrong[0]}: did the model become NaN?")
+        if scores.size != self.count:
+            raise UnsoundAudit(f"{step} released {scores.size} numbers for {self.count} canaries")
+        if (wrong := np.flatnonzero(~np.isfinite(scores))).size:
+            raise UnsoundAudit(f"{step} released {scores[wrong[0]]} along canary {wrong[0]}: did the model become NaN?")
         self._steps, self._in_step = self._steps + 1, None
         if self.included.ndim == 2:
-            self._rows.append(found)
+            self._rows.append(scores)
             return
-        self._sum += log_ratio(found, self.sample_rate, noise_multiplier or self.noise_multiplier)
+        self._sum += log_ratio(scores, self.sample_rate, noise_multiplier or self.noise_multiplier)
 
     def scores(self) -> Reals:
         """One score a canary, higher where it is more likely in; (steps, canaries) of them with coins for each step."""
@@ -169,9 +169,9 @@ def zeros_like(like: Any, shape: tuple[int, ...]) -> Any:
 
 def longer_by(rows: int, gradients: Any) -> Any:
     """Per-example gradients, shape (examples, ...), with so many rows of zeros after them."""
-    found = zeros_like(gradients, (len(gradients) + rows, *gradients.shape[1:]))
-    found[: len(gradients)] = gradients
-    return found
+    longer = zeros_like(gradients, (len(gradients) + rows, *gradients.shape[1:]))
+    longer[: len(gradients)] = gradients
+    return longer
 
 
 def own_features(inputs: Reals, count: int, size: float) -> tuple[Reals, Reals]:
@@ -197,9 +197,9 @@ def margins(logits: Any, labels: Any) -> Reals:
     >>> margins([[0.0, 0.0], [2.0, 0.0]], [0, 0])
     array([0., 2.])
     """
-    found = np.array(logits, dtype=float)
-    each = np.arange(len(found)), np.asarray(labels)
-    own: Reals = found[each]
-    found[each] = -np.inf
-    others: Reals = np.logaddexp.reduce(found, axis=1)
+    values = np.array(logits, dtype=float)
+    each = np.arange(len(values)), np.asarray(labels)
+    own: Reals = values[each]
+    values[each] = -np.inf
+    others: Reals = np.logaddexp.reduce(values, axis=1)
     return np.asarray(own - others)

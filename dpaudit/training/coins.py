@@ -94,7 +94,7 @@ def _asked(
     first = call * plan.trainings_in(0) + place + 1
     where = f"training {first:,}" if not runs else f"trainings {first:,} to {first + runs[0] - 1:,}"
     given = included.copy()
-    told = RATE.set(plan.sample_rate if plan.design == STEPS else None)
+    token = RATE.set(plan.sample_rate if plan.design == STEPS else None)
     try:
         raw = opened.call(given, *runs, rng)
     except (DpAuditError, KeyboardInterrupt):
@@ -105,7 +105,7 @@ def _asked(
         at = f", at {clean(own[-1].filename, 60)}:{own[-1].lineno}" if own else ""
         raise UnsoundAudit(f"{where} failed with {in_a_line(error)}{at}; no verdict") from error
     finally:
-        RATE.reset(told)
+        RATE.reset(token)
     if not np.array_equal(given, included):
         raise UnsoundAudit(f"{where}: train changed `included`, which says who is in; let it work on a copy")
     return _checked(raw, included.shape, where, plan)
@@ -153,8 +153,8 @@ def check_informative(included: Bools, scores: Reals, plan: TrainingPlan, *, ove
             "look whether train puts in those that `included` says, and whether a hook of the library ran; no verdict"
         )
     inside, outside = scores[included], scores[~included]
-    told = enough and inside.size > 0 and outside.size > 0
-    if told and not plan.exact and np.ptp(inside) == np.ptp(outside) == 0.0:
+    informative = enough and inside.size > 0 and outside.size > 0
+    if informative and not plan.exact and np.ptp(inside) == np.ptp(outside) == 0.0:
         raise UnsoundAudit(
             f"the scores are the coins: {inside[0]:g} for all {inside.size:,} canaries that were in, {outside[0]:g} "
             f"for all {outside.size:,} that were out; no verdict; score what the training released, or say exact=True "
@@ -198,18 +198,18 @@ def supervised(mechanism: Mechanism, plan: TrainingPlan, n_jobs: int = 1, limit_
         for start in range(0, len(numbers), n_jobs):
             wave = numbers[start : start + n_jobs]
             pool = Processes(len(wave), anew=True)
-            found: dict[int, Reals] = {}
+            scores: dict[int, Reals] = {}
             try:
                 tasks: list[Any] = [(mechanism, plan, number) for number in wave]
                 for place, (outputs,) in pool.numbered(_in_a_process, tasks, time.monotonic() + limit_s):
-                    found[wave[place]] = _read(outputs, plan, wave[place])
+                    scores[wave[place]] = _read(outputs, plan, wave[place])
             except (LostWorker, OutOfTime) as error:
                 slow = f"took longer than the {limit_s:g} s it was given"
                 what = "ended its process, or ran out of memory" if isinstance(error, LostWorker) else slow
                 raise UnsoundAudit(f"training {wave[0] + 1:,} {what}; no verdict") from None
             finally:
                 pool.close()
-            yield from (found[number] for number in wave)
+            yield from (scores[number] for number in wave)
 
     return calls
 

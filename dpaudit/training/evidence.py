@@ -98,16 +98,22 @@ class Gathered:
         many = plan.design == MANY
         rows: tuple[Any, ...] = (scores.ravel(), included.ravel(), "trainings") if many else (scores, included)
         alone = plan.canaries == 1 and not many
-        told: dict[str, Any] = {"dependence": None if alone else dependence(*rows)}
+        facts: dict[str, Any] = {"dependence": None if alone else dependence(*rows)}
         if self._process is None:
             asked: dict[str, Any] = {name: getattr(plan, name) for name in ("claim", "delta", "confidence", "seed")}
             own = int(hashlib.sha256(included.tobytes()).hexdigest()[:12], 16)  # where nearly all scores are equal
             asked |= BY_RUNS if plan.design == MANY else {"design": "one-run", "seed": plan.seed + own}
-            made = audit_scores(scores[included], scores[~included], **asked)
-            return {**told, "lines": made.estimates, "histogram": made.histogram, "roc": made.roc, "band": made.band}
+            scored = audit_scores(scores[included], scores[~included], **asked)
+            return {
+                **facts,
+                "lines": scored.estimates,
+                "histogram": scored.histogram,
+                "roc": scored.roc,
+                "band": scored.band,
+            }
         first, shown = included.ravel()[:MOST_SHOWN], scores.ravel()[:MOST_SHOWN]
         inside, outside = shown[first], shown[~first]
         if inside.size and outside.size:
-            told |= {"histogram": histogram(inside, outside), "roc": corners(inside, outside)}
+            facts |= {"histogram": histogram(inside, outside), "roc": corners(inside, outside)}
         run = None if plan.compose is None else self._process.composed(plan.compose, plan.delta)
-        return {**told, "lines": self._process.estimates() + (() if run is None or run.lower is None else (run,))}
+        return {**facts, "lines": self._process.estimates() + (() if run is None or run.lower is None else (run,))}

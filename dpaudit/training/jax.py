@@ -77,14 +77,14 @@ class JaxCanaries(GradientCanaries):
         summed = jax.jit(lambda lengths: along(jax.numpy.zeros(self.count), places, lengths))
 
         def lengths() -> Any:
-            found = np.zeros(places.size, np.float32)
-            self._kept(lambda: found.__setitem__(self.drawn(), length))
-            return found
+            norms = np.zeros(places.size, np.float32)
+            self._kept(lambda: norms.__setitem__(self.drawn(), length))
+            return norms
 
         def joined(*args: Any, **kwargs: Any) -> Any:
-            found = clipped(*args, **kwargs)
+            given = clipped(*args, **kwargs)
             canaries = summed(io_callback(lengths, shape, ordered=True))
-            return (WithCanaries(found[0], canaries), found[1]) if clipped.has_aux else WithCanaries(found, canaries)
+            return (WithCanaries(given[0], canaries), given[1]) if clipped.has_aux else WithCanaries(given, canaries)
 
         return dataclasses.replace(clipped, fun=joined)
 

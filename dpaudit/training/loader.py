@@ -69,8 +69,8 @@ class LoaderMechanism:
         return f"log likelihood ratio of noisy batches of {loader}"
 
     def describe(self) -> Description:
-        told = {"sigma": self.sigma, "others": self.habits.others, "batches": self.batches or "an epoch"}
-        return Description(self.name, "batched", parameters={**told, "averaged": self.averaged}, takes_rng=True)
+        parameters = {"sigma": self.sigma, "others": self.habits.others, "batches": self.batches or "an epoch"}
+        return Description(self.name, "batched", parameters={**parameters, "averaged": self.averaged}, takes_rng=True)
 
     def open(self) -> Opened:
         return Opened(self._outputs, per_run=False, takes_rng=True)
@@ -82,11 +82,11 @@ class LoaderMechanism:
     def _some(self, values: Reals, runs: int, rng: np.random.Generator) -> Reals:
         drawn = [self._sums(values, rng) for _ in range(runs)]
         counts = np.array([len(sums) for sums in drawn])
-        held = np.arange(max(1, counts.max())) < counts[:, None]
-        sums = np.zeros(held.shape)
-        sums[held] = np.concatenate(drawn)
+        present = np.arange(max(1, counts.max())) < counts[:, None]
+        sums = np.zeros(present.shape)
+        sums[present] = np.concatenate(drawn)
         sums += rng.normal(scale=self.sigma, size=sums.shape)
-        likelier = self._likelier(sums, held)
+        likelier = self._likelier(sums, present)
         return np.stack([likelier, counts], axis=1) if self.removed else likelier
 
     def _sums(self, values: Reals, rng: np.random.Generator) -> Reals:
@@ -94,12 +94,14 @@ class LoaderMechanism:
         sums = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values[records], len(sizes))
         return np.asarray(sums * (self.habits.sizes.max() / np.maximum(sizes, 1)) if self.averaged else sums)
 
-    def _likelier(self, sums: Reals, held: Bools) -> Reals:
+    def _likelier(self, sums: Reals, inside: Bools) -> Reals:
         """ln of how much likelier noisy sums are with the canary, each run's; float[runs, batches], where `held`."""
         usual, rates = (np.resize(each, sums.shape[1]) for each in (self.habits.sizes, self.habits.rates))
         away = sums - self.habits.others * (usual.max() if self.averaged else usual)  # from a batch without the canary
         without = 0.0 if self.removed else -self.habits.others
-        return self._shifted(away, rates * held, 1.0 - self.habits.others) - self._shifted(away, rates * held, without)
+        return self._shifted(away, rates * inside, 1.0 - self.habits.others) - self._shifted(
+            away, rates * inside, without
+        )
 
     def _shifted(self, away: Reals, rates: Reals, shift: float) -> Reals:
         """ln of how much likelier the sums of each run are if the canary shifts those that it is in."""
@@ -121,19 +123,19 @@ def one_epoch(
     >>> one_epoch(pairs_of_four, 4, np.random.default_rng(0))[1]
     array([2, 2])
     """
-    found: list[Any] = []
-    while batches is None or len(found) < batches:
-        most = MOST_BATCHES + 1 if batches is None else batches - len(found)
+    every: list[Any] = []
+    while batches is None or len(every) < batches:
+        most = MOST_BATCHES + 1 if batches is None else batches - len(every)
         added = list(islice(_begun(loader, records, rng), most))
-        found += added
+        every += added
         if (batches is None and len(added) == most) or (batches is not None and not added):
             much = f"more than {MOST_BATCHES:,} batches an epoch: say batches=..." if added else "no batch"
             raise InvalidSpec(f"the loader gives {much}")
         if batches is None:
             break
     try:
-        sizes = np.fromiter(map(len, found), np.int64, len(found))
-        listed = (batch if isinstance(batch, list) else np.asarray(batch).tolist() for batch in found)
+        sizes = np.fromiter(map(len, every), np.int64, len(every))
+        listed = (batch if isinstance(batch, list) else np.asarray(batch).tolist() for batch in every)
         indices = np.fromiter(chain.from_iterable(listed), np.int64, int(sizes.sum()))
     except (TypeError, ValueError):
         raise InvalidSpec("a loader must give batches of record numbers: lists or arrays of integers") from None
@@ -145,10 +147,10 @@ def one_epoch(
 
 def _begun(loader: Any, records: int, rng: np.random.Generator) -> Iterator[Any]:
     """An epoch begins. The generators of a loader object are seeded; what a function made is left as it is."""
-    made = loader(records, rng) if callable(loader) else loader
-    inner = getattr(made, "batch_sampler", None)  # torch's words, and torch is not imported: what says which records
-    batches = made if inner is None else inner
-    for part in (made, batches, getattr(batches, "sampler", None)) if made is loader else ():
+    begun = loader(records, rng) if callable(loader) else loader
+    inner = getattr(begun, "batch_sampler", None)  # torch's words, and torch is not imported: what says which records
+    batches = begun if inner is None else inner
+    for part in (begun, batches, getattr(batches, "sampler", None)) if begun is loader else ():
         seeded = getattr(getattr(part, "generator", None), "manual_seed", None)
         if seeded is not None:
             seeded(int(rng.integers(1 << 63)))

@@ -86,8 +86,8 @@ def _could_show(result: Trained) -> str:
     given = result.canaries, result.claim, result.delta, error_probability(result.confidence)
     best, least = ceiling(*given, trainings=result.trainings, steps=result.steps)
     about = at_delta(result.delta) + (f" of {wording.of(result)}" if wording.of(result) else "")
-    told = f"Had the scores told every coin: epsilon >= {number_text(best)}{about}."
+    best_text = f"Had the scores told every coin: epsilon >= {number_text(best)}{about}."
     if least is None:
-        return f"{told} No number of canaries can refute this claim so."
+        return f"{best_text} No number of canaries can refute this claim so."
     each = " a training" if result.trainings > 1 else ""
-    return f"{told} Then {counted(least, 'canary', 'canaries')}{each} would refute this claim, and no fewer."
+    return f"{best_text} Then {counted(least, 'canary', 'canaries')}{each} would refute this claim, and no fewer."

@@ -93,7 +93,7 @@ class TrainingPlan:
 
 def plan_of(claim: Claim | None, epsilon: float | None, delta: float | None, **asked: Any) -> TrainingPlan:
     """The plan of these words, which are those of `audit_training`. Raises `InvalidSpec` for wrong ones."""
-    stated, told = stated_claim(claim, epsilon, delta)
+    stated, words = stated_claim(claim, epsilon, delta)
     if stated is None:
         raise InvalidSpec("an audit needs a claim: epsilon=... (--epsilon), or claim=dpaudit.GaussianDP(mu=...) (--mu)")
-    return TrainingPlan(claim=stated, delta=USUAL_DELTA if delta is None and curved(stated) else told, **asked)
+    return TrainingPlan(claim=stated, delta=USUAL_DELTA if delta is None and curved(stated) else words, **asked)

@@ -70,14 +70,14 @@ def load(path: str | os.PathLike[str]) -> TrainingResult:
         raise InvalidSpec(f"{path}: no result of an audit of training ({SCHEMA}); {CURE}")
     hints = get_type_hints(TrainingResult)
     try:
-        held = {each.name: stored[each.name] for each in fields(TrainingResult)}
-        claim = claim_from_dict(dict(held.pop("claim")))
-        given = {name: msgspec.convert(value, hints[name], strict=False) for name, value in held.items()}
+        values = {each.name: stored[each.name] for each in fields(TrainingResult)}
+        claim = claim_from_dict(dict(values.pop("claim")))
+        given = {name: msgspec.convert(value, hints[name], strict=False) for name, value in values.items()}
         given["lines"] = tuple(replace(each, detail=_numbers(each.detail)) for each in given["lines"])
-        found = TrainingResult(claim=claim, **given)
-        str(found)  # it can be told
+        result = TrainingResult(claim=claim, **given)
+        str(result)  # it can be told
     except (KeyError, TypeError, ValueError, OverflowError) as error:  # those of msgspec and of claims are ValueErrors
         raise InvalidSpec(f"{path}: not a result that was saved ({in_a_line(error)}); {CURE}") from None
-    if stored.get("verdict") != found.verdict.value:
+    if stored.get("verdict") != result.verdict.value:
         raise InvalidSpec(f"{path}: the stored verdict is not that of its estimates; {CURE}")
-    return found
+    return result

@@ -34,14 +34,14 @@ class KeptTrainings:
         cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, parts: Mapping[str, str], *, resume: bool
     ) -> "KeptTrainings":
         """The folder, made where it is missing. Raises `InvalidSpec` where it holds trainings that are not wanted."""
-        found = Path(folder)
+        home = Path(folder)
         try:
-            found.mkdir(parents=True, exist_ok=True)
+            home.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InvalidSpec(f"folder {found} cannot be made ({error.strerror}); name another") from None
-        if not resume and any(found.glob("training-*.npz")):
-            raise InvalidSpec(f"{found} holds trainings already: go on with resume (--resume), or name another folder")
-        return cls(found, digest, plan, parts)
+            raise InvalidSpec(f"folder {home} cannot be made ({error.strerror}); name another") from None
+        if not resume and any(home.glob("training-*.npz")):
+            raise InvalidSpec(f"{home} holds trainings already: go on with resume (--resume), or name another folder")
+        return cls(home, digest, plan, parts)
 
     def path(self, call: int) -> Path:
         """Where a call's scores are kept."""
@@ -66,20 +66,20 @@ class KeptTrainings:
         """The scores of a call that was kept; None where there are none. Raises `InvalidSpec` for another's file."""
         path = self.path(call)
         try:
-            with np.load(io.BytesIO(read_bytes(path, LARGEST)), allow_pickle=False) as held:
-                if any(each.compress_type for each in held.zip.infolist()):  # which may unpack to anything
+            with np.load(io.BytesIO(read_bytes(path, LARGEST)), allow_pickle=False) as archive:
+                if any(each.compress_type for each in archive.zip.infolist()):  # which may unpack to anything
                     raise InvalidSpec("packed, as no training is kept")
-                question, coins = str(held["question"]), held["included"]
-                parts = dict[str, str](json.loads(str(held["made"])) if "made" in held else {})
-                scores: Reals = held["scores"]
+                question, coins = str(archive["question"]), archive["included"]
+                parts = dict[str, str](json.loads(str(archive["made"])) if "made" in archive else {})
+                scores: Reals = archive["scores"]
         except NoSuchFile:
             return None
         except InvalidSpec as error:
             raise InvalidSpec(f"{path}: {error}; {CURE}") from None
         except Exception:  # zipfile and numpy raise many kinds for bytes that are not theirs
             raise InvalidSpec(f"{path}: damaged, or no training of ours; {CURE}") from None
-        if parts and (told := changed(parts, self.parts) + unknown(self.parts)):
-            raise InvalidSpec(f"{path}: {'; '.join(told[:3])}; to train anew, give another folder")
+        if parts and (differences := changed(parts, self.parts) + unknown(self.parts)):
+            raise InvalidSpec(f"{path}: {'; '.join(differences[:3])}; to train anew, give another folder")
         if question != self.digest or not parts:
             raise InvalidSpec(
                 f"{path}: of another question (claim, canaries, trainings, seed, steps, confidence or train differ); "

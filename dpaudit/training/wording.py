@@ -93,17 +93,17 @@ def text(result: Trained) -> str:
     shown = result.not_tested[:MOST_LINES]
     more = len(result.not_tested) - len(shown)
     untested = [*shown, *([f"and {counted(more, 'more thing')}, in the report"] if more else [])]
-    found = "" if result.dependence is None else result.dependence.words.partition(";")[0]
-    found += f"; {BLIND}" if found and (result.trainings_used, result.steps) == (1, None) else ""
+    dependence = "" if result.dependence is None else result.dependence.words.partition(";")[0]
+    dependence += f"; {BLIND}" if dependence and (result.trainings_used, result.steps) == (1, None) else ""
     facts = [
         *wording.line_facts(result.lines, meanings(result), "" if result.steps is None else STEP),
         ("the bound", wording.apart(result.claim, result.deciding, result.refuted)),
-        ("dependence", found),
+        ("dependence", dependence),
         *asked(result),
         *(("not tested" if k == 0 else "", each) for k, each in enumerate(untested)),
         ("not refuted", "" if result.refuted else NOT_PRIVATE),
     ]
-    return wording.laid_out(headline(result), [(title, told) for title, told in facts if told])
+    return wording.laid_out(headline(result), [(title, fact) for title, fact in facts if fact])
 
 
 def headline(result: Trained) -> str:
@@ -155,17 +155,15 @@ def asked(result: Trained) -> Facts:
 
 def scores(result: Trained) -> str:
     """Where the scores of the picture come from."""
-    held = result.histogram
-    shown = 0 if held is None else held.runs_first + held.runs_second
+    histogram = result.histogram
+    shown = 0 if histogram is None else histogram.runs_first + histogram.runs_second
     every = result.trainings_used * result.canaries * (result.steps or 1)
-    told = f"They are from {counted(result.trainings_used, 'training')}"
-    told += "" if result.steps is None else f", one for each canary at each of {result.steps:,} steps"
-    told += "." if shown >= every else f"; the first {shown:,} of {every:,} are shown."
+    by = f"They are from {counted(result.trainings_used, 'training')}"
+    by += "" if result.steps is None else f", one for each canary at each of {result.steps:,} steps"
+    by += "." if shown >= every else f"; the first {shown:,} of {every:,} are shown."
     if result.sample_rate == 1.0:
-        return told
-    return (
-        f"{told} Canaries joined a step at rate {result.sample_rate:g}; the claim is of a step before, and not drawn."
-    )
+        return by
+    return f"{by} Canaries joined a step at rate {result.sample_rate:g}; the claim is of a step before, and not drawn."
 
 
 def repeat(result: Trained) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 WHEN = {"started": "2026-01-01T00:00:00+00:00", "wall_s": 1.0, "cpu_s": 1.0}
 HOW = {"n_jobs", "backend", "task_runs", "commit", "platform", "source", "digest"}  # of a machine; it covers the time
-HOW |= {"python", "numpy", "scipy", "joblib", "statsmodels"}
+HOW |= {"python", "numpy", "scipy", "joblib", "statsmodels", "interruptions"}
 RESULT = '"schema": "dpaudit.result/1"'
 FORMATS = "json,md,html,junit,sarif,csv,txt,summary,badge"
 
@@ -113,6 +113,8 @@ def timeless(stored: Any) -> Any:
     if not isinstance(stored, dict):
         return stored
     masked = HOW if "wall_s" in stored else {"hash"} if "mechanism" in stored else set()
+    if "wall_s" in stored and str(stored.get("file")).startswith("dpaudit/"):
+        masked = masked | {"line"}  # of ours
     if str(stored.get("reference")).startswith("dpaudit."):  # its digest is that of whole files of ours
         masked = {"digest"}
     return {key: WHEN.get(key, timeless(value)) for key, value in stored.items() if key not in masked}
@@ -128,6 +130,10 @@ def plain(text: str, folder: str) -> str:
     text = text.replace(folder, "FOLDER").replace(str(HERE), "HERE").replace("&#8203;", "")
     text = OURS.sub(r"\1-DIGEST", text)
     text = re.sub(r"\b[0-9a-f]{16}\b", "DIGEST", text)
+    text = re.sub(r"(dpaudit[\w./]*,) (from )?line \d+", r"\1 LINE", text)
+    text = re.sub(r'"startLine": \d+|(?m:^(<pre tabindex="0"><code>)?) *\d+  (?=\w| )', "LINE", text)
+    text = re.sub(r"\bdp-([\w-]+)-[0-9a-f]{8}\b", r"dp-\1", text)
+    text = re.sub(r"interrupted (once|\d+ times)", "interrupted", text)
     text = re.sub(r"^\[\d+/\d+\] .* TIME left\n", "", text, flags=re.MULTILINE)  # of a slow machine
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\+00:00|Z| UTC)?", "DATE", text)
     text = re.sub(r"\b[\d.,]+ (s|ms|minutes|min|seconds|CPU s|CPU seconds)\b", "TIME", text)

@@ -28,8 +28,7 @@ from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.processes.tasks import parts_of
 from dpaudit.results.result import AuditResult
-from dpaudit.running.contents import digest_of
-from dpaudit.running.modules import PACKAGE, digest_of_file
+from dpaudit.running.contents import PACKAGE, digest_of, digest_of_file
 from dpaudit.running.program import changed, made_with, unknown
 from dpaudit.running.streams import Shard, Stage
 

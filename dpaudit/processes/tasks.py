@@ -25,7 +25,7 @@ from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs.canonical import Outputs, Wanted
 from dpaudit.processes.frames import WRITERS, Done, Sending, TaskFailed, answer
 from dpaudit.running import alike, guard
-from dpaudit.running.modules import digest_of_file, is_library
+from dpaudit.running.contents import digest_of_file, is_library
 from dpaudit.running.pieces import Piece
 from dpaudit.running.program import made_of
 from dpaudit.running.streams import Shard

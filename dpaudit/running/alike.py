@@ -1,4 +1,4 @@
-"""Workers of others run the same program as this process: each shows it when it opens, and a difference is an error."""
+"""Workers that dpaudit did not start run the same program as this process: each checks it, a difference is an error."""
 
 import os
 import socket
@@ -9,8 +9,7 @@ from importlib.machinery import SourceFileLoader
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.running.contents import fields_of, globals_of, is_class, is_module
-from dpaudit.running.modules import digest_of_file, located, release
+from dpaudit.running.contents import digest_of_file, fields_of, globals_of, is_class, is_module, located, release
 from dpaudit.running.program import code_digest, made_with
 
 Shown = tuple[tuple[str, str], ...]  # parts by name that a worker must have too
@@ -19,32 +18,32 @@ CURE = "give every worker the same files and versions, or leave the backend out"
 
 
 def shown(parts: Mapping[str, str]) -> Shown:
-    """Of the parts of a mechanism those that are not sent along: versions, files of modules, and code in memory."""
+    """The parts of a mechanism that are not sent to workers: versions, files of modules, and code in memory."""
     import cloudpickle
 
     sent = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
-    found = {name: value for name, value in parts.items() if name in made_with()}
+    result = {name: value for name, value in parts.items() if name in made_with()}
     for name, value in parts.items():
         kind, _, what = name.partition(" ")
         home = next((each for each in _around(what) if each in sys.modules), "")
         plain = type(getattr(sys.modules.get(home), "__loader__", None)) is SourceFileLoader  # others may change code
         if home not in sent and (kind in KINDS or (kind == "function" and plain and f"{name} (2)" not in parts)):
-            found[name] = value
-    return tuple(found.items())
+            result[name] = value
+    return tuple(result.items())
 
 
 def check(wanted: Shown, *, opened: bool) -> None:
-    """Raises `InvalidSpec` where a part is another one in this worker; those of the mechanism once it is open."""
-    versions = made_with() if wanted else {}  # a process of ours is shown nothing: it would read all our files for it
+    """Raises `InvalidSpec` where a part differs in this worker; parts of the mechanism are compared once it is open."""
+    versions = made_with() if wanted else {}  # for our own processes nothing: versions read all our files
     for name, value in wanted:
-        found = _found(name) if opened and name not in versions else versions.get(name)
-        if found is not None and found != value:
-            theirs = f"{name} {found.lstrip('#')}" if found.lstrip("#") else f"no {name}"
+        actual = _part(name) if opened and name not in versions else versions.get(name)
+        if actual is not None and actual != value:
+            theirs = f"{name} {actual.lstrip('#')}" if actual.lstrip("#") else f"no {name}"
             raise InvalidSpec(f"the worker {whereabouts()} has {theirs}, and here it is {value.lstrip('#')}; {CURE}")
 
 
 def whereabouts() -> str:
-    """What this worker is called: by dask where it is dask's, else its machine and process."""
+    """The name of this worker: its address in dask where it is dask's, else its machine and process."""
     distributed = sys.modules.get("distributed")
     try:
         return str(distributed.get_worker().address)  # type: ignore[union-attr]
@@ -52,8 +51,8 @@ def whereabouts() -> str:
         return f"{socket.gethostname()}, process {os.getpid()}"
 
 
-def _found(name: str) -> str | None:
-    """A part as this process has it, empty where it has none; None where that cannot be told."""
+def _part(name: str) -> str | None:
+    """A part as this process has it, empty where it has none; None where that is not known."""
     kind, _, what = name.partition(" ")
     if kind == "library":
         return release(what)

@@ -1,32 +1,117 @@
-"""Values by their contents: equal digests mean equal values, in every process: sets sorted, no hash used.
+"""Digests of values by their contents: equal digests mean equal values, in every process (sets are sorted, no hash
+is used); and modules by their files: whose they are, where they lie, what they import, and versions of libraries.
 
 `digest_of` is for questions of plain values, `Contents` for any: no code of a user runs, attributes are read where they
 are stored, and only objects of libraries are asked what would rebuild them. Functions, classes and modules go by their
-names; what they hold is for whoever asks.
+names; subclasses decide what of them counts.
 """
 
+import ast
 import contextvars
 import copyreg
 import dataclasses
 import enum
 import gc
 import hashlib
+import os
 import struct
 import sys
+import sysconfig
 import threading
 import time
 import types
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import PurePath
+from functools import cache
+from importlib import metadata
+from importlib.machinery import PathFinder
+from pathlib import Path, PurePath
 from random import Random, SystemRandom
 from typing import Any
 
 import numpy as np
 
-from dpaudit.running.modules import is_library
+from dpaudit.version import __version__
+
+PACKAGE = Path(__file__).parents[1]
+STANDARD = tuple(os.path.join(sysconfig.get_path(each), "") for each in ("stdlib", "platstdlib"))
+INSTALLED = {"site-packages", "dist-packages"}
+LARGEST = 1 << 30  # bytes up to which a file is read
+
+
+@cache
+def is_library(name: str, file: str | None) -> bool:
+    """Whether a module is Python's own, ours, or an installed one; a script, a notebook and a string are none."""
+    if name == "__main__":
+        return False
+    if file is None:
+        return name.partition(".")[0] in {*sys.stdlib_module_names, *sys.builtin_module_names, "dpaudit"}
+    path = os.path.abspath(file)
+    return path.startswith((*STANDARD, os.path.join(PACKAGE, ""))) or not INSTALLED.isdisjoint(Path(path).parts)
+
+
+def located(name: str, folders: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Name and file of a module that is not loaded, the packages around it first; nothing where it is not found."""
+    parts = name.split(".")
+    path: Any = [*sys.path, *folders]
+    for count in range(1, len(parts) + 1):
+        full = ".".join(parts[:count])
+        try:
+            spec = PathFinder.find_spec(parts[count - 1], path) if all(parts[:count]) else None
+        except (ImportError, OSError, ValueError):
+            return
+        if spec is None:
+            return
+        if spec.origin is not None and os.path.isfile(spec.origin):
+            yield full, spec.origin
+        if spec.submodule_search_locations is None:
+            return
+        path = list(spec.submodule_search_locations)
+
+
+def parsed(file: str) -> Iterator[ast.AST]:
+    """The syntax nodes of a source file; none of a file that is not Python."""
+    try:
+        tree = ast.parse(Path(file).read_bytes()) if file.endswith(".py") else ast.Module([], [])
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return iter(())
+    return ast.walk(tree)
+
+
+@cache
+def release(library: str) -> str:
+    """The version of a library by its import name; the digest of its first file where it has none."""
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        named = metadata.packages_distributions().get(library, [])
+    versions = ", ".join(f"{each} {metadata.version(each)}" for each in sorted(set(named)))
+    module = sys.modules.get(library)
+    return versions or f"#{digest_of_file(getattr(module, '__file__', None) or '')}"
+
+
+@cache
+def own_digest() -> str:
+    """Our version, with a digest of all our source files."""
+    digest = hashlib.sha256()
+    for file in sorted(PACKAGE.rglob("*.py")):
+        digest.update(f"{file.relative_to(PACKAGE)}:{file.stat().st_size}:".encode())
+        digest.update(file.read_bytes())
+    return f"{__version__} ({digest.hexdigest()[:16]})"
+
+
+def digest_of_file(file: str) -> str:
+    """The digest of a file as it is now, of a very large one by size and time; empty where it cannot be read."""
+    try:
+        if (status := os.stat(file)).st_size > LARGEST:
+            return hashlib.sha256(f"{status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:16]
+        with open(file, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    except OSError:
+        return ""
+
 
 LIMIT_S = 20.0  # for all values together
 BUILTIN = (dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float, complex, np.ndarray)
@@ -71,38 +156,38 @@ def digest_of(*values: Any) -> str:
 
 
 def hashed(kind: str, parts: Iterable[Any]) -> bytes:
-    """The digest of some texts and bytes of a kind, each with its length."""
-    found = hashlib.sha256(kind.encode("utf-8", "surrogatepass"))
+    """The digest of a kind and of texts and bytes, each with its length."""
+    digest = hashlib.sha256(kind.encode("utf-8", "surrogatepass"))
     for part in parts:
         content = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        found.update(b"|" + len(content).to_bytes(8, "little"))
-        found.update(content)
-    return found.digest()
+        digest.update(b"|" + len(content).to_bytes(8, "little"))
+        digest.update(content)
+    return digest.digest()
 
 
 def is_module(value: Any) -> bool:
-    """Whether it is a module, without asking it."""
+    """Whether a value is a module, without running its code."""
     return types.ModuleType in bases_of(type(value))
 
 
 def home_of(kind: type) -> str:
-    """The module of a class; that of Python where the class describes those of its objects."""
-    found = _module_of(kind)
-    return found if type(found) is str else "builtins"
+    """The module of a class; `builtins` where its `__module__` is a descriptor for its objects."""
+    name = _module_of(kind)
+    return name if type(name) is str else "builtins"
 
 
 def is_class(value: Any) -> bool:
-    """Whether it is a class, without asking it."""
+    """Whether a value is a class, without running its code."""
     return type in bases_of(type(value))
 
 
 class Contents(ABC):
-    """Digests of values; `texts` are those that were met."""
+    """Digests of values; `texts` are the strings in them."""
 
     def __init__(self) -> None:
         self.texts: set[str] = set()
         self.strict = True  # a value that cannot be looked at hides all that holds it
-        self.ours = ""  # a package whose modules are no library's
+        self.ours = ""  # a package whose modules do not count as a library's
         self.until = time.monotonic() + LIMIT_S
 
     @abstractmethod
@@ -118,7 +203,7 @@ class Contents(ABC):
         return is_library(name, file if isinstance(file, str) else None) and name.partition(".")[0] != self.ours
 
     def users(self, value: Any) -> bool:
-        """Whether it is a function or a class of a user; one that is made at run time says that it is of `types`."""
+        """Whether a value is a function or a class of a user; one made at run time names `types` as its module."""
         if type(value) is types.FunctionType:
             return not self.library(str(value.__globals__.get("__name__")), value.__globals__.get("__file__"))
         if not is_class(value):
@@ -130,7 +215,7 @@ class Contents(ABC):
         )
 
     def node(self, value: Any, seen: dict[int, Any]) -> bytes:
-        """The digest of a value by its contents; `seen` holds what is known already, and where it is under way."""
+        """The digest of a value by its contents; `seen` holds, by id, finished digests and the values in progress."""
         kind = type(value)
         if time.monotonic() > self.until:
             raise Opaque(f"there is more than can be looked at in {LIMIT_S:g} s")
@@ -143,20 +228,20 @@ class Contents(ABC):
             return known if isinstance(known, bytes) else hashed("around", [str(known).encode()])
         seen[id(value)] = len(seen), value
         try:
-            found = hashed(name_of(kind), self._parts_of(value, kind, seen))
+            digest = hashed(name_of(kind), self._parts_of(value, kind, seen))
         except Opaque:
             if self.strict:
                 raise
-            found = hashed("opaque", self._each(_inside(value), seen))
-        seen[id(value)] = found, value
-        return found
+            digest = hashed("opaque", self._each(_inside(value), seen))
+        seen[id(value)] = digest, value
+        return digest
 
     def _plain(self, kind: type, value: Any) -> bytes:
         if kind is str:
             self.texts.add(value)
             return hashed("str", [value])
-        told = value if kind is bytes else hex(value).encode() if kind is int else repr(value).encode()
-        return hashed(kind.__name__, [told])
+        content = value if kind is bytes else hex(value).encode() if kind is int else repr(value).encode()
+        return hashed(kind.__name__, [content])
 
     def _each(self, values: Iterable[Any], seen: dict[int, Any]) -> list[bytes]:
         return [self.node(each, seen) for each in values]
@@ -186,13 +271,13 @@ class Contents(ABC):
         if not self.users(kind):
             return self._of_library(value, kind, seen)
         base = next((each for each in BUILTIN if each in bases_of(kind)), None)
-        held, slots = _attributes(value)
+        attributes, slots = _attributes(value)
         pointers = slots + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
         # it holds more than attributes and slots, as `object.__reduce_ex__` reckons it
         if base is None and (kind.__itemsize__ or kind.__basicsize__ > object.__basicsize__ + 8 * pointers):
             raise Opaque(f"a {name_of(kind)}")
         own = hashed("own", [] if base is None else self._builtin(value, base, seen))
-        return [self.referred(kind), own, *self._each(held, seen)]
+        return [self.referred(kind), own, *self._each(attributes, seen)]
 
     def _builtin(self, value: Any, kind: Any, seen: dict[int, Any]) -> list[Any]:
         if kind is dict:
@@ -227,47 +312,47 @@ class Contents(ABC):
             if home_of(kind).partition(".")[0] == "torch" and hasattr(kind, "numpy"):
                 return [*name, self.node(value.detach().cpu().numpy(), seen)]
             rebuilt: Any = kind.__reduce_ex__  # of the class: an object may hold one of its own
-            made = rebuilt(value, 4) if known is None else known(value)
+            recipe = rebuilt(value, 4) if known is None else known(value)
         except Exception:
             raise Opaque(f"a {home_of(kind)}.{name_of(kind)}") from None
-        if isinstance(made, str) and made.endswith(" (vectorized)"):  # a ufunc of somebody's function
-            raise Opaque(f"numpy's {made}")
-        if isinstance(made, str):  # its own name; what it wraps may be a user's
-            return [*name, made, *self._each(_attributes(value)[0], seen)]
-        *parts, items, pairs = [*made, None, None, None, None][:5]
+        if isinstance(recipe, str) and recipe.endswith(" (vectorized)"):  # a ufunc of somebody's function
+            raise Opaque(f"numpy's {recipe}")
+        if isinstance(recipe, str):  # its own name; what it wraps may be a user's
+            return [*name, recipe, *self._each(_attributes(value)[0], seen)]
+        *parts, items, pairs = [*recipe, None, None, None, None][:5]
         return [*name, *self._each([*parts, list(items or ()), list(pairs or ())], seen)]
 
 
 def _inside(value: Any) -> list[Any]:
-    """What a value holds that cannot be rebuilt, as the collector sees it; of a generator of numbers nothing."""
+    """What a value that cannot be rebuilt refers to, by the garbage collector; nothing for a random generator."""
     bases = bases_of(type(value))
     if threading.local in bases:
         return [vars(value)]  # of this thread
     if contextvars.ContextVar in bases:
         return [value.get(None)]
     drawing = any(each in bases for each in STATES)
-    return [] if drawing else [held for held in gc.get_referents(value) if not callable(held)]
+    return [] if drawing else [inner for inner in gc.get_referents(value) if not callable(inner)]
 
 
 def stands_in(value: Any, kind: Any) -> str:
-    """The name under which the module of its kind has this very object; empty where it has not."""
+    """The name of this very object in the module of its kind; empty where it has none."""
     module = sys.modules.get(kind.__module__ if type(kind) is types.FunctionType else home_of(kind))
     return next((name for name, each in list(vars(module or types).items()) if each is value), "")
 
 
 def _attributes(value: Any) -> tuple[list[tuple[str, Any]], int]:
-    """What an object stores by name, and how many slots it has, without asking it."""
-    found: list[tuple[str, Any]] = []
+    """The attributes that an object stores, by name, and how many slots it has, without running its code."""
+    attributes: list[tuple[str, Any]] = []
     slots = 0
     for each in bases_of(type(value)):
         for name, member in fields_of(each).items():
             if type(member) is types.MemberDescriptorType:
                 slots += 1
                 with suppress(AttributeError):
-                    found.append((name, member.__get__(value)))
+                    attributes.append((name, member.__get__(value)))
             elif name == "__dict__" and type(member) is types.GetSetDescriptorType and each is not type:
-                found += [(str(key), held) for key, held in member.__get__(value).items()]
-    return sorted(found, key=lambda item: item[0]), slots
+                attributes += [(str(key), each) for key, each in member.__get__(value).items()]
+    return sorted(attributes, key=lambda item: item[0]), slots
 
 
 def _spelled(value: Any) -> bytes:
@@ -293,14 +378,14 @@ def _spelled(value: Any) -> bytes:
     if isinstance(value, set | frozenset):
         return _joined("set", sorted(map(_spelled, value)))
     if isinstance(value, Mapping):
-        return _joined("map", sorted(_joined("", [_spelled(key), _spelled(held)]) for key, held in value.items()))
+        return _joined("map", sorted(_joined("", [_spelled(key), _spelled(each)]) for key, each in value.items()))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        held = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare]
-        return _joined("dataclass", [name.encode(), *map(_spelled, held)])
+        fields = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare]
+        return _joined("dataclass", [name.encode(), *map(_spelled, fields)])
     raise TypeError(f"a {name} has no digest that every process would find")
 
 
 def _joined(kind: str, parts: Iterable[bytes]) -> bytes:
     """The parts with their lengths, so that no two lists of parts are spelled alike."""
-    made = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-    return kind.encode() + b"(" + made + b")"
+    content = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return kind.encode() + b"(" + content + b")"

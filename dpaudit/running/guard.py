@@ -1,7 +1,7 @@
-"""One run that cannot escape: whatever a mechanism raises becomes an output, and a hang becomes a time-out.
+"""One run under control: whatever a mechanism raises becomes an output, and a hang becomes a time-out.
 
 A run that swallows the alarm, or blocks the interpreter, meets the hard limit: the host ends its process; in workers
-that are not ours a watchdog without the interpreter's lock ends the worker. A lost worker is no verdict.
+that dpaudit did not start a watchdog without the interpreter's lock ends the worker. A lost worker is no verdict.
 """
 
 import faulthandler
@@ -24,10 +24,10 @@ from typing import Any
 from dpaudit.errors import Interrupted, InvalidSpec, OutOfTime
 from dpaudit.outputs.canonical import TIMED_OUT, Failure, token
 
-LONGEST_MESSAGE, LONGEST_SAID = 160, 1 << 14  # characters of an exception's message that are shown, and looked at
+LONGEST_MESSAGE, LONGEST_TEXT = 160, 1 << 14  # characters of an exception's message that are shown, and looked at
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
-PRINT = reprlib.Repr()  # of what an exception holds, in bounds
-PRINT.maxlevel, PRINT.maxstring, PRINT.maxother, PRINT.maxlong = 6, LONGEST_SAID, LONGEST_SAID, LONGEST_SAID
+PRINT = reprlib.Repr()  # of the attributes of an exception, limited in length
+PRINT.maxlevel, PRINT.maxstring, PRINT.maxother, PRINT.maxlong = 6, LONGEST_TEXT, LONGEST_TEXT, LONGEST_TEXT
 PRINT.maxtuple = PRINT.maxlist = PRINT.maxarray = PRINT.maxdict = PRINT.maxset = PRINT.maxfrozenset = 256
 ROOMS = ("mechanisms", "outputs", "running", "processes", "execution")  # of code that stands around a run
 OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(__file__)), each) for each in ROOMS)
@@ -48,8 +48,8 @@ class TimeOver(Interrupted):
     """Raised by the alarm of `ended_at`."""
 
 
-def failure(error: BaseException, noted: set[str] | None = None, *, said: bool = False) -> Failure:
-    """The output that an exception is: its type, and where it is `said` its text, without the addresses in it.
+def failure(error: BaseException, noted: set[str] | None = None, *, with_text: bool = False) -> Failure:
+    """The output that an exception is: its type, and `with_text` its text, without the addresses in it.
 
     Where `noted` is given and lacks its label, the label joins, and the failure has a note of the text and line.
     """
@@ -57,22 +57,22 @@ def failure(error: BaseException, noted: set[str] | None = None, *, said: bool =
         return Failure(TIMED_OUT)
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    found, text = token("raised", name), _text(error) if said else ""
-    if noted is None or found.label in noted:
-        return Failure(found, message=text)
-    noted.add(found.label)
-    return Failure(found, _note(error), text)
+    outcome, text = token("raised", name), _text(error) if with_text else ""
+    if noted is None or outcome.label in noted:
+        return Failure(outcome, message=text)
+    noted.add(outcome.label)
+    return Failure(outcome, _note(error), text)
 
 
 def _text(error: BaseException) -> str:
-    """What an exception tells beside its type: message, notes, what its class gave it, and those that led to it."""
+    """The text of an exception beside its type: message, notes, attributes, and the exception before it."""
     try:
         before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-        parts = [str(error), *itertools.islice(getattr(error, "__notes__", ()), LONGEST_SAID)]
-        parts += [f"{name} = {PRINT.repr(held)}" for name, held in vars(error).items() if name != "__notes__"]
+        parts = [str(error), *itertools.islice(getattr(error, "__notes__", ()), LONGEST_TEXT)]
+        parts += [f"{name} = {PRINT.repr(value)}" for name, value in vars(error).items() if name != "__notes__"]
         parts += [] if before is None else [f"{type(before).__qualname__}: {before}"]
         text = "\n".join(map(str, parts))
-        return (ADDRESS.sub("0x...", text) if "0x" in text else text)[:LONGEST_SAID]
+        return (ADDRESS.sub("0x...", text) if "0x" in text else text)[:LONGEST_TEXT]
     except Exception:
         return "a message that cannot be read"
 
@@ -127,7 +127,7 @@ def _nowhere() -> Any:
 def end_strays(code: Any) -> None:
     """After this, a fork made inside a run ends when it comes back to the function of this code object.
 
-    Without it, a mechanism that forks and returns twice would double the work of its worker, run after run.
+    Without it, a mechanism that forks and returns twice would double the work of its worker with every run.
     """
 
     def after_fork() -> None:
@@ -146,12 +146,12 @@ def end_strays(code: Any) -> None:
         os.register_at_fork(after_in_child=after_fork)
 
 
-_LIMITED: list[bool] = []  # not empty while a run with a time limit is on
+_LIMITED: list[bool] = []  # not empty during a run with a time limit
 
 
 @contextmanager
 def alarms(wanted: bool) -> Iterator[None]:
-    """While runs are limited, an alarm raises `RunTimedOut` in them; the caller's own handler comes back after."""
+    """While runs are limited, an alarm raises `RunTimedOut` in them; the caller's own handler is restored then."""
     if not wanted:
         yield
         return
@@ -173,7 +173,7 @@ def alarms(wanted: bool) -> Iterator[None]:
 
 @contextmanager
 def telling_interrupts() -> Iterator[None]:
-    """While runs are in this process, turns a real Ctrl-C into `Interrupted`, and that back on the way out."""
+    """While runs are in this process, turns a real Ctrl-C into `Interrupted`, and back on leaving."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -193,9 +193,9 @@ def telling_interrupts() -> Iterator[None]:
 
 @contextmanager
 def ended_at(until: float, *, imports: bool = True) -> Iterator[None]:
-    """Ends what the main thread runs at a time of `time.monotonic()`, where Python runs it. Raises `OutOfTime`.
+    """Ends the Python code of the main thread at a time of `time.monotonic()`. Raises `OutOfTime`.
 
-    Without `imports`, never in the midst of one; where there are no alarms, not at all.
+    Without `imports`, never during an import; where there are no alarms, not at all.
     """
     if until == math.inf or not ALARMS or threading.current_thread() is not threading.main_thread():
         yield
@@ -212,7 +212,7 @@ def ended_at(until: float, *, imports: bool = True) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_REAL, max(1e-3, until - time.monotonic()), RING_AGAIN_S)
     try:
         yield
-        if rung:  # a run that swallowed the alarm may have given another output for it
+        if rung:  # a run that swallowed the alarm may have returned another output because of it
             raise OutOfTime
     except TimeOver:
         raise OutOfTime from None

@@ -26,17 +26,17 @@ QUARTERS = 4
 QUADS = 256  # patterns of four runs in a row, two bits each
 PAIRINGS = 16  # patterns of two runs
 AT_ONCE = 256  # entries of wide outputs whose words are made together
-PRINTED = 256  # first runs of a shard whose outputs are kept as a word each
+PRINTED = 256  # first runs of a shard, of each of which a word stands for the output
 SIZES = (2 * QUARTERS, 2 * QUARTERS, QUADS, 2 * PAIRINGS, PRINTED)  # integers of the order, as they are packed
 ORDER = sum(SIZES)
-PRINTED_SHARDS = 256  # first shards of which they are kept: a worker's first task is among them
-CALLS, OF_CALL = 4, 1 << 11  # first calls of a batched shard, and first runs of each, that are held against each other
+PRINTED_SHARDS = 256  # first shards that have these words: a worker's first task is among them
+CALLS, OF_CALL = 4, 1 << 11  # first calls of a batched shard, and first runs of each, that are compared with each other
 WATCHED_IN_CALLS = 1 << 15  # first runs of a batched shard that are looked at: all would cost half a draw
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What shards tell of the order of their runs; the axes are shards, quarters of a shard, sides.
+    """Counts of shards about the order of their runs; the axes are shards, quarters of a shard, sides.
 
     `hits` and `runs` are int64[shards, 4, 2]; `quads` int64[256] the patterns of four runs in a row (bits of run k:
     hit 2k, side 2k + 1); `calls` int64[2, 16] those of two calls run by run (in pairs from the first call on, from the
@@ -75,16 +75,16 @@ def summary(
 
 
 def looked(parts: Iterable[tuple[Bytes, Bools]], prints: Words) -> Looked:
-    """The same of 0-1 states and sides that are held already, a part for each shard."""
-    found = [summary(inside, sides) for inside, sides in parts]
-    hits, runs, quads, calls = (np.array(each) for each in zip(*found, strict=True))
+    """The same of 0-1 states and sides in memory, a part for each shard."""
+    summaries = [summary(inside, sides) for inside, sides in parts]
+    hits, runs, quads, calls = (np.array(each) for each in zip(*summaries, strict=True))
     return Looked(hits, runs, quads.sum(axis=0), calls.sum(axis=0), prints)
 
 
-def printed(found: Words, sides: Bools) -> Words:
+def printed(first: Words, sides: Bools) -> Words:
     """The words of the first runs with the side in the last bit, never 0, filled up with zeros."""
     marked = np.zeros(PRINTED, np.uint64)
-    marked[: len(found)] = found & ~np.uint64(3) | np.uint64(2) | sides[: len(found)].astype(np.uint64)
+    marked[: len(first)] = first & ~np.uint64(3) | np.uint64(2) | sides[: len(first)].astype(np.uint64)
     return marked
 
 
@@ -95,17 +95,18 @@ def words(outputs: Outputs, count: int, wanted: Wanted = None, *, whole: bool = 
     but where they are wanted by name, or words are of the `whole` output.
     """
     total = np.zeros(count, np.uint64)
-    held = outputs.columns
-    # what a text says is no more than the text
-    paths = [path for path in held if (wanted is None and not derived(path)) or (wanted is not None and path in wanted)]
+    columns = outputs.columns
+    # columns derived from a text add nothing to the text
+    paths = [path for path in columns if (not derived(path) if wanted is None else path in wanted)]
     paths = paths if whole or wanted is not None else [path for path in paths if not is_metadata(path)]
-    if isinstance(held, Columns):
-        wide, paths = [each for each in paths if each in held.places], [each for each in paths if each in held.loose]
+    if isinstance(columns, Columns):
+        wide = [path for path in paths if path in columns.places]
+        paths = [path for path in paths if path in columns.loose]
         for part in (wide[start : start + AT_ONCE] for start in range(0, len(wide), AT_ONCE)):
-            numbers = Outputs(count, Columns(held.places, held.matrix[:, :count], {})).numbers(part)
+            numbers = Outputs(count, Columns(columns.places, columns.matrix[:, :count], {})).numbers(part)
             total += _salted(numbers, None, part).sum(axis=0, dtype=np.uint64)
     for path in paths:
-        column = held[path]
+        column = columns[path]
         total += _salted(column.values[:count], None if column.codes is None else column.codes[:count], [path])[0]
     return total
 
@@ -118,8 +119,8 @@ def _salted(values: Numbers, codes: Codes | None, paths: Sequence[Path]) -> Word
         tokens = np.where(codes != 0, codes, tokens)
     cell = np.where(tokens == 0, numbers, 0.0).view(np.uint64) ^ tokens
     salts = np.array([token("path", repr(path)).code for path in paths], np.uint64)
-    found = mixed(cell ^ salts[:, None])
-    return np.where(tokens == np.uint64(ABSENT.code), np.uint64(0), found)  # no column is a column of absences
+    hashes = mixed(cell ^ salts[:, None])
+    return np.where(tokens == np.uint64(ABSENT.code), np.uint64(0), hashes)  # no column is a column of absences
 
 
 def packed(
@@ -134,10 +135,10 @@ def packed(
 
     Those of its parts add up to them.
     """
-    found, marked = summary(inside, sides, calls, watched, part), printed(words, sides)
+    counts, marked = summary(inside, sides, calls, watched, part), printed(words, sides)
     if part is not None:
         marked[: part[0]] = marked[part[1] :] = 0
-    return np.concatenate([*(each.ravel() for each in found), marked.view(np.int64)])
+    return np.concatenate([*(each.ravel() for each in counts), marked.view(np.int64)])
 
 
 def unpacked(table: Integers, wanted: Wanted = None) -> Looked:
@@ -155,11 +156,11 @@ def unpacked(table: Integers, wanted: Wanted = None) -> Looked:
 
 def _quarters(inside: Bytes, sides: Bools, cuts: list[int]) -> Integers:
     hits = inside.view(np.bool_)
-    found = [
+    counts = [
         (np.count_nonzero(hits[low:high]), np.count_nonzero(hits[low:high] & sides[low:high]))
         for low, high in pairwise(cuts)
     ]
-    return np.array([(all_ - second, second) for all_, second in found], np.int64)
+    return np.array([(all_ - second, second) for all_, second in counts], np.int64)
 
 
 def _quads(inside: Bytes, sides: Bools) -> Integers:
@@ -167,18 +168,18 @@ def _quads(inside: Bytes, sides: Bools) -> Integers:
     whole = len(sides) // 4 * 4
     codes = sides[:whole].view(np.uint8) << np.uint8(1)
     codes |= inside[:whole]
-    # four bytes of two bits each are gathered in the highest byte; no two products share a bit, so none is carried
+    # four bytes of two bits each are gathered in the highest byte; no two products share a bit, so there is no carry
     gathered = codes.view("<u4") * np.uint32(0x01041040)
     return np.bincount(gathered.astype("<u4", copy=False).view(np.uint8)[3::4], minlength=QUADS)
 
 
 def _calls(inside: Bytes, sides: Bools, calls: list[tuple[int, int]]) -> Integers:
     """Patterns of two calls in a row, run by run: (first, second), (third, fourth); then (second, third)."""
-    found = np.zeros((2, PAIRINGS), np.int64)
+    counts = np.zeros((2, PAIRINGS), np.int64)
     for place, ((one, runs), (other, more)) in enumerate(pairwise(calls)):
         count = min(runs, more, OF_CALL)
         codes = [
             inside[start : start + count] | sides[start : start + count].view(np.uint8) << 1 for start in (one, other)
         ]
-        found[place % 2] += np.bincount(codes[0] | codes[1] << 2, minlength=PAIRINGS)
-    return found
+        counts[place % 2] += np.bincount(codes[0] | codes[1] << 2, minlength=PAIRINGS)
+    return counts

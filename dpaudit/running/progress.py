@@ -1,22 +1,22 @@
-"""Who is told how far an audit is."""
+"""Reports how far an audit is."""
 
 import math
 
 
 class Progress:
-    """Hears of the runs of each stage as they are done; this one keeps it to itself."""
+    """Receives the runs of each stage as they are done; this one shows nothing."""
 
     def plan(self, runs: int, workers: int, left_s: float = math.inf) -> None:
-        """An audit begins: so many runs in all its stages, on so many workers, in so many seconds at the most."""
+        """An audit begins: the runs of all its stages, its workers, and its time limit in seconds."""
 
     def speed(self, run_s: float, runs: int) -> None:
-        """So many runs took so many seconds each."""
+        """`runs` runs took `run_s` seconds each."""
 
     def begin(self, stage: str, runs: int) -> None:
         """A stage of `runs` runs begins."""
 
     def advance(self, runs: int, *, stored: bool = False) -> None:
-        """So many more runs are done; `stored` ones were made before."""
+        """`runs` more runs are done; `stored` ones were made by an earlier call."""
 
     def end(self) -> None:
         """The stage is over."""

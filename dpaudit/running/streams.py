@@ -72,7 +72,7 @@ def sides_of(flipped: bytes, runs: int) -> "Bools":
 def calls(coins: "np.random.Generator", runs: int, batch: int, size: int = 0) -> Iterator[tuple[int, int, int]]:
     """The calls of a batched mechanism as (first run, runs, side): of each `batch` runs two, in random order.
 
-    With `size`, calls of at most so many, and all of them in random order.
+    With `size`, calls of at most `size` runs, all of them in random order.
     """
     if size:
         ones, start = int(coins.binomial(runs, 0.5)), 0
@@ -93,7 +93,7 @@ def calls(coins: "np.random.Generator", runs: int, batch: int, size: int = 0) ->
 
 
 def apart(seed: int) -> int:
-    """A seed whose streams have nothing to do with those of this one.
+    """A seed whose streams are independent of those of this one.
 
     >>> apart(7) == apart(7), apart(7) == apart(8)
     (True, False)
@@ -104,7 +104,7 @@ def apart(seed: int) -> int:
 
 
 def shards(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0) -> list[Shard]:
-    """The fixed grid: full shards of `shard_runs`, then what is left, numbered from `start`.
+    """The fixed grid: full shards of `shard_runs`, then the remainder, numbered from `start`.
 
     >>> [shard.runs for shard in shards(Stage.SEARCH, 0, 2_500, 1_000)]
     [1000, 1000, 500]
@@ -115,7 +115,7 @@ def shards(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 
 def graded(
     stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0, done: int = 0, least: int = 0
 ) -> list[Shard]:
-    """A grid that a clock may cut, `done` runs having gone before it: small shards first, then each about an eighth of
+    """A grid that a clock may cut, after `done` earlier runs: small shards first, then each about an eighth of
     all before it, none above `shard_runs`, and, but for the last, none below `least`.
 
     >>> [shard.runs for shard in graded(Stage.CERTIFY, 0, 60, 1_000)]
@@ -142,13 +142,13 @@ def growing(done: int, end: int, least: int = 0) -> list[int]:
 
 
 def parts(runs: int, most: int) -> list[int]:
-    """So many runs in parts of `most`, and what is left."""
+    """Runs in parts of `most`, and the remainder."""
     full, rest = divmod(runs, most)
     return [most] * full + ([rest] if rest else [])
 
 
 def grouped(work: list[Shard], task_runs: int) -> Iterator[tuple[Shard, ...]]:
-    """Consecutive shards gathered into tasks of at least `task_runs` runs; the content of no shard changes."""
+    """Consecutive shards grouped into tasks of at least `task_runs` runs; the content of no shard changes."""
     task: list[Shard] = []
     size = 0
     for shard in work:

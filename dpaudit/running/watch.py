@@ -1,8 +1,8 @@
-"""Counting: the hits and runs of each side, and beside them the integers that tell whether runs depend.
+"""Counting: the hits and runs of each side, and integers that show whether runs depend on each other.
 
-States and sides of a shard are held until it is done, then reduced at once; for another reducer its counts are added
-up, and without one the outputs are kept. Wherever that is done, to the same bits. Outputs that recur are counted first
-and looked at once each.
+States and sides of a shard stay in memory until it is done, then they are reduced at once; counts of another reducer
+are added up, and without a reducer the outputs are stored. The result is the same, bit for bit, wherever this runs.
+Outputs that recur are counted first, then each different one is processed once.
 """
 
 from dataclasses import dataclass, replace
@@ -20,17 +20,17 @@ from dpaudit.running.pieces import Piece
 from dpaudit.running.streams import Shard
 
 NOTHING = Outputs(0, {})
-GLANCE = 256  # outputs on which a tally decides whether outputs recur at all
+GLANCE = 256  # first outputs, by which a tally decides whether outputs recur at all
 MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first
 SIMPLE = frozenset({tuple, int, float, bool, str, bytes, type(None), Failure})
 
 
 class Reducer(Protocol):
-    """Turns the outputs of both sides into integers; picklable, and all that leaves a certifying worker."""
+    """Turns the outputs of both sides into integers; picklable, and the only result that leaves a certifying worker."""
 
     @property
     def wanted(self) -> Wanted:
-        """The paths it will look at; None for all."""
+        """The paths it reads; None for all."""
 
     def __call__(self, first: Sample, second: Sample) -> Integers:
         """The counts, of a shape that does not depend on the outputs."""
@@ -48,7 +48,7 @@ class Sets(Protocol):
 
     @property
     def sets(self) -> int:
-        """How many there are, at most 255."""
+        """The number of sets, at most 255."""
 
     def state(self, outputs: Outputs) -> Bytes:
         """The set that each run is in, numbered from 1; 0 for none."""
@@ -56,10 +56,10 @@ class Sets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A reducer: hits and runs of each side, of `main` and of each of `extra`, and what tells dependent runs.
+    """A reducer: hits and runs of each side, of `main` and of each of `extra`, and integers for health checks.
 
-    It counts exactly what a plain counter would. `also` is another reducer that sees the same outputs; `rest` gives
-    its counts.
+    It counts exactly what a plain counter would. `also` is another reducer of the same outputs; `rest` returns its
+    counts.
     """
 
     main: Sets
@@ -112,7 +112,7 @@ class Watch:
         return counts[..., self._order + order.ORDER :]
 
     def read(self, table: dict[Shard, Integers]) -> order.Looked:
-        """What the counts of several shards tell of the order of their runs."""
+        """The counts of several shards about the order of their runs."""
         rows = np.array(list(table.values()))
         return order.unpacked(rows[:, self._order : self._order + order.ORDER], self.wanted)
 
@@ -169,10 +169,10 @@ class ShardCounter:
             self.also = seen if self.also is None else self.also + seen
         if start < len(self.words):
             count = min(runs, len(self.words) - start)
-            looked = count if numbers is None else outputs.runs
-            found = order.words(outputs, looked, self.wanted)
-            found = found if numbers is None else found[numbers[:count]]
-            self.words[start : start + count] = found
+            size = count if numbers is None else outputs.runs
+            words = order.words(outputs, size, self.wanted)
+            words = words if numbers is None else words[numbers[:count]]
+            self.words[start : start + count] = words
 
     def result(self, start: int = 0, stop: int | None = None) -> Integers:
         """All integers of the shard, or of the runs of it that were filled in, from a multiple of 4 on."""
@@ -192,7 +192,7 @@ def _joined(runs: list[int], hits: list[Integers], ordered: Integers, also: Inte
 
 
 def reduced(reducer: Reducer, outputs: Outputs, numbers: Places | None, sides: Bools) -> Integers:
-    """What a reducer makes of outputs in their order; with `numbers`, each run's output is the one of that number."""
+    """The counts of a reducer for outputs in their order; with `numbers`, each run has the output of that number."""
     if numbers is None:
         return reducer.mixed(outputs, sides)
     second = np.bincount(numbers[sides], minlength=outputs.runs)
@@ -234,8 +234,8 @@ class Adding(_Sided):
         both = (NOTHING, outputs) if side else (outputs, NOTHING)
         self._add(self.reducer(*map(Sample, both)))
 
-    def _add(self, found: Integers) -> None:
-        self._total = found if self._total is None else self._total + found
+    def _add(self, counts: Integers) -> None:
+        self._total = counts if self._total is None else self._total + counts
 
     def result(self, start: int = 0, stop: int | None = None) -> Integers:
         assert self._total is not None
@@ -266,7 +266,7 @@ class Keeping(_Sided):
 
 
 def begun(shard: Shard, reducer: Reducer | None, space: Bytes) -> Adding | Keeping | ShardCounter:
-    """What takes the outputs of a shard for a reducer, or for a pilot; `space` is memory of two bytes a run."""
+    """The sink for the outputs of a shard, for a reducer or a pilot; `space` is memory of two bytes a run."""
     if isinstance(reducer, Watch):
         return ShardCounter(reducer, shard.runs, space, printed=shard.index < order.PRINTED_SHARDS)
     return Keeping(space[: shard.runs]) if reducer is None else Adding(reducer, space[: shard.runs])
@@ -275,7 +275,7 @@ def begun(shard: Shard, reducer: Reducer | None, space: Bytes) -> Adding | Keepi
 def added(
     sink: Adding | Keeping | ShardCounter, reducer: Reducer | None, part: Piece | None, so_far: Piece | None
 ) -> Integers | Pilot | Piece:
-    """What a shard came to, with the counts of the parts before this one, or the shard so far."""
+    """The result of a shard, with the counts of earlier parts, or the shard so far."""
     if part is None or (reducer is None and so_far is None):
         return sink.result()
     if reducer is None:
@@ -294,9 +294,10 @@ class _Numbered(dict[Any, int]):
 
 
 class Tally:
-    """Numbers outputs that recur, so that each is looked at once: Python's equality parts nothing that the
-    canonical form joins, and joins nothing that it parts but by what is beside values, for text, bytes and tuples of
-    plain values.
+    """Numbers outputs that recur, so that each is processed once.
+
+    For text, bytes and tuples of plain values, Python's equality is that of the canonical form, but for what this
+    records beside values.
     """
 
     def __init__(self, wanted: Wanted) -> None:
@@ -308,23 +309,23 @@ class Tally:
 
     def numbers(self, outputs: list[Any]) -> Places | None:
         """For each output the number of the one it is equal to; None where they do not recur, from then on."""
-        plain = SIMPLE.issuperset(map(type, outputs))  # any other may say of itself that it is equal
+        plain = SIMPLE.issuperset(map(type, outputs))  # any other type may define an equality of its own
         fit = plain and isinstance(outputs[0], tuple | str | bytes) and (self._known or _recur(outputs))
         if not fit or (self.wanted is None and not self._alike(outputs)):
             self.recurring = False
             return None
         try:
-            found = np.fromiter(map(self._known.__getitem__, outputs), np.intp, len(outputs))
+            numbers = np.fromiter(map(self._known.__getitem__, outputs), np.intp, len(outputs))
         except Interrupted:
             raise
-        except BaseException:  # an entry that is unhashable, not plain, or whose hash does as it likes
+        except BaseException:  # an entry that is unhashable, not plain, or has a hash of its own
             self.recurring = False
             return None
         self.recurring = len(self._known) <= MOST_RECURRING
-        return found
+        return numbers
 
     def _alike(self, outputs: list[Any]) -> bool:
-        """Whether equal ones of these outputs are alike beside their values too, which may be asked for."""
+        """Whether equal outputs here are equal beside their values too, which an event may read."""
         kinds = set(map(type, outputs))
         if kinds != {tuple}:
             return kinds <= {str, bytes}

@@ -1,7 +1,7 @@
-"""What a worker does: opens the mechanism once, runs shards, and reduces their outputs before anything leaves.
+"""The work of a worker: opens the mechanism once, runs shards, and reduces their outputs before anything leaves.
 
-Sides are drawn by fair coins. Per-run mechanisms see them in coin order, run by run; batched ones get small
-calls, each of one side, in random order. So a drift in time never looks like a side.
+Sides are drawn by fair coins. Per-run mechanisms get them in coin order, run by run; batched ones get small
+calls, each of one side, in random order. So a drift in time never looks like a difference of sides.
 """
 
 import threading
@@ -24,13 +24,13 @@ from dpaudit.outputs.canonical import MESSAGE, Outputs, Pilot, Wanted, concatena
 from dpaudit.outputs.encode import PRINTED, encode_batch, encode_objects, listening, with_printed
 from dpaudit.outputs.exact import FIXED, Encoded, arrays_of, snapshot
 from dpaudit.running import guard
-from dpaudit.running.pieces import Piece, again, heard, state_of, told
+from dpaudit.running.pieces import Piece, again, outputs_of, state_of, text_of
 from dpaudit.running.streams import Shard, calls, flips, parts, sides_of
 from dpaudit.running.watch import Reducer, Tally, added, begun
 
 BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
-CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
-LARGE_CELL = 1 << 12  # while they are plain numbers, or a pilot that keeps them all; both divide by 8, as coins do
+CELL = 1 << 11  # runs of a per-run mechanism whose outputs are in memory at a time, so that they stay in cache
+LARGE_CELL = 1 << 12  # for plain numbers, or a pilot that stores them all; both divide by 8, as coins do
 
 _REUSING: set[str] = set()  # jobs whose batched mechanism fills the same memory in every call
 _ONE_AT_A_TIME = threading.Lock()  # for these, from the call until what it returned is encoded
@@ -54,7 +54,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a first look at a mechanism tells: how fast it is, and whether equal streams give equal outputs."""
+    """The result of a first look at a mechanism: its speed, and whether equal streams give equal outputs."""
 
     run_s: float
     runs: int
@@ -64,7 +64,7 @@ class Probe:
 
 
 def identical(one: Pilot, other: Pilot) -> bool:
-    """Whether two pilots hold the same outputs, bit for bit."""
+    """Whether two pilots have the same outputs, bit for bit."""
     return _bytes_of(one.first) == _bytes_of(other.first) and _bytes_of(one.second) == _bytes_of(other.second)
 
 
@@ -86,7 +86,7 @@ class Job:
     alone: bool = False  # call a batched mechanism for one run at a time
     own_process: bool = False  # the worker may be ended
     isolated: bool = False  # what it makes is counted by its host
-    shown: tuple[tuple[str, str], ...] = ()  # what a worker that is not ours must have too, by `alike`
+    shown: tuple[tuple[str, str], ...] = ()  # what a worker that dpaudit did not start must have too, by `alike`
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Worker:
 
     def run(self, shard: Shard, reducer: Reducer | None, part: Piece | None = None) -> Integers | Pilot | Piece:
         """The reduced outputs of a shard; the outputs themselves where there is no reducer; the shard so far."""
-        if len(self.space) < 2 * shard.runs:  # the same for every shard: fresh pages would cost as much as the looking
+        if len(self.space) < 2 * shard.runs:  # the same for every shard: new pages would cost as much as the counting
             self.space = np.empty(2 * shard.runs, np.uint8)
         sink = begun(shard, reducer, self.space)
         so_far = self.feed(shard, sink, part)
@@ -127,7 +127,7 @@ class Worker:
     def feed(self, shard: Shard, sink: Sink, part: Piece | None = None) -> Piece | None:
         """Runs a shard, and gives its outputs to a sink; of a per-run mechanism to the end of a part.
 
-        Returns where it is then, if more is to come, without counts.
+        Returns the state then, without counts, if more parts follow.
         """
         coins, rng = shard.streams(self.job.seed)
         if not self.opened.per_run:
@@ -143,7 +143,7 @@ class Worker:
         if sink.tallies:
             self._per_run(shard, flipped, rng, sink, part.done, part.stop)
             return Piece(part.stop, stream=state_of(rng)) if part.stop < shard.runs else None
-        return self._looked_at(shard, flipped, rng, sink, part)
+        return self._stored(shard, flipped, rng, sink, part)
 
     @property
     def batch(self) -> int:
@@ -191,18 +191,18 @@ class Worker:
                 cell = LARGE_CELL if type(outputs[0]) in (float, int) else CELL
                 sink.fill(start, encode_objects(outputs, sink.wanted))
 
-    def _looked_at(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, part: Piece) -> Piece | None:
-        """Outputs that are kept: their cells are those of the whole shard, however many parts it is made in."""
+    def _stored(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, part: Piece) -> Piece | None:
+        """Outputs that are stored: their cells are those of the whole shard, whatever its parts."""
         fresh: list[Any] = []
         if part.stop < shard.runs:
             fresh = self._outputs(shard.pair, flipped, rng, None, part.done, part.stop)
-            if (text := told([*heard(part.held), *fresh])) is not None:
+            if (text := text_of([*outputs_of(part.held), *fresh])) is not None:
                 return Piece(part.stop, stream=state_of(rng), held=text)
         done = part.done + len(fresh)
         ends = [0, *range(CELL, shard.runs, LARGE_CELL), shard.runs]
         for start, stop in pairwise(ends):
             more = self._outputs(shard.pair, flipped, rng, None, max(start, done), stop) if stop > done else []
-            before = [*heard(part.held), *fresh][start:stop] if start < done else []
+            before = [*outputs_of(part.held), *fresh][start:stop] if start < done else []
             sink.fill(start, encode_objects(before + more, None))
         return None
 
@@ -239,17 +239,17 @@ class Worker:
             ) from None
         except BaseException as error:
             where = f"on the {'second' if side else 'first'} dataset with {named(error)}"
-            told = f"a batched call for {runs} runs failed {where}"
+            message = f"a batched call for {runs} runs failed {where}"
             if self.opened.size:  # one run of many has raised, so no call can stand for one run
-                raise UnsoundAudit(f"{told}; no verdict: without size, each run is called alone then") from None
-            raise BatchFailed(told) from None
-        held, self.last = self.last, raw
-        if any(np.may_share_memory(one, other) for one in arrays_of(held) for other in arrays_of(raw)):
+                raise UnsoundAudit(f"{message}; no verdict: without size, each run is called alone then") from None
+            raise BatchFailed(message) from None
+        previous, self.last = self.last, raw
+        if any(np.may_share_memory(one, other) for one in arrays_of(previous) for other in arrays_of(raw)):
             _REUSING.add(self.job.key)  # the probe finds out, before there are threads
-        found = encode_batch(raw, runs, wanted)
+        outputs = encode_batch(raw, runs, wanted)
         if printed := PRINTED.take():
-            found = with_printed(found, printed)
-        return found if counted == runs else found.take(np.arange(counted))
+            outputs = with_printed(outputs, printed)
+        return outputs if counted == runs else outputs.take(np.arange(counted))
 
 
 class BatchFailed(UnsoundAudit):
@@ -264,13 +264,13 @@ def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator, want
     >>> [type(output).__name__ for output in run_each(lambda data, rng: 1 / data, iter([1, 0]), None)]
     ['float', 'Failure']
     """
-    # until the last run they are held by no frame, and by nothing that the collector knows: no run finds earlier ones
+    # until the last run no frame and no object known to the collector refers to them: no run can find earlier ones
     return np.fromiter(_each(call, data, rng, wanted), object).tolist()  # type: ignore[no-any-return]
 
 
 def _each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted: Wanted) -> Iterator[Any]:
     noted: set[str] = set()  # labels whose first exception has been described
-    said = wanted is None or any(MESSAGE in path for path in wanted)
+    with_text = wanted is None or any(MESSAGE in path for path in wanted)
     encode, fixed = partial(encode_objects, wanted=wanted), float  # the type of the last output that cannot change
     with listening(wanted) as hears:
         while True:
@@ -289,7 +289,7 @@ def _each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted:
             except (errors.Interrupted, UnsoundAudit):
                 raise
             except BaseException as error:
-                failed = guard.failure(error, noted, said=said)
+                failed = guard.failure(error, noted, with_text=with_text)
                 yield _with_printed(failed, encode) if hears and PRINTED.text else failed
 
 
@@ -315,7 +315,7 @@ def _single(raw: Any) -> Any:
 
 
 def named(error: BaseException) -> str:
-    """What was raised, with the first line of its message, if it can be read at all."""
+    """The type of an exception with the first line of its message, if this can be read."""
     try:
         return f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
     except BaseException:

@@ -10,7 +10,7 @@ import pytest
 from dpaudit.api.audits import audit
 from dpaudit.results.result import AuditResult
 from dpaudit.running import pieces
-from dpaudit.running.pieces import Piece, Pieces, again, heard, state_of, told
+from dpaudit.running.pieces import Piece, Pieces, again, outputs_of, state_of, text_of
 from dpaudit.running.streams import Shard, Stage
 
 
@@ -81,10 +81,10 @@ def test_a_stream_goes_on_where_it_was_left() -> None:
 
 def test_outputs_are_told_bit_for_bit_or_not_at_all() -> None:
     found = [np.float32(0.1), np.array([[1, 2]], np.int16), np.bool_(True), float("inf"), {3: [(), {}]}, "\ud800"]
-    again_ = heard(told(found) or "")
+    again_ = outputs_of(text_of(found) or "")
     assert [(type(each), np.asarray(each).tolist()) for each in found] == [
         (type(each), np.asarray(each).tolist()) for each in again_
     ]
     assert again_[1].dtype == np.int16
     for value in (float("nan"), {1.5: 0}, b"x", Odd(1.0), True + 0j, np.longlong(1), np.ma.array([1])):
-        assert told([value]) is None, value
+        assert text_of([value]) is None, value

@@ -20,7 +20,7 @@ import pytest
 import scipy.stats  # noqa: F401
 
 from dpaudit.mechanisms import wrap
-from dpaudit.running.modules import located
+from dpaudit.running.contents import located
 from dpaudit.running.program import changed, made_of, unknown
 from dpaudit.verify.bracketing.targets import source_of
 from tests.cases import for_each

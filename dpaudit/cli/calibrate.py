@@ -22,7 +22,7 @@ HEADER = ("claim", "certifier", "stopping", "pairs", "refuted", "allowed", "rate
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the first audit of a line.")
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers; -1, the default, for all processors.")
 @click.option("--json", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the lines as JSON too.")
-def command(
+def calibrate_command(
     full: bool, repeats: int | None, runs: int | None, forms: tuple[str, ...], seed: int, jobs: int, output: str | None
 ) -> int:
     """Audit mechanisms whose loss is exactly their claim, again and again, and count the refutations.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @click.command("catalogue")
 @click.argument("words", nargs=-1, metavar="[NAME | WORD...]")
-def command(words: tuple[str, ...]) -> int:
+def catalogue_command(words: tuple[str, ...]) -> int:
     """List mechanisms by topic, each with its twins, and attacks; or describe the one called NAME.
 
     Words choose among them: those stay that have every WORD in their name, title, topic, formula, claim or verdict.
@@ -42,8 +42,8 @@ def command(words: tuple[str, ...]) -> int:
     for topic, room in rows.items():
         if here := [row for row in room if row in chosen]:
             show("\n".join([f"{topic}\n", *(f"  {row[0]:<{width}}  {row[1]:<16}  {row[2]}" for row in here), ""]))
-    kept, broken = (sum(row[1].startswith(kind) for row in chosen) for kind in (("keeps", "does"), "breaks"))
-    show(f"{kept} keep their claim, {broken} break it; `dpaudit catalogue NAME` describes one")
+    keeping, broken = (sum(row[1].startswith(kind) for row in chosen) for kind in (("keeps", "does"), "breaks"))
+    show(f"{keeping} keep their claim, {broken} break it; `dpaudit catalogue NAME` describes one")
     return 0
 
 
@@ -128,5 +128,5 @@ def _toml(value: Any) -> str:
 
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    held = isinstance(value, float)  # JSON has no infinity
-    return repr(float(value)) if held else json.dumps(value, ensure_ascii=False)
+    number = isinstance(value, float)  # JSON has no infinity
+    return repr(float(value)) if number else json.dumps(value, ensure_ascii=False)

@@ -19,6 +19,17 @@ COMMANDS = (
     *("run", "plan", "validate", "recheck", "report", "history", "compare", "accept", "attest", "sweep", "observe"),
     *("bisect", "verify", "check", "catalogue", "audit-scores", "audit-training", "calibrate"),
 )
+HOMES = {  # the module of a command that shares one; of any other command it has the same name
+    "validate": "plan",
+    "compare": "history",
+    "accept": "history",
+    "attest": "recheck",
+    "sweep": "run",
+    "bisect": "observe",
+    "check": "verify",
+    "audit-scores": "scores",
+    "audit-training": "scores",
+}
 FILES = frozenset(
     ["PATH", "PATH...", "SPEC", "SPEC...", "FILE", "DIR", "FOLDER", "RESULT...", "OLD", "NEW", "FINDING"]
 )  # of arguments and options
@@ -49,24 +60,25 @@ def _of_digits(convert: Callable[..., Any], value: Any, param: click.Parameter, 
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are modules beside this one, imported when they are called or listed."""
+    """A group whose commands are in modules beside this one, imported when they are called or listed."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """The commands in the order in which they are met."""
+        """The commands in the order in which users need them."""
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command of that name, if there is one."""
         if name not in COMMANDS:
             return None
-        found: click.Command = importlib.import_module(f"dpaudit.cli.{name.replace('-', '_')}").command
-        for each in found.params:
+        module = importlib.import_module(f"dpaudit.cli.{HOMES.get(name, name)}")
+        command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
+        for each in command.params:
             if each.metavar in FILES:
                 each.type = File()
             elif isinstance(each.type, click.types.IntParamType | click.types.FloatParamType):
                 each.type = copy.copy(each.type)
                 each.type.convert = partial(_of_digits, each.type.convert)  # type: ignore[method-assign]
-        return found
+        return command
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -80,9 +92,9 @@ class LazyGroup(click.Group):
         raise click.UsageError(f"No such command {asked!r}. {hint}", context)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands that begin so, of which none has to be loaded, or options."""
-        found = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, context, incomplete)]
+        """The commands with this beginning, none of which is loaded, and options."""
+        names = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, context, incomplete)]
 
 
 def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -119,8 +131,8 @@ def exit_code(arguments: list[str]) -> int:
         say(f"error: {one_line(error.format_message())}{see}")
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        told = (error.__cause__ or error).args  # click wraps the one in the other
-        say(f"interrupted: {one_line(told[0])}" if told else "interrupted")
+        reason = (error.__cause__ or error).args  # click wraps the one in the other
+        say(f"interrupted: {one_line(reason[0])}" if reason else "interrupted")
         return INTERRUPTED
     except DpAuditError as error:
         say_error(error)

@@ -1,4 +1,4 @@
-"""What the commands share: their options, checked under the names that the user typed, and what a terminal shows.
+"""Helpers of all commands: their options, checked under the names that the user typed, and output on a terminal.
 
 A terminal gets lines within its width, and words of verdicts in colour; files and pipes get the bare text.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 600  # characters of a message; what is longer was data
 NARROWEST = 40  # columns; narrower terminals break lines themselves
-REPEAT = "repeat  "  # of a report: what stands below it is to be copied
+REPEAT = "repeat  "  # of a report: the lines below it are to be copied
 COLOURS = {  # never alone: the word is the verdict; and green is for what is proved
     r"\b(?:NOT|not)\xa0(?:REFUTED|refuted)\b": "blue",
     r"(?<!\xa0)\bREFUTED\b(?: by bits)?": "red",
@@ -46,7 +46,7 @@ def show(text: str = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def laid_out(text: str, columns: int, *, colours: bool) -> str:
-    """The text in lines of at most so many columns, but for longer words; what follows hangs under its beginning.
+    """The text in lines of at most `columns`, but for longer words; further lines hang under the first.
 
     >>> print(laid_out("claim           PureDP(epsilon=1); no relation stated", 40, colours=False))
     claim           PureDP(epsilon=1); no
@@ -58,10 +58,10 @@ def laid_out(text: str, columns: int, *, colours: bool) -> str:
         as_typed = as_typed and line.startswith(" ")
         rows += [line] if as_typed or len(line) <= columns else _wrapped(line, max(columns, NARROWEST))
         as_typed = as_typed or line.startswith(REPEAT)
-    found = "\n".join(rows)
+    text = "\n".join(rows)
     for words, colour in COLOURS.items() if colours else ():
-        found = re.sub(words, lambda met, colour=colour: click.style(met[0], colour, bold=True), found)  # type: ignore[misc]
-    return found.replace("\xa0", " ")
+        text = re.sub(words, lambda met, colour=colour: click.style(met[0], colour, bold=True), text)  # type: ignore[misc]
+    return text.replace("\xa0", " ")
 
 
 def _wrapped(line: str, columns: int) -> list[str]:
@@ -93,7 +93,7 @@ def one_line(message: object) -> str:
 
 
 def typed_again(*more: str, without: Collection[str] = ()) -> str:
-    """This command line, as it would be typed for the same question, but for these options; and more words."""
+    """This command line, as typed for the same question, but `without` these options, and with `more` words."""
     context = click.get_current_context()
     words = ["dpaudit", str(context.info_name)]
     for each in context.command.params:
@@ -115,7 +115,7 @@ def wishes(
     controls: int | None = None,
     look: bool = False,
 ) -> "Wishes":
-    """What goes before and after the spec here. Raises `InvalidSpec` naming the option, or the key of the project."""
+    """The wishes of command line and project. Raises `InvalidSpec` naming the option, or the key of the project."""
     from dpaudit.auditing.spec import FEWEST_RUNS
     from dpaudit.base import validate
     from dpaudit.spec.questions import Wishes
@@ -210,9 +210,9 @@ def tagged(questions: "list[Question]", tags: tuple[str, ...], only: tuple[str, 
 def read_all(
     paths: tuple[str, ...],
     wished: "Wishes",
-    each: "Callable[[Path, Sequence[Question]], None]" = lambda path, found: None,
+    each: "Callable[[Path, Sequence[Question]], None]" = lambda path, questions: None,
 ) -> "list[Question]":
-    """The audits of all spec files; `each` is told those of one file. Ends with 2 where one is wrong: all are read."""
+    """The audits of all spec files; `each` is called for each file. Ends with 2 where one is wrong: all are read."""
     from dpaudit.spec.files import find_specs
     from dpaudit.spec.questions import read_spec
 
@@ -220,13 +220,13 @@ def read_all(
     wrong = False
     for path in find_specs(paths):
         try:
-            found = read_spec(path, wished)
+            of_file = read_spec(path, wished)
         except InvalidSpec as error:
             say_error(error)
             wrong = True
             continue
-        each(path, found)
-        questions += found
+        each(path, of_file)
+        questions += of_file
     if wrong:
         raise click.exceptions.Exit(InvalidSpec.exit_code)
     return questions

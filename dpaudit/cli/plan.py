@@ -1,7 +1,10 @@
-"""`dpaudit plan`: what an audit would spend and could see, before anything runs."""
+"""`dpaudit plan` and `validate`: what a spec says, what its audits would spend and could see, before any run."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
 @click.option("--probe", is_flag=True, help="Run each mechanism for a moment, to say how long its audit would take.")
 @click.option("--look", is_flag=True, help="Run each mechanism, and tell what its runs see: no claim, no verdict.")
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers that the time is told for; -1 for all.")
-def command(paths: tuple[str, ...], tags: tuple[str, ...], probe: bool, look: bool, jobs: int, **asked: Any) -> int:
+def plan_command(
+    paths: tuple[str, ...], tags: tuple[str, ...], probe: bool, look: bool, jobs: int, **asked: Any
+) -> int:
     """Show what `run` would do: claims, pairs, runs of each stage, and the smallest loss it would catch.
 
     Imports no mechanism and runs none, unless its claim is not in the spec, the time is asked for with --probe, or a
@@ -44,15 +49,15 @@ def command(paths: tuple[str, ...], tags: tuple[str, ...], probe: bool, look: bo
             show(str(look_at(question, jobs)))
         return 0
     show(f"{len(chosen)} audit{'' if len(chosen) == 1 else 's'} at suite confidence {confidence_text(together)}")
-    for question in map(_told, chosen):
+    for question in map(_with_claim, chosen):
         show("\n" + "\n".join(_page(question)))
         if probe:
             show(f"  time        {_time(question, jobs)}")
     return 0
 
 
-def _told(question: "Question") -> "Question":
-    """With claim and pairs: those of the mechanism itself, where the spec states no claim."""
+def _with_claim(question: "Question") -> "Question":
+    """The question with claim and pairs of the mechanism itself, where the spec states no claim."""
     from dpaudit.adapters.adapted import OwnClaim
     from dpaudit.execution.engine import Engine
 
@@ -116,8 +121,8 @@ def _spending(question: "Question") -> list[str]:
     parts = budget(spec)
     anytime = spec.stopping == "anytime"
     words = ("to learn what to bet on", "to bet on and certify") if anytime else ("to search", "to certify")
-    kept = f" for each of {spec.certify_pairs} pairs" if spec.certify_pairs > 1 else ""
-    stages = [f"{parts.searching:,} {words[0]}", f"{parts.certifying:,} {words[1]}{kept}"]
+    each = f" for each of {spec.certify_pairs} pairs" if spec.certify_pairs > 1 else ""
+    stages = [f"{parts.searching:,} {words[0]}", f"{parts.certifying:,} {words[1]}{each}"]
     if parts.screening:
         stages.insert(0, f"{parts.screening:,} to choose a pair")
     size = spec.shard_runs
@@ -125,7 +130,7 @@ def _spending(question: "Question") -> list[str]:
     lines = [
         f"  runs        {spec.runs:,}: {', '.join(stages)}",
         f"  shards      of {size:,} runs, {-(-parts.certifying // size):,} of them certifying",
-        f"  certifier   {spec.certifier.at(claim).name}" + (f", of {spec.certify_pairs} pairs (Holm)" if kept else ""),
+        f"  certifier   {spec.certifier.at(claim).name}" + (f", of {spec.certify_pairs} pairs (Holm)" if each else ""),
     ]
     if anytime:
         wealth = 1.0 / (spec.sequential_share * error_probability(spec.confidence))
@@ -141,7 +146,7 @@ def _spending(question: "Question") -> list[str]:
 
 
 def _power(spec: "ResolvedSpec", claim: "Claim", runs: int, searching: int) -> list[str]:
-    """What so many runs will find and see: a line for each event probability, the ceiling, the power demanded."""
+    """What these runs can find and certify: a line for each event probability, the ceiling, the power demanded."""
     from dpaudit.base.numerals import least_text, up
     from dpaudit.base.validate import exact
     from dpaudit.certify import smallest_caught
@@ -164,3 +169,32 @@ def _power(spec: "ResolvedSpec", claim: "Claim", runs: int, searching: int) -> l
         answer = "within reach" if reached else "OUT OF REACH (exit code 4): give more runs"
         lines.append(f"demanded  {name} {exact(spec.detect.value)} at {exact(spec.detect.mass)}: {answer}")
     return lines
+
+
+@click.command("validate")
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option(
+    "--schema", type=click.Choice(["spec", "result", "suite"]), help="Print the JSON Schema of a file format instead."
+)
+def validate_command(paths: tuple[str, ...], schema: str | None) -> int:
+    """Check spec files, or all in a folder; a mechanism is imported only beside a stored proof, in another process."""
+    if schema is not None:
+        from dpaudit.results import stored
+        from dpaudit.spec import tables
+
+        makers = {"spec": tables.json_schema, "result": stored.json_schema, "suite": stored.suite_schema}
+        click.echo(json.dumps(makers[schema](), indent=1))
+        return 0
+    if not paths:
+        raise click.UsageError("Missing argument 'PATH...'.")
+
+    from dpaudit.adapters.adapted import OwnClaim
+
+    def show_count(path: Path, questions: "Sequence[Question]") -> None:
+        asked = sum(isinstance(question.claim, OwnClaim) for question in questions)
+        left = f"; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks" if asked else ""
+        click.echo(f"{path}: {len(questions)} audit{'' if len(questions) == 1 else 's'}{left}")
+
+    if not read_all(paths, wishes(), show_count):
+        raise nothing_to_audit(paths, (), 0)
+    return 0

@@ -1,5 +1,7 @@
-"""`dpaudit recheck`: a stored result again, from its counts alone or on fresh runs of its witness."""
+"""`dpaudit recheck` and `attest`: stored results checked again, signed by the holder of a key, signatures checked."""
 
+import os
+import stat
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.base.quoting import clean
-from dpaudit.cli.options import one_line, say, show
-from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.cli.options import one_line, say, show, writing
+from dpaudit.errors import DpAuditError, InvalidSpec, NotAttested
 
 if TYPE_CHECKING:
     from dpaudit.mechanisms import Imported
+    from dpaudit.results.attesting import Head, StoredFile
     from dpaudit.results.result import AuditResult
     from dpaudit.spec.questions import Question
+
+PASSWORD = "DPAUDIT_KEY_PASSWORD"
 
 
 @click.command("recheck")
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--head", metavar="ROWS:HASH", help="A head of the ledger that was written down: does it lead there still?"
 )
-def command(
+def recheck_command(
     results: tuple[str, ...],
     fresh: bool,
     seed: int | None,
@@ -59,7 +64,7 @@ def command(
         show(clean(each, 200))
         try:
             codes.append(_recheck(each, fresh, seed, jobs, no_progress, key))
-        except DpAuditError as error:  # the others are looked at all the same
+        except DpAuditError as error:  # the others are checked all the same
             say(f"error: {one_line(error)}")
             codes.append(error.exit_code)
     return next((code for code in (2, 1, 3) if code in codes), max(codes))
@@ -91,7 +96,7 @@ def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress:
     from dpaudit.api.existing import load
     from dpaudit.results.attesting import attestation_path, verify_attestation
 
-    stored = load(result)  # refuses what the counts do not give
+    stored = load(result)  # refuses a file that its counts contradict
     attestation = attestation_path(result)
     if key is not None:
         verify_attestation(attestation, result, key)
@@ -135,8 +140,8 @@ def fresh_result(stored: "AuditResult", path: str, seed: int | None, jobs: int, 
             asked = respecified(stored, _named(stored, path), Description(stored.name, "not yet imported"))
             description, pairs = engine.describe(asked.mechanism, asked.pairs)
             spec, witness = replace(asked, seed=seed, description=description, pairs=pairs), replace(witness, pair=0)
-            told = {**description.to_dict(), "name": stored.spec["mechanism"]["name"]}
-            now = {**stored.spec, "mechanism": told}
+            mechanism = {**description.to_dict(), "name": stored.spec["mechanism"]["name"]}
+            now = {**stored.spec, "mechanism": mechanism}
         _compare(stored, now, path)
         with watching(1, stored.name, shown=not silent) as watcher:
             alone = went_alone(stored)
@@ -145,22 +150,22 @@ def fresh_result(stored: "AuditResult", path: str, seed: int | None, jobs: int, 
 
 
 def _named(stored: "AuditResult", path: str) -> "Imported":
-    """The function that a result of a Python call names; of a module here: a file must not choose what else is run."""
+    """The function that a result of a Python call names, of a module here: a file must not choose other code to run."""
     from dpaudit.mechanisms import Imported
     from dpaudit.mechanisms.importing import is_own
 
-    told, here = stored.spec["mechanism"], Path.cwd()
-    reference = str(told["reference"] or "")
+    entry, here = stored.spec["mechanism"], Path.cwd()
+    reference = str(entry["reference"] or "")
     top = reference.partition(":")[0].partition(".")[0]
     ours = bool(reference) and is_own(reference)
     if not ours and (
         top in ("", *sys.stdlib_module_names) or not ((here / f"{top}.py").is_file() or (here / top).is_dir())
     ):
         raise InvalidSpec(
-            f"{path}: made without a spec file, and {clean(reference or told['name'])!r} is no function of a module in "
-            "this folder; use dpaudit.recheck(result, mechanism, fresh=True) in Python"
+            f"{path}: made without a spec file, and {clean(reference or entry['name'])!r} is no function of a module "
+            "in this folder; use dpaudit.recheck(result, mechanism, fresh=True) in Python"
         )
-    return Imported(reference, dict(told["parameters"]), None if ours else str(here), told["kind"])
+    return Imported(reference, dict(entry["parameters"]), None if ours else str(here), entry["kind"])
 
 
 def _question(stored: "AuditResult", path: str) -> "Question":
@@ -170,10 +175,10 @@ def _question(stored: "AuditResult", path: str) -> "Question":
     source = stored.provenance["source"]
     if not Path(source).exists():
         raise InvalidSpec(f"{path}: its spec {source} is not here; run this where the audit was run")
-    found = [question for question in read_spec(source) if question.name == stored.name]
-    if not found:
+    questions = [question for question in read_spec(source) if question.name == stored.name]
+    if not questions:
         raise InvalidSpec(f"{path}: {source} has no audit {stored.name!r} any more; restore it, or audit again")
-    return replace(found[0], runs=stored.spec["runs"], confidence=stored.spec["confidence"])
+    return replace(questions[0], runs=stored.spec["runs"], confidence=stored.spec["confidence"])
 
 
 def _compare(stored: "AuditResult", now: dict[str, object], path: str) -> None:
@@ -183,3 +188,111 @@ def _compare(stored: "AuditResult", now: dict[str, object], path: str) -> None:
             raise InvalidSpec(f"{path}: the {key} of its spec {are}; audit again instead")
     if now["mechanism"] != stored.spec["mechanism"]:
         say("note: the mechanism is not what it was; the fresh runs are of the mechanism of today")
+
+
+# --- attestations -------------------------------------------------------------------------------------------
+
+
+@click.command("attest")
+@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
+@click.option(
+    "--key",
+    required=True,
+    metavar="FILE",
+    help="A key in PEM (Ed25519, ECDSA, RSA): the private one that signs; with --verify the public one.",
+)
+@click.option("--verify", "attestation", metavar="FILE", help="Sign nothing: check whether this attestation holds.")
+@click.option("--output", metavar="FILE", help="Where the attestation goes; RESULT.intoto.jsonl if not given.")
+@click.option(
+    "--ledger", metavar="FILE", help="Bind the head of this ledger's chain too, or ask if it still leads there."
+)
+def attest_command(
+    results: tuple[str, ...], key: str, attestation: str | None, output: str | None, ledger: str | None
+) -> int:
+    """Sign RESULT..., result files, a suite.json or a folder of a report, or check such a signature with --verify.
+
+    An attestation is an in-toto statement in a DSSE envelope: the digest of each file, and its question, witness,
+    counts, certificate, verdict, health, environment and source digest. It shows that the holder of the key says so.
+    One more is added to a file that holds some. The password of an encrypted key is asked for, or taken from
+    DPAUDIT_KEY_PASSWORD. Exit codes: 0 signed, or it holds; 1 it does not hold; 2 a file is not what it should be, or
+    contradicts its own counts.
+    """
+    from dpaudit.base.files import FOLDER, found_at, write_text
+    from dpaudit.results.attesting import attest, attestation_path, envelopes, verified
+
+    files = [file for given in results for file in (_files_of(given) if found_at(given) == FOLDER else [given])]
+    if attestation is not None:
+        if output is not None:
+            raise click.UsageError("--output is for signing: --verify writes nothing")
+        followed: set[Head] = set()  # of the chain, each once
+        for path, (file, head) in zip(
+            files, verified(attestation, files, key, whole=tuple(files) != results), strict=True
+        ):
+            if ledger is not None:
+                if head is None:
+                    raise NotAttested(f"{clean(attestation, 200)}: no head of a ledger was attested in it")
+                if head not in followed:
+                    followed.add(head)
+                    _head(ledger, head)
+            click.echo(attested_line(path, file))
+        return 0
+    if len(results) > 1 and output is None:
+        raise InvalidSpec("several results need --output, the file of their attestation")
+    _warn_of_readers(key)
+    line = attest(files, key, password=_password, ledger=None if ledger is None else _head(ledger))
+    target = attestation_path(results[0]) if output is None else Path(output)
+    before = envelopes(target) if found_at(target) else []
+    with writing("--output", str(target)):
+        write_text(target, "\n".join([*before, line, ""]))
+    click.echo(str(target))
+    return 0
+
+
+def attested_line(path: str, file: "StoredFile") -> str:
+    """That an attestation holds, and what it is of."""
+    from dpaudit.account.statements import headline
+    from dpaudit.results.suite import SuiteResult
+
+    if isinstance(file.held, SuiteResult):
+        what = f"{len(file.held.entries)} audits, exit code {file.held.exit_code}"
+    else:
+        what = headline(file.held)
+    as_named = "" if Path(path).name == file.name else f", as {clean(file.name, 200)}"
+    return f"{clean(path, 200)}: attested with this key{as_named}: {what}"
+
+
+def _head(path: str, head: "Head | None" = None) -> "Head":
+    """The head of a ledger. Raises `NotAttested` where its chain does not hold, or does not lead to the given head."""
+    from dpaudit.ledger.results import Ledger
+
+    with Ledger(path, read_only=True) as opened:
+        chain = opened.chain(head)
+    if chain.wrong is not None:
+        raise NotAttested(f"ledger {clean(path, 200)}: {chain.text}")
+    return chain.rows, chain.head
+
+
+def _files_of(folder: str) -> list[str]:
+    """The results and the suite of a folder. Raises `InvalidSpec` where there is none."""
+    from dpaudit.results.stored import stored_files
+
+    stored_files(Path(folder))
+    return sorted(str(path) for path in Path(folder).glob("*.json") if not path.name.startswith("."))
+
+
+def _warn_of_readers(key: str) -> None:
+    try:
+        others = os.stat(key).st_mode & (stat.S_IRGRP | stat.S_IROTH)
+    except (OSError, ValueError):  # told where it is read
+        return
+    if others:
+        say(f"note: {key} can be read by others on this machine: chmod 600 {key}")
+
+
+def _password() -> bytes:
+    given = os.environ.get(PASSWORD)
+    if given is None and sys.stdin is not None and sys.stdin.isatty():
+        given = click.prompt("password of the key", hide_input=True, err=True)
+    if given is None:
+        raise InvalidSpec(f"--key: the private key is encrypted; give its password in {PASSWORD}")
+    return os.fsencode(given)

@@ -31,7 +31,7 @@ STANDARD = "-"
     metavar="PATH",
     help="A file for one format, a folder for several and for html; standard output if not given, or -.",
 )
-def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
+def report_command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     """Write stored results anew: result files, a suite.json, or a folder of a report, in other formats.
 
     A file that its own numbers contradict is refused (2). Of a folder that holds a suite.json, this is read; of
@@ -87,19 +87,19 @@ def _trained(read: Path, output: str | None) -> bool:
     return True
 
 
-def _is_folder(output: str, made: "Format") -> bool:
+def _is_folder(output: str, form: "Format") -> bool:
     """Whether a path is meant as a folder; for pages of HTML, also one that is not there and has no suffix."""
     there = found_at(output)
-    return there == FOLDER or output.endswith("/") or (made.name == "html" and not Path(output).suffix and not there)
+    return there == FOLDER or output.endswith("/") or (form.name == "html" and not Path(output).suffix and not there)
 
 
 def _spare(read: list[Path], written: list[Path]) -> None:
     """Raises `InvalidSpec` where a file would be written over that was read: it may be the only record."""
-    kept = {path.resolve() for path in read}
+    sources = {path.resolve() for path in read}
     for path in written:
-        if path.resolve() in kept:
-            found = clean(path, 200)
-            raise InvalidSpec(f"--output: {found} is one of the files that were read; name another place")
+        if path.resolve() in sources:
+            name = clean(path, 200)
+            raise InvalidSpec(f"--output: {name} is one of the files that were read; name another place")
 
 
 def _print(text: str, *, plain: bool = False) -> None:
@@ -116,12 +116,12 @@ def _print(text: str, *, plain: bool = False) -> None:
         raise InvalidSpec(f"standard output cannot be written ({error.strerror}); name a file with --output") from None
 
 
-def _one(whole: "AuditResult | SuiteResult", made: "Format", output: str | None, read: list[Path]) -> None:
+def _one(whole: "AuditResult | SuiteResult", form: "Format", output: str | None, read: list[Path]) -> None:
     if output is not None:
         _spare(read, [Path(output)])
-    text = report.render(whole, made)
+    text = report.render(whole, form)
     if output is None:
-        _print(text, plain=made.name == "txt")
+        _print(text, plain=form.name == "txt")
         return
     with writing("--output", output):
         write_text(output, text)

@@ -1,7 +1,8 @@
-"""Audits one after the other: whatever one of them does, the others keep their results."""
+"""Audits one after the other, recorded in a ledger: whatever one of them does, the others keep their results."""
 
-import contextlib
-from collections.abc import Callable, Iterator
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -21,23 +22,181 @@ from dpaudit.base.numerals import confidence_text, duration
 from dpaudit.base.quoting import clean
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
 from dpaudit.cli.options import one_line, say, show
-from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.execution.engine import Engine
+from dpaudit.execution.journal import ForeignShard, ShardStore
 from dpaudit.ledger.baseline import review
-from dpaudit.ledger.database import LedgerError, LedgerLost
+from dpaudit.ledger.database import DEFAULT, Database, LedgerError, LedgerLost
 from dpaudit.ledger.history import trend
-from dpaudit.ledger.runs import Begun
-from dpaudit.results.provenance import commit_of
+from dpaudit.ledger.results import Ledger
+from dpaudit.ledger.runs import Begun, Run, resume, start, taken
+from dpaudit.processes.frames import UnreadableShard
+from dpaudit.results.provenance import commit_of, versions
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
+from dpaudit.running.program import unknown
 from dpaudit.spec.questions import Question
 from dpaudit.spec.suite import command
 from dpaudit.version import __version__
 
 
+class CannotResume(InvalidSpec):
+    """The run is not the one that was begun."""
+
+
+STOPS = (LedgerError, ForeignShard, UnreadableShard, CannotResume)  # errors of a whole run, and of no audit
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run of these questions in a ledger, driven by this process."""
+
+    ledger: Ledger
+    run: Run
+    resumed: bool
+
+    def recorded(self, number: int, question: Question) -> SuiteEntry | None:
+        """The entry of an audit that has ended in this run, from the ledger; None where it has not ended."""
+        entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
+        if not self.resumed:
+            return None
+        record = self.ledger.of_run(self.run.id, number).get(number)
+        if record is not None:
+            result = self.ledger.load(record)
+            self.run.drop(number)  # a kill may have come in between
+            return dataclasses.replace(entry, result=result, exit_code=result.exit_code)
+        failure = self.ledger.failures(self.run.id, number).get(number)
+        if failure is None:
+            return None
+        _, error, code = failure
+        return dataclasses.replace(entry, error=error, exit_code=code)
+
+    def check(self, number: int, question: Question, make: Callable[[None], Engine]) -> None:
+        """Raises `CannotResume` where the mechanism of an audit that has ended is not what it was."""
+        begun = self.run.begun(number)
+        try:
+            question.check_requirements()
+            with make(None) as engine:
+                description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
+                spec = question.spec(description, pairs, runs=None if begun is None else begun.runs)
+                parts = engine.made_of(question.mechanism)
+        except DpAuditError as error:
+            if begun is None:
+                return  # it could not be asked before either
+            raise no_longer(question, error) from None
+        if begun is None:
+            raise CannotResume(
+                f"--resume: audit {question.name!r} could not be asked when it was tried, and now can; "
+                "leave out --resume to begin anew"
+            )
+        with _of_the_whole_run():
+            self.run.check(number, spec.to_dict(), parts)
+
+    def begin(self, number: int, spec: dict[str, Any], parts: dict[str, str], runs: int | None) -> ShardStore:
+        """The store for the shards of an audit that begins now, or goes on."""
+        lost = unknown(parts)
+        if lost and self.run.begun(number) is not None:
+            say(f"note: audit {clean(spec['name'])!r} begins anew: {'; '.join(lost[:3])}")
+            self.run.forget(number)
+        with _of_the_whole_run():
+            return self.run.begin(number, spec, parts, runs)
+
+    def keep(self, number: int, entry: SuiteEntry) -> None:
+        """Records how an audit ended; its shards are needed no longer."""
+        if entry.result is not None:
+            self.ledger.record(entry.result, run=self.run.id, number=number)
+        else:
+            self.ledger.fail(entry.name, entry.error or "", entry.exit_code, run=self.run.id, number=number)
+        self.run.drop(number)
+
+
+def no_longer(question: Question, error: DpAuditError) -> CannotResume:
+    """An audit that had begun and now cannot even be asked."""
+    return CannotResume(f"--resume: audit {question.name!r} had begun and can no longer be asked: {one_line(error)}")
+
+
+@contextmanager
+def _of_the_whole_run() -> Iterator[None]:
+    """A changed question concerns the whole run, not one audit of it."""
+    try:
+        yield
+    except InvalidSpec as error:
+        raise CannotResume(f"--resume: {error}; leave out --resume to begin anew") from None
+
+
+@contextmanager
+def recording(
+    questions: Sequence[Question], *, path: str | None, wanted: bool, again: bool, options: dict[str, Any]
+) -> Iterator[Recording | None]:
+    """The ledger for these questions, open: a new run in it, or with `again` the unfinished one.
+
+    Without a `path` it is the default one, and where that cannot be used the audits run without a ledger. Raises
+    `InvalidSpec` or `LedgerError` where a `path` or `again` cannot be satisfied.
+    """
+    if not wanted:
+        yield None
+        return
+    with ExitStack() as opened:
+        try:
+            ledger = opened.enter_context(Ledger(DEFAULT if path is None else Path(path)))
+            run = _run(ledger, questions, options, again=again)
+        except LedgerError as error:
+            if path is not None or again:
+                raise
+            say(f"note: {one_line(error)}; this run is not recorded, and cannot be resumed")
+            yield None
+            return
+        opened.callback(run.close)
+        yield Recording(ledger, run, again)
+
+
+def _run(database: Database, questions: Sequence[Question], options: dict[str, Any], *, again: bool) -> Run:
+    sources = sorted({str(question.source.resolve()) for question in questions})
+    libraries = {name: value for name, value in versions().items() if name != "platform"}
+    audits = {question.place: _asked(question) for question in questions}
+    asked = {
+        "dpaudit": libraries.pop("version"),
+        "options": options,
+        "versions": libraries,
+        "audits": audits,
+        "order": list(audits),  # an audit is known by its number
+    }
+    if again:
+        return resume(database, sources, asked)
+    left = taken(database, sources, asked)
+    if left is not None:
+        left.close()
+        say(f"note: an unfinished run of the same audits ({left.id}) is in the ledger; --resume goes on with it")
+    return start(database, sources, asked)
+
+
+def _asked(question: Question) -> dict[str, Any]:
+    """The fields of a question that decide its answer, as known before a mechanism is imported."""
+    fields = {field.name: getattr(question, field.name) for field in dataclasses.fields(question)}
+    for key in ("source", "name", "tags", "record"):
+        del fields[key]
+    mechanism = question.mechanism
+    fields["claim"] = question.claim.to_dict()
+    fields["expect"] = question.expect.value
+    fields["upper"] = None if question.upper is None else question.upper.to_dict()
+    fields["mechanism"] = [type(mechanism).__name__, _fields(mechanism)]
+    fields["pairs"] = [_pair(pair) for pair in question.pairs]
+    return fields
+
+
+def _pair(pair: Any) -> Any:
+    if not hasattr(pair, "record"):
+        return _fields(pair)
+    record = pair.record()
+    return {**record, **{side: {"digest": record[side]["digest"]} for side in ("first", "second")}}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
 def header(questions: tuple[Question, ...], confidence: float) -> str:
-    """What is about to run: everything that a second run needs to be the same."""
+    """The first line of a run: everything that a second run needs to be the same."""
     seeds = sorted({question.seed for question in questions})
     audits = f"{len(questions)} audit{'' if len(questions) == 1 else 's'}"
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
@@ -100,10 +259,10 @@ class Suite:
         return replace(finished, entries=tuple(self.entries))  # with what went wrong while the report was written
 
     def _trends(self) -> list[tuple[dict[str, Any], ...]]:
-        """What the ledger knows of each audit from before, and of now."""
+        """The results of each audit in the ledger, earlier ones and that of this run."""
         if self.recording is None:
             return []
-        with contextlib.suppress(LedgerError):
+        with suppress(LedgerError):
             ledger = self.recording.ledger
             return [() if each.result is None else trend(ledger, each.result) for each in self.entries]
         return []
@@ -123,9 +282,9 @@ class Suite:
             click.echo(f"report: {self.folder / page}")
 
     def _so_far(self, *, again: bool = True) -> str:
-        kept = f"; their results are in {self.folder}" if self.folder and self.entries else ""
+        place = f"; their results are in {self.folder}" if self.folder and self.entries else ""
         cure = f"; go on with: {self.again}" if self.recording is not None and again else ""
-        return f"{len(self.entries)} of {len(self.questions)} audits finished{kept}{cure}"
+        return f"{len(self.entries)} of {len(self.questions)} audits finished{place}{cure}"
 
     def _answer(self, number: int, question: Question, watcher: Watcher) -> SuiteEntry:
         entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
@@ -177,7 +336,7 @@ class Suite:
         return replace(result, provenance={**result.provenance, **known})
 
     def _why(self, number: int, error: DpAuditError) -> str:
-        """What an error says, and what an interruption may have to do with it."""
+        """The text of an error, with a note where an interruption may have caused it."""
         begun = self._begun(number)
         if begun is None or begun.interruptions == 0 or not isinstance(error, UnsoundAudit):
             return str(error)
@@ -207,7 +366,7 @@ class Suite:
             with self._writing():
                 report.write(entry.result, self.folder / name)
 
-    @contextlib.contextmanager
+    @contextmanager
     def _writing(self) -> Iterator[None]:
         """A report that cannot be written, or made, costs the exit code and never a verdict."""
         try:

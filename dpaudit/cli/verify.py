@@ -1,4 +1,4 @@
-"""`dpaudit verify`: both sides of a mechanism's privacy loss, and what follows for its claim."""
+"""`dpaudit verify` and `check`: both sides of a mechanism's privacy loss, and stored proofs checked independently."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import check_writable, say, show, writing
+from dpaudit.cli.options import check_writable, one_line, say, show, writing
 from dpaudit.errors import InvalidSpec, at
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ LONGEST = 2_000  # characters of a line
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers; -1, the default, for all processors.")
 @click.option("--save", metavar="CERT", help="Write the proof to a file that `dpaudit check` reads.")
 @click.option("--json", "as_json", is_flag=True, help="Print the bracket as JSON.")
-def command(
+def verify_command(
     target: str,
     claim: str | None,
     delta: float,
@@ -78,8 +78,8 @@ def command(
         say("reading the source, looking for a proof, then auditing")
     with Engine(jobs, supervised=True) as engine:
         given = _parameters(params)
-        found = target_named(target, given, os.getcwd()) if ":" in target else target_of(named(target), given)
-        joined = run_bracket(found, wanted, engine)
+        mechanism = target_named(target, given, os.getcwd()) if ":" in target else target_of(named(target), given)
+        joined = run_bracket(mechanism, wanted, engine)
     lines = (clean(line, LONGEST) for line in str(joined.bracket).splitlines())
     (click.echo if as_json else show)(json.dumps(joined.bracket.to_dict(), indent=1) if as_json else "\n".join(lines))
     if save is not None:
@@ -104,15 +104,15 @@ def _claim(claim: str | None, delta: float) -> Any:
 
 
 def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for each in given:
         name, equals, value = each.partition("=")
         if not (name.isidentifier() and equals):
             raise InvalidSpec(f"--param reads NAME=VALUE, got {each!r}")
-        if name in found:
+        if name in values:
             raise InvalidSpec(f"--param {name} must be given once")
-        found[name] = _json(f"--param {name}", value)
-    return found
+        values[name] = _json(f"--param {name}", value)
+    return values
 
 
 def _json(option: str, text: str) -> Any:
@@ -137,3 +137,28 @@ def _save(joined: "Joined", path: str) -> None:
         with writing("--save", name):
             save(proof, name)
         say(f"proof: {name}")
+
+
+@click.command("check")
+@click.argument("certificate", type=click.Path(), metavar="CERT")
+def check_command(certificate: str) -> int:
+    """Check the proof in CERT and say what it shows, for which inputs, and which obligations were discharged.
+
+    The program is read from the certificate, never run. Exit codes: 0 accepted, 1 rejected, 2 not a proof at all. An
+    accepted proof bounds the loss by its cost; where that is above the claim the claim is open, and the code 3.
+    """
+    from dpaudit.verify.checker import check
+    from dpaudit.verify.stored import load
+
+    checked = check(load(certificate))
+    lines = [f"accepted: {checked.statement}"]
+    if checked.claim is not None:
+        keeps = "the claim holds" if checked.keeps_claim else "the cost is above it for some parameters of the scope"
+        lines.append(f"claim     {checked.claim}: {keeps}")
+    lines.append(f"for       {checked.scope}")
+    lines.append(f"assumed   {'; '.join(checked.assumptions)}")
+    lines.append(f"shown     {len(checked.obligations)} obligations:")
+    lines += [f"          {obligation}" for obligation in checked.obligations]
+    for line in lines:
+        show(line[:10] + one_line(line[10:]))
+    return 3 if checked.keeps_claim is False else 0

@@ -173,7 +173,7 @@ def test_another_run_is_not_gone_on_with(
         patch.setenv("DP_SCALE", "2")
         refused("environment variable DP_SCALE is new")
     with monkeypatch.context() as patch:
-        patch.setattr("dpaudit.cli.recording.versions", lambda: {"version": "9.9.9", "platform": "x"})
+        patch.setattr("dpaudit.cli.suite.versions", lambda: {"version": "9.9.9", "platform": "x"})
         refused("dpaudit was 0.1.0 and is 9.9.9")
     (folder / "helpers.py").unlink()
     shutil.rmtree(folder / "__pycache__", ignore_errors=True)

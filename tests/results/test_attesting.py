@@ -25,8 +25,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 import dpaudit
 from dpaudit.base.strict import content_digest
-from dpaudit.cli.attest import attested_line
 from dpaudit.cli.group import exit_code
+from dpaudit.cli.recheck import attested_line
 from dpaudit.errors import InvalidSpec, MissingRequirement, NotAttested
 from dpaudit.ledger.results import Ledger
 from dpaudit.results.attesting import PAYLOAD, STATEMENT, opened, public_key, signed, signer, stored_file

@@ -23,8 +23,7 @@ from dpaudit import AuditResult
 from dpaudit.auditing.audit import run_audit
 from dpaudit.execution.engine import Engine
 from dpaudit.spec.files import find_specs
-from dpaudit.spec.questions import Question, Wishes, read_spec
-from dpaudit.spec.suite import shared
+from dpaudit.spec.questions import Question, Wishes, read_spec, shared
 
 ROOT = Path(__file__).resolve().parents[1]
 REFUTED, OTHERS = range(10_001, 10_101), range(10_001, 10_011)  # written here before anybody looked

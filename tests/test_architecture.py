@@ -86,13 +86,13 @@ BUDGET = {
     "report": 3_600,
     "ledger": 1_960,
     "catalogue": 11_750,
-    "spec": 1_150,
+    "spec": 1_140,
     "api": 540,
     "sweeps": 1_630,
     "training": 1_770,
     "observatory": 950,
     "cli": 2_570,
-    "pytest_plugin": 920,
+    "pytest_plugin": 930,
 }
 SLACK = 100  # lines that a room may lie below its budget, before this is lowered
 LONGEST = 700  # lines of a module

@@ -36,7 +36,7 @@ def plan_command(
     look at outputs with --look: also where the runs are too few to refute the claim.
     """
     from dpaudit.base.numerals import confidence_text
-    from dpaudit.spec.suite import shared
+    from dpaudit.spec.questions import shared
 
     questions = read_all(paths, wishes(look=look, **asked))  # named as there
     chosen, together = shared(tagged(questions, tags))

@@ -73,7 +73,7 @@ def run_command(
     from dpaudit.execution.engine import Engine
     from dpaudit.ledger.baseline import DEFAULT, read_baseline
     from dpaudit.report import USUAL
-    from dpaudit.spec.suite import shared
+    from dpaudit.spec.questions import shared
 
     wished = wishes(**asked)  # named as there
     workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)

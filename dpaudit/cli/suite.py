@@ -35,8 +35,7 @@ from dpaudit.results.provenance import commit_of, versions
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
 from dpaudit.running.program import unknown
-from dpaudit.spec.questions import Question
-from dpaudit.spec.suite import command
+from dpaudit.spec.questions import Question, command
 from dpaudit.version import __version__
 
 

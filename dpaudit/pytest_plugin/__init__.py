@@ -1,7 +1,7 @@
-"""The door of a test suite: the fixture `audit`, the marker `dpaudit`, and options that start with --dpaudit.
+"""The plugin of pytest: the fixture `audit`, the marker `dpaudit`, and options that start with --dpaudit.
 
 A claim that is refuted fails its test with the witness, the counts and the command that repeats it. Loading this
-costs a test session next to nothing: what audits is loaded by the first audit.
+costs a test session next to nothing: the first audit loads the code that audits.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from dpaudit.pytest_plugin.records import PROFILES, Records, Spending, plan, set
 if TYPE_CHECKING:
     from dpaudit.pytest_plugin.auditor import Auditor
 
-ACCEPTED = "dpaudit-accepted.toml"  # where `dpaudit accept` writes, as nothing light can ask it
+ACCEPTED = "dpaudit-accepted.toml"  # where `dpaudit accept` writes; its module is too heavy to import
 MARKER = (
     "dpaudit(runs, confidence, seed, epsilon, ..., expect): what the audits of this test are given, by the keywords of "
     "dpaudit.audit; every test that uses the fixture audit has the marker, so that -m dpaudit selects them"
@@ -31,7 +31,7 @@ MARKER = (
 
 @dataclass
 class SessionState:
-    """What one process knows of the session: its plan, where the report goes, and the modules of its tests."""
+    """The session in one process: its plan, the folder of the report, and the modules of its tests."""
 
     plan: Spending
     folder: Path | None  # of the report
@@ -45,21 +45,21 @@ class SessionState:
 STATE = pytest.StashKey[SessionState]()
 AUDITED = pytest.StashKey[list[dict[str, Any]]]()
 ATTEMPTS = pytest.StashKey[int]()
-FEWEST = 200  # runs of an audit, as nothing light can ask it
+FEWEST = 200  # runs of an audit; the module that defines it is too heavy to import
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of the command line."""
     group = parser.getgroup("dpaudit", "audits of differentially private mechanisms")
-    told = ", ".join(f"{name} {profile.runs:,} runs" for name, profile in PROFILES.items())
-    group.addoption("--dpaudit-profile", choices=tuple(PROFILES), help=f"how much an audit may spend: {told} (dev)")
+    profiles = ", ".join(f"{name} {profile.runs:,} runs" for name, profile in PROFILES.items())
+    group.addoption("--dpaudit-profile", choices=tuple(PROFILES), help=f"how much an audit may spend: {profiles} (dev)")
     group.addoption("--dpaudit-seed", type=_seed, metavar="N", help="the seed of every audit, whatever its test says")
     group.addoption("--dpaudit-runs", type=_runs, metavar="N", help="the runs of every audit, whatever its test says")
     group.addoption("--dpaudit-report", metavar="DIR", help="write each result, and a report of all, into DIR")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Settles the plan of the session; a folder that cannot be made is told before the runs, not after."""
+    """Settles the plan of the session; a folder that cannot be made is an error before the runs, not after."""
     config.addinivalue_line("markers", MARKER)
     given, settings = config.option, settings_of(config.rootpath)
     mine = getattr(config, "workerinput", None)  # of a process that gets its tests from another
@@ -94,12 +94,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Every process of a shared session gets the one seed that its header tells (a hook of pytest-xdist)."""
+    """Every process of a shared session gets the one seed that is in its header (a hook of pytest-xdist)."""
     node.workerinput["dpaudit_seed"] = node.config.stash[STATE].plan.usual["seed"]
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """What a second session needs to be the same."""
+    """The line that a second session needs to be the same."""
     return f"dpaudit: {config.stash[STATE].plan.line}"
 
 
@@ -155,7 +155,7 @@ def pytest_runtest_makereport(
     """Sends what a test has audited along with its report, to whichever process makes the summary."""
     report = yield
     audited = item.stash.get(AUDITED, [])
-    if audited:  # all so far: a plugin that runs tests again may throw the report of a try away
+    if audited:  # all so far: a plugin that runs tests again may drop the report of one attempt
         report.dpaudit = list(audited)  # type: ignore[attr-defined]
     if call.excinfo is not None and "dpaudit.errors" in sys.modules:
         report.dpaudit_short = short_forms(call.excinfo.value)  # type: ignore[attr-defined]
@@ -163,7 +163,7 @@ def pytest_runtest_makereport(
 
 
 def short_forms(error: BaseException) -> list[str]:
-    """What the short summary says of an error of ours, the longest first; nothing for any other error."""
+    """Texts of an error of ours for the short summary, the longest first; none for any other error."""
     from dpaudit.errors import ClaimRefuted, UnsoundAudit
 
     if isinstance(error, ClaimRefuted) and error.bound:
@@ -171,12 +171,12 @@ def short_forms(error: BaseException) -> list[str]:
         return [f"REFUTED {error.bound}", f"REFUTED {near}", near]
     if isinstance(error, UnsoundAudit):
         return [f"NO VERDICT {error}"]
-    told = str(error).partition("\n")[0] if type(error) is AssertionError else ""
-    return [told] if told.startswith(("NOT FOUND  ", "TOO LITTLE POWER  ")) else []
+    message = str(error).partition("\n")[0] if type(error) is AssertionError else ""
+    return [message] if message.startswith(("NOT FOUND  ", "TOO LITTLE POWER  ")) else []
 
 
 class SessionEnd:
-    """The hooks of the one process that hears of all tests: it ends the session with a report and a summary."""
+    """The hooks of the one process that gets all reports: it ends the session with a report and a summary."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -188,7 +188,7 @@ class SessionEnd:
         self._stopped = False
 
     def guard_exit(self) -> None:
-        """Ended in its middle, by a test or by what it imports, the session is no success, whatever code it gives."""
+        """A session that a test, or a module of it, ends before its time is no success, whatever its exit code."""
         here = os.getpid()
 
         def leave(status: int) -> NoReturn:
@@ -198,16 +198,16 @@ class SessionEnd:
         os._exit = leave
 
     def pytest_unconfigure(self) -> None:
-        """The summary was made; where it tells of audits, what runs at exit does not change how the session ended."""
+        """After the summary: in a session with audits, code that runs at exit cannot change the exit code."""
         if not self.records.all:
             os._exit = self._leave
 
     def pytest_keyboard_interrupt(self) -> None:
-        """By hand, or by `pytest.exit`, which may ask for the code of a success."""
+        """Ctrl-C, or `pytest.exit`, which may set the exit code of a success."""
         self._stopped = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Takes in what a test has audited, here or in another process."""
+        """Records the audits of a test, here or in another process."""
         self.records.add(getattr(report, "dpaudit", ()), report.outcome)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -230,7 +230,7 @@ class SessionEnd:
         self.problems = problems
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """What was audited, what came out, and the chance of a false alarm that it cost."""
+        """The audits, their verdicts, and the chance of a false alarm of all of them."""
         for report in terminalreporter.getreports("failed"):
             self._shorten(report)
         if not self.records.all:
@@ -242,7 +242,7 @@ class SessionEnd:
             terminalreporter.write_line(line)
 
     def _shorten(self, report: pytest.TestReport) -> None:
-        """Has the short summary begin with what an audit found, in the longest words that its line holds."""
+        """Has the short summary begin with the result of an audit, in the longest text that fits its line."""
         forms = getattr(report, "dpaudit_short", [])
         crash = getattr(report.longrepr, "reprcrash", None)
         if forms and crash is not None:
@@ -252,12 +252,12 @@ class SessionEnd:
 
 
 def _seen(config: pytest.Config, named: Any) -> str:
-    """The name of a test, or of its report, as one writes it in the folder where pytest was called."""
+    """The name of a test, or of its report, as typed in the folder where pytest was called."""
     return str(config.cwd_relative_nodeid(getattr(named, "id", named.nodeid)))  # a value of its own from pytest 9.2 on
 
 
 def _modules(request: pytest.FixtureRequest) -> set[ModuleType]:
-    """The modules that pytest has imported in its own way: those of the tests, and every conftest."""
+    """The modules that pytest imports in its own way: those of the tests, and every conftest."""
     tests = {getattr(item, "module", None) for item in request.session.items}
     plugins = request.config.pluginmanager.get_plugins()
     ours = {each for each in plugins if Path(getattr(each, "__file__", None) or "").name == "conftest.py"}

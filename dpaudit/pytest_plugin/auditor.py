@@ -27,15 +27,15 @@ from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.spec.settings import Settings, read_settings
+from dpaudit.spec.files import Settings, read_settings
 
 EXPECTATIONS = ("not-refuted", "refuted", "bits")
-CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs", "data")  # of each, one says it all
+CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs", "data")  # of each group, one replaces the others
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an audit stands: its test, the command that repeats it, and the modules that only this process has."""
+    """The place of an audit: its test, the command that repeats it, and the modules that only this process has."""
 
     test: str
     command: str  # without the options
@@ -54,7 +54,7 @@ class Auditor:
 
     `expect="refuted"` is for a violation that the author of the test knows of, `expect="bits"` for one of the bits of
     floats alone (with `representation=True`): then finding nothing is the failure.
-    Everything else that can be said is a keyword of `dpaudit.audit`, or of the marker `dpaudit`.
+    Every other option is a keyword of `dpaudit.audit`, or of the marker `dpaudit`.
     """
 
     place: Place
@@ -85,9 +85,9 @@ class Auditor:
     def _audited(
         self, mechanism: Any, expect: str | None, keywords: dict[str, Any]
     ) -> tuple[SuiteEntry, Exception | None]:
-        """What became of one audit, recorded; and what the test is to raise."""
-        said, expected = _merged(self.marked, keywords), _expected(self.marked, expect)
-        number = f" {said['name']}" if said.get("name") else "" if self.number == 1 else f" #{self.number}"
+        """The entry of one audit, recorded, and the exception for the test."""
+        options, expected = _merged(self.marked, keywords), _expected(self.marked, expect)
+        number = f" {options['name']}" if options.get("name") else "" if self.number == 1 else f" #{self.number}"
         known = Verdict.REFUTED if expected == "refuted" else Verdict.NOT_REFUTED
         entry = SuiteEntry(f"{self.place.test}{number}", known, bits=expected == "bits")
         record = AuditOfTest(
@@ -100,14 +100,14 @@ class Auditor:
             confidence=float(self.plan.usual["confidence"]),
         )
         try:
-            if entry.bits and not said.get("representation"):
+            if entry.bits and not options.get("representation"):
                 raise InvalidSpec("expect='bits' needs representation=True: without it bits are not looked at")
             settings, baseline = read_settings(self.place.root), self.place.baseline
             acceptances = () if baseline is None else read_baseline(baseline)  # before the runs: no verdict is lost
-            asked = self.plan.settle(said)
+            asked = self.plan.settle(options)
             if isinstance(asked["confidence"], float) and 0.0 < asked["confidence"] < 1.0:
                 record = replace(record, confidence=asked["confidence"])
-            entry = replace(entry, result=self._result(mechanism, asked, said, entry.name, settings))
+            entry = replace(entry, result=self._result(mechanism, asked, options, entry.name, settings))
             (entry,), _ = review((entry,), acceptances, date.today())
         except DpAuditError as error:
             self._keep(replace(record, error=str(error), exit_code=error.exit_code))
@@ -122,12 +122,12 @@ class Auditor:
         )
 
     def _result(
-        self, mechanism: Any, asked: dict[str, Any], said: dict[str, Any], name: str, settings: Settings
+        self, mechanism: Any, asked: dict[str, Any], options: dict[str, Any], name: str, settings: Settings
     ) -> AuditResult:
         arguments = _arguments(mechanism, asked)
         apart = ("backend", "n_jobs", "isolation", "ledger", "progress")
         backend, workers, isolation, ledger, shown = (arguments.pop(key) for key in apart)
-        if "n_jobs" not in said:
+        if "n_jobs" not in options:
             workers = 1 if self.place.shared else workers if settings.jobs is None else settings.jobs
         question = pose(**{**arguments, "mechanism": wrap(mechanism)})
         # a process of its own: what one mechanism leaves behind in it is gone before the next test
@@ -138,10 +138,13 @@ class Auditor:
             question.kept(ledger, name) as call,
         ):
             check_patches(self.patches, self.place.modules, question.mechanism)
-            told = _described(question.mechanism, name)
-            result = question.answer(engine, name=name, description=told, progress=watcher, call=call)
+            description = _described(question.mechanism, name)
+            result = question.answer(engine, name=name, description=description, progress=watcher, call=call)
             cover(engine, question.mechanism, question.pairs)
-        known: dict[str, Any] = {"command": self._command(result, said), "source": self.place.test.partition("::")[0]}
+        known: dict[str, Any] = {
+            "command": self._command(result, options),
+            "source": self.place.test.partition("::")[0],
+        }
         if (
             self.place.folder or settings.ledger
         ):  # git may have much to look at: only where a result outlives the session
@@ -149,13 +152,13 @@ class Auditor:
         given = {key: value for key, value in known.items() if value}
         return replace(result, provenance={**result.provenance, **given})
 
-    def _command(self, result: AuditResult, said: dict[str, Any]) -> str:
-        """The command that repeats the audit: with what the test does not say itself."""
+    def _command(self, result: AuditResult, stated: dict[str, Any]) -> str:
+        """The command that repeats the audit, with the options that the test does not set itself."""
         options = ""
-        if self.plan.seed is not None or "seed" not in said:
+        if self.plan.seed is not None or "seed" not in stated:
             options += f" --dpaudit-seed {result.spec['seed']}"
-        timed = said.get("max_time_s") is not None
-        if self.plan.runs is not None or "runs" not in said or timed:
+        timed = stated.get("max_time_s") is not None
+        if self.plan.runs is not None or "runs" not in stated or timed:
             options += f" --dpaudit-runs {result.spec['runs']}"
         return f"{self.place.command}{options}"
 
@@ -184,7 +187,7 @@ class Auditor:
             return replace(record, problem=problem)
         (file,) = report.record_names(SuiteResult((entry,), record.confidence))
         assert file is not None
-        if file in {each["file"] for each in self.audited}:  # the result of the try before stays
+        if file in {each["file"] for each in self.audited}:  # the result of an earlier attempt stays
             file = f"{file.removesuffix('.json')}-{self.attempt}.json"
         try:
             report.write(result, self.place.folder / file)
@@ -197,10 +200,10 @@ class Auditor:
 
 
 def _described(mechanism: Any, name: str) -> Description | None:
-    """What is told of a function that no module holds as it is: it belongs to this audit, and to no other.
+    """The description of a function that cannot be imported by name: it belongs to this audit alone.
 
-    Closures, lambdas, partial functions and methods of the same name may differ in what they hold, which no
-    description shows; a finding on one of them must never stand for a finding on another. None: as usual.
+    Closures, lambdas, partial functions and methods of the same name may differ in their values, which no
+    description shows; a finding on one of them must never count for another. None: as usual.
     """
     if not isinstance(mechanism, PerRun | Batched):
         return None
@@ -211,7 +214,7 @@ def _described(mechanism: Any, name: str) -> Description | None:
 
 
 def _failure(entry: SuiteEntry, file: str | None) -> Exception | None:
-    """What the test is to raise for a result; None where all is as expected."""
+    """The exception of the test for a result; None where all is as expected."""
     result = entry.result
     assert result is not None
     if not entry.as_expected:
@@ -223,32 +226,32 @@ def _failure(entry: SuiteEntry, file: str | None) -> Exception | None:
     return None
 
 
-# --- what a test and its markers say -------------------------------------------------------------------------------
+# --- keywords of a test and its markers -------------------------------------------------------------------------------
 
 
 def _merged(marked: Sequence[dict[str, Any]], keywords: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of the markers and of the call, the innermost last; a claim there replaces one farther out.
+    """The keywords of the markers and of the call, the innermost last; a claim there replaces an outer one.
 
     >>> _merged([{"epsilon": 1.0, "runs": 500}], {"claim": "c"})
     {'runs': 500, 'claim': 'c'}
     """
-    said: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for each in (*marked, keywords):
         for group in (CLAIMS, DATASETS):
             if any(key in each for key in group):
-                said = {key: value for key, value in said.items() if key not in group}
+                options = {key: value for key, value in options.items() if key not in group}
         if "claim" in each:
-            said.pop("delta", None)
-        said.update({key: value for key, value in each.items() if key != "expect"})
-    return said
+            options.pop("delta", None)
+        options.update({key: value for key, value in each.items() if key != "expect"})
+    return options
 
 
 def _expected(marked: Sequence[dict[str, Any]], expect: str | None) -> str:
-    said = [each["expect"] for each in marked if "expect" in each] + ([] if expect is None else [expect])
-    found = said[-1] if said else EXPECTATIONS[0]
-    if found not in EXPECTATIONS:
-        raise InvalidSpec(f"expect must be 'not-refuted', 'refuted' or 'bits', got {found!r}")
-    return str(found)
+    words = [each["expect"] for each in marked if "expect" in each] + ([] if expect is None else [expect])
+    word = words[-1] if words else EXPECTATIONS[0]
+    if word not in EXPECTATIONS:
+        raise InvalidSpec(f"expect must be 'not-refuted', 'refuted' or 'bits', got {word!r}")
+    return str(word)
 
 
 def _arguments(mechanism: Any, asked: dict[str, Any]) -> dict[str, Any]:
@@ -263,7 +266,7 @@ def _arguments(mechanism: Any, asked: dict[str, Any]) -> dict[str, Any]:
     return dict(bound.arguments)
 
 
-# test modules in other processes: what they define travels by value, for no worker could import them as pytest did
+# test modules in other processes: their definitions travel by value, for no worker could import them as pytest did
 
 
 EVERYWHERE = {"builtins", "dpaudit"}  # named by every pickled function, whatever it uses
@@ -271,10 +274,10 @@ EVERYWHERE = {"builtins", "dpaudit"}  # named by every pickled function, whateve
 
 @contextmanager
 def by_value(modules: Iterable[ModuleType], mechanism: Any) -> Iterator[None]:
-    """While it lasts, functions and classes of these modules are pickled whole, and not as a name to import.
+    """Within it, functions and classes of these modules are pickled by value, and not as a name to import.
 
-    Where the mechanism cannot be pickled so (it uses something of its module that has to stay where it is), its module
-    is left to be imported.
+    Where the mechanism cannot be pickled so (it uses an object of its module that cannot be pickled), modules are
+    imported by name.
     """
     import cloudpickle
 
@@ -299,8 +302,8 @@ def check_patches(patches: Any, modules: Iterable[ModuleType], mechanism: Any) -
     """Raises `InvalidSpec` where pytest's monkeypatch has changed a module that the mechanism uses by its name.
 
     A worker imports that module as it is on disk: the audit would be one of other code than the test means. Modules
-    that travel by value take their changes along. Only names that the pickled mechanism holds itself are looked at,
-    a package and its modules taken as one.
+    that travel by value include their changes. Only names in the pickled mechanism itself are checked, a package and
+    its modules taken as one.
     """
     changed = [(target, name) for target, name, _ in getattr(patches, "_setattr", ())]
     if not changed:
@@ -311,7 +314,7 @@ def check_patches(patches: Any, modules: Iterable[ModuleType], mechanism: Any) -
 
     try:
         sent = cloudpickle.dumps(mechanism)
-    except Exception:  # told in other words where it has to be sent
+    except Exception:  # sending it raises a clearer error
         return
     texts = [argument for _, argument, _ in pickletools.genops(sent) if isinstance(argument, str)]
     used = {text.partition(".")[0] for text in texts} - EVERYWHERE

@@ -22,17 +22,17 @@ MOST_NAMED = 10  # accepted or expired findings, and problems, that a summary na
 def write_report(records: Records, folder: Path, baseline: Path | None) -> tuple[str, ...]:
     """Writes the report of a session from the results that its tests have stored; the reason where that fails."""
     try:
-        with warnings.catch_warnings():  # those of a library that draws are no matter of the session's filters
+        with warnings.catch_warnings():  # warnings of a drawing library do not concern the filters of the session
             warnings.simplefilter("ignore")
             report.write_suite(suite_of(records, folder, baseline), folder)
-    except Exception as error:  # the tests have their outcomes, whatever became of the report
+    except Exception as error:  # the tests have their outcomes, with or without the report
         why = getattr(error, "strerror", None) or str(error)
         return (f"the report could not be written: {type(error).__name__}: {why}",)
     return ()
 
 
 def suite_of(records: Records, folder: Path, baseline: Path | None) -> SuiteResult:
-    """The session's audits as a suite: their results from the folder, the accepted findings held against them."""
+    """The session's audits as a suite: their results from the folder, compared with the accepted findings."""
     acceptances = () if baseline is None else read_baseline(baseline)
     entries, reviewed = review([_entry(record, folder) for record in records.all], acceptances, date.today())
     return SuiteResult(tuple(entries), max(0.0, 1.0 - records.spent), reviewed)
@@ -65,42 +65,42 @@ def expired(baseline: Path | None) -> tuple[str, ...]:
     if baseline is None:
         return ()
     try:
-        kept = read_baseline(baseline)
+        acceptances = read_baseline(baseline)
     except DpAuditError as error:
         return (str(error),)
     today = date.today()
-    return tuple(reviewed_line(Reviewed(each, True, False)) for each in kept if each.expired(today))
+    return tuple(reviewed_line(Reviewed(each, True, False)) for each in acceptances if each.expired(today))
 
 
-def summary_lines(kept_records: Records, plan: Spending, folder: Path | None, problems: Sequence[str]) -> list[str]:
-    """What the terminal summary says of the audits of a session."""
-    records = kept_records.all
-    refuted = sum(record.verdict == "REFUTED" for record in records)
-    kept = sum(record.verdict == "NOT_REFUTED" for record in records)
-    odd = sum(record.verdict is not None and not record.as_expected for record in records)
+def summary_lines(records: Records, plan: Spending, folder: Path | None, problems: Sequence[str]) -> list[str]:
+    """The lines of the terminal summary about the audits of a session."""
+    audits = records.all
+    refuted = sum(record.verdict == "REFUTED" for record in audits)
+    unrefuted = sum(record.verdict == "NOT_REFUTED" for record in audits)
+    odd = sum(record.verdict is not None and not record.as_expected for record in audits)
     lines = [
-        f"{counted(len(records), 'audit')}: {refuted} refuted, {kept} not refuted, "
-        f"{len(records) - refuted - kept} without verdict; "
+        f"{counted(len(audits), 'audit')}: {refuted} refuted, {unrefuted} not refuted, "
+        f"{len(audits) - refuted - unrefuted} without verdict; "
         + ("every verdict as expected" if not odd else f"{counted(odd, 'verdict')} not as expected"),
-        f"chance of a false alarm: at most {p_text(kept_records.alarming)} for all of them together; {plan.line}",
+        f"chance of a false alarm: at most {p_text(records.alarming)} for all of them together; {plan.line}",
     ]
-    bits = sum(record.bits_refuted for record in records)
+    bits = sum(record.bits_refuted for record in audits)
     if bits:
         lines.append(f"{counted(bits, 'representation finding')}: the bits of outputs tell datasets apart")
-    in_part = sum(record.in_part for record in records)
+    in_part = sum(record.in_part for record in audits)
     if in_part:
         lines.append(f"{counted(in_part, 'audit')} did not look at outputs whole; --dpaudit-report DIR says how far")
-    lost = {each.key for each in (*kept_records.swallowed, *kept_records.retried)}
-    unmet = [each for each in records if each.unmet and each.key not in lost]
+    lost = {each.key for each in (*records.swallowed, *records.retried)}
+    unmet = [each for each in audits if each.unmet and each.key not in lost]
     failed = [
         f"{'  '.join(filter(None, (_word(each), each.bound)))}: {each.name}" for each in unmet
     ]  # the name is long
-    accepted = [f"accepted finding: {record.name} ({record.accepted})" for record in records if record.accepted]
-    told = [f"{record.name}: {record.problem}" for record in records if record.problem]
-    again = kept_records.retried
-    told += [f"{each.name}: {_word(each)}, and its test was run again: what was found stands" for each in again]
-    silent = [f"{each.name}: {_word(each)}, but its test did not fail" for each in kept_records.swallowed]
-    for named in (failed, accepted, silent, [*problems, *told]):
+    accepted = [f"accepted finding: {record.name} ({record.accepted})" for record in audits if record.accepted]
+    notes = [f"{record.name}: {record.problem}" for record in audits if record.problem]
+    again = records.retried
+    notes += [f"{each.name}: {_word(each)}, and its test was run again: what was found stands" for each in again]
+    silent = [f"{each.name}: {_word(each)}, but its test did not fail" for each in records.swallowed]
+    for named in (failed, accepted, silent, [*problems, *notes]):
         lines += named[:MOST_NAMED]
         if len(named) > MOST_NAMED:
             lines.append(f"... and {len(named) - MOST_NAMED} more")

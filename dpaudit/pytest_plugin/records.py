@@ -1,6 +1,6 @@
-"""What a test session spends on its audits, by a profile, the project and the command line; and what it keeps of them.
+"""The runs and confidence of the audits of a session, by profile, project and command line; and records of them.
 
-Small plain values that travel between processes, and their sum.
+Records are small plain values that travel between processes.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ CONFIDENCE = 1.0 - 1e-6  # of each audit: a suite of a thousand then refutes fal
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Runs and confidence of an audit that says nothing of its own, and whether each session has a new seed."""
+    """Default runs and confidence of an audit, and whether each session has a new seed."""
 
     name: str
     runs: int
@@ -31,10 +31,10 @@ DEFAULT = "dev"
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What the audits of a session are given, where their test does not say: the outcome of all settings.
+    """The keywords of the audits of a session that their test does not set, by all settings.
 
-    `runs` and `seed` go before what a test says; they are those of the command line, None where it names none.
-    `usual` are the values that come after what a test says.
+    `runs` and `seed` override a test; they are those of the command line, None where it names none.
+    `usual` are the defaults behind those of a test.
     """
 
     profile: Profile
@@ -49,13 +49,13 @@ class Spending:
         seed = self.usual["seed"] if self.seed is None else self.seed
         return f"profile {self.profile.name}, {runs:,} runs an audit, seed {seed}"
 
-    def settle(self, said: dict[str, Any]) -> dict[str, Any]:
-        """The keywords of an audit: the command line's, then what its test says, then the usual ones.
+    def settle(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The keywords of an audit: of the command line, then of its test, then the usual ones.
 
         >>> Spending(PROFILES["dev"], {"runs": 20_000, "seed": 0}, seed=7).settle({"runs": 500, "seed": 1})
         {'runs': 500, 'seed': 7}
         """
-        settled = {**self.usual, **({} if said.get("max_time_s") is None else {"runs": None}), **said}
+        settled = {**self.usual, **({} if options.get("max_time_s") is None else {"runs": None}), **options}
         if self.runs is not None:
             settled.update(runs=self.runs, max_time_s=None)
         if self.seed is not None:
@@ -68,8 +68,8 @@ def plan(
 ) -> Spending:
     """The plan of a session: the command line, then [tool.dpaudit], then the default profile.
 
-    A profile that the command line names goes before the settings. `fresh` is the new seed that a session which
-    shares its tests with others was given; None: it is drawn here, where the profile wants one.
+    A profile of the command line overrides the settings. `fresh` is the new seed of a session that shares its tests
+    with other processes; None: it is drawn here, where the profile needs one.
 
     >>> plan(profile="ci", runs=None, seed=None, settings={"runs": 50_000}).line
     'profile ci, 200,000 runs an audit, seed 0'
@@ -86,27 +86,27 @@ def plan(
 
 
 def settings_of(root: Path) -> dict[str, Any]:
-    """The table [tool.dpaudit] of the project, as far as a session needs it; empty where it is wrong: each audit tells.
+    """The table [tool.dpaudit] of the project, as far as a session needs it; empty where it is wrong: audits say so.
 
     Its confidence is that of a whole suite of `dpaudit run`, which would be far too little for each of many tests.
     """
     from dpaudit.errors import InvalidSpec
-    from dpaudit.spec.settings import read_settings
+    from dpaudit.spec.files import read_settings
 
     try:
-        held = read_settings(root)
+        settings = read_settings(root)
     except InvalidSpec:
         return {}
-    runs = None if held.runs is None else int(held.runs)
-    found = {"runs": runs, "seed": held.seed, "accepted": held.accepted}
-    return {key: value for key, value in found.items() if value is not None}
+    runs = None if settings.runs is None else int(settings.runs)
+    values = {"runs": runs, "seed": settings.seed, "accepted": settings.accepted}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class AuditOfTest:
-    """One audit of a test: what was asked and what came out; `verdict` is None where there is none.
+    """One audit of a test, its question and its outcome; `verdict` is None where there is none.
 
-    `key` is its own, `attempt` counts the tries of a test that is run again, and `number` the audits of one try.
+    `key` is its own, `attempt` counts the runs of a test that is run again, and `number` the audits of one of them.
     `bound` is the certified one, and the claim that it is beyond. `file` is the name of the stored result in the folder
     of the report, `accepted` the fingerprint of the accepted finding that covers it, `problem` why it could not be
     stored; `in_part` where outputs were not looked at whole.
@@ -132,7 +132,7 @@ class AuditOfTest:
 
     @property
     def unmet(self) -> bool:
-        """Whether this is what makes a test fail: a verdict that nobody expected, none at all, or too little power."""
+        """Whether this makes a test fail: an unexpected verdict, no verdict, or too little power."""
         return not self.as_expected or self.exit_code != 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -141,18 +141,18 @@ class AuditOfTest:
 
 
 class Records:
-    """The audits of a session in the order in which they ended, each once; no try of a test replaces another."""
+    """The audits of a session in the order in which they ended, each once; no attempt at a test replaces another."""
 
     def __init__(self) -> None:
-        self._held: dict[str, AuditOfTest] = {}
+        self._all: dict[str, AuditOfTest] = {}
         self._failed: set[str] = set()
         self._last: dict[str, int] = {}  # attempt of a test
 
     def add(self, stored: Iterable[dict[str, Any]], outcome: str) -> None:
-        """Takes in what a test, here or in another process, has audited up to a report of this outcome."""
+        """Records the audits of a test, here or in another process, up to a report of this outcome."""
         for each in stored:
             record = AuditOfTest(**each)
-            self._held[record.key] = record
+            self._all[record.key] = record
             self._last[record.test] = max(record.attempt, self._last.get(record.test, 0))
             if outcome == "failed":
                 self._failed.add(record.key)
@@ -161,16 +161,16 @@ class Records:
 
     def sort(self) -> None:
         """Puts them in the order of their tests' names."""
-        self._held = dict(sorted(self._held.items(), key=lambda each: (each[1].test, each[1].attempt, each[1].number)))
+        self._all = dict(sorted(self._all.items(), key=lambda each: (each[1].test, each[1].attempt, each[1].number)))
 
     @property
     def swallowed(self) -> tuple[AuditOfTest, ...]:
-        """What should have failed a test that did not fail: the error was caught, or the failure expected by a mark."""
+        """Audits that should have failed a passing test: the error was caught, or a mark expects the failure."""
         return tuple(each for each in self.all if each.unmet and each.key not in self._failed and not self._again(each))
 
     @property
     def retried(self) -> tuple[AuditOfTest, ...]:
-        """What should have failed a test that was then run again, and did not fail."""
+        """Audits that should have failed a test that was then run again, and passed."""
         return tuple(each for each in self.all if each.unmet and each.key not in self._failed and self._again(each))
 
     def _again(self, record: AuditOfTest) -> bool:
@@ -179,11 +179,11 @@ class Records:
     @property
     def all(self) -> tuple[AuditOfTest, ...]:
         """Every record."""
-        return tuple(self._held.values())
+        return tuple(self._all.values())
 
     @property
     def alarming(self) -> float:
-        """The chance that any sound mechanism fails its test: what is spent, and the level of all checks of health."""
+        """The chance that any sound mechanism fails its test: the errors spent, and the level of all health checks."""
         from dpaudit.results.observations import LEVEL
 
         return min(1.0, float(Decimal(repr(self.spent)) + len(self.all) * Decimal(repr(LEVEL))))

@@ -1,4 +1,4 @@
-"""The pairs of a spec: values written down, or a function that makes them where mechanisms may run."""
+"""The pairs of a spec: values in the file, or a function that makes them where mechanisms may run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ImportedPair:
     """A pair named as `module:function`; the function, of no arguments, returns an `AdjacentPair` or two datasets.
 
-    `resolve` calls it, so it belongs into a worker; `folder` heads the import path there.
+    `resolve` calls it, in a worker; `folder` is first in the import path there.
     """
 
     reference: str
@@ -28,11 +28,11 @@ class ImportedPair:
     reason: ClassVar[str] = ""
     what: ClassVar[str] = "pair"
 
-    def made(self) -> Any:
+    def value(self) -> Any:
         """What the function returns. Raises `InvalidSpec` where it cannot."""
-        made = import_reference(self.reference, self.folder)
+        value = import_reference(self.reference, self.folder)
         try:
-            return made() if callable(made) else made
+            return value() if callable(value) else value
         except DpAuditError:
             raise
         except Exception as error:
@@ -40,15 +40,15 @@ class ImportedPair:
             raise InvalidSpec(f"{self.reference!r}: making the {self.what} failed with {what}") from None
 
     def resolve(self) -> tuple[AdjacentPair, ...]:
-        """The pair, checked against the relation. Raises `InvalidSpec` for anything that is no pair."""
-        pair = AdjacentPair.of(self.made(), self.name)
+        """The pair, checked against the relation. Raises `InvalidSpec` for any other value."""
+        pair = AdjacentPair.of(self.value(), self.name)
         pair.check(self.relation)
         return (pair,)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedData(ImportedPair):
-    """One example dataset named as `module:function`, of which `resolve` makes the pairs; of all patterns, or these."""
+    """One example dataset named as `module:function`; `resolve` makes its pairs, of all patterns or of `patterns`."""
 
     patterns: tuple[str, ...] | None = None
     what: ClassVar[str] = "data"
@@ -56,11 +56,11 @@ class ImportedData(ImportedPair):
     def resolve(self) -> tuple[AdjacentPair, ...]:
         """The pairs, checked against the relation. Raises `InvalidSpec` where none can be made."""
         assert self.relation is not None
-        return pairs_of_data(ImportedPair.made(self), self.relation, self.patterns)
+        return pairs_of_data(self.value(), self.relation, self.patterns)
 
 
 def made_of(table: "AuditTable", folder: str, relation: Relation | None) -> tuple[AdjacentPair | ImportedPair, ...]:
-    """The pairs of a dataset that a spec writes down or names. Raises `InvalidSpec` without a relation."""
+    """The pairs of a dataset that a spec contains or names. Raises `InvalidSpec` without a relation."""
     names = None if table.pairs is None else tuple(each for each in table.pairs if isinstance(each, str))
     if table.pair is not None or len(names or ()) < len(table.pairs or ()):
         raise InvalidSpec("of data pairs are made: leave out pair, and let pairs name patterns or leave them out")
@@ -74,7 +74,7 @@ def made_of(table: "AuditTable", folder: str, relation: Relation | None) -> tupl
 def pairs_of(
     entries: "Sequence[PairEntry]", folder: str, relation: Relation | None
 ) -> tuple[AdjacentPair | ImportedPair, ...]:
-    """The pairs that a spec in this folder names. Raises `InvalidSpec` for none, and for one that is none."""
+    """The pairs that a spec in this folder names. Raises `InvalidSpec` for an empty list or a bad entry."""
     if not entries:
         raise InvalidSpec("pairs must name at least one pair, got an empty list")
     names = ["pair"] if len(entries) == 1 else [f"pair {number}" for number, _ in enumerate(entries, start=1)]

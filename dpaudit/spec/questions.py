@@ -1,4 +1,7 @@
-"""From a spec file to questions: every [[audit]] checked as far as that goes without running anybody's code."""
+"""From a spec file to questions, checked as far as possible without running code of users; and their suite.
+
+A suite is several questions at one confidence: the error probability is divided among them.
+"""
 
 import importlib.util
 import math
@@ -26,20 +29,20 @@ from dpaudit.mechanisms.protocol import Known
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import RECORD, recorded
+from dpaudit.spec.files import Settings
 from dpaudit.spec.pairs import ImportedPair, made_of, pairs_of
-from dpaudit.spec.settings import Settings
 
 if TYPE_CHECKING:
     from dpaudit.spec.files import SpecPlace
     from dpaudit.spec.reading import Fault
     from dpaudit.spec.tables import AuditTable, UpperTable
-
+import shlex
 
 DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
-# what a spec, or the command line before it, says beyond the usual; the rest is left to `AuditSpec`
+# keys of a spec that are passed on only where given; `AuditSpec` knows their defaults
 OPTIONS = ("stopping", "sequential_share", "certifier", "certify_pairs", "representation", "detect", "controls")
 PAIRS = {"pair", "pairs", "pattern", "pattern_parameters"}
-INSTEAD = {  # of keys that are wrong, so that what stands beside them can be checked
+INSTEAD = {  # of wrong values, so that the other keys can be checked
     "name": "audit",
     "mechanism": "stand_in:mechanism",
     "claim": {"epsilon": 1.0},
@@ -51,21 +54,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What goes before the spec (the command line) and what comes after it (the project's settings)."""
+    """Values that override the spec (of the command line) and its defaults (the settings of the project)."""
 
     runs: float | int | None = None
     confidence: float | None = None
     seed: int | None = None
     controls: int | None = None
     settings: Settings = NO_SETTINGS
-    look: bool = False  # at what so few runs see, without the claim
+    look: bool = False  # at outputs of a few runs, without the claim
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """One audit of a spec file. `source` is the file as it was named; `confidence` not yet divided by the suite.
 
-    With `max_time_s`, `runs` is the most that there may be, if there is a most; `options` are further fields of
+    With `max_time_s`, `runs` is the upper limit, if there is one; `options` are further fields of
     `AuditSpec`, where given; `upper` is the result's.
     """
 
@@ -91,16 +94,16 @@ class Question:
 
     @property
     def place(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"{self.source}: audit {self.name!r}"
 
     @property
     def settle(self) -> Callable[..., Any]:
-        """What says claim and pairs of a mechanism that may be opened: its own, where it is adapted."""
+        """The function that finds claim and pairs in a worker: those of the mechanism, where it is adapted."""
         return partial(settled, self.claim)
 
     def spec(self, description: Description, pairs: tuple[Pair, ...], *, runs: int | None = None) -> AuditSpec:
-        """The question as the pipeline takes it; `runs` where a probe chose them."""
+        """The question as an `AuditSpec`; `runs` where a probe chose them."""
         chosen = self.runs if runs is None else runs
         return AuditSpec(
             claim=self.claim if description.claim is None else claim_from_dict(description.claim),  # type: ignore[arg-type]
@@ -122,7 +125,7 @@ class Question:
         return self.spec(stand_in, self.pairs)  # type: ignore[arg-type]
 
     def check(self) -> None:
-        """Raises `InvalidSpec` for a value out of range, and for runs too few to refute the claim whatever happens."""
+        """Raises `InvalidSpec` for a value out of range, and for runs too few to refute the claim at all."""
         if self.runs is not None and not isinstance(self.claim, OwnClaim):
             self.outline()
 
@@ -142,12 +145,12 @@ def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tup
     document = read_toml(source)
     audits, wrong = audits_of(document, str(source))
     for raw, place in audits:
-        question, found = _asked(source, raw, place, wishes or Wishes())
+        question, faults = _asked(source, raw, place, wishes or Wishes())
         name = raw.get("name") if isinstance(raw, dict) else None
         if isinstance(name, str) and name in questions:
-            found = [*found, (("name",), "a name may stand only once in a file; rename one of the two")]
+            faults = [*faults, (("name",), "a name may stand only once in a file; rename one of the two")]
         questions[str(name)] = question
-        wrong += [place.says(what, *keys) for keys, what in found]
+        wrong += [place.says(what, *keys) for keys, what in faults]
     if wrong:
         raise InvalidSpec(*wrong)
     shared = document.get("suite", {}).get("record", {})
@@ -156,7 +159,7 @@ def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tup
 
 
 class _Wrong(InvalidSpec):
-    """What is wrong with one key of an audit, which is named first."""
+    """An error of one key of an audit, which is its first argument."""
 
 
 @contextmanager
@@ -168,16 +171,16 @@ def _about(key: str) -> Iterator[None]:
 
 
 def _asked(source: Path, raw: Any, place: "SpecPlace", wishes: Wishes) -> "tuple[Question | None, list[Fault]]":
-    """The question of a table, and all that is wrong: each wrong key gives way to a right one, to see what else is."""
+    """The question of a table, and all faults: a wrong value is replaced by a right one, to find the next fault."""
     from msgspec import convert
 
     from dpaudit.spec.reading import example, faults
     from dpaudit.spec.tables import AuditTable
 
-    told = list(faults(raw, AuditTable))
+    complaints = list(faults(raw, AuditTable))
     if not isinstance(raw, dict):
-        return None, told
-    wrong = {str(keys[0]) for keys, _ in told}
+        return None, complaints
+    wrong = {str(keys[0]) for keys, _ in complaints}
     wrong.update(key for each in [*wrong] for key in get_close_matches(each[:100], AuditTable.__struct_fields__, n=1))
     while True:
         wrong |= PAIRS if wrong & PAIRS else wrong
@@ -187,15 +190,15 @@ def _asked(source: Path, raw: Any, place: "SpecPlace", wishes: Wishes) -> "tuple
             question = _question(source, convert({**given, **right}, AuditTable), wishes)
             with _about("runs"):
                 question.check()
-            return question, told
+            return question, complaints
         except _Wrong as error:
             key, *messages = error.args
-            said = re.match(r"[a-z_.]*", messages[0])[0].split(".")  # type: ignore[index]
-            keys = said if said[0] in AuditTable.__struct_fields__ else [key]
+            path = re.match(r"[a-z_.]*", messages[0])[0].split(".")  # type: ignore[index]
+            keys = path if path[0] in AuditTable.__struct_fields__ else [key]
             key = keys[0]
-            if key in wrong:  # what is said of a key that is no longer there
-                return None, told
-            told += [
+            if key in wrong:  # the message is about a key that is no longer there
+                return None, complaints
+            complaints += [
                 (tuple(keys), f"{each}{'' if ';' in each or key == 'claim' else example(*keys)}") for each in messages
             ]
             wrong.add(key)
@@ -207,7 +210,7 @@ def _question(source: Path, table: "AuditTable", wishes: Wishes) -> Question:
     folder = str(source.resolve().parent)
     with _about("relation"):
         relation = Relation.of(table.relation)
-    known = None  # the mechanism of ours that is named, whose names and parameters are checked here and now
+    known = None  # the mechanism where it is one of dpaudit's: its name and parameters are checked now
     with _about("mechanism"):
         mechanism = _mechanism(table, folder)
         if isinstance(mechanism, Imported) and mechanism.folder is None:
@@ -253,7 +256,7 @@ def _question(source: Path, table: "AuditTable", wishes: Wishes) -> Question:
         options=options,
         upper=upper,
         isolation=table.isolation,
-        record=recorded({key: said for key in RECORD if (said := getattr(table.record, key, None)) is not None}),
+        record=recorded({key: text for key in RECORD if (text := getattr(table.record, key, None)) is not None}),
     )
     if wishes.look:
         nothing = PureDP(0.0, claim.relation)
@@ -262,7 +265,7 @@ def _question(source: Path, table: "AuditTable", wishes: Wishes) -> Question:
 
 
 def first_of(*values: T | None, default: T) -> T:
-    """The first value that is given."""
+    """The first value that is not None."""
     return next((value for value in values if value is not None), default)
 
 
@@ -273,8 +276,8 @@ def _mechanism(table: "AuditTable", folder: str) -> Mechanism:
         argv = table.mechanism.command
         if not argv or not argv[0]:
             raise InvalidSpec("mechanism.command must name a program, got an empty list")
-        beside = os.path.join(folder, argv[0])  # as a shell in the folder would find it, that folder itself included
-        if os.sep not in argv[0] and os.path.isfile(beside) and os.access(beside, os.X_OK):
+        program = os.path.join(folder, argv[0])  # as a shell finds it with this folder in its path
+        if os.sep not in argv[0] and os.path.isfile(program) and os.access(program, os.X_OK):
             argv = [os.path.join(os.curdir, argv[0]), *argv[1:]]
         return Command(tuple(argv), folder, table.run_timeout_s)
     module, colon, attribute = table.mechanism.partition(":")
@@ -328,7 +331,7 @@ def _check_plain(key: str, value: Any) -> None:
         _check_plain(key, inner)
 
 
-# --- the upper bound of a spec: a proof in a file, checked here and now, or one that is only stated -----------
+# --- the upper bound of a spec: a proof in a file, checked now, or one that is only stated ---------------------
 
 
 STATED = ("epsilon", "scope", "source")
@@ -383,3 +386,59 @@ def _proved(
         raise InvalidSpec("it is about query answers: write the datasets of the pair down, not a function's name")
     source = f"checked proof {', '.join(os.path.basename(path) for path in paths)}"
     return bound_of_proofs([load(path) for path in paths], target, known, source=source)
+
+
+# --- a suite: several questions at one confidence, and the command that repeats one file -----------------------
+
+
+def share(confidence: float, audits: int) -> float:
+    """The confidence of each of `audits` audits, so that together they err with probability at most 1 - confidence.
+
+    >>> share(0.999, 1)
+    0.999
+    """
+    return confidence if audits == 1 else 1.0 - (1.0 - confidence) / audits
+
+
+def shared(questions: tuple[Question, ...]) -> tuple[tuple[Question, ...], float]:
+    """The questions, each at its share, and the confidence of the suite; raises `InvalidSpec` for too few runs."""
+    if not questions:
+        return (), 0.0
+    confidence = max(question.confidence for question in questions)
+    each = share(confidence, len(questions))
+    posed = tuple(replace(question, confidence=each) for question in questions)
+    for question in posed:
+        with at(question.place):
+            question.check()  # a share may ask for more runs than the whole
+    return posed, confidence
+
+
+def command(
+    question: Question,
+    questions: tuple[Question, ...],
+    tags: tuple[str, ...],
+    *,
+    only: tuple[str, ...] = (),
+    runs: int | None = None,
+    controls: int | None = None,
+) -> str:
+    """The command that repeats this question's file as it was run here: same seed, same share of the confidence.
+
+    `questions` are those of the suite, at their shares; `runs` and `controls` are given where they are not those of
+    the spec.
+    """
+    siblings = sum(other.source == question.source for other in questions)
+    parts = ["dpaudit", "run", str(question.source)]
+    parts += [word for tag in tags for word in ("--tag", tag)]
+    parts += [word for name in only for word in ("--only", name)]
+    parts += ["--seed", str(question.seed), "--confidence", _whole_confidence(question.confidence, siblings)]
+    for option, value in (("--runs", runs), ("--controls", controls)):
+        parts += [] if value is None else [option, str(value)]
+    return shlex.join(parts)
+
+
+def _whole_confidence(each: float, audits: int) -> str:
+    """The shortest decimal whose share among `audits` audits is exactly `each`."""
+    whole = 1.0 - (1.0 - each) * audits
+    texts = (f"{whole:.{digits}g}" for digits in range(1, 18))
+    return next((text for text in texts if share(float(text), audits) == each), repr(whole))

@@ -1,4 +1,4 @@
-"""Tables of a spec file as typed values: all that is wrong with one at once, each with its place, line and cure."""
+"""Tables of a spec file as typed values: all faults of a table at once, each with its place, line and cure."""
 
 import difflib
 import re
@@ -16,7 +16,7 @@ from dpaudit.spec.files import SpecPlace
 from dpaudit.spec.tables import AuditTable, Document, SweepTable, parts
 
 Table = TypeVar("Table", bound=Struct)
-Fault = tuple[Keys, str]  # the keys that lead to it from its table, and what is wrong in words
+Fault = tuple[Keys, str]  # the keys that lead to it from its table, and a message
 
 WHOLE = "; write [[audit]], in double brackets, above the keys of each"
 EXAMPLES = {
@@ -46,19 +46,19 @@ EXAMPLES = {
 
 
 def audits_of(raw: dict[str, Any], source: str) -> tuple[list[tuple[Any, SpecPlace]], list[str]]:
-    """The audits of a spec file as they were read, with their places; and what is wrong with the rest of it."""
+    """The raw audits of a spec file with their places, and the faults of the rest of it."""
     if "sweep" in raw:
         also = "; keep the audits in a file of their own" if "audit" in raw else ""
         return [], [f"{source}: it holds a [sweep], which `dpaudit sweep {source}` runs{also}"]
     audits = raw.get("audit", [])
     place = SpecPlace(source)
-    found = list(faults({**raw, "audit": []} if isinstance(audits, list) else raw, Document))
-    if ("schema",) in (keys for keys, _ in found) or not isinstance(audits, list):
+    document_faults = list(faults({**raw, "audit": []} if isinstance(audits, list) else raw, Document))
+    if ("schema",) in (keys for keys, _ in document_faults) or not isinstance(audits, list):
         audits = []  # of another format
     places = (
         SpecPlace(source, ("audit", number), f"audit {_called(each, number + 1)}") for number, each in enumerate(audits)
     )
-    return list(zip(audits, places, strict=False)), [place.says(what, *keys) for keys, what in found]
+    return list(zip(audits, places, strict=False)), [place.says(what, *keys) for keys, what in document_faults]
 
 
 def read_audits(raw: dict[str, Any], source: str) -> list[AuditTable]:
@@ -89,15 +89,15 @@ def read_sweeps(raw: dict[str, Any], source: str) -> list[SweepTable]:
 
 
 def convert(raw: Any, into: type[Table], place: SpecPlace) -> Table:
-    """A table as typed values. Raises `InvalidSpec` naming place and key of all that is wrong."""
-    found = [place.says(what, *keys) for keys, what in faults(raw, into)]
-    if found:
-        raise InvalidSpec(*found)
+    """A table as typed values. Raises `InvalidSpec` naming place and key of each fault."""
+    messages = [place.says(what, *keys) for keys, what in faults(raw, into)]
+    if messages:
+        raise InvalidSpec(*messages)
     return msgspec.convert(raw, into, strict=True)
 
 
 def faults(raw: Any, into: type[Struct], inside: Keys = ()) -> Iterator[Fault]:
-    """What is wrong with a table, key by key; `inside` are the keys that lead to it from the one it belongs to."""
+    """The faults of a table, key by key; `inside` are the keys that lead to it from the outer table."""
     if not isinstance(raw, dict):
         yield from _fault(raw, into, into, inside)
         return
@@ -132,7 +132,7 @@ _KINDS = {
 
 
 def _fault(value: Any, kind: Any, table: type[Struct], keys: Keys) -> Iterator[Fault]:
-    """What is wrong with one value, if anything."""
+    """The fault of one value, if it has one."""
     try:
         msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
@@ -140,8 +140,8 @@ def _fault(value: Any, kind: Any, table: type[Struct], keys: Keys) -> Iterator[F
 
 
 def _in_words(message: str, value: Any, kind: Any, table: type[Struct], keys: Keys) -> str:
-    found = _ERROR.fullmatch(message)
-    what, path = (found["what"], found["path"] or "$") if found else (message, "$")
+    match = _ERROR.fullmatch(message)
+    what, path = (match["what"], match["path"] or "$") if match else (message, "$")
     kinds = [*_within(kind)]  # that the last key may have
     for key, index in _STEP.findall(path):
         if index and POINTS in kinds:
@@ -170,7 +170,7 @@ def _is_table(kind: Any) -> bool:
 
 
 def _within(kind: Any, *, lists: bool = True) -> Iterator[Any]:
-    """A kind and all that it is made of; without `lists`, all that it may be."""
+    """A kind and all its parts; without `lists`, its alternatives only."""
     yield kind
     for part in kind if isinstance(kind, tuple) else get_args(kind) if lists or get_origin(kind) is not list else ():
         yield from _within(part, lists=lists)
@@ -188,16 +188,16 @@ def _dotted(keys: Keys) -> str:
 def _sentence(what: str, keys: Keys, value: Any, fields: tuple[str, ...], known: tuple[str, ...]) -> str:
     key = _dotted(keys)
     inside = f"{key}: " if key else ""
-    if found := re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL):
+    if match := re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL):
         others = f"; known here: {', '.join(fields)}"
-        return f"{inside}unknown key {found[1]!r}{meant(found[1], fields) or others}"
-    if found := re.fullmatch(r"Object missing required field `(.*)`", what):
-        return f"{inside}the key {found[1]!r} is missing{example(*keys, found[1])}"
-    if found := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
-        kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ") if kind != "null"]
+        return f"{inside}unknown key {match[1]!r}{meant(match[1], fields) or others}"
+    if match := re.fullmatch(r"Object missing required field `(.*)`", what):
+        return f"{inside}the key {match[1]!r} is missing{example(*keys, match[1])}"
+    if match := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
+        kinds = [_KINDS.get(kind, kind) for kind in match[1].split(" | ") if kind != "null"]
         if "a number" in kinds and "a whole number" in kinds:
             kinds.remove("a whole number")
-        got = f"{_KINDS.get(found[2], found[2])} {_short(value)}"
+        got = f"{_KINDS.get(match[2], match[2])} {_short(value)}"
         return f"{key or 'it'} must be {' or '.join(kinds)}, got {got}{example(*keys)}"
     if what.startswith("Expected `str` of length >= 1"):
         return f"{key} must not be empty{example(*keys)}"
@@ -208,7 +208,7 @@ def _sentence(what: str, keys: Keys, value: Any, fields: tuple[str, ...], known:
 
 
 def example(*keys: str | int) -> str:
-    """How a key may be written, as the end of a message; empty where it tells nothing.
+    """How a key may be written, as the end of a message; empty where there is none.
 
     >>> example("runs")
     '; for example runs = 1_000_000'
@@ -218,7 +218,7 @@ def example(*keys: str | int) -> str:
 
 
 def meant(word: str, known: Sequence[str]) -> str:
-    """The known word that this one is near, as the end of a message; empty where none is."""
+    """The known word that is nearest to this one, as the end of a message; empty where none is near."""
     near = difflib.get_close_matches(word[:100], known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -219,7 +219,7 @@ def _parts(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Parts
     swept = _table(
         "SweptClaimTable",
         "A claim of a sweep; a text stands for the value of the parameter of that name.",
-        {name: (float | str, said) for name, (kind, said) in keys.items() if kind is float},
+        {name: (float | str, text) for name, (kind, text) in keys.items() if kind is float},
     )
     detect = _table(
         "DetectTable",
@@ -231,20 +231,20 @@ def _parts(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Parts
     suited = "left out: the one that suits the form of the claim"
     of_sweep = "left out: the catalogue entry's own; a text is the value of the parameter of that name"
     return {
-        ("AuditTable", "claim"): (_said(claim, "left out: the mechanism's own, of the catalogue or adapted"), None),
-        ("AuditTable", "certifier"): (_said(certifier, suited), None),
-        ("SweepTable", "certifiers"): (_said(certifier | list[certifier], suited), None),
-        ("AuditTable", "detect"): (_said(detect, "power that the audit must have"), None),
-        ("SweepTable", "claims"): (_said(swept | list[swept], of_sweep), None),  # type: ignore[valid-type]
+        ("AuditTable", "claim"): (_key(claim, "left out: the mechanism's own, of the catalogue or adapted"), None),
+        ("AuditTable", "certifier"): (_key(certifier, suited), None),
+        ("SweepTable", "certifiers"): (_key(certifier | list[certifier], suited), None),
+        ("AuditTable", "detect"): (_key(detect, "power that the audit must have"), None),
+        ("SweepTable", "claims"): (_key(swept | list[swept], of_sweep), None),  # type: ignore[valid-type]
     }
 
 
 def _table(name: str, about: str, keys: dict[str, tuple[Any, str]], *needed: tuple[str, Any]) -> Any:
-    optional = [(key, _said(kind, said), None) for key, (kind, said) in keys.items()]
+    optional = [(key, _key(kind, text), None) for key, (kind, text) in keys.items()]
     return msgspec.defstruct(name, [*needed, *optional], namespace={"__doc__": about}, forbid_unknown_fields=True)
 
 
-def _said(kind: Any, about: str) -> Any:
+def _key(kind: Any, about: str) -> Any:
     return Annotated[kind | None, Meta(description=about)]
 
 

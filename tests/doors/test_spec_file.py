@@ -17,11 +17,9 @@ from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.results.display import Verdict
-from dpaudit.spec.files import find_specs
+from dpaudit.spec.files import find_specs, read_settings
 from dpaudit.spec.pairs import ImportedPair
-from dpaudit.spec.questions import Wishes, read_spec
-from dpaudit.spec.settings import read_settings
-from dpaudit.spec.suite import command, share, shared
+from dpaudit.spec.questions import Wishes, command, read_spec, share, shared
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, document, spec
 

@@ -1,4 +1,4 @@
-"""The command line: thin, light to start, and never the process that runs somebody's mechanism."""
+"""The command line: thin, light to start, and never the process that runs a mechanism of users."""
 
 import io
 import os
@@ -14,9 +14,9 @@ NO_VERDICT = 3
 def main() -> None:
     """The console script, the last that its process does; SIGTERM and SIGHUP are interrupts.
 
-    What is finished is told, and how to go on. Of its exit codes 1 is a verdict, which nothing else may end with.
+    An interrupted command reports what is finished, and how to resume. Exit code 1 is a verdict, and nothing else.
     """
-    _end_with(NO_VERDICT)  # where a library ends the process, as some do that get no memory
+    _end_with(NO_VERDICT)  # where a library ends the process, as some do without memory
     _open_streams()
     warnings.filterwarnings("ignore", ".*joblib will operate in serial mode")  # where /dev/shm is closed: we need none
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # Windows has one of them
@@ -27,7 +27,7 @@ def main() -> None:
         from dpaudit.cli.group import exit_code
 
         code = exit_code(sys.argv[1:])
-    except OSError:  # standard error is full too, and nobody can be told
+    except OSError:  # standard error is full too, so there is no message
         code = 2
     except (MemoryError, ImportError) as error:
         sys.stderr.write(f"error: {type(error).__name__}: {error}; give it more memory, or install it anew\n")
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 class _Output(io.FileIO):
-    """A standard stream; where its reader has gone, as `head` has, what is written leads nowhere and work goes on."""
+    """A standard stream; once its reader has gone, as `head` does, output is discarded and work continues."""
 
     def write(self, data: Any) -> int:
         with suppress(BrokenPipeError):
@@ -46,7 +46,7 @@ class _Output(io.FileIO):
 
 
 def _open_streams() -> None:
-    """Standard streams that were closed lead nowhere, so that no file of ours gets their numbers."""
+    """Opens closed standard streams on the null device, so that no file of ours gets their numbers."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
@@ -61,7 +61,7 @@ def _open_streams() -> None:
 
 
 def _end_with(code: int) -> None:
-    """Ends the process with this code, whoever calls exit() from now on; C alone sees to it, when Python is gone."""
+    """From now on the process ends with this code, whatever calls exit(); done in C, after Python has ended."""
     with suppress(Exception):  # where there is no such function
         from ctypes import CDLL, c_void_p
 

@@ -48,7 +48,7 @@ def catalogue_command(words: tuple[str, ...]) -> int:
 
 
 def _row(entry: "Entry", topic: str) -> tuple[str, str, str, str]:
-    """Name, indented for a twin, what becomes of its claim, title, and what else words are looked for in."""
+    """Name, indented for a twin, whether it keeps its claim, title, and further text that words are searched in."""
     about = f"{entry.name} {topic} {entry.formula} {entry.claim()} {entry.claim().form}"
     return ("  " if entry.reason else "") + entry.name, _keeps(entry), entry.title, about
 

@@ -283,7 +283,7 @@ def _files_of(folder: str) -> list[str]:
 def _warn_of_readers(key: str) -> None:
     try:
         others = os.stat(key).st_mode & (stat.S_IRGRP | stat.S_IROTH)
-    except (OSError, ValueError):  # told where it is read
+    except (OSError, ValueError):  # reading it raises the error
         return
     if others:
         say(f"note: {key} can be read by others on this machine: chmod 600 {key}")

@@ -70,7 +70,7 @@ def report_command(results: tuple[str, ...], formats: str, output: str | None) -
 
 
 def _trained(read: Path, output: str | None) -> bool:
-    """Whether a file holds the result of an audit of training, which is told then."""
+    """Whether a file holds the result of an audit of training, which is then printed or written."""
     from dpaudit.training import load
 
     try:

@@ -109,7 +109,7 @@ class AuditOfTest:
     `key` is its own, `attempt` counts the runs of a test that is run again, and `number` the audits of one of them.
     `bound` is the certified one, and the claim that it is beyond. `file` is the name of the stored result in the folder
     of the report, `accepted` the fingerprint of the accepted finding that covers it, `problem` why it could not be
-    stored; `in_part` where outputs were not looked at whole.
+    stored; `in_part` where only a part of each output was searched.
     """
 
     key: str

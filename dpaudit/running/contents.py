@@ -186,7 +186,7 @@ class Contents(ABC):
 
     def __init__(self) -> None:
         self.texts: set[str] = set()
-        self.strict = True  # a value that cannot be looked at hides all that holds it
+        self.strict = True  # a value without a digest leaves all that refer to it without one
         self.ours = ""  # a package whose modules do not count as a library's
         self.until = time.monotonic() + LIMIT_S
 
@@ -315,7 +315,7 @@ class Contents(ABC):
             recipe = rebuilt(value, 4) if known is None else known(value)
         except Exception:
             raise Opaque(f"a {home_of(kind)}.{name_of(kind)}") from None
-        if isinstance(recipe, str) and recipe.endswith(" (vectorized)"):  # a ufunc of somebody's function
+        if isinstance(recipe, str) and recipe.endswith(" (vectorized)"):  # a ufunc of a user's function
             raise Opaque(f"numpy's {recipe}")
         if isinstance(recipe, str):  # its own name; what it wraps may be a user's
             return [*name, recipe, *self._each(_attributes(value)[0], seen)]

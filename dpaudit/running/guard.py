@@ -24,7 +24,7 @@ from typing import Any
 from dpaudit.errors import Interrupted, InvalidSpec, OutOfTime
 from dpaudit.outputs.canonical import TIMED_OUT, Failure, token
 
-LONGEST_MESSAGE, LONGEST_TEXT = 160, 1 << 14  # characters of an exception's message that are shown, and looked at
+LONGEST_MESSAGE, LONGEST_TEXT = 160, 1 << 14  # characters of an exception's message in a note, and in its text
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 PRINT = reprlib.Repr()  # of the attributes of an exception, limited in length
 PRINT.maxlevel, PRINT.maxstring, PRINT.maxother, PRINT.maxlong = 6, LONGEST_TEXT, LONGEST_TEXT, LONGEST_TEXT
@@ -65,7 +65,7 @@ def failure(error: BaseException, noted: set[str] | None = None, *, with_text: b
 
 
 def _text(error: BaseException) -> str:
-    """The text of an exception beside its type: message, notes, attributes, and the exception before it."""
+    """The text of an exception without its type: message, notes, attributes, and the exception before it."""
     try:
         before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         parts = [str(error), *itertools.islice(getattr(error, "__notes__", ()), LONGEST_TEXT)]
@@ -195,7 +195,7 @@ def telling_interrupts() -> Iterator[None]:
 def ended_at(until: float, *, imports: bool = True) -> Iterator[None]:
     """Ends the Python code of the main thread at a time of `time.monotonic()`. Raises `OutOfTime`.
 
-    Without `imports`, never during an import; where there are no alarms, not at all.
+    Without `imports`, never during an import; on systems without alarms, never.
     """
     if until == math.inf or not ALARMS or threading.current_thread() is not threading.main_thread():
         yield

@@ -31,7 +31,7 @@ SIZES = (2 * QUARTERS, 2 * QUARTERS, QUADS, 2 * PAIRINGS, PRINTED)  # integers o
 ORDER = sum(SIZES)
 PRINTED_SHARDS = 256  # first shards that have these words: a worker's first task is among them
 CALLS, OF_CALL = 4, 1 << 11  # first calls of a batched shard, and first runs of each, that are compared with each other
-WATCHED_IN_CALLS = 1 << 15  # first runs of a batched shard that are looked at: all would cost half a draw
+WATCHED_IN_CALLS = 1 << 15  # first runs of a batched shard whose patterns are counted: all would cost half a draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Looked:
 
     `hits` and `runs` are int64[shards, 4, 2]; `quads` int64[256] the patterns of four runs in a row (bits of run k:
     hit 2k, side 2k + 1); `calls` int64[2, 16] those of two calls run by run (in pairs from the first call on, from the
-    second one on); `prints` uint64[shards, 256] the first outputs, the side in the last bit; 0 where there is none,
+    second one on); `prints` uint64[shards, 256] the first outputs, the side in the last bit (0: no run),
     made of the paths in `wanted` (None: all).
     """
 
@@ -91,8 +91,8 @@ def printed(first: Words, sides: Bools) -> Words:
 def words(outputs: Outputs, count: int, wanted: Wanted = None, *, whole: bool = False) -> Words:
     """A 64-bit word for each of the first `count` outputs, of the columns that are wanted (None: of all).
 
-    Equal outputs give equal words, in every process; types and what else is beside a value make no difference,
-    but where they are wanted by name, or words are of the `whole` output.
+    Equal outputs give equal words, in every process; types and other metadata of a value make no difference,
+    except where they are wanted by name, or words are of the `whole` output.
     """
     total = np.zeros(count, np.uint64)
     columns = outputs.columns

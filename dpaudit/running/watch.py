@@ -20,7 +20,7 @@ from dpaudit.running.pieces import Piece
 from dpaudit.running.streams import Shard
 
 NOTHING = Outputs(0, {})
-GLANCE = 256  # first outputs, by which a tally decides whether outputs recur at all
+GLANCE = 256  # first outputs, by which a tally decides whether outputs recur
 MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first
 SIMPLE = frozenset({tuple, int, float, bool, str, bytes, type(None), Failure})
 
@@ -296,8 +296,8 @@ class _Numbered(dict[Any, int]):
 class Tally:
     """Numbers outputs that recur, so that each is processed once.
 
-    For text, bytes and tuples of plain values, Python's equality is that of the canonical form, but for what this
-    records beside values.
+    For text, bytes and tuples of plain values, Python's equality is that of the canonical form, except for the
+    metadata of values.
     """
 
     def __init__(self, wanted: Wanted) -> None:
@@ -325,7 +325,7 @@ class Tally:
         return numbers
 
     def _alike(self, outputs: list[Any]) -> bool:
-        """Whether equal outputs here are equal beside their values too, which an event may read."""
+        """Whether equal outputs here have equal metadata too, which an event may read."""
         kinds = set(map(type, outputs))
         if kinds != {tuple}:
             return kinds <= {str, bytes}

@@ -253,7 +253,7 @@ class Worker:
 
 
 class BatchFailed(UnsoundAudit):
-    """A batched call raised: no single run can be said to have failed."""
+    """A batched call raised: it is not known which run failed."""
 
 
 def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted: Wanted = None) -> list[Any]:
@@ -272,7 +272,7 @@ def _each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted:
     noted: set[str] = set()  # labels whose first exception has been described
     with_text = wanted is None or any(MESSAGE in path for path in wanted)
     encode, fixed = partial(encode_objects, wanted=wanted), float  # the type of the last output that cannot change
-    with listening(wanted) as hears:
+    with listening(wanted) as with_prints:
         while True:
             try:
                 for item in data:  # a plain loop: no C function between the runs and their exceptions, and the fastest
@@ -281,8 +281,8 @@ def _each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted:
                         if type(output) in FIXED:
                             fixed = type(output)
                         else:
-                            output = snapshot(output, encode, whole=hears)
-                    if hears and PRINTED.text:
+                            output = snapshot(output, encode, whole=with_prints)
+                    if with_prints and PRINTED.text:
                         output = _with_printed(output, encode)
                     yield output
                 return
@@ -290,7 +290,7 @@ def _each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted:
                 raise
             except BaseException as error:
                 failed = guard.failure(error, noted, with_text=with_text)
-                yield _with_printed(failed, encode) if hears and PRINTED.text else failed
+                yield _with_printed(failed, encode) if with_prints and PRINTED.text else failed
 
 
 def _with_printed(output: Any, encode: Callable[..., Outputs]) -> Encoded:

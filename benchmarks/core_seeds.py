@@ -22,8 +22,8 @@ from benchmarks.tables import print_table
 from dpaudit import AuditResult
 from dpaudit.auditing.audit import run_audit
 from dpaudit.execution.engine import Engine
-from dpaudit.spec.files import find_specs
 from dpaudit.spec.questions import Question, Wishes, read_spec, shared
+from dpaudit.spec.reading import find_specs
 
 ROOT = Path(__file__).resolve().parents[1]
 REFUTED, OTHERS = range(10_001, 10_101), range(10_001, 10_011)  # written here before anybody looked

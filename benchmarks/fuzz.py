@@ -31,8 +31,8 @@ from dpaudit.results.stored import load, load_either
 from dpaudit.results.suite import SuiteResult
 from dpaudit.scores import audit_scores
 from dpaudit.scores.files import read_scores
-from dpaudit.spec.files import read_settings
 from dpaudit.spec.questions import read_spec
+from dpaudit.spec.settings import read_settings
 from dpaudit.sweeps.spec import read_sweep_file
 from dpaudit.verify import stored as proofs
 

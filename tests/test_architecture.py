@@ -305,7 +305,7 @@ def test_audits_are_written_as_a_user_would_write_them(file: Path) -> None:
 
 
 def test_specs_name_the_catalogue_or_a_module_beside_them() -> None:
-    from dpaudit.spec.files import find_specs
+    from dpaudit.spec.reading import find_specs
 
     for file in find_specs([ROOT / "audits"]):
         for audit in tomllib.loads(file.read_text())["audit"]:

@@ -116,7 +116,7 @@ def accept_command(finding: str, reason: str, until: str, accepted: str | None, 
     """
     from dpaudit.account.suites import accepted_text
     from dpaudit.ledger.baseline import DEFAULT, accept, merged, read_baseline, write_baseline
-    from dpaudit.spec.files import read_settings
+    from dpaudit.spec.settings import read_settings
 
     try:
         last = date.fromisoformat(until)

@@ -118,8 +118,8 @@ def wishes(
     """The wishes of command line and project. Raises `InvalidSpec` naming the option, or the key of the project."""
     from dpaudit.auditing.spec import FEWEST_RUNS
     from dpaudit.base import validate
-    from dpaudit.spec.files import read_settings
     from dpaudit.spec.questions import Wishes
+    from dpaudit.spec.settings import read_settings
 
     return Wishes(
         runs=None if runs is None else validate.whole("--runs", runs, least=FEWEST_RUNS),
@@ -180,7 +180,7 @@ def report_folder(report: str) -> Path:
 def chosen_ledger(option: str | None) -> Path:
     """The ledger of the option, of this project's settings, or the default one. It need not be there."""
     from dpaudit.ledger.database import DEFAULT
-    from dpaudit.spec.files import read_settings
+    from dpaudit.spec.settings import read_settings
 
     named = option if option is not None else read_settings(Path.cwd()).ledger
     return DEFAULT if named is None else Path(named)
@@ -213,8 +213,8 @@ def read_all(
     each: "Callable[[Path, Sequence[Question]], None]" = lambda path, questions: None,
 ) -> "list[Question]":
     """The audits of all spec files; `each` is called for each file. Ends with 2 where one is wrong: all are read."""
-    from dpaudit.spec.files import find_specs
     from dpaudit.spec.questions import read_spec
+    from dpaudit.spec.reading import find_specs
 
     questions: list[Question] = []
     wrong = False

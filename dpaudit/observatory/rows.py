@@ -22,9 +22,8 @@ from dpaudit.observatory.environments import Environment
 from dpaudit.results.result import AuditResult, Finding
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.running.contents import digest_of
-from dpaudit.spec.files import SpecPlace, find_specs
 from dpaudit.spec.questions import Question, Wishes, read_spec, shared
-from dpaudit.spec.reading import convert, meant, read_audits
+from dpaudit.spec.reading import SpecPlace, convert, find_specs, meant, read_audits
 from dpaudit.spec.tables import EnvironmentTable, RecordTable
 
 SLOW = "slow"  # the tag of a row with less than a thousand runs a second

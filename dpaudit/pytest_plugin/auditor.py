@@ -27,7 +27,7 @@ from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.spec.files import Settings, read_settings
+from dpaudit.spec.settings import Settings, read_settings
 
 EXPECTATIONS = ("not-refuted", "refuted", "bits")
 CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs", "data")  # of each group, one replaces the others

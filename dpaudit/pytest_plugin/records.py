@@ -91,7 +91,7 @@ def settings_of(root: Path) -> dict[str, Any]:
     Its confidence is that of a whole suite of `dpaudit run`, which would be far too little for each of many tests.
     """
     from dpaudit.errors import InvalidSpec
-    from dpaudit.spec.files import read_settings
+    from dpaudit.spec.settings import read_settings
 
     try:
         settings = read_settings(root)

@@ -29,12 +29,11 @@ from dpaudit.mechanisms.protocol import Known
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import RECORD, recorded
-from dpaudit.spec.files import Settings
 from dpaudit.spec.pairs import ImportedPair, made_of, pairs_of
+from dpaudit.spec.settings import Settings
 
 if TYPE_CHECKING:
-    from dpaudit.spec.files import SpecPlace
-    from dpaudit.spec.reading import Fault
+    from dpaudit.spec.reading import Fault, SpecPlace
     from dpaudit.spec.tables import AuditTable, UpperTable
 import shlex
 

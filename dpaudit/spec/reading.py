@@ -1,18 +1,22 @@
-"""Tables of a spec file as typed values: all faults of a table at once, each with its place, line and cure."""
+"""Which files are specs, and their tables as typed values: all faults at once, each with its place, line and cure."""
 
 import difflib
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
-from dpaudit.base.strict import Keys
+from dpaudit.base.files import FOLDER, found_at, read_bytes
+from dpaudit.base.strict import LARGEST_FILE, Keys, lines_of, read_toml
 from dpaudit.claims import POINTS
 from dpaudit.errors import InvalidSpec
-from dpaudit.spec.files import SpecPlace
 from dpaudit.spec.tables import AuditTable, Document, SweepTable, parts
 
 Table = TypeVar("Table", bound=Struct)
@@ -43,6 +47,61 @@ EXAMPLES = {
     "upper": '{ proof = "proof.json" }',
     "requires": '["numpy"]',
 }
+
+
+def find_specs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
+    """The spec files under the given files and folders, each once, in the order of their names within a folder.
+
+    In a folder, a TOML file with neither `schema` nor `audit` belongs to another tool and is left out; so are
+    hidden folders, pyproject.toml and sweeps, which have a command of their own. One that is not valid TOML is
+    included: reading it raises the error. Raises `InvalidSpec` naming every path that does not exist.
+    """
+    there = {given: found_at(given) for given in map(Path, paths)}
+    if missing := [given for given, kind in there.items() if kind is None]:
+        raise InvalidSpec(*(f"{given}: there is no such file or folder" for given in missing))
+    seen: dict[Path, Path] = {}
+    for given, kind in there.items():
+        for file in filter(_of_audits, _toml_files(given)) if kind == FOLDER else (given,):
+            seen.setdefault(file.resolve(), file)
+    return tuple(seen.values())
+
+
+def _of_audits(file: Path) -> bool:
+    try:
+        keys = read_toml(file).keys()
+    except InvalidSpec:
+        return True
+    return not keys.isdisjoint({"schema", "audit"}) and ("sweep" not in keys or "audit" in keys)
+
+
+def _toml_files(folder: Path) -> Iterator[Path]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(".toml") and not name.startswith(".") and name != "pyproject.toml":
+                yield Path(here, name)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecPlace:
+    """A table of a file: the keys that lead to it, and its name in messages."""
+
+    file: str
+    keys: Keys = ()
+    called: str = ""
+
+    def line(self, *keys: str | int) -> str:
+        """The file, and the line of a key of this table, or of the table where it has no such key."""
+        lines: dict[Keys, int] = {}
+        with suppress(InvalidSpec, UnicodeDecodeError):  # it has changed since it was read
+            lines = lines_of(read_bytes(self.file, LARGEST_FILE).decode("utf-8-sig"))
+        path = (*self.keys, *keys)
+        number = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
+        return self.file if number is None else f"{self.file}: line {number}"
+
+    def says(self, message: object, *keys: str | int) -> str:
+        """A message with its place before it."""
+        return ": ".join(filter(None, (self.line(*keys), self.called, str(message))))
 
 
 def audits_of(raw: dict[str, Any], source: str) -> tuple[list[tuple[Any, SpecPlace]], list[str]]:

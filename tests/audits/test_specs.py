@@ -22,8 +22,8 @@ from dpaudit.claims import Claim, GaussianDP
 from dpaudit.data import AdjacentPair, stock_pairs
 from dpaudit.losses.comparisons import below, density, halting, panels, winning
 from dpaudit.mechanisms.importing import import_reference
-from dpaudit.spec.files import find_specs
 from dpaudit.spec.questions import read_spec
+from dpaudit.spec.reading import find_specs
 from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2] / "audits"

@@ -23,7 +23,7 @@ from dpaudit.catalogue import rooms
 from dpaudit.cli.group import COMMANDS, group
 from dpaudit.results import stored
 from dpaudit.spec import tables
-from dpaudit.spec.files import Settings
+from dpaudit.spec.settings import Settings
 from tests.docs.pages import ROOT
 
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "use": "href"}

@@ -17,9 +17,10 @@ from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.results.display import Verdict
-from dpaudit.spec.files import find_specs, read_settings
 from dpaudit.spec.pairs import ImportedPair
 from dpaudit.spec.questions import Wishes, command, read_spec, share, shared
+from dpaudit.spec.reading import find_specs
+from dpaudit.spec.settings import read_settings
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, document, spec
 
@@ -352,7 +353,7 @@ def test_a_time_limit_is_recorded_with_the_runs_that_it_leaves(dpaudit: Run, wri
 def test_the_schema_accepts_what_is_read_and_refuses_what_is_not(dpaudit: Run, root: Path) -> None:
     import tomllib
 
-    from dpaudit.spec.files import find_specs
+    from dpaudit.spec.reading import find_specs
 
     schema = json.loads(dpaudit("validate", "--schema", "spec").out)
     jsonschema.Draft202012Validator.check_schema(schema)

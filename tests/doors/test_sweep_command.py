@@ -11,8 +11,8 @@ import pytest
 
 from dpaudit.catalogue import sparse
 from dpaudit.errors import InvalidSpec
-from dpaudit.spec.files import find_specs
 from dpaudit.spec.questions import Wishes
+from dpaudit.spec.reading import find_specs
 from dpaudit.sweeps.spec import read_sweep_file
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, process, spec, unnumbered

@@ -18,8 +18,8 @@ from dpaudit.ledger.baseline import read_baseline
 from dpaudit.report import FORMATS, render
 from dpaudit.results import stored
 from dpaudit.scores.files import read_scores
-from dpaudit.spec.files import read_settings
 from dpaudit.spec.questions import read_spec
+from dpaudit.spec.settings import read_settings
 from dpaudit.sweeps.spec import read_sweep_file
 from dpaudit.verify import stored as proofs
 from tests.cases import for_each

@@ -21,7 +21,7 @@ from dpaudit.ledger import database as module
 from dpaudit.ledger.baseline import read_baseline
 from dpaudit.ledger.database import APPLICATION, DEFAULT, VERSION, Database, LedgerError, LedgerWriteFailed
 from dpaudit.scores.files import read_scores
-from dpaudit.spec.files import read_settings
+from dpaudit.spec.settings import read_settings
 from tests.ledger import writers
 
 

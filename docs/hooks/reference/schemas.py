@@ -11,7 +11,7 @@ from typing import Any
 
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.cli.group import exit_code
-from dpaudit.spec.files import Settings
+from dpaudit.spec.settings import Settings
 from reference import text
 from reference.meanings import COMMON, RESULT, SETTINGS, SUITE, Meanings
 from reference.text import code, fenced, prose, table

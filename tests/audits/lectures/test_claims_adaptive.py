@@ -20,7 +20,7 @@ from audits.lectures.claims.adaptive import REUSED, STATEMENTS, proved_factor, r
 from audits.lectures.claims.adaptive_information import geometric_count, randomised_response
 from audits.lectures.claims.simulations import Example, Holdout, best_of, final_queries, holdouts
 from audits.lectures.claims.statement import Statement
-from dpaudit.spec.files import find_specs
+from dpaudit.spec.reading import find_specs
 from tests.cases import for_each
 
 AUDITS = Path(__file__).parents[3] / "audits"

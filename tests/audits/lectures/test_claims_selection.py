@@ -10,7 +10,7 @@ import pytest
 
 from audits.lectures.claims.selection import STATEMENTS
 from audits.lectures.claims.statement import Statement, Truth
-from dpaudit.spec.files import find_specs
+from dpaudit.spec.reading import find_specs
 from tests.cases import for_each
 
 AUDITS = Path(__file__).parents[3] / "audits"

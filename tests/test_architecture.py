@@ -77,7 +77,7 @@ BUDGET = {
     "results": 2_870,
     "account": 3_480,
     "running": 2_240,
-    "processes": 2_210,
+    "processes": 2_220,
     "execution": 880,
     "search": 3_690,
     "scores": 3_350,

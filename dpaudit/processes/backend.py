@@ -9,7 +9,10 @@ NAME = "dpaudit"
 
 
 class HostBackend(ThreadingBackend):
-    """Threads that ask hosts and wait; where a call of `joblib.Parallel` ends early, what they wait for is ended."""
+    """Threads that ask hosts and wait; where a call of `joblib.Parallel` ends early, what they wait for is ended.
+
+    It is asked for by its name in dpaudit's own calls; of what others give to `joblib.Parallel` it makes threads.
+    """
 
     def __init__(self, end: Callable[[], Any] = lambda: None, **options: Any) -> None:
         super().__init__(**options)

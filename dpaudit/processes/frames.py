@@ -36,12 +36,9 @@ KINDS = "fiub"  # of arrays: floats, integers, truth values
 
 MALFORMED = (
     *(ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, StopIteration, struct.error),
-)
-"""Of bytes that are not ours."""
+)  # of bytes that are not ours
 
 Array = npt.NDArray[Any]
-
-
 WRITERS: "list[FrameWriter]" = []  # of a process whose outputs are counted elsewhere
 
 

@@ -135,12 +135,10 @@ class Processes:
             at_once = min(self.workers, len(self._hosts))
             with closing(_driven(at_once, HostBackend(self.end_busy), calls, "n_jobs")) as outcomes:
                 for number, outcome in outcomes:
-                    if isinstance(outcome, LostWorker):
-                        failed.append(outcome)
-                    elif isinstance(outcome, Exception):
-                        raise outcome
-                    else:
+                    if isinstance(outcome, list):
                         yield number, outcome
+                    elif not isinstance(outcome, LostWorker):
+                        raise outcome
             if failed:  # what the others had under way has come back
                 raise failed[0]
 
@@ -167,12 +165,23 @@ class Processes:
 
         while tasks and not failed:
             group, tasks[: self.threads] = tasks[: self.threads], []
-            yield delayed(self._ask)(next(numbers), function, group, until, then)
+            yield delayed(self._ask)(next(numbers), function, group, until, then, failed)
 
     def _ask(
-        self, number: int, function: Callable[..., Any], group: list[Task], until: float, then: Then
+        self,
+        number: int,
+        function: Callable[..., Any],
+        group: list[Task],
+        until: float,
+        then: Then,
+        failed: list[Exception],
     ) -> tuple[int, list[Any] | Exception]:
-        """What a host answers: results, or why there are none; its process is ended where it is at work still."""
+        """What a host answers: results, or why there are none; its process is ended where it is at work still.
+
+        Once one has failed no other is asked: joblib takes tasks ahead, and there is a host less.
+        """
+        if failed:
+            return number, failed[0]
         with self._turn:
             host = self._hosts.popleft()
             self._busy.add(host)
@@ -189,7 +198,8 @@ class Processes:
             return number, [then(each) for each in results]
         except (Lost, ProtocolError) as error:
             heard = False
-            return number, OutOfTime() if time.monotonic() > until else LostWorker(str(error))
+            failed.append(OutOfTime() if time.monotonic() > until else LostWorker(str(error)))
+            return number, failed[0]
         except DpAuditError as error:
             return number, error
         finally:

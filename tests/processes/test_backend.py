@@ -86,6 +86,15 @@ def test_a_lost_worker_takes_none_of_the_others_along(pool: Processes) -> None:
     assert [each["who"] for each in pool.run(dies, [("again",)])] == ["again"]
 
 
+def test_after_a_loss_no_other_task_is_begun_and_none_fails_otherwise(pool: Processes) -> None:
+    """Joblib has taken some ahead by then, and there is a host less than threads."""
+    came: list[Any] = []
+    names = ["a", "b", "dies", *map(str, range(20))]
+    with pytest.raises(LostWorker):
+        came.extend(pool.run(dies, [(each,) for each in names]))
+    assert len(came) < 12  # of 22 others, on a machine however busy
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_tasks_that_a_result_adds_are_run_before_a_worker_rests(workers: int) -> None:
     made = Processes(workers)

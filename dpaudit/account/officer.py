@@ -250,10 +250,17 @@ UNITS: Mapping[str, tuple[str, ...]] = {
         "it is handed over.",
         "Nobody who collects the records is trusted with them (the local model).",
     ),
+    Relation.ADD_OR_REMOVE_USER.value: (
+        "One user with all of their entries: neighbours are the dataset with them and the dataset without any of them.",
+        "That somebody takes part at all, and with how many entries, is within the promise; how many users and entries "
+        "there are may not be taken as known.",
+    ),
 }
 NO_UNIT = "The claim states no relation: which datasets count as neighbours is not known here."
 WHOSE = "Where one person has several entries, the promise for one entry does not cover that person."
+WHOSE_USER = "Where one person is several users, as by several accounts, the promise for one does not cover them all."
 WHOSE_RECORD = "Where a person hands over several records, the promise for one record does not cover them all."
+WHOSE_OF = {Relation.LOCAL.value: WHOSE_RECORD, Relation.ADD_OR_REMOVE_USER.value: WHOSE_USER}
 
 
 def promise(result: AuditResult) -> str:
@@ -277,11 +284,12 @@ def unit(result: AuditResult) -> tuple[str, ...]:
     """Whom or what the claim protects, by its relation; what it does not say is said to be unknown."""
     relation = result.spec["claim"]["relation"]
     lines = [*UNITS[relation]] if relation else [NO_UNIT]
+    one, members = ("user", "users") if relation == Relation.ADD_OR_REMOVE_USER.value else ("entry", "entries")
     if given := result.provenance.get("record", {}).get("unit"):
-        lines.append(f"One entry stands for: {clean(given, LONGEST_DATA)}.")
+        lines.append(f"One {one} stands for: {clean(given, LONGEST_DATA)}.")
     if result.distance > 1:
-        lines.append(f"The bound is about datasets {result.distance:,} steps apart: a group of so many entries.")
-    return (*lines, WHOSE_RECORD if relation == Relation.LOCAL.value else WHOSE)
+        lines.append(f"The bound is about datasets {result.distance:,} steps apart: a group of so many {members}.")
+    return (*lines, WHOSE_OF.get(relation, WHOSE))
 
 
 def ratio_text(times: float) -> str:

@@ -11,7 +11,7 @@ from enum import Enum
 from dpaudit.account.sections import Section
 from dpaudit.account.statements import bits_looked_at, confidence, record_lines
 from dpaudit.base.numerals import bound, confidence_text, counted, level_text
-from dpaudit.base.quoting import clean, data_text, standing
+from dpaudit.base.quoting import LONGEST_DATA, clean, data_text, standing
 from dpaudit.base.strict import spec_hash
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify.lower_profile import LowerProfile
@@ -29,6 +29,7 @@ ADJACENCY = {
     "records": "Compared record by record, they are as near as stated",
     "rows": "Compared row by row, they are as near as stated",
     "entries": "Compared key by key, each with its value as one record, they are as near as stated",
+    "users": "Compared user by user, each with all of their records, they are as near as stated",
     "answers": "No answer moves by more than the stated sensitivity; that this is the right one is taken on trust",
     "any two": "Any two records are neighbours under the relation",
     "neutral": "Compared, as many records are replaced as stated; that the new ones are neutral is taken on trust",
@@ -194,6 +195,8 @@ def _datasets(result: AuditResult) -> tuple[str, ...]:
         lines += [f"Why this pair: {clean(reasons[pair['name']])}."] if pair["name"] in reasons else []
     if len(pairs) > MOST_PAIRS:
         lines.append(f"{counted(len(pairs) - MOST_PAIRS, 'more pair')}; the record, the JSON file, has all of them.")
+    for user in dict.fromkeys(pair["user"] for pair in pairs if "user" in pair):
+        lines.append(f"Whose record each one is stands at {clean(repr(user), LONGEST_DATA)}.")
     if not relation:
         lines.append("No relation is stated: it is enough that a record was added, removed or replaced.")
     return (*lines, *_filled(result, "data"))

@@ -81,6 +81,7 @@ def python_form(result: AuditResult) -> tuple[str, ...]:
             head.append(f"# {', '.join(both)}: your datasets with the digests {digests}, {NOT_HELD}")
         more = [f"distance={pair['distance']}"] if pair["distance"] > 1 else []
         more += [f"sensitivity={pair['sensitivity']!r}"] if "sensitivity" in pair else []
+        more += [f"user={pair['user']!r}"] if "user" in pair else []
         arguments = ", ".join([*both, *more])
         pairs.append(f"dpaudit.AdjacentPair({arguments})" if more else f"({arguments})")
     given = f"pair={pairs[0]}" if len(pairs) == 1 else f"pairs=[{', '.join(pairs)}]"

@@ -32,6 +32,7 @@ class Relation(Enum):
     REPLACE_ONE = "replace_one"
     REPLACE_SPECIAL = "replace_special"
     LOCAL = "local"
+    ADD_OR_REMOVE_USER = "add_or_remove_user"  # all records of one user
 
     @classmethod
     def of(cls, word: "Relation | str | None") -> "Relation | None":

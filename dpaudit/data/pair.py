@@ -1,7 +1,8 @@
 """A pair of adjacent datasets, and the check that it fits the relation a claim is stated for, by their records.
 
 Records are compared exactly, whatever holds them: type and all, in any order; NaN equals NaN. In a frame a number is
-what it counts as, for one missing entry makes floats of a whole column of integers.
+what it counts as, for one missing entry makes floats of a whole column of integers. A user is compared as one record
+that holds all of theirs.
 """
 
 import math
@@ -10,7 +11,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import eq
 from typing import Any
@@ -18,7 +19,8 @@ from typing import Any
 from dpaudit.base import validate
 from dpaudit.claims.claim import Relation
 from dpaudit.data.data import LONGEST_NUMBER, digest, home_of, plain_value, records_of, same, text_of
-from dpaudit.errors import InvalidSpec
+from dpaudit.data.owners import User, owners_of
+from dpaudit.errors import InvalidSpec, at
 
 VALUES = {bool, int, float, str, bytes, type(None)}  # one record as it is, whatever it says
 ROUNDING = 1e-9  # of a sensitivity: answers are sums of decimal fractions
@@ -31,7 +33,9 @@ class AdjacentPair:
 
     `sensitivity` is for datasets that are vectors of query answers: how far one step may move each of them, in
     units of the answers. It replaces the comparison of records in `check`; None: the datasets are no such vectors.
-    `reason` says in a line why the pair is worth looking at; reports show it, and it is no part of the question.
+    `user` is for the relation add_or_remove_user: the column, key, field, attribute or position that says whose record
+    each one is. `reason` says in a line why the pair is worth looking at; reports show it, and it is no part of the
+    question.
 
     >>> AdjacentPair([1, 1], [1], name="one leaves").distance
     1
@@ -42,12 +46,17 @@ class AdjacentPair:
     name: str = "pair"
     distance: int = 1
     sensitivity: float | None = None
+    user: User | None = None
     reason: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         validate.whole("distance", self.distance, least=1)
         if self.sensitivity is not None:
             validate.positive("sensitivity", self.sensitivity)
+        if isinstance(self.user, bool) or not isinstance(self.user, str | int | None):
+            raise InvalidSpec(
+                f"user must be the name of a column or key (user = 'id'), or a position, got {self.user!r:.100}"
+            )
         if same(self.first, self.second):
             raise InvalidSpec(f"the datasets of {self.name!r} must differ, got the same value twice")
 
@@ -60,6 +69,14 @@ class AdjacentPair:
             return cls(value[0], value[1], name)
         raise InvalidSpec(f"{name} must be two datasets (first, second), got {type(value).__name__}")
 
+    def of_user(self, user: User | None) -> "AdjacentPair":
+        """The pair with this `user`; itself for None. Raises `InvalidSpec` where it has another one already."""
+        if user is None or self.user == user and type(self.user) is type(user):
+            return self
+        if self.user is not None:
+            raise InvalidSpec(f"the pair {self.name!r} has user = {self.user!r} already, got user = {user!r}: give one")
+        return replace(self, user=user)
+
     def open(self) -> tuple[Any, Any]:
         """The two datasets."""
         return self.first, self.second
@@ -70,6 +87,7 @@ class AdjacentPair:
             "name": self.name,
             "distance": self.distance,
             **({} if self.sensitivity is None else {"sensitivity": self.sensitivity}),
+            **({} if self.user is None else {"user": self.user}),
             "first": _record(self.first),
             "second": _record(self.second),
         }
@@ -79,16 +97,26 @@ class AdjacentPair:
 
         Vectors of query answers are connected where no answer moves by more than `distance * sensitivity`, whatever
         the relation: the sensitivity is that of the queries under it. Under the local relation a dataset is the value
-        of one person, whatever it is: a list is one value, and only tables of several rows are refused.
+        of one person, whatever it is: a list is one value, and only tables of several rows are refused. A user of one
+        side alone is one step, and one with other records on either side is two.
 
         >>> AdjacentPair([1, 1], [1]).check(Relation.ADD_OR_REMOVE_ONE)
         >>> AdjacentPair([0, 0], [1, 1], sensitivity=1.0).check(Relation.ADD_OR_REMOVE_ONE)
+        >>> AdjacentPair([("a", 1), ("a", 2)], [], user=0).check(Relation.ADD_OR_REMOVE_USER)
         """
+        by_user = relation is Relation.ADD_OR_REMOVE_USER
+        if self.user is not None and relation is not None and not by_user:
+            raise InvalidSpec(
+                f"user = {self.user!r} of {self.name!r} is for relation 'add_or_remove_user', and the claim is stated "
+                f"for {relation.value}; leave out user, or state that relation"
+            )
         if self.sensitivity is not None:
             self._check_answers(self.sensitivity)
             return
-        records = None if relation is None else compared(self.first, self.second)
-        if relation is None or records is None or records.connects(relation, self.distance):
+        if relation is None:
+            return
+        records = self._by_user() if by_user else compared(self.first, self.second)
+        if records is None or records.connects(relation, self.distance):
             return
         if relation is Relation.LOCAL and records.how == "rows":
             raise InvalidSpec(
@@ -105,11 +133,11 @@ class AdjacentPair:
     def adjacency(self) -> dict[Relation | None, str | None]:
         """For each relation, what shows that it connects the datasets; None where that is taken on trust.
 
-        It is what was compared ("records", "rows", "entries"), or "any two" values, which is all that the local
+        It is what was compared ("records", "rows", "entries", "users"), or "any two" values: all that the local
         relation asks of two records. Part of it is on trust where it is "answers" (none moves by more than the
         sensitivity, if they are such), "neutral" (one is replaced, by the special one if it is that) or "one value"
         (of one person, if it is not several). Where no relation is stated, it is enough that records are added, removed
-        or replaced; where it takes more steps than stated, it is how many.
+        or replaced; where it takes more steps than stated, it is how many, as it is where users are compared.
 
         >>> AdjacentPair([1, 1], [1]).adjacency()[None], AdjacentPair(10, 9).adjacency()[Relation.ADD_OR_REMOVE_ONE]
         ('records', None)
@@ -124,6 +152,12 @@ class AdjacentPair:
         proof: dict[Relation | None, str | None] = {
             each: records.how if records and records.connects(each, self.distance) else word for each in Relation
         }
+        if self.user is not None and self.sensitivity is None:
+            with suppress(InvalidSpec):  # the data do not say whose each record is
+                users = self._by_user()
+                if users is not None:
+                    shown = users.connects(Relation.ADD_OR_REMOVE_USER, self.distance)
+                    proof[Relation.ADD_OR_REMOVE_USER] = users.how if shown else str(users)
         near = proof[Relation.ADD_OR_REMOVE_ONE], proof[Relation.REPLACE_ONE]
         if {type(self.first), type(self.second)} <= VALUES:
             proof[Relation.LOCAL] = "any two"
@@ -131,6 +165,10 @@ class AdjacentPair:
         if proof[Relation.REPLACE_SPECIAL] not in (None, "answers"):
             proof[Relation.REPLACE_SPECIAL] = "neutral"
         return {**proof, None: next((how for how in near if how not in (None, word)), word) or apart}
+
+    def _by_user(self) -> "ComparedRecords | None":
+        with at(f"the datasets of {self.name!r}"):
+            return compared_users(self.first, self.second, self.user)
 
     def _check_answers(self, sensitivity: float) -> None:
         import numpy as np
@@ -213,6 +251,7 @@ class ComparedRecords:
             Relation.REPLACE_ONE: self.gone == self.come <= distance,
             Relation.REPLACE_SPECIAL: self.gone == self.come <= distance,
             Relation.LOCAL: self.sizes == (1, 1),
+            Relation.ADD_OR_REMOVE_USER: self.how == "users" and self.gone + self.come <= distance,
         }[relation]
 
 
@@ -235,6 +274,59 @@ def compared(first: Any, second: Any) -> ComparedRecords | None:
     end = there.index(False) if False in there else len(there)
     left, right = (Counter(keys[start : len(keys) - end]) for keys in (before, after))
     return ComparedRecords(how, (left - right).total(), (right - left).total(), (len(before), len(after)))
+
+
+def compared_users(first: Any, second: Any, user: User | None) -> ComparedRecords | None:
+    """As `compared`, of the users of two datasets: each is one record, of all that they have.
+
+    Raises `InvalidSpec` where there are records and `user` does not say whose each one is.
+
+    >>> compared_users([("a", 1), ("b", 1), ("a", 2)], [("b", 1)], 0)
+    ComparedRecords(how='users', gone=1, come=0, sizes=(2, 1))
+    """
+    if user is None:
+        if _keys_of(first, second) is None:
+            return None
+        raise InvalidSpec(
+            "under add_or_remove_user it must be known whose record each one is: give user = 'id', the name of the "
+            "column, key or field, or the position that says it"
+        )
+    tables = _tables_of(first, second, user)
+    sides = []
+    for word, (data, keys) in zip(("first", "second"), tables or (), strict=tables is not None):
+        with at(f"the {word}"):
+            owners = owners_of(data, user)
+        count = _number if home_of(data) in ("pandas", "polars") else lambda owner: owner
+        sides.append(_grouped(_keys(map(count, owners)), keys))
+    if not sides:
+        return None
+    before, after = sides
+    return ComparedRecords("users", len(before - after), len(after - before), (len(before), len(after)))
+
+
+def _tables_of(first: Any, second: Any, user: User) -> list[tuple[Any, Keys]] | None:
+    """What holds the records of either dataset, and their keys.
+
+    Dictionaries with other keys are tables with other columns, whose rows are all different, where `user` is a column
+    of one; else each entry is a record: (key, value).
+    """
+    both = [first, second]
+    if isinstance(first, dict) and isinstance(second, dict) and first.keys() != second.keys():
+        rows = [records_of(data) if data else [] for data in both]
+        if None not in rows and (user in first or user in second):
+            sides = [_keys(sorted(row.items(), key=repr) for row in side) for side in rows]
+            return list(zip(both, sides, strict=True))
+        both = [list(data.items()) for data in both]
+    tables = _keys_of(first, second)
+    return tables and list(zip(both, tables[1:], strict=True))
+
+
+def _grouped(owners: Keys, records: Keys) -> set[Hashable]:
+    """The users, each with how often they have each record."""
+    of: dict[Hashable, Counter[Hashable]] = {}
+    for owner, record in zip(owners, records, strict=True):
+        of.setdefault(owner, Counter())[record] += 1
+    return {(owner, frozenset(each.items())) for owner, each in of.items()}
 
 
 def _keys_of(first: Any, second: Any) -> tuple[str, Keys, Keys] | None:

@@ -23,7 +23,7 @@ def one_differs(queries: int, *, sensitivity: Number = 1, base: Number = 0, dist
     It moves by `distance * sensitivity`, in units of the answers. Raises `InvalidSpec` for values out of range.
 
     >>> one_differs(3)[0]
-    AdjacentPair(first=[0, 0, 0], second=[1, 0, 0], name='one differs: first up', distance=1, sensitivity=1)
+    AdjacentPair(first=[0, 0, 0], second=[1, 0, 0], name='one differs: first up', distance=1, sensitivity=1, user=None)
     """
     shape = _Shape(queries, sensitivity, distance, base)
     same = shape.same

@@ -67,7 +67,8 @@ def test_the_unit_follows_from_the_relation_and_what_is_unknown_is_said(relation
     word = None if relation is None else relation.value
     told = officer.unit(claiming({"form": "PureDP", "epsilon": 1.0, "relation": word}))
     assert ("states no relation" in told[0]) == (relation is None)
-    assert told[-1] == (officer.WHOSE_RECORD if relation is Relation.LOCAL else officer.WHOSE)
+    whose = {Relation.LOCAL: officer.WHOSE_RECORD, Relation.ADD_OR_REMOVE_USER: officer.WHOSE_USER}
+    assert told[-1] == whose.get(relation, officer.WHOSE)  # type: ignore[arg-type]
     trust = review.review(claiming({"form": "PureDP", "epsilon": 1.0, "relation": word}))
     release = next(part.lines for part in trust if part.title == review.RELEASE)
     model = {None: "not recorded", Relation.LOCAL: "local model"}.get(relation, "central model")
@@ -227,6 +228,8 @@ def test_what_people_fill_in_is_told_everywhere_and_what_they_leave_out_once() -
     assert told[4] == "Not recorded: source of the claim, reviewer."
     assert all(each in str(made) for each in told[:5])
     assert "One entry stands for: a household." in lines(made, officer.UNIT)
+    of_users = {**made.spec, "claim": {**made.spec["claim"], "relation": "add_or_remove_user"}}
+    assert "One user stands for: a household." in lines(replace(made, spec=of_users), officer.UNIT)
     assert "Number of releases: 12." in lines(made, review.RELEASE)
     assert "Origin of the data: made up." in lines(made, review.DATASETS)
     assert loads(made.to_json(), "").provenance["record"] == filled

@@ -373,6 +373,8 @@ def test_the_python_form_names_datasets_that_are_too_large_to_write() -> None:
     apart = {**large, "distance": 2, "sensitivity": 0.5}
     form = python_form(replace(made, spec={**made.spec, "pairs": [apart]}))
     assert "    pair=dpaudit.AdjacentPair(first, second, distance=2, sensitivity=0.5)," in form
+    form = python_form(replace(made, spec={**made.spec, "pairs": [{**large, "user": "id"}]}))
+    assert "    pair=dpaudit.AdjacentPair(first, second, user='id')," in form
     form = python_form(replace(made, spec={**made.spec, "pairs": [large] * 2_000}))
     assert "# pairs: your 2,000 pairs of datasets, too long to write here" in form
     assert len(form) < 12

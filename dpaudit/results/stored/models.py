@@ -29,11 +29,11 @@ Edge = float | Literal["inf", "-inf"]
 Adjacency = Annotated[
     str,
     msgspec.Meta(
-        pattern=r"^(records|rows|entries|any two|answers|neutral|one value"
-        r"|\d+ (records|rows|entries) leave and \d+ come)$"
+        pattern=r"^(records|rows|entries|any two|answers|neutral|one value|users"
+        r"|\d+ (records|rows|entries|users) leave and \d+ come)$"
     ),
 ]
-RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local"]
+RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local", "add_or_remove_user"]
 PROVENANCE = (  # keys of what may differ between equal audits, in their order; none of them must be there
     ("version python numpy scipy joblib statsmodels scikit-learn platform started", str),
     ("wall_s cpu_s", NotNegative),
@@ -138,6 +138,7 @@ class StoredPair(Stored):
     first: StoredData
     second: StoredData
     sensitivity: Annotated[float, msgspec.Meta(gt=0.0)] | UnsetType = UNSET
+    user: str | int | UnsetType = UNSET
 
 
 class StoredSpec(Stored):

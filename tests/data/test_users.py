@@ -1,0 +1,320 @@
+"""Users who own several records: grouped exactly, compared as an oracle does it, and refused where none is named."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from dpaudit import AdjacentPair, InvalidSpec, Relation
+from dpaudit.data import SealedPair
+from dpaudit.data.pair import compared_users
+from tests.cases import for_each
+
+USER = Relation.ADD_OR_REMOVE_USER
+Rows = Sequence[tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A record as people write them."""
+
+    id: Any
+    cost: Any
+
+
+class Stay(NamedTuple):
+    id: Any
+    cost: Any
+
+
+def structured(rows: Rows) -> Any:
+    return np.array([tuple(row) for row in rows], dtype=[("id", "i8"), ("cost", "f8")])
+
+
+def frame(rows: Rows, labels: Any = None) -> Any:
+    import pandas
+
+    return pandas.DataFrame(list(rows), columns=["id", "cost"], index=labels)
+
+
+# holders of any values, and of numbers, each with what says whose record it is
+HOLDERS: dict[str, tuple[Callable[[Rows], Any], str | int]] = {
+    "tuples": (lambda rows: [tuple(row) for row in rows], 0),
+    "tuples, from the end": (lambda rows: [tuple(row) for row in rows], -2),
+    "lists": (lambda rows: tuple(list(row) for row in rows), 0),
+    "dictionaries": (lambda rows: [{"cost": cost, "id": who} for who, cost in rows], "id"),
+    "keys that are numbers": (lambda rows: [{0: who, "cost": cost} for who, cost in rows], 0),
+    "dataclasses": (lambda rows: [Visit(*row) for row in rows], "id"),
+    "named tuples": (lambda rows: deque(Stay(*row) for row in rows), "id"),
+    "objects": (lambda rows: [SimpleNamespace(id=who, cost=cost) for who, cost in rows], "id"),
+    "columns": (lambda rows: {"cost": [cost for _, cost in rows], "id": tuple(who for who, _ in rows)}, "id"),
+}
+NUMBERS: dict[str, tuple[Callable[[Rows], Any], str | int]] = {
+    "matrix": (lambda rows: np.array(rows, float).reshape(len(rows), 2), 0),
+    "matrix, from the end": (lambda rows: np.array(rows, np.int16).reshape(len(rows), 2), -2),
+    "structures": (structured, "id"),
+    "record array": (lambda rows: structured(rows).view(np.recarray), "id"),
+    "masked": (lambda rows: np.ma.masked_array(np.array(rows, float).reshape(len(rows), 2)), 0),
+    "columns of arrays": (
+        lambda rows: {"id": np.array([r[0] for r in rows]), "c": np.array([r[1] for r in rows])},
+        "id",
+    ),
+    "arrays in a list": (lambda rows: [np.array(row) for row in rows], 0),
+}
+TABLE: list[tuple[Rows, Rows, int]] = [
+    ([(1, 5), (1, 6), (2, 5)], [(2, 5)], 1),  # all records of one user leave
+    ([(2, 5)], [(1, 5), (2, 5), (1, 6)], 1),
+    ([(1, 5), (1, 6), (2, 5)], [(1, 5), (2, 5)], 2),  # one record leaves: the user has other records then
+    ([(1, 5), (2, 6)], [(1, 6), (2, 5)], 4),
+    ([(1, 5), (2, 5)], [(3, 5), (2, 5)], 2),
+    ([(1, 5), (1, 5), (2, 5)], [(1, 5), (2, 5)], 2),  # a record twice is not a record once
+    ([(1, 5), (2, 7), (1, 6)], [(2, 7), (1, 6), (1, 5), (3, 5), (3, 5)], 1),  # in any order
+    ([(1, 5), (1, 6)], [], 1),
+    ([(1, 5), (2, 6)], [], 2),
+    ([], [(4, 1), (4, 1), (4, 1)], 1),
+]
+
+
+def oracle(first: Rows, second: Rows) -> int:
+    """Steps between two datasets, by going through every user of either and sorting what they have, as text."""
+    steps = 0
+    spelled = [[(f"{type(who)} {who!r}", f"{type(cost)} {cost!r}") for who, cost in rows] for rows in (first, second)]
+    for who in {who for rows in spelled for who, _ in rows}:
+        before, after = (sorted(cost for owner, cost in rows if owner == who) for rows in spelled)
+        if before != after:
+            steps += bool(before) + bool(after)
+    return steps
+
+
+def check(first: Any, second: Any, user: str | int, steps: int) -> None:
+    """What `check` and `adjacency` say at each distance is what so many steps make of it."""
+    for distance in (1, 2, 3, 4, 5):
+        pair = AdjacentPair(first, second, "these", distance, user=user)
+        how = pair.adjacency()[USER]
+        assert SealedPair.seal(pair).adjacency() == pair.adjacency()
+        if steps <= distance:
+            pair.check(USER)
+            assert how == "users"
+        else:
+            with pytest.raises(
+                InvalidSpec, match=r"'these' are not at distance \d under add_or_remove_user: \d+ users"
+            ):
+                pair.check(USER)
+            assert how is not None
+            assert how.endswith(" come")
+            assert sum(int(word) for word in how.split() if word.isdigit()) == steps
+
+
+def test_every_holder_agrees_with_the_table_and_the_oracle() -> None:
+    for first, second, steps in TABLE:
+        assert oracle(first, second) == steps
+        for name, (hold, user) in (HOLDERS | NUMBERS).items():
+            try:
+                check(hold(first), hold(second), user, steps)
+            except AssertionError as error:
+                raise AssertionError(f"{name}: {first} and {second}") from error
+
+
+def test_frames_agree_with_the_table() -> None:
+    pytest.importorskip("pandas")
+    for first, second, steps in TABLE:
+        check(frame(first), frame(second), "id", steps)
+        check(frame(first, [f"l{j}" for j in range(len(first))]), frame(second), "id", steps)
+    labelled = frame([(1, 5), (2, 5)], ["a", "b"])
+    check(labelled, labelled.iloc[1:], "id", 1)
+    check(labelled, labelled.set_axis(["a", "c"], axis=0), "id", 2)  # a label is part of a row, and user 2 has another
+
+
+def test_polars_frames_agree_with_the_table() -> None:
+    polars = pytest.importorskip("polars")
+    for first, second, steps in TABLE:
+        check(*(polars.DataFrame(list(rows), ["id", "cost"], orient="row") for rows in (first, second)), "id", steps)
+
+
+OWNERS = st.sampled_from([1, 2, True, 1.0, "1", b"1", (1,), Decimal(1), date(2020, 1, 1), "", 0, False, -0.0, 0.0])
+ROWS = st.lists(st.tuples(OWNERS, st.sampled_from([0, 1, 1.0, math.nan, None, "x"])), max_size=6)
+
+
+@given(ROWS, ROWS)
+def test_users_of_any_type_are_told_apart_as_the_oracle_does(first: list[Any], second: list[Any]) -> None:
+    for hold, user in HOLDERS.values():
+        found = compared_users(hold(first), hold(second), user)
+        assert found is not None
+        assert found.gone + found.come == oracle(first, second)
+        assert found.sizes == tuple(len({(type(who), repr(who)) for who, _ in rows}) for rows in (first, second))
+
+
+@given(ROWS, st.randoms(use_true_random=False))
+def test_order_and_a_copy_change_nothing_and_a_user_without_records_is_none(rows: list[Any], random: Any) -> None:
+    other = list(rows)
+    random.shuffle(other)
+    for hold, user in HOLDERS.values():
+        found = compared_users(hold(rows), hold(other), user)
+        assert found is not None
+        assert (found.gone, found.come) == (0, 0)
+        for who in {repr(owner): owner for owner, _ in rows}.values():
+            left = [row for row in rows if (type(row[0]), repr(row[0])) != (type(who), repr(who))]
+            found = compared_users(hold(rows), hold(left), user)
+            assert found is not None
+            assert (found.gone, found.come) == (1, 0)
+
+
+def test_numbers_of_a_frame_are_what_they_count_as() -> None:
+    pandas = pytest.importorskip("pandas")
+    whole, parts = (pandas.DataFrame({"id": ids, "cost": [5, 6, 7]}) for ids in ([1, 1, 2], [1.0, 1.0, 2.0]))
+    check(whole, parts.iloc[:2], "id", 1)
+    check(whole.astype({"id": object}), parts.iloc[2:], "id", 1)
+    mixed = pandas.DataFrame({"id": pandas.Series([1, True, 1.0, "1"], dtype=object), "cost": [5, 5, 5, 5]})
+    found = compared_users(mixed, mixed.iloc[[1, 3]], "id")
+    assert found is not None
+    assert (found.gone, found.come, found.sizes) == (1, 0, (3, 2))
+
+
+def test_users_that_cannot_be_hashed_are_users() -> None:
+    for owners in ([[1], [2]], [{"a": 1}, {"a": 2}], [{1, 2}, {3}], [np.arange(3), np.arange(4)], [1, [1]]):
+        rows = [(owners[0], 5), (owners[1], 6), (owners[0], 7)]
+        for hold, user in HOLDERS.values():
+            check(hold(rows), hold(rows[1:2]), user, 1)
+            check(hold(rows), hold(rows[:2]), user, 2)
+
+
+MISSING = [None, math.nan, np.nan, np.float32("nan"), Decimal("nan"), np.datetime64("NaT"), complex(math.nan, 0)]
+
+
+def test_a_record_without_a_user_is_refused() -> None:
+    """Of whom nothing is known may be anybody's: neither one user together nor one each would be right."""
+    for missing in MISSING:
+        for hold, user in HOLDERS.values():
+            pair = AdjacentPair(hold([(1, 5), (missing, 5)]), hold([(1, 5)]), "these", user=user)
+            assert pair.adjacency()[USER] is None
+            with pytest.raises(
+                InvalidSpec, match=r"datasets of 'these': the first: record 2 has no user, .* whose record is it"
+            ) as caught:
+                pair.check(USER)
+            assert "\n" not in str(caught.value)
+    pandas = pytest.importorskip("pandas")
+    for missing in (None, math.nan, pandas.NA, pandas.NaT):
+        data = pandas.DataFrame({"id": pandas.Series([missing, "a"], dtype=object), "cost": [1, 2]})
+        with pytest.raises(InvalidSpec, match=r"the second: record 1 has no user"):
+            AdjacentPair(data.iloc[1:], data, user="id").check(USER)
+    with pytest.raises(InvalidSpec, match="record 2 has no user, user = 0 is nan"):
+        AdjacentPair(np.array([[1.0, 2.0], [np.nan, 2.0]]), np.array([[1.0, 2.0]]), user=0).check(USER)
+    masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], [[0, 0], [1, 0]])
+    with pytest.raises(InvalidSpec, match="record 2 has no user, user = 0 is None"):
+        AdjacentPair(masked, masked[:1], user=0).check(USER)
+
+
+def _refusals() -> list[tuple[Any, Any, Any, str]]:
+    rows = [{"id": 1, "cost": 2}, {"id": 2, "cost": 2}]
+    columns = {"id": [1, 2], "cost": [2, 2]}
+    return [
+        (rows, rows[:1], None, r"must be known whose record each one is: give user = 'id'"),
+        ([1, 2], [1], None, r"must be known whose record each one is: give user = 'id'"),
+        (
+            rows,
+            rows[:1],
+            "ids",
+            r"the first: record 1: no key 'ids' for user; it has 'id', 'cost'; did you mean 'id'\?",
+        ),
+        (rows, [*rows, {"cost": 3}], "id", "the second: record 3: no key 'id' for user; it has 'cost'"),
+        (rows, rows[:1], 0, "record 1: no key 0 for user"),
+        (columns, {"id": [1], "cost": [2]}, "uid", r"no column 'uid' for user; it has 'id', 'cost'; did you mean 'id'"),
+        ([Visit(1, 2)], [], "idd", r"record 1: no attribute 'idd' for user; it has 'id', 'cost'; did you mean 'id'\?"),
+        ([Visit(1, 2)], [], 0, "record 1: no position 0 for user in Visit"),
+        ([(1, 2), (1,)], [], 1, "record 2: no position 1 for user; it has 0 to 0"),
+        ([(1, 2)], [], "id", "record 1: no attribute 'id' for user; it has none"),
+        ([5, 6], [5], 0, "record 1: no position 0 for user in 5"),
+        (["ann", "bob"], ["ann"], 0, "record 1: no position 0 for user in 'ann'"),
+        (["ann", "bob"], ["ann"], "upper", "record 1: no attribute 'upper'"),
+        (np.arange(3), np.arange(2), 0, r"an array of shape \(3,\) has no place for user = 0; give each record a row"),
+        (np.zeros((2, 2, 2)), np.zeros((1, 2, 2)), 0, r"an array of shape \(2, 2, 2\) has no place"),
+        (np.zeros((2, 2)), np.zeros((1, 2)), "id", "no position 'id' for user; it has 0 to 1"),
+        (np.zeros((2, 2)), np.zeros((1, 2)), 2, "no position 2 for user; it has 0 to 1"),
+        (structured([(1, 2)]), structured([]), "idd", r"no field 'idd' for user; it has .* did you mean 'id'\?"),
+    ]
+
+
+@for_each(("first", "second", "user", "words"), _refusals())
+def test_what_says_nothing_of_users_is_refused_in_one_line(first: Any, second: Any, user: Any, words: str) -> None:
+    pair = AdjacentPair(first, second, user=user)
+    assert pair.adjacency()[USER] is None
+    with pytest.raises(InvalidSpec, match=words) as caught:
+        pair.check(USER)
+    assert "\n" not in str(caught.value)
+    pair.check(None)
+
+
+def test_frames_without_such_a_column_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    data = frame([(1, 5), (2, 5)])
+    for first, second, user, words in (
+        (data, data.iloc[1:], "uid", r"the first: no column 'uid' for user; it has 'id', 'cost'; did you mean 'id'\?"),
+        (data, data.iloc[1:], 0, "no column 0 for user"),
+        (data, data.iloc[1:].rename(columns={"id": "who"}), "id", "the second: no column 'id' for user"),
+        (data["id"], data["id"].iloc[1:], "id", "a Series has no columns to find user = 'id' in; give a frame"),
+        (pandas.concat([data, data], axis=1), data, "id", "'id' is the name of 2 columns"),
+    ):
+        with pytest.raises(InvalidSpec, match=words):
+            AdjacentPair(first, second, user=user).check(USER)
+    numbered = pandas.DataFrame([[1, 5], [1, 6]])
+    check(numbered, numbered.iloc[:0], 0, 1)
+
+
+def test_dictionaries_are_tables_entries_or_unknown() -> None:
+    check({"id": [1, 1], "cost": [5, 6]}, {}, "id", 1)
+    check({"id": [1, 1], "cost": [5, 6]}, {"id": [1, 1]}, "id", 2)
+    check({"ann": [5], "bob": [6, 7]}, {"bob": [6, 7]}, 0, 1)  # by name: an entry is a user's
+    check({"ann": 5, "bob": 6}, {"bob": 6}, 0, 1)
+    settings = AdjacentPair({"rows": [1, 2], "scale": 1.0}, {"rows": [1], "scale": 1.0}, user="id")
+    settings.check(USER)
+    assert settings.adjacency()[USER] is None
+
+
+@for_each("user", [None, "id"])
+def test_data_without_records_are_taken_as_under_other_relations(user: Any) -> None:
+    for first, second in ((10, 9), ("abc", "ab"), (np.float64(1.0), np.float64(2.0))):
+        pair = AdjacentPair(first, second, user=user)
+        pair.check(USER)
+        assert pair.adjacency()[USER] is None
+    moved = AdjacentPair([0, 0], [1, 1], sensitivity=1, user=user)
+    moved.check(USER)
+    assert moved.adjacency()[USER] == "answers"
+    with pytest.raises(InvalidSpec, match="a query answer of 'pair' moves by 2"):
+        AdjacentPair([0, 0], [2, 1], sensitivity=1, user=user).check(USER)
+
+
+def test_a_user_is_for_that_relation() -> None:
+    pair = AdjacentPair([(1, 2)], [], user=0)
+    for relation in set(Relation) - {USER}:
+        with pytest.raises(InvalidSpec, match="user = 0 of 'pair' is for relation 'add_or_remove_user', and the claim"):
+            pair.check(relation)
+    pair.check(None)
+    assert pair.adjacency()[None] == "records"
+
+
+def test_the_field() -> None:
+    for user in (True, 1.0, ("id",), b"id", np.int64(0)):
+        with pytest.raises(
+            InvalidSpec, match=r"user must be the name of a column or key \(user = 'id'\), or a position"
+        ):
+            AdjacentPair([(1, 2)], [], user=user)
+    pair = AdjacentPair([(1, 2)], [], "mine", 2)
+    assert "user" not in pair.record()
+    assert pair.of_user(None) is pair
+    other = pair.of_user("id")
+    assert (other.user, other.name, other.distance, other.record()["user"]) == ("id", "mine", 2, "id")
+    assert other.of_user("id") is other.of_user(None) is other
+    assert pair.of_user(0).record()["user"] == 0
+    with pytest.raises(InvalidSpec, match="the pair 'mine' has user = 'id' already, got user = 'who': give one"):
+        other.of_user("who")

@@ -52,9 +52,9 @@ def of_scores(scores: Floats, coins: Bools, seed: int, confidence: float) -> dic
     """The lines of `audit_scores`, in both designs and with every method but those of a prior; and the dependence."""
     from dpaudit.claims import GaussianDP, PureDP
     from dpaudit.scores import audit_scores
+    from dpaudit.scores.audit import METHODS
     from dpaudit.scores.dependence import dependence
     from dpaudit.scores.intervals import RATIOS
-    from dpaudit.scores.methods import METHODS
 
     half = np.arange(scores.size) < scores.size // 2  # numbers in and out that were fixed before
     found: dict[str, bool] = {"dependence": dependence(scores, coins).p_value <= SEEN}

@@ -89,8 +89,8 @@ BUDGET = {
     "spec": 1_140,
     "api": 540,
     "sweeps": 1_630,
-    "training": 1_780,
-    "observatory": 950,
+    "training": 1_730,
+    "observatory": 930,
     "cli": 2_570,
     "pytest_plugin": 930,
 }

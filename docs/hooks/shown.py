@@ -76,7 +76,7 @@ def training(name: str) -> str:
     """What is shown of that result: its text, or a figure of its report."""
     if name == "text":
         return fenced("text", str(trained()))
-    from dpaudit.training.page import account_of
+    from dpaudit.training.result import account_of
 
     return pictured({each.name: each for each in account_of(trained(), {}).drawings}[name])
 

@@ -45,8 +45,7 @@ def observe_command(
     """
     from dpaudit.observatory.environments import Children
     from dpaudit.observatory.page import Observation, line
-    from dpaudit.observatory.rows import SLOW, Observed, choose, read_rows
-    from dpaudit.observatory.running import Observer
+    from dpaudit.observatory.rows import SLOW, Observed, Observer, choose, read_rows
 
     rows, left_out = read_rows(paths, Path(environments), wishes(confidence=confidence))
     for path in left_out:
@@ -94,10 +93,8 @@ def bisect_command(spec: str, span: str, name: str | None, report: str, environm
     SPEC names an [environment]; the version of its first requirement is exchanged. An outcome is the verdict, and
     whether bits refute. Versions that cannot be installed or audited are skipped, and named.
     """
-    from dpaudit.observatory.bisecting import VersionOutcome, at_version, bisect, versions
     from dpaudit.observatory.environments import Children
-    from dpaudit.observatory.rows import choose, read_rows
-    from dpaudit.observatory.running import Observer
+    from dpaudit.observatory.rows import Observer, VersionOutcome, at_version, bisect, choose, read_rows, versions
 
     rows, left_out = read_rows([spec], Path(environments))
     if left_out:

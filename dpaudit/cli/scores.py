@@ -152,8 +152,7 @@ def audit_training_command(
     from dpaudit.execution.engine import Engine
     from dpaudit.mechanisms import Imported
     from dpaudit.training.audit import NEVER_TESTED, TrainingProgress, run_plan
-    from dpaudit.training.coins import supervised
-    from dpaudit.training.plan import plan_of
+    from dpaudit.training.coins import plan_of, supervised
 
     plan = plan_of(stated_claim(claim_json, mu), **asked)  # named as there
     mechanism = Imported(reference, folder=str(Path.cwd()))

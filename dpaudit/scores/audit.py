@@ -1,20 +1,395 @@
 """`audit_scores`: which methods a design allows, and the whole answer."""
 
-from collections.abc import Iterable
+import math
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.strict import stored
-from dpaudit.claims import Claim, check_claim, claim_of
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import many_run, one_run
-from dpaudit.scores.counts import AttackCounts, checked, corners, histogram
-from dpaudit.scores.intervals import RATIOS, Bootstrap
-from dpaudit.scores.methods import METHODS
-from dpaudit.scores.question import DESIGNS, MANY, ONE, Every, Given, ScoresQuestion, choice_of, curved
-from dpaudit.scores.result import INTERVALS, LINES, Estimate, ScoresResult
+from dpaudit.scores import intervals, one_run, weighted
+from dpaudit.scores.counts import (
+    AttackCounts,
+    auroc,
+    best_accuracy,
+    checked,
+    corners,
+    epsilon_of,
+    epsilon_of_mu,
+    histogram,
+    hull_area,
+    mu_of,
+    raw_epsilon,
+    tpr_at,
+)
+from dpaudit.scores.intervals import RATIOS, Bootstrap, Posterior
+from dpaudit.scores.one_run import Guesses
+from dpaudit.scores.question import DESIGNS, MANY, NORMAL, ONE, Every, Given, Judged, ScoresQuestion, choice_of, curved
+from dpaudit.scores.result import (
+    APPROXIMATE,
+    BAYESIAN,
+    CERTIFIED,
+    INDEPENDENT,
+    INTERVALS,
+    LINES,
+    MODEL,
+    POINT,
+    Estimate,
+    ScoresResult,
+)
+
+
+def exact(question: ScoresQuestion, name: str) -> Estimate:
+    """The exact unconditional test of the frozen rule; several splits by the median at half the error probability."""
+    claim = question.claim
+    return _by_splits(name, question, lambda j, alpha, delta: intervals.exact(j.counts, delta, alpha, claim, j.event))
+
+
+def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
+    """Two Clopper-Pearson limits, each at half the error probability; with `Every`, at all ranks at once."""
+    claim = question.claim
+    if isinstance(question.choice, Every):
+        inside, outside = question.inside, question.outside
+        lower = intervals.every_threshold(inside, outside, question.delta, question.alpha)
+        p = None if claim is None else intervals.every_p_value(inside, outside, claim)
+        return question.estimate(name, CERTIFIED, intervals.WITHIN, lower=lower, p_value=p, thresholds="all ranks")
+
+    def one(judged: Judged, alpha: float, delta: float) -> tuple[float, float]:
+        lower = intervals.clopper_pearson(judged.counts, delta, alpha)
+        return lower, 1.0 if claim is None else intervals.clopper_pearson_p_value(judged.counts, claim)
+
+    estimate = _by_splits(name, question, one, _limits_own)
+    if question.several or not question.wants_upper:
+        return estimate
+    judged = question.judged[0]
+    return replace(
+        estimate, upper=intervals.clopper_pearson_upper(judged.counts, estimate.delta or 0.0, question.alpha)
+    )
+
+
+def one_run_pure(question: ScoresQuestion, name: str) -> Estimate:
+    """The weighted guesses of `weighted`; or Steinke, Nasr & Jagielski's bound where the guesses were given."""
+    promised = None if question.claim is None else float(question.claim.epsilon_at(question.delta))
+    lower, p, detail = _pure(question, promised)
+    return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
+
+
+def one_run_curve(question: ScoresQuestion, name: str) -> Estimate:
+    """Mahloujifar, Melis & Chaudhuri's recursion against the claim's own curve, or (epsilon, delta) without a claim.
+
+    Against a curve, the epsilon at delta is that of `one_run_pure`. A claim is refuted where all smaller ones are.
+    """
+    claim = question.claim
+    own: dict[str, Any] = {}
+    guesses = _fixed(question) or one_run.guessed(
+        question.order, claim or ApproximateDP(1.0, question.delta), question.alpha
+    )
+    p = None if claim is None else one_run.curve_p_value(guesses, claim)
+    if claim is None or not curved(claim):
+        lower, _ = _parameter(question, ApproximateDP(1.0, question.delta))
+    else:
+        lower, _, own = _pure(question, None)
+        if claim.value:
+            own[f"{claim.parameter}_lower"], last = _parameter(question, claim)
+            if own[f"{claim.parameter}_lower"] < claim.value:
+                p = max(p or 0.0, one_run.curve_p_value(last, claim))
+    detail = {**own, "guesses": guesses.made, "right": guesses.right}
+    return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
+
+
+def one_run_gaussian(question: ScoresQuestion, name: str) -> list[Estimate]:
+    """The largest mu-GDP that the recursion refutes; and, which is a model, the epsilon of that curve."""
+    own = isinstance(question.claim, GaussianDP) and question.claim.value
+    mu, _ = _parameter(question, question.claim if own and question.claim else GaussianDP(1.0))
+    return question.of_mu(name, CERTIFIED, one_run.WITHIN, mu)
+
+
+def _fixed(question: ScoresQuestion) -> Guesses | None:
+    """Guesses whose number was known before, as the recursion needs them: as given, or one about every canary."""
+    given = question.guessed
+    if given is None or given.fixed:
+        return given
+    if question.given_counts is None:
+        return Guesses(int(question.order.sum()), int(question.order.size), int(question.order.size), fixed=True)
+    counts = question.given_counts
+    return Guesses(counts.tp + counts.tn, given.canaries, given.canaries, fixed=True)
+
+
+def _parameter(question: ScoresQuestion, claim: Claim) -> tuple[float, Guesses]:
+    fixed = _fixed(question)
+    return one_run.parameter_lower(None if fixed else question.order, claim, question.alpha, fixed)
+
+
+def _pure(question: ScoresQuestion, promised: float | None) -> tuple[float, float | None, dict[str, Any]]:
+    """The bound on epsilon at delta from the coins alone, the p-value of what is promised, and what they rest on."""
+    delta, alpha, given = question.delta, question.alpha, question.guessed
+    if given is not None:
+        p = None if promised is None else one_run.p_value(given, promised, delta)
+        detail = {"right": given.right, "guesses": given.made, "canaries": given.canaries}
+        return one_run.epsilon_lower(given, delta, alpha), p, detail
+    right = question.order
+    lower, p, used = weighted.epsilon_lower(right, delta, alpha, question.event, promised)
+    shown = {"weights": list(used.weights), "counts": list(used.counts), "canaries": int(right.size)}
+    return lower, p, {"won": used.won(right), **shown}
+
+
+def _frozen_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: float) -> float:
+    """The bound in a curved claim's own parameter, at the offset that was frozen with the rule."""
+    assert question.claim is not None
+    return float(question.claim.lower(lower, _offset(question, judged)))
+
+
+def _limits_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: float) -> float:
+    """The same from two limits that hold together: then every tangent does, and the best may be taken afterwards."""
+    claim, best = question.claim, 0.0
+    assert claim is not None
+    fpr, fnr = intervals.rectangle(judged.counts, alpha)
+    for q, p in ((fpr, 1.0 - fnr), (fnr, 1.0 - fpr)):
+        if q < p and p + q <= 1.0:
+            d = float(claim.delta_through(q, p))
+            best = max(best, float(claim.lower(epsilon_of(q, 1.0 - p, d), d)))
+    return best
+
+
+def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _frozen_own) -> Estimate:
+    judged, claim = question.judged, question.claim
+    several = question.several and question.given_counts is None
+    alpha = question.alpha / 2.0 if several else question.alpha
+    answers = [one(each, alpha, _offset(question, each)) for each in (judged if several else judged[:1])]
+    lower, p = statistics.median_low([low for low, _ in answers]), statistics.median_high([p for _, p in answers])
+    detail: dict[str, Any] = {"splits": len(judged)} if several else {}
+    if not several and judged[0].rule is not None:
+        detail["rule"] = str(judged[0].rule)
+    if claim is not None and curved(claim):  # the inversion at the offset that was frozen with the rule
+        owned = [own(question, at, low, alpha) for (low, _), at in zip(answers, judged, strict=False)]
+        detail[f"{claim.parameter}_lower"] = statistics.median_low(owned)
+    p_value = None if claim is None else min(1.0, 2.0 * p) if several else p
+    estimate = question.estimate(method, CERTIFIED, intervals.WITHIN, lower=lower, p_value=p_value, **detail)
+    if several:  # each split froze a delta of its own: only the parameter has a median
+        return replace(estimate, lower=None, delta=None) if curved(claim) else estimate
+    c, delta = judged[0].counts, _offset(question, judged[0])
+    if 0.0 < question.delta != delta:  # the delta that was asked for: a bound of its own, of the same event
+        delta = question.delta
+        estimate = replace(estimate, lower=one(judged[0], alpha, delta)[0])
+    return replace(estimate, value=epsilon_of(c.fpr, c.fn / c.members, delta), delta=delta)
+
+
+def _offset(question: ScoresQuestion, judged: Judged) -> float:
+    rule = judged.rule
+    return question.delta if rule is None or rule.offset is None else rule.offset
+
+
+PRIORS = {
+    "joint-beta": "independent Jeffreys priors for the two error rates",
+    "joint-dirichlet": "one Dirichlet(1/2, 1/2, 1/2, 1/2) prior for the four cells",
+}
+ALONE = "every canary is answered independently of all others, which one training cannot show: no certificate"
+INDEPENDENTLY = f"{ALONE}; {one_run.WITHIN}"
+SAMPLES = "the scores of each side are independent draws from one law"
+OVER = "right so often on the average over what the prior draws: at epsilon = 0 itself never"
+
+
+def jeffreys(question: ScoresQuestion, name: str) -> Estimate:
+    """Equal-tailed Jeffreys intervals of the two error rates, carried through the region."""
+    counts, delta = question.judged[0].counts, question.delta
+    low, high = intervals.jeffreys(counts, delta, 2.0 * question.alpha)
+    return _interval(question, name, BAYESIAN, f"a Jeffreys prior for each error rate; {SAMPLES}", low, high)
+
+
+def joint(question: ScoresQuestion, name: str) -> Estimate:
+    """Quantiles of the posterior of epsilon; two independent Betas and four cells of a Dirichlet give the same."""
+    law = Posterior(question.judged[0].counts)
+    low = law.quantile(question.alpha, question.delta) if question.wants_lower else 0.0
+    high = law.quantile(1.0 - question.alpha, question.delta) if question.wants_upper else math.inf
+    return _interval(question, name, BAYESIAN, f"{PRIORS[name]}; {SAMPLES}; {OVER}", low, high)
+
+
+def ratio(question: ScoresQuestion, name: str) -> Estimate:
+    """One of the approximate intervals for a ratio of two rates."""
+    from scipy.special import ndtri
+
+    if question.delta != 0.0:
+        raise InvalidSpec(f"method {name!r} is for delta = 0, got {question.delta:g}; leave it out")
+    c, z = question.judged[0].counts, float(ndtri(question.alpha))
+    low = intervals.epsilon_limit(name, c.tp, c.members, c.fp, c.others, z)
+    high = intervals.epsilon_limit(name, c.tp, c.members, c.fp, c.others, -z)
+    return _interval(question, name, APPROXIMATE, f"large counts; {intervals.WITHIN}", low, high)
+
+
+def gaussian_dp(question: ScoresQuestion, name: str) -> Estimate:
+    """The epsilon of the Gaussian curve that the error rates refute; certified for mu, a model for epsilon."""
+    if isinstance(question.choice, Every) and question.given_counts is None:
+        fpr, fnr = intervals.bands(question.inside, question.outside, question.alpha)
+        pairs = list(zip(fpr.tolist(), fnr.tolist(), strict=True))
+    else:
+        pairs = [intervals.rectangle(question.judged[0].counts, question.alpha)]
+    mu = max(mu_of(*each) for each in pairs)
+    c = question.judged[0].counts
+    plain, estimate = mu_of(c.fpr, c.fn / c.members), question.of_mu(name, CERTIFIED, intervals.WITHIN, mu)[-1]
+    if question.delta == 0.0:
+        return replace(estimate, value=plain)
+    value = epsilon_of_mu(plain, question.delta)
+    return replace(estimate, value=value, detail={"mu": plain, **estimate.detail})
+
+
+def independent(question: ScoresQuestion, name: str) -> Estimate:
+    """The exact test of two independent samples, on the canaries of one run: needs that they are answered alone."""
+    if min(question.inside.size, question.outside.size) < 2:
+        return question.estimate(name, INDEPENDENT, INDEPENDENTLY, lower=0.0)
+    estimate = exact(replace(question, claim=None), name)
+    return replace(estimate, label=INDEPENDENT, assumption=INDEPENDENTLY)
+
+
+def independent_gaussian(question: ScoresQuestion, name: str) -> list[Estimate]:
+    """The product form for mu-GDP: what order statistics of independent canaries refute."""
+    right = question.order
+    number = round(one_run.SHARE * right.size)
+    guesses = Guesses(int(right[:number].sum()), number, int(right.size), fixed=True)
+    mu = one_run.mu_lower(guesses, question.alpha)
+    return question.of_mu(name, INDEPENDENT, INDEPENDENTLY, mu)
+
+
+def gaussian_fit(question: ScoresQuestion, name: str) -> Estimate:
+    """The distance of the two means in standard deviations, with limits by Student's t, and the epsilon of that curve.
+
+    For normal scores the lower limit is exact where mu is 0.
+    """
+    from scipy.special import stdtrit
+
+    mu, error = _fit(question.inside, question.outside)
+    z = float(stdtrit(max(1, question.inside.size + question.outside.size - 2), question.alpha))
+    ends = {"value": max(0.0, mu), "lower": max(0.0, mu + z * error), "upper": max(0.0, mu - z * error)}
+    read = ends
+    if question.delta > 0.0:
+        read = {key: epsilon_of_mu(each, question.delta) for key, each in ends.items()}
+    within = f"the scores in and out are normal with one variance; {ALONE}; {NORMAL}"
+    estimate = question.estimate(name, MODEL, within, mu=mu, mu_error=error, **read)
+    return estimate if question.delta > 0.0 else replace(estimate, quantity="mu", delta=None)
+
+
+def _fit(inside: Any, outside: Any) -> tuple[float, float]:
+    """(The distance of the two means in pooled standard deviations, its standard error); 0 and infinity for no spread.
+
+    >>> import numpy as np
+    >>> [round(each, 3) for each in _fit(np.array([2.0, 4.0]), np.array([0.0, 2.0]))]
+    [1.414, 1.118]
+    """
+    n, k = inside.size, outside.size
+    squares = sum(float(((side - side.mean()) ** 2).sum()) for side in (inside, outside))
+    variance = squares / max(1, n + k - 2)
+    if variance <= 0.0:
+        return 0.0, math.inf
+    mu = float(inside.mean() - outside.mean()) / math.sqrt(variance)
+    return mu, math.sqrt(1.0 / n + 1.0 / k + mu * mu / (2.0 * (n + k)))
+
+
+def raw_counts(question: ScoresQuestion, name: str) -> Estimate:
+    """The largest plain log ratio over the thresholds with enough counts."""
+
+    def measure(inside: Any, outside: Any) -> float:
+        return raw_epsilon(inside, outside, question.delta, question.min_count)
+
+    estimate = _measured(question, name, "epsilon", measure, {"min_count": question.min_count})
+    return replace(estimate, delta=question.delta)
+
+
+def area_under_roc(question: ScoresQuestion, name: str) -> Estimate:
+    """The area under the ROC curve; with the hull's in the detail."""
+    return _measured(question, name, "auroc", auroc, {"hull": hull_area(question.inside, question.outside)})
+
+
+def tpr_at_fpr(question: ScoresQuestion, name: str) -> list[Estimate]:
+    """The true positive rate at each false positive rate."""
+    return [
+        _measured(question, name, f"tpr at fpr {fpr:g}", partial(tpr_at, fpr=fpr), {"fpr": fpr}) for fpr in question.fpr
+    ]
+
+
+def max_accuracy(question: ScoresQuestion, name: str) -> Estimate:
+    """The best accuracy of a threshold, with an upper limit that holds for all thresholds at once."""
+    inside, outside, share = question.inside, question.outside, question.prevalence
+    weight = inside.size / (inside.size + outside.size) if share is None else share
+    right_in, right_out = intervals.right_limits(inside, outside, question.alpha)
+    upper = float((weight * right_in + (1.0 - weight) * right_out).max())
+    return Estimate(
+        method=name,
+        label=CERTIFIED,
+        quantity="accuracy",
+        assumption=f"every threshold is paid for; {intervals.WITHIN}",
+        value=best_accuracy(inside, outside, share),
+        upper=min(1.0, upper) if question.wants_upper else None,
+        confidence=question.confidence,
+        detail={"prevalence": weight},
+    )
+
+
+def _interval(question: ScoresQuestion, method: str, label: str, assumption: str, low: float, high: float) -> Estimate:
+    c = question.judged[0].counts
+    plain = epsilon_of(c.fpr, c.fn / c.members, question.delta)
+    return question.estimate(method, label, assumption, lower=low, upper=high, value=plain)
+
+
+def _measured(
+    question: ScoresQuestion, method: str, quantity: str, measure: Callable[[Any, Any], float], detail: dict[str, Any]
+) -> Estimate:
+    inside, outside = question.inside, question.outside
+    estimate = Estimate(
+        method=method,
+        label=POINT,
+        quantity=quantity,
+        assumption=f"none beyond {SAMPLES}; no guarantee",
+        value=measure(inside, outside),
+        detail=detail,
+    )
+    if question.bootstrap is None:
+        return estimate
+    shares = [question.alpha, 1.0 - question.alpha]
+    low, high = question.bootstrap.quantiles(measure, inside, outside, shares, question.seed)
+    return replace(
+        estimate,
+        label=APPROXIMATE,
+        assumption=f"bootstrap ({question.bootstrap.kind}); {SAMPLES}; of this measure, not of the mechanism",
+        lower=float(low) if question.wants_lower else None,
+        upper=float(high) if question.wants_upper else None,
+        confidence=question.confidence,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method: what computes it, the designs it is valid for, and whether it needs the scores themselves."""
+
+    compute: Callable[[ScoresQuestion, str], Estimate | list[Estimate]]
+    designs: tuple[str, ...] = DESIGNS
+    scores: bool = False
+
+
+METHODS: dict[str, Method] = {
+    "exact": Method(exact, (MANY,)),
+    "clopper-pearson": Method(clopper_pearson, (MANY,)),
+    "one-run": Method(one_run_pure, (ONE,)),
+    "one-run-f": Method(one_run_curve, (ONE,)),
+    "gaussian": Method(gaussian_dp),
+    "one-run-gaussian": Method(one_run_gaussian, (ONE,)),
+    "independent": Method(independent, (ONE,), scores=True),
+    "independent-gaussian": Method(independent_gaussian, (ONE,), scores=True),
+    "gaussian-fit": Method(gaussian_fit, scores=True),
+    "jeffreys": Method(jeffreys),
+    "joint-beta": Method(joint),
+    "joint-dirichlet": Method(joint),
+    **{name: Method(ratio) for name in RATIOS},
+    "raw-counts": Method(raw_counts, scores=True),
+    "auroc": Method(area_under_roc, scores=True),
+    "tpr-at-fpr": Method(tpr_at_fpr, scores=True),
+    "max-accuracy": Method(max_accuracy, (MANY,), scores=True),
+}
+
 
 EVENTS = ("in", "out", "both")
 COMPANIONS = (
@@ -136,7 +511,7 @@ def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> Scores
     return ScoresResult(
         claim=question.claim,
         design=question.design,
-        assumption=many_run.WITHIN if question.design == MANY else one_run.WITHIN,
+        assumption=intervals.WITHIN if question.design == MANY else one_run.WITHIN,
         sizes=sizes,
         choice=how,
         rule=stored(judged.rule),
@@ -152,7 +527,7 @@ def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> Scores
 
 
 def _band(question: ScoresQuestion) -> tuple[tuple[float, float], ...]:
-    fpr, fnr = many_run.bands(question.inside, question.outside, 1.0 - question.confidence)
+    fpr, fnr = intervals.bands(question.inside, question.outside, 1.0 - question.confidence)
     places = np.unique(np.linspace(0, fpr.size - 1, min(fpr.size, BAND_POINTS)).astype(int))
     return tuple(zip(fpr[places].tolist(), fnr[places].tolist(), strict=True))
 

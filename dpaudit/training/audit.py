@@ -1,23 +1,212 @@
 """`audit_training`: trainings with canaries in them by coins of ours, their scores, and what these certify."""
 
+import hashlib
+import io
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpaudit.auditing.watching import AuditInterrupted
+from dpaudit.base.arrays import Bools, Reals
+from dpaudit.base.files import NoSuchFile, read_bytes, write_bytes
+from dpaudit.base.numerals import counted
+from dpaudit.certify.certifiers import suited
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, wrap
 from dpaudit.processes.tasks import parts_of
 from dpaudit.results.provenance import versions
-from dpaudit.running.program import made_with
-from dpaudit.training.coins import Calls, here
-from dpaudit.training.evidence import Gathered, check_reach
-from dpaudit.training.plan import TrainingPlan, plan_of
+from dpaudit.running.program import changed, made_with, unknown
+from dpaudit.scores import audit_scores, few
+from dpaudit.scores.counts import corners, histogram
+from dpaudit.scores.dependence import dependence
+from dpaudit.scores.few import MOST_ROWS, Evidence, ceiling, refutable_by_rows
+from dpaudit.scores.few import refutable as one_refutable
+from dpaudit.scores.question import Split
+from dpaudit.training.coins import FEW, MANY, ONE, STEPS, Calls, TrainingPlan, check_informative, drawn, here, plan_of
 from dpaudit.training.result import TrainingResult
-from dpaudit.training.store import KeptTrainings
+
+BY_RUNS = {"methods": ("exact", "clopper-pearson", "gaussian")}  # where each training is one
+MOST_SHOWN = 100_000  # scores that the pictures are made of
+
+
+def check_reach(plan: TrainingPlan) -> None:
+    """Raises `InvalidSpec` where not even scores that tell every coin could refute the claim, with how many could."""
+    if plan.underpowered or refutable(plan):
+        return
+    given = plan.canaries, plan.claim, plan.delta, plan.alpha
+    least = None if plan.design == MANY else ceiling(*given, trainings=plan.trainings, steps=plan.steps)[1]
+    could = [] if least is None else [f"{least:,} canaries"]
+    grown = (plan.trainings << k for k in range(1, 1 if plan.design == ONE else 9))
+    fits = (each for each in grown if plan.design == MANY or each * (plan.steps or 1) <= MOST_ROWS)
+    enough = next((each for each in fits if refutable(replace(plan, trainings=each))), None)
+    could += [] if enough is None else [f"{enough:,} trainings"]
+    cures = [f"{' or '.join(could)} could"] if could else []
+    if plan.claim.linear and plan.design in (ONE, FEW):
+        cures.append("a GaussianDP(mu), or the claim of one step with steps=..., needs fewer")
+    raise InvalidSpec(
+        f"{counted(plan.trainings, 'training')} with {counted(plan.canaries, 'canary', 'canaries')} can never refute "
+        f"{plan.claim} at confidence {plan.confidence:g}, whatever they show: "
+        f"{'; '.join([*cures, 'say underpowered=True for the bound alone'])}"
+    )
+
+
+def refutable(plan: TrainingPlan) -> bool:
+    """Whether scores that tell every coin would refute the claim."""
+    if plan.design == MANY:
+        judged = int(plan.trainings * (1.0 - Split().fraction)) // 2
+        return suited(plan.claim).at(plan.claim).refutable(judged, judged, plan.claim, plan.confidence)
+    if plan.design == ONE:
+        return one_refutable(plan.canaries, plan.claim, plan.alpha)
+    given = plan.canaries, plan.claim, plan.delta, plan.alpha
+    return refutable_by_rows(*given, trainings=plan.trainings, steps=plan.steps) is not False
+
+
+class Gathered:
+    """The scores of the calls so far, in their order; `add` raises `UnsoundAudit` where they deserve no verdict."""
+
+    def __init__(self, plan: TrainingPlan) -> None:
+        self.plan, self.done = plan, 0
+        self.e_values: tuple[float, ...] = ()
+        self._process: Evidence | None = None  # where all scores are looked at together
+        if plan.design in (FEW, STEPS):
+            asked: dict[str, Any] = {"delta": plan.delta, "steps": plan.steps, "rate": plan.sample_rate}
+            self._process = few.begin(plan.claim, plan.canaries, plan.alpha, **asked)
+        self._included: list[Bools] = []
+        self._scores: list[Reals] = []
+        self._told = False
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the evidence of several trainings refutes the claim already."""
+        return self._process is not None and self._process.refuted
+
+    def add(self, scores: Reals) -> None:
+        """The scores of the next call."""
+        call = len(self._scores)
+        included = drawn(self.plan, call)[0]
+        if self._process is not None:
+            self._process = self._process.after(scores, included)
+            self.e_values += (self._process.e_value,)
+        self._included.append(included)
+        self._scores.append(scores)
+        self.done += self.plan.trainings_in(call)
+        if not self._told:  # what tells something, and not all, does so whatever follows
+            self._told = check_informative(*self.all, self.plan, over=call + 1 == self.plan.calls)
+
+    @property
+    def all(self) -> tuple[Bools, Reals]:
+        """Coins and scores, a row for each training or step."""
+        return np.concatenate(self._included), np.concatenate(self._scores)
+
+    def found(self) -> dict[str, Any]:
+        """The statements, the one that decides first, the test of dependence, and what pictures are made of."""
+        (included, scores), plan = self.all, self.plan
+        many = plan.design == MANY
+        rows: tuple[Any, ...] = (scores.ravel(), included.ravel(), "trainings") if many else (scores, included)
+        alone = plan.canaries == 1 and not many
+        facts: dict[str, Any] = {"dependence": None if alone else dependence(*rows)}
+        if self._process is None:
+            asked: dict[str, Any] = {name: getattr(plan, name) for name in ("claim", "delta", "confidence", "seed")}
+            own = int(hashlib.sha256(included.tobytes()).hexdigest()[:12], 16)  # where nearly all scores are equal
+            asked |= BY_RUNS if plan.design == MANY else {"design": "one-run", "seed": plan.seed + own}
+            scored = audit_scores(scores[included], scores[~included], **asked)
+            return {
+                **facts,
+                "lines": scored.estimates,
+                "histogram": scored.histogram,
+                "roc": scored.roc,
+                "band": scored.band,
+            }
+        first, shown = included.ravel()[:MOST_SHOWN], scores.ravel()[:MOST_SHOWN]
+        inside, outside = shown[first], shown[~first]
+        if inside.size and outside.size:
+            facts |= {"histogram": histogram(inside, outside), "roc": corners(inside, outside)}
+        run = None if plan.compose is None else self._process.composed(plan.compose, plan.delta)
+        return {**facts, "lines": self._process.estimates() + (() if run is None or run.lower is None else (run,))}
+
+
+LARGEST = 2**32  # bytes of a file
+CURE = "delete that file to train again, or give another folder"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTrainings:
+    """The folder of an audit's trainings; each file repeats the question's `digest` and the `parts` of train."""
+
+    folder: Path
+    digest: str
+    plan: TrainingPlan
+    parts: Mapping[str, str]
+
+    @classmethod
+    def into(
+        cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, parts: Mapping[str, str], *, resume: bool
+    ) -> "KeptTrainings":
+        """The folder, made where it is missing. Raises `InvalidSpec` where it holds trainings that are not wanted."""
+        home = Path(folder)
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidSpec(f"folder {home} cannot be made ({error.strerror}); name another") from None
+        if not resume and any(home.glob("training-*.npz")):
+            raise InvalidSpec(f"{home} holds trainings already: go on with resume (--resume), or name another folder")
+        return cls(home, digest, plan, parts)
+
+    def path(self, call: int) -> Path:
+        """Where a call's scores are kept."""
+        return self.folder / f"training-{call + 1:06}.npz"
+
+    def keep(self, call: int, scores: Reals) -> None:
+        """Stores the scores and the coins of a call, whole or not at all."""
+        content = io.BytesIO()
+        np.savez(
+            content,
+            scores=scores,
+            included=drawn(self.plan, call)[0],
+            question=np.array(self.digest),
+            made=json.dumps(dict(self.parts)),
+        )
+        try:
+            write_bytes(self.path(call), content.getvalue())
+        except OSError as error:
+            raise InvalidSpec(f"{self.path(call)} cannot be written ({error.strerror}); name another folder") from None
+
+    def scores(self, call: int) -> Reals | None:
+        """The scores of a call that was kept; None where there are none. Raises `InvalidSpec` for another's file."""
+        path = self.path(call)
+        try:
+            with np.load(io.BytesIO(read_bytes(path, LARGEST)), allow_pickle=False) as archive:
+                if any(each.compress_type for each in archive.zip.infolist()):  # which may unpack to anything
+                    raise InvalidSpec("packed, as no training is kept")
+                question, coins = str(archive["question"]), archive["included"]
+                parts = dict[str, str](json.loads(str(archive["made"])) if "made" in archive else {})
+                scores: Reals = archive["scores"]
+        except NoSuchFile:
+            return None
+        except InvalidSpec as error:
+            raise InvalidSpec(f"{path}: {error}; {CURE}") from None
+        except Exception:  # zipfile and numpy raise many kinds for bytes that are not theirs
+            raise InvalidSpec(f"{path}: damaged, or no training of ours; {CURE}") from None
+        if parts and (differences := changed(parts, self.parts) + unknown(self.parts)):
+            raise InvalidSpec(f"{path}: {'; '.join(differences[:3])}; to train anew, give another folder")
+        if question != self.digest or not parts:
+            raise InvalidSpec(
+                f"{path}: of another question (claim, canaries, trainings, seed, steps, confidence or train differ); "
+                "ask as before, or give another folder"
+            )
+        rows = scores.shape[0] if scores.ndim == 2 else 0
+        fits = scores.dtype == np.float64 and rows > 0 and scores.shape[1] == self.plan.canaries
+        if not fits or not np.isfinite(scores).all() or not np.array_equal(coins, drawn(self.plan, call)[0]):
+            raise InvalidSpec(f"{path}: its scores or coins are not those of this training; {CURE}")
+        return scores
+
 
 NOT_KEPT = ("exact", "underpowered", "tossed")
 LIBRARIES = ("torch", "opacus", "jax", "jax-privacy")  # a verdict is about one version of them

@@ -1,28 +1,129 @@
-"""The result of `audit_training`: printed, stored, read back, and raised where it refutes."""
+"""The result of `audit_training`: its words, printed; its page; stored, read back, and raised where it refutes."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
+from dpaudit.account.sections import Section
+from dpaudit.account.statements import NO_BITS, NOT_PRIVATE, at_delta
 from dpaudit.base.files import write_text
+from dpaudit.base.numerals import counted
 from dpaudit.base.strict import by_fields, read, text_of
-from dpaudit.claims import claim_from_dict
+from dpaudit.base.validate import error_probability
+from dpaudit.claims import Claim, claim_from_dict
 from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.mechanisms.importing import in_a_line
+from dpaudit.report.account import Account, pictures, sentence, short, write
 from dpaudit.report.display import Display, account_parts, parts
-from dpaudit.results.display import Displayed
-from dpaudit.training.wording import Trained, headline, text
+from dpaudit.results.display import Displayed, Verdict
+from dpaudit.results.observations import Histogram
+from dpaudit.scores.dependence import Dependence
+from dpaudit.scores.few import ceiling
+from dpaudit.scores.result import (
+    CERTIFIED,
+    INDEPENDENT,
+    MEANINGS,
+    Estimate,
+    Facts,
+    apart,
+    headline,
+    judged,
+    laid_out,
+    line_facts,
+    number_text,
+)
 
 SCHEMA = "dpaudit.training/1"
 CURE = "restore the file, or audit again"
+MOST_LINES = 6  # of what was not tested, on the terminal
+ANY_DEPENDENCE = "the coins alone, in whatever way canaries depend on each other; it decides"
+INDEPENDENT_RUNS = (
+    "trainings of one canary each that are independent runs of the same code: none knows what an earlier one drew, "
+    "released or scored; it decides"
+)
+BLIND = "a coin that all canaries of a training share cannot be seen"
+LONGEST_CODE, STEP = 200, "one step"
+
+
+LIBRARIES = {name: name for name in ("numpy", "torch", "opacus", "jax", "jax-privacy")}
+MADE_BY = {"version": "dpaudit", "python": "Python", **LIBRARIES, "platform": "on"}  # in the provenance
+NEIGHBOURS = "Neighbours differ in one canary, which is added or removed."
+CANARY = (
+    "A canary is a record, or the gradient of one, that was made for this audit.",
+    "Whether it was in was decided by a fair coin of this audit's own, and told to `train`.",
+)
+TOGETHER = (
+    "There are mechanisms that keep their claim exactly, answer all canaries together, and are put above it by bounds "
+    "that assume independent canaries far more often than the confidence says."
+)
+NEVER = "A lower bound never shows that a claim holds: nothing here says that the training is private."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class TrainingResult(Displayed, Trained):
-    """The answer of `audit_training`: every estimate on its line, the verdict, and what was not tested."""
+class TrainingResult(Displayed):
+    """The answer of `audit_training`; all but `provenance` is a function of the question and its seed.
+
+    `trainings` is how many were allowed, `trainings_used` how many were run. `steps` is None where the claim is about
+    the whole run, and the number of steps where it is about one step; `compose` steps are then composed, each of a
+    sample of ours at `sample_rate`. `lines` are the estimates; the first certified one decides. `e_values` is the
+    evidence against the claim after each training, where trainings are combined: refuted at 1 / (1 - confidence). `roc`
+    holds the corners (fpr, fnr) of the scores' trade-off, `band` upper limits of (fpr, fnr) that hold together at
+    `confidence`: certified where every training has one canary. `repeat` are lines that ask the same again.
+    `provenance` may differ between two equal audits.
+    """
+
+    claim: Claim
+    delta: float
+    confidence: float
+    seed: int
+    canaries: int
+    trainings: int
+    trainings_used: int
+    steps: int | None = None
+    compose: int | None = None
+    sample_rate: float = 1.0
+    inserted: str = ""
+    not_tested: tuple[str, ...] = ()
+    lines: tuple[Estimate, ...] = ()
+    dependence: Dependence | None = None
+    e_values: tuple[float, ...] = ()
+    histogram: Histogram | None = None
+    roc: tuple[tuple[float, float], ...] = ()
+    band: tuple[tuple[float, float], ...] = ()
+    repeat: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def deciding(self) -> Estimate | None:
+        """The estimate that decides: the first certified one with a p-value."""
+        return next((each for each in self.on_line("certified") if each.p_value is not None), None)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is refuted at `confidence`."""
+        return self.p_value is not None and self.p_value <= error_probability(self.confidence)
+
+    @property
+    def p_value(self) -> float | None:
+        """The p-value of the claim, of the deciding estimate."""
+        return None if self.deciding is None else self.deciding.p_value
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED or NOT_REFUTED; the second never means that the training is private."""
+        return Verdict.REFUTED if self.refuted else Verdict.NOT_REFUTED
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The certified lower bound on epsilon at `delta`: of one step where the audit is of the step."""
+        return None if self.deciding is None else self.deciding.epsilon_lower
+
+    def on_line(self, line: str) -> tuple[Estimate, ...]:
+        """The estimates of one of the three lines, in their order."""
+        return tuple(each for each in self.lines if each.line == line)
 
     def raise_if_refuted(self) -> Self:
         """Raises `ClaimRefuted` (an AssertionError) with the whole finding; otherwise returns the result."""
@@ -40,20 +141,33 @@ class TrainingResult(Displayed, Trained):
 
     def write_report(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Writes a page about this result in HTML and Markdown, its figures and its JSON; returns their paths."""
-        from dpaudit.report.account import write
-        from dpaudit.training.page import account_of
-
         return write(account_of(self, self.to_dict()), folder)
 
+    @property
+    def headline(self) -> str:
+        """The verdict in one line."""
+        return headline(self.verdict.value.replace("_", " "), about(self), self.deciding, self.confidence)
+
     def __str__(self) -> str:
-        return text(self)
+        shown = self.not_tested[:MOST_LINES]
+        more = len(self.not_tested) - len(shown)
+        untested = [*shown, *([f"and {counted(more, 'more thing')}, in the report"] if more else [])]
+        dependence = "" if self.dependence is None else self.dependence.words.partition(";")[0]
+        dependence += f"; {BLIND}" if dependence and (self.trainings_used, self.steps) == (1, None) else ""
+        facts = [
+            *line_facts(self.lines, meanings(self), "" if self.steps is None else STEP),
+            ("the bound", apart(self.claim, self.deciding, self.refuted)),
+            ("dependence", dependence),
+            *asked(self),
+            *(("not tested" if k == 0 else "", each) for k, each in enumerate(untested)),
+            ("not refuted", "" if self.refuted else NOT_PRIVATE),
+        ]
+        return laid_out(self.headline, [(title, fact) for title, fact in facts if fact])
 
 
 @parts.register
-def _parts(result: TrainingResult) -> Display:
-    from dpaudit.training.page import account_of
-
-    return account_parts(headline(result), partial(account_of, result, {}), result.lines)
+def _display(result: TrainingResult) -> Display:
+    return account_parts(result.headline, partial(account_of, result, {}), result.lines)
 
 
 def _numbers(detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,3 +195,147 @@ def load(path: str | os.PathLike[str]) -> TrainingResult:
     if stored.get("verdict") != result.verdict.value:
         raise InvalidSpec(f"{path}: the stored verdict is not that of its estimates; {CURE}")
     return result
+
+
+# --- its words ---
+
+
+def about(result: TrainingResult) -> str:
+    """The claim, and what it is about."""
+    return " of ".join(filter(None, (str(result.claim), of(result))))
+
+
+def of(result: TrainingResult) -> str:
+    """What the claim and the statements are about, where it is not the whole training."""
+    sampled = "" if result.sample_rate == 1.0 else f" before it is sampled at rate {result.sample_rate:g}"
+    return "" if result.steps is None else f"one step{sampled}"
+
+
+def meanings(result: TrainingResult) -> dict[str, str]:
+    """What each line rests on, for the way that these trainings were made."""
+    certified = INDEPENDENT_RUNS if result.canaries == 1 else ANY_DEPENDENCE
+    if result.steps is not None:
+        certified += ", and says that not every step keeps less"
+    return MEANINGS | {CERTIFIED: certified}
+
+
+def asked(result: TrainingResult) -> Facts:
+    """What was trained, with which canaries and coins, and for which evidence."""
+    used = counted(result.trainings_used, "training")
+    if result.trainings_used < result.trainings:
+        used += f" of at most {result.trainings:,}"
+    coins = "a fair coin of its own for each" + ("" if result.steps is None else f" at each of {result.steps:,} steps")
+    evidence = judged(None, result.deciding)
+    if result.e_values:
+        needed = 1.0 / (1.0 - result.confidence)
+        evidence = f"largest e-value {max(result.e_values):.4g} against the claim; from {needed:.4g} on refuted"
+    return [
+        ("trained", f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}"),
+        ("inserted", result.inserted),
+        ("evidence", evidence),
+    ]
+
+
+def scores(result: TrainingResult) -> str:
+    """Where the scores of the picture come from."""
+    histogram = result.histogram
+    shown = 0 if histogram is None else histogram.runs_first + histogram.runs_second
+    every = result.trainings_used * result.canaries * (result.steps or 1)
+    by = f"They are from {counted(result.trainings_used, 'training')}"
+    by += "" if result.steps is None else f", one for each canary at each of {result.steps:,} steps"
+    by += "." if shown >= every else f"; the first {shown:,} of {every:,} are shown."
+    if result.sample_rate == 1.0:
+        return by
+    return f"{by} Canaries joined a step at rate {result.sample_rate:g}; the claim is of a step before, and not drawn."
+
+
+def repeat(result: TrainingResult) -> tuple[str, ...]:
+    """Lines that ask the same again: those that the door gave, or the Python form, where `train` is the user's."""
+    if result.repeat:
+        return result.repeat
+    stated = {key: value for key, value in result.claim.to_dict().items() if value is not None}
+    claim = ", ".join(f"{key}={value!r}" for key, value in stated.items() if key != "form")
+    asked = {name: getattr(result, name) for name in ("delta", "trainings", "steps", "compose", "confidence", "seed")}
+    asked |= {"sample_rate": result.sample_rate} if result.sample_rate < 1.0 else {}
+    options = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value is not None)
+    claim, known = f"dpaudit.{stated['form']}({claim})", "# train is the function that was audited"
+    if len(claim) > LONGEST_CODE:
+        claim, known = "claim", f"{known}, claim the {result.claim} of the record"
+    return (
+        known,
+        "dpaudit.audit_training(",
+        f"    train, canaries={result.canaries}, claim={claim},",
+        f"    {options},",
+        ")",
+    )
+
+
+# --- its page: HTML, Markdown, figures and JSON beside one another ---
+
+
+def account_of(result: TrainingResult, record: dict[str, Any]) -> Account:
+    """The page of a result, as plain values; `record` is its stored form."""
+    many, claim = result.canaries == 1, about(result)
+    drawn = result.sample_rate == 1.0  # otherwise the claim is of a step before it is sampled, the scores of one after
+    return Account(
+        kind="Audit of private training",
+        stem="training",
+        title=f"Private training against {claim}",
+        stamp=result.verdict.value.replace("_", " "),
+        tone="refuted" if result.refuted else "kept",
+        short=short(
+            result.claim, claim, result.deciding, result.confidence, result.refuted, "The training as it was run here"
+        ),
+        estimates=result.lines,
+        meanings=meanings(result),
+        parts=tuple(_parts(result)),
+        not_tested=Section("What was not tested", (*map(sentence, result.not_tested), NO_BITS, NEVER)),
+        drawings=pictures(
+            claim=result.claim if drawn else None,
+            confidence=result.confidence,
+            decided=result.deciding if drawn else None,
+            histogram=result.histogram,
+            roc=result.roc,
+            band=result.band,
+            band_line=CERTIFIED if many else INDEPENDENT,
+            of="scores" if result.steps is not None else "trainings" if many else "canaries",
+            about=scores(result),
+            e_values=result.e_values,
+        ),
+        repeat=repeat(result),
+        record=record,
+        of="" if result.steps is None else STEP,
+    )
+
+
+def _parts(result: TrainingResult) -> list[Section]:
+    """What was asked and done, and what the test of dependence can say."""
+    done = dict(asked(result))
+    inserted = done.pop("inserted") or "the caller gave no words for what was inserted"
+    promise = f"{result.claim.short}. It promises: {result.claim.promise('its neighbour')}."
+    parts = [
+        Section("claim", (f"Of {of(result) or 'the whole training'}: {promise}", NEIGHBOURS)),
+        Section("inserted", (sentence(inserted), *CANARY)),
+        *(Section(title, (sentence(told),)) for title, told in done.items() if told),
+    ]
+    if result.dependence is not None:
+        more = () if result.canaries == 1 else (TOGETHER,)
+        parts.append(Section("dependence", (sentence(result.dependence.words), *more)))
+    if result.canaries > 1 and result.sample_rate == 1.0:
+        parts.append(Section("could have shown", (_could_show(result),)))
+    told = [f"{words} {result.provenance[name]}" for name, words in MADE_BY.items() if name in result.provenance]
+    if isinstance(spent := result.provenance.get("cpu_s"), float):
+        told.append(f"{spent:.3g} CPU seconds")
+    return [*parts, *([Section("made by", (f"{', '.join(told)}.",))] if told else [])]
+
+
+def _could_show(result: TrainingResult) -> str:
+    """What these canaries would have shown of a training that gives every one of them away."""
+    given = result.canaries, result.claim, result.delta, error_probability(result.confidence)
+    best, least = ceiling(*given, trainings=result.trainings, steps=result.steps)
+    where = at_delta(result.delta) + (f" of {of(result)}" if of(result) else "")
+    words = "No number of canaries can refute this claim so."
+    if least is not None:
+        each = " a training" if result.trainings > 1 else ""
+        words = f"Then {counted(least, 'canary', 'canaries')}{each} would refute this claim, and no fewer."
+    return f"Had the scores told every coin: epsilon >= {number_text(best)}{where}. {words}"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dpaudit.errors import InvalidSpec, MissingRequirement
-from dpaudit.observatory.bisecting import VersionOutcome, bisect, versions
 from dpaudit.observatory.environments import Ended
+from dpaudit.observatory.rows import VersionOutcome, bisect, versions
 from dpaudit.results.observations import Ending
 
 OLD, NEW, NONE = VersionOutcome("REFUTED"), VersionOutcome("not refuted"), VersionOutcome(error="pip says no")

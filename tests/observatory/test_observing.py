@@ -17,8 +17,7 @@ from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.observatory.environments import Ended, Environment
 from dpaudit.observatory.page import Observation, line
-from dpaudit.observatory.rows import CONFIDENCE, Observed, Plain, choose, least, most, read_rows
-from dpaudit.observatory.running import Observer
+from dpaudit.observatory.rows import CONFIDENCE, Observed, Observer, Plain, choose, least, most, read_rows
 from dpaudit.results.display import Verdict
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.spec.tables import EnvironmentTable

@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import dependence, evalues, few, one_run
+from dpaudit.scores import dependence, few, one_run
 from dpaudit.scores.few import Evidence, ceiling
 from tests.cases import for_each
 from tests.scores import naive
@@ -76,20 +76,20 @@ def test_the_information_of_a_claim_is_that_of_its_own_pair() -> None:
             return float(norm.pdf(x, mu / 2.0) * (math.log(2.0) - np.log1p(np.exp(-mu * x))))
 
         exact = quad(told, -12.0, 12.0)[0]
-        assert exact <= evalues.information(GaussianDP(mu)) <= 1.001 * exact
+        assert exact <= few.information(GaussianDP(mu)) <= 1.001 * exact
     q = 1.0 / (1.0 + math.exp(-1.0))
     answer = math.log(2.0) + q * math.log(q) + (1.0 - q) * math.log(1.0 - q)
-    assert evalues.information(PureDP(1.0)) == pytest.approx(answer, rel=1e-6)
-    assert evalues.information(ApproximateDP(1.0, 0.1)) == pytest.approx(0.1 * math.log(2.0) + 0.9 * answer, rel=1e-6)
+    assert few.information(PureDP(1.0)) == pytest.approx(answer, rel=1e-6)
+    assert few.information(ApproximateDP(1.0, 0.1)) == pytest.approx(0.1 * math.log(2.0) + 0.9 * answer, rel=1e-6)
 
 
 def test_a_prediction_has_a_mean_of_one_over_fair_coins_whatever_was_before() -> None:
     scores = np.array([0.3, -1.0, 2.0, 0.3])
-    history = evalues.binned(np.array([1.0, 0.0, 1.0, 0.0]), np.array([True, False, True, False]))
+    history = few.binned(np.array([1.0, 0.0, 1.0, 0.0]), np.array([True, False, True, False]))
     told = []
     for code in range(16):
         coins = np.array([code >> k & 1 for k in range(4)], bool)
-        told.append(evalues.predicted(np.stack([history, evalues.binned(scores, coins)]))[1])
+        told.append(few.predicted(np.stack([history, few.binned(scores, coins)]))[1])
     assert np.exp(told).mean() == pytest.approx(1.0, abs=1e-12)
 
 
@@ -120,8 +120,8 @@ def test_a_strong_leak_is_refuted_by_the_tails_of_a_few_trainings() -> None:
         evidence = evidence.after(*normal(rng, 4.0, (2_000,)))
     assert evidence.refuted
     assert evidence.estimates()[0].detail["mu_lower"] > 2.0
-    alone = np.cumsum(evalues.log_doublings(evidence.counts, GaussianDP(2.0), GaussianDP(2.0), ALPHA))
-    more = np.cumsum(evalues.log_doublings(evidence.counts, GaussianDP(2.0), GaussianDP(2.5), ALPHA))
+    alone = np.cumsum(few.log_doublings(evidence.counts, GaussianDP(2.0), GaussianDP(2.0), ALPHA))
+    more = np.cumsum(few.log_doublings(evidence.counts, GaussianDP(2.0), GaussianDP(2.5), ALPHA))
     assert alone[-1] > math.log(20.0)
     assert (more < alone).all()
 
@@ -177,11 +177,11 @@ def test_no_mechanism_that_speaks_seldom_and_then_loudly_earns_by_the_bet_on_one
     from scipy.stats import binom
 
     scores = np.arange(1_000.0)
-    told = evalues.binned(scores, scores >= 500)[None]
+    told = few.binned(scores, scores >= 500)[None]
     share, claim = 1.0 / (2.0 * 25), GaussianDP(1.0)
-    worth = (math.exp(evalues.log_one_tells(told, claim, claim, 0.005, 25, 1.0)[0]) - 1.0) / share + 1.0
+    worth = (math.exp(few.log_one_tells(told, claim, claim, 0.005, 25, 1.0)[0]) - 1.0) / share + 1.0
     assert worth > 1.0 / (0.005 * share)  # it does bet
-    r = int(evalues.folded(told)[1][:, 4:].sum())
+    r = int(few.folded(told)[1][:, 4:].sum())
     v = one_run.least_right(one_run.region_of(claim), r, 1_000, 0.005 * share, r // 2)
     for chance, epsilon in ((0.845, 0.95), (0.613, 1.2), (0.393, 1.5), (0.162, 2.0), (0.0149, 3.0)):
         q = 1.0 / (1.0 + math.exp(-epsilon))
@@ -220,7 +220,7 @@ def test_sampled_steps_certify_the_step_before_sampling() -> None:
         return float(0.5 * sum(each * math.log(2.0 * each / (out + join)) for each in (out, join)))
 
     exact = quad(told, -10.0, 11.0)[0]
-    assert exact <= evalues.information(GaussianDP(1.0), 0.1) <= 1.002 * exact
+    assert exact <= few.information(GaussianDP(1.0), 0.1) <= 1.002 * exact
     rng = np.random.default_rng(24)
     coins = rng.random((50, 2_000)) < 0.5
     scores = (coins & (rng.random(coins.shape) < 0.1)) + rng.normal(size=coins.shape)

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.scores import audit_scores
 from dpaudit.scores.counts import AttackCounts, Roc, roc
-from dpaudit.scores.many_run import (
+from dpaudit.scores.intervals import (
     bands,
     clopper_pearson,
     clopper_pearson_p_value,

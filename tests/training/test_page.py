@@ -17,7 +17,7 @@ from dpaudit.report import account as pages
 from dpaudit.scores.counts import corners, histogram
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.result import CERTIFIED, INDEPENDENT, LINES, MODEL, POINT, Estimate, on_lines, statement
-from dpaudit.training import page, wording
+from dpaudit.training import result as page
 from dpaudit.training.result import TrainingResult
 from tests.cases import for_each
 from tests.report import hostile
@@ -166,7 +166,7 @@ def test_every_kind_of_result_has_a_page_that_says_what_it_is_about(more: dict[s
     assert ("limits at 0.95, certified" in told) == (made.canaries == 1)
     assert ("independent runs of the same code" in told) == (made.canaries == 1 and bool(made.lines))
     assert ("allowed by the claim" in told) == (made.sample_rate == 1.0 and bool(made.roc))
-    assert wording.headline(made) in str(made)
+    assert made.headline in str(made)
 
 
 def test_scores_have_the_same_page_and_counts_have_one_without_pictures(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_the_lines_that_repeat_an_audit_ask_the_same(claim: Any) -> None:
     made = result(repeat=(), claim=claim, steps=4, compose=8, sample_rate=0.25)
     asked: dict[str, Any] = {}
     train = object()
-    code = "\n".join(wording.repeat(made)).replace("dpaudit.audit_training", "door")
+    code = "\n".join(page.repeat(made)).replace("dpaudit.audit_training", "door")
     exec(code, {"dpaudit": dpaudit, "train": train, "door": lambda given, **more: asked.update(more, given=given)})
     known = {name: getattr(made, name) for name in ("delta", "canaries", "trainings", "steps", "compose", "confidence")}
     known["sample_rate"] = 0.25

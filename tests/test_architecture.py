@@ -67,7 +67,7 @@ BUDGET = {
     "errors": 80,
     "base": 910,
     "claims": 2_360,
-    "data": 1_840,
+    "data": 2_170,
     "mechanisms": 1_050,
     "adapters": 610,
     "outputs": 2_180,

@@ -4,7 +4,7 @@ import copy
 import math
 import numbers
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -25,24 +25,50 @@ class DataRecords:
 
     A record is a number, a row (a list, tuple, dictionary, array or dataclass with numbers in it) or anything else;
     those of tables are dictionaries, those of structured arrays tuples. Raises `InvalidSpec` for other data, or fewer.
+    `store` is what holds the `rows`: here the dataset and its records.
     """
+
+    words: Mapping[str, str] = {}  # what the ends are called, where not by their own words
+    unit = "records"
 
     def __init__(self, data: Any, distance: int, *, least: int = 0) -> None:
         if (records := records_of(data)) is None:
             known = "a list, tuple, numpy array, frame or dictionary of columns"
             raise InvalidSpec(f"a pattern needs the records of {known}, got {type(data).__name__}")
         self.data, self.records = data, records
+        self.store, self.rows = data, records
         self.distance = validate.whole("distance", distance, least=1)
         self.need(least)
 
     def need(self, least: int) -> None:
         """Raises `InvalidSpec` where the dataset has fewer records."""
         if len(self.records) < least:
-            raise InvalidSpec(f"the pattern needs a dataset of at least {least} records, got {len(self.records)}")
+            raise InvalidSpec(f"the pattern needs a dataset of at least {least} {self.unit}, got {len(self.records)}")
 
     def take(self, places: list[int]) -> Any:
         """The records at these places."""
         return taken(self.data, places)
+
+    def more(self, records: list[Any]) -> Any:
+        """The dataset with these records after its own."""
+        return joined(self.data, records)
+
+    def numbers(self, record: Any) -> Iterator[float]:
+        """The numbers in a record."""
+        return _numbers(record)
+
+    def size(self, record: Any) -> float:
+        """By what records are ordered; NaN where they are not."""
+        return max(self.numbers(record), key=abs, default=math.nan)
+
+    def texts(self) -> list[Any]:
+        """The columns of a table that hold texts."""
+        first = self.rows[0]
+        return [key for key, value in first.items() if isinstance(value, str)] if isinstance(first, dict) else []
+
+    def cells(self, record: Any, place: Any) -> list[Any]:
+        """What a record has at a place; for None, the record itself."""
+        return [record if place is None else cell(record, place)]
 
     def without(self, places: list[int]) -> Any:
         """All other records."""
@@ -56,7 +82,7 @@ class DataRecords:
         count = self.distance if count is None else count
         every = list(range(len(self.records)))
         places = {"first": every[:count], "last": every[len(every) - count :]}
-        sizes = [max(_numbers(record), key=abs, default=math.nan) for record in self.records]
+        sizes = list(map(self.size, self.records))
         if not any(map(math.isnan, sizes)):
             ordered = sorted(every, key=lambda place: sizes[place])
             places |= {"least": ordered[:count], "greatest": ordered[len(ordered) - count :]}
@@ -64,36 +90,42 @@ class DataRecords:
         for word in words:
             if word in places:
                 chosen.setdefault(frozenset(places[word]), word)
-        return [(word, places[word]) for word in chosen.values()]
+        return [(self.words.get(word, word), places[word]) for word in chosen.values()]
 
     def like(self, number: float | None) -> Any:
         """A record like the first, with this value in place of each of its numbers; of no records, the value."""
         if not self.records:
             return number
-        first, columns = self.records[0], self.data.values() if isinstance(self.data, dict) else [self.data]
-        if not list(_numbers(first)):
+        first, columns = self.records[0], self.store.values() if isinstance(self.store, dict) else [self.store]
+        if not list(self.numbers(first)):
             raise InvalidSpec(f"the records hold no numbers to put {word_of(number)} into, got {short(first)}")
-        typed = isinstance(first, dict | tuple) and any(map(home_of, columns))
-        filled = _filled(first, number, typed)
+        typed = isinstance(self.rows[0], dict | tuple) and any(map(home_of, columns))
+        filled = self.filled(first, number, typed)
         if typed and not (number is not None and math.isfinite(number)) and digest(filled) == digest(first):
             raise InvalidSpec(f"columns of whole numbers cannot hold {word_of(number)}")
         return filled
 
+    def filled(self, record: Any, number: float | None, typed: bool) -> Any:
+        """The record with the number in place of each of its numbers; see `filled`."""
+        return filled(record, number, typed)
+
     def outlying(self, size: float | None) -> Iterator[tuple[float, Any]]:
         """The records of a number of this size, of both signs, within what an array can hold."""
         if size is None:
-            finite = [abs(number) for record in self.records for number in _numbers(record) if math.isfinite(number)]
+            finite = [
+                abs(number) for record in self.records for number in self.numbers(record) if math.isfinite(number)
+            ]
             size = OUTLIER * max([1.0, *finite])
         validate.positive("size", size)
         for number in (size, -size):
-            within = _within(self.data.dtype, number) if home_of(self.data) == "numpy" else number
+            within = _within(self.store.dtype, number) if home_of(self.store) == "numpy" else number
             yield within, self.like(within)
 
     def added(self, records: Iterable[tuple[str, Any]]) -> Pairs:
         """The dataset against itself and `distance` copies of each record."""
         name = counted("add", self.distance)
         return tuple(
-            AdjacentPair(self.data, joined(self.data, [record] * self.distance), f"{name}: {word}", self.distance)
+            AdjacentPair(self.data, self.more([record] * self.distance), f"{name}: {word}", self.distance)
             for word, record in records
         )
 
@@ -138,7 +170,8 @@ def joined(data: Any, records: list[Any]) -> Any:
         import numpy as np
 
         more = np.empty((len(records), *data.shape[1:]), data.dtype)
-        _put(more, slice(None), records[0])
+        for number, record in enumerate(records):
+            _put(more, slice(number, number + 1), record)
         return np.concatenate([data, more]).view(type(data))
     if home in ("pandas", "polars"):
         try:
@@ -224,7 +257,7 @@ def _numbers(record: Any) -> Iterator[float]:
             yield from _numbers(value)
 
 
-def _filled(record: Any, number: float | None, typed: bool) -> Any:
+def filled(record: Any, number: float | None, typed: bool) -> Any:
     """The record with the number in place of each of its numbers, whole where those are and it is.
 
     Whole numbers of a `typed` column stay where the number is none that it can hold.
@@ -237,19 +270,26 @@ def _filled(record: Any, number: float | None, typed: bool) -> Any:
             return int(number)  # type: ignore[arg-type]
         return record if whole and typed else None if number is None else float(number)
     if isinstance(record, dict):
-        return {key: _filled(value, number, typed) for key, value in record.items()}
+        return {key: filled(value, number, typed) for key, value in record.items()}
     if is_dataclass(record):
-        filled = copy.copy(record)
+        changed = copy.copy(record)
         for name, value in vars_of(record).items():
-            object.__setattr__(filled, name, _filled(value, number, typed))  # frozen ones too
-        return filled
+            object.__setattr__(changed, name, filled(value, number, typed))  # frozen ones too
+        return changed
     if isinstance(record, list | tuple):
-        return like(record, [_filled(value, number, typed) for value in record])
+        return like(record, [filled(value, number, typed) for value in record])
     if _is_array(record):
-        filled = record.copy()
-        _put(filled, slice(None), number)
-        return filled
+        changed = record.copy()
+        _put(changed, slice(None), number)
+        return changed
     return record
+
+
+def cell(row: Any, place: Any) -> Any:
+    try:
+        return row[place]
+    except (TypeError, LookupError):
+        raise InvalidSpec(f"a record holds nothing at {place!r}, got {short(row)}") from None
 
 
 def word_of(value: float | None) -> str:

@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from dpaudit.claims.claim import Relation
 from dpaudit.data.data import home_of, records_of
 from dpaudit.errors import InvalidSpec
 
@@ -29,6 +30,26 @@ def owners_of(data: Any, user: User) -> list[Any]:
                 "or leave it out"
             )
     return owners
+
+
+def by_user(relation: Relation | None, user: User | None) -> bool:
+    """Whether records are taken by their users. Raises `InvalidSpec` for a `user` beside another relation."""
+    if user is not None and relation not in (None, Relation.ADD_OR_REMOVE_USER):
+        raise InvalidSpec(
+            f"user = {user!r} is for relation 'add_or_remove_user', and the claim is stated for "
+            f"{Relation.word(relation)}; leave out user, or state that relation"
+        )
+    return user is not None or relation is Relation.ADD_OR_REMOVE_USER
+
+
+def stated(user: User | None) -> User:
+    """What says whose record each one is. Raises `InvalidSpec` where nothing does."""
+    if user is None:
+        raise InvalidSpec(
+            "under add_or_remove_user it must be known whose record each one is: give user = 'id', the name of the "
+            "column, key or field, or the position that says it"
+        )
+    return user
 
 
 def is_missing(owner: Any) -> bool:
@@ -94,7 +115,7 @@ def names_of(record: Any) -> list[str]:
     """The fields of a dataclass or a named tuple, or the attributes of another object."""
     if is_dataclass(record):
         return [each.name for each in fields(record)]
-    named = getattr(record, "_fields", None) or getattr(getattr(record, "dtype", None), "names", None)
+    named: Any = getattr(record, "_fields", None) or getattr(getattr(record, "dtype", None), "names", None)
     return [str(name) for name in named or getattr(record, "__dict__", ())]
 
 

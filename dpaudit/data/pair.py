@@ -19,7 +19,7 @@ from typing import Any
 from dpaudit.base import validate
 from dpaudit.claims.claim import Relation
 from dpaudit.data.data import LONGEST_NUMBER, digest, home_of, plain_value, records_of, same, text_of
-from dpaudit.data.owners import User, owners_of
+from dpaudit.data.owners import User, by_user, owners_of, stated
 from dpaudit.errors import InvalidSpec, at
 
 VALUES = {bool, int, float, str, bytes, type(None)}  # one record as it is, whatever it says
@@ -104,18 +104,14 @@ class AdjacentPair:
         >>> AdjacentPair([0, 0], [1, 1], sensitivity=1.0).check(Relation.ADD_OR_REMOVE_ONE)
         >>> AdjacentPair([("a", 1), ("a", 2)], [], user=0).check(Relation.ADD_OR_REMOVE_USER)
         """
-        by_user = relation is Relation.ADD_OR_REMOVE_USER
-        if self.user is not None and relation is not None and not by_user:
-            raise InvalidSpec(
-                f"user = {self.user!r} of {self.name!r} is for relation 'add_or_remove_user', and the claim is stated "
-                f"for {relation.value}; leave out user, or state that relation"
-            )
+        with at(f"the datasets of {self.name!r}"):
+            of_users = by_user(relation, self.user)
         if self.sensitivity is not None:
             self._check_answers(self.sensitivity)
             return
         if relation is None:
             return
-        records = self._by_user() if by_user else compared(self.first, self.second)
+        records = self._by_user() if of_users else compared(self.first, self.second)
         if records is None or records.connects(relation, self.distance):
             return
         if relation is Relation.LOCAL and records.how == "rows":
@@ -284,20 +280,15 @@ def compared_users(first: Any, second: Any, user: User | None) -> ComparedRecord
     >>> compared_users([("a", 1), ("b", 1), ("a", 2)], [("b", 1)], 0)
     ComparedRecords(how='users', gone=1, come=0, sizes=(2, 1))
     """
-    if user is None:
-        if _keys_of(first, second) is None:
-            return None
-        raise InvalidSpec(
-            "under add_or_remove_user it must be known whose record each one is: give user = 'id', the name of the "
-            "column, key or field, or the position that says it"
-        )
+    if user is None and _keys_of(first, second) is None:
+        return None
+    user = stated(user)
     tables = _tables_of(first, second, user)
     sides = []
     for word, (data, keys) in zip(("first", "second"), tables or (), strict=tables is not None):
         with at(f"the {word}"):
             owners = owners_of(data, user)
-        count = _number if home_of(data) in ("pandas", "polars") else lambda owner: owner
-        sides.append(_grouped(_keys(map(count, owners)), keys))
+        sides.append(_grouped(owner_keys(data, owners), keys))
     if not sides:
         return None
     before, after = sides
@@ -319,6 +310,11 @@ def _tables_of(first: Any, second: Any, user: User) -> list[tuple[Any, Keys]] | 
         both = [list(data.items()) for data in both]
     tables = _keys_of(first, second)
     return tables and list(zip(both, tables[1:], strict=True))
+
+
+def owner_keys(data: Any, owners: list[Any]) -> Keys:
+    """What tells the users of a dataset apart; in a frame numbers are what they count as, as in its rows."""
+    return _keys(map(_number, owners) if home_of(data) in ("pandas", "polars") else owners)
 
 
 def _grouped(owners: Keys, records: Keys) -> set[Hashable]:

@@ -22,10 +22,13 @@ from dpaudit.claims.claim import Relation
 from dpaudit.data import stock
 from dpaudit.data.data import digest, records_of, same
 from dpaudit.data.data_records import ENDS, DataRecords, short
+from dpaudit.data.data_users import Users, opened
+from dpaudit.data.owners import User, by_user, stated
 from dpaudit.data.pair import AdjacentPair
 from dpaudit.errors import InvalidSpec, at
 
-ADD = (Relation.ADD_OR_REMOVE_ONE,)
+USER = Relation.ADD_OR_REMOVE_USER
+ADD = (Relation.ADD_OR_REMOVE_ONE, USER)
 REPLACE = (Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL, Relation.LOCAL)
 AMONG = REPLACE[:2]  # of several records, which the local relation has not
 ANY = tuple(Relation)
@@ -33,6 +36,7 @@ ONE_VALUE = (bool, int, float, str, bytes, type(None), np.generic)
 NAN = "a number that becomes NaN leaves a sum or a count, by more than upper - lower"
 ZERO = "an update of zeros is never clipped and has no direction: norms, counts and scales made of them tell of it"
 RAISES = "what cannot be read raises on its side alone, and an exception is an output"
+BOUND = "a sum that bounds each record and not how many one user has moves by as many times the bound"
 ORDER = "the values are the same on both sides, so their order must tell nothing"
 
 
@@ -40,7 +44,8 @@ ORDER = "the values are the same on both sides, so their order must tell nothing
 class Pattern:
     """A function that makes pairs, the relations it is meant for, and what such a pair has found.
 
-    `kind` is what pairs made of one dataset are counted by; empty for patterns that need more than a dataset.
+    `kind` is what pairs made of one dataset are counted by; empty for patterns that need more than a dataset. Under
+    add_or_remove_user a pattern does to a user, with all of their records, what it does to a record elsewhere.
     """
 
     make: Callable[..., tuple[AdjacentPair, ...]]
@@ -59,12 +64,20 @@ class Pattern:
         parameters = inspect.signature(self.make).parameters.values()
         return tuple(parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty)
 
-    @property
-    def why(self) -> str:
+    def kind_under(self, relation: Relation | None) -> str:
+        """The kind, in the words of the relation."""
+        return OF_USERS.get(self.kind, self.kind) if relation is USER else self.kind
+
+    def why(self, relation: Relation | None) -> str:
         """The kind and the reason, whichever there is."""
-        return ": ".join(filter(None, (self.kind, self.reason)))
+        return ": ".join(filter(None, (self.kind_under(relation), self.reason)))
 
 
+OF_USERS = {
+    "a record less": "a user less",
+    "a duplicate more": "a copy of a user more",
+    "all records of one value": "all users alike",
+}
 PATTERNS: dict[str, Pattern] = {
     "one_differs": Pattern(stock.one_differs, ANY),
     "all_differ": Pattern(stock.all_differ, ANY),
@@ -91,7 +104,7 @@ PATTERNS: dict[str, Pattern] = {
         stock.change_label, REPLACE, "a label moves a whole row from one sum to another, by more than its range"
     ),
     "far_from_zero": Pattern(
-        stock.far_from_zero, ADD, "one record moves a sum by a bound, which may be more than upper - lower"
+        stock.far_from_zero, ADD[:1], "one record moves a sum by a bound, which may be more than upper - lower"
     ),
     "last_of_category": Pattern(
         stock.last_of_category, ADD, "categories taken from the data lose one with it", "the last of its category"
@@ -99,22 +112,28 @@ PATTERNS: dict[str, Pattern] = {
     "alike": Pattern(stock.alike, ADD, kind="all records of one value"),
     "alike_but_one": Pattern(stock.alike_but_one, AMONG, kind="all records of one value"),
     "empty": Pattern(stock.empty, ADD, kind="the empty dataset"),
+    "many_records": Pattern(stock.many_records, (USER,), BOUND, "a user with many records"),
 }
 UNASKED = ("add_none", "replace_by_none")  # only where they are named: a mechanism need not accept None
 OF_VALUES = "two values"  # the kind of pairs of the local relation that are made of the values it was given
 
 
-def pairs_of_data(data: Any, relation: Relation, patterns: Sequence[str] | None = None) -> tuple[AdjacentPair, ...]:
+def pairs_of_data(
+    data: Any, relation: Relation, patterns: Sequence[str] | None = None, user: User | None = None
+) -> tuple[AdjacentPair, ...]:
     """Pairs made of one example dataset under a relation, by the patterns that suit both; or by those that are named.
 
     Each has its kind as the first words of its `reason`. Under the local relation a dataset of several records is read
-    as the values that a mechanism may be given, and a single value is changed as a record is. No pair is there twice.
-    Raises `InvalidSpec` where none can be made, and for a named pattern that makes none.
+    as the values that a mechanism may be given, and a single value is changed as a record is. Under add_or_remove_user
+    `user` says whose record each one is, and users are changed as records are elsewhere. No pair is there twice. Raises
+    `InvalidSpec` where none can be made, and for a named pattern that makes none.
 
     >>> [pair.name for pair in pairs_of_data(["a", "b"], Relation.ADD_OR_REMOVE_ONE, ["drop_one", "empty"])]
     ['drop one: first', 'drop one: last', 'empty: against the first']
+    >>> [pair.second for pair in pairs_of_data([(1, 5), (2, 5), (1, 6)], USER, ["drop_one"], user=0)]
+    [[(2, 5)], [(1, 5), (1, 6)]]
     """
-    alone, local = isinstance(data, ONE_VALUE), relation is Relation.LOCAL
+    alone, local, of_users = isinstance(data, ONE_VALUE), relation is Relation.LOCAL, by_user(relation, user)
     if alone and not local:
         raise InvalidSpec(
             f"data = {short(data)} is one value, and {relation.value} is about records: give a list of them, "
@@ -122,11 +141,13 @@ def pairs_of_data(data: Any, relation: Relation, patterns: Sequence[str] | None 
         )
     if local and not alone and patterns is None and len(records_of(data) or ()) > 1:
         return _of_values(records_of(data))
+    if of_users:
+        opened(Users(data, stated(user)), 1, least=1)
     candidates: dict[tuple[str, str], AdjacentPair] = {}
     suited = [name for name, each in PATTERNS.items() if each.kind and relation in each.relations]
     for name in [name for name in suited if name not in UNASKED] if patterns is None else patterns:
         try:
-            pairs = stock_pairs(name, relation=relation, data=[data] if alone else data)
+            pairs = stock_pairs(name, relation=relation, user=user, data=[data] if alone else data)
         except InvalidSpec:
             if patterns is not None:
                 raise
@@ -157,16 +178,21 @@ def kinds_of_pairs(reasons: Iterable[str], relation: Relation | None) -> tuple[t
     ('a record by another', 'far out of bounds')
     """
     tried = tuple(dict.fromkeys(reason.partition(": ")[0] for reason in reasons))
-    every = dict.fromkeys(each.kind for each in PATTERNS.values() if each.kind and (relation in each.relations))
+    every = dict.fromkeys(
+        each.kind_under(relation) for each in PATTERNS.values() if each.kind and relation in each.relations
+    )
     kinds = tuple(kind for kind in tried if kind in every or kind == OF_VALUES)
     return kinds, tuple(kind for kind in every if kind not in kinds)
 
 
-def stock_pairs(pattern: str, *, relation: Relation | str | None = None, **parameters: Any) -> tuple[AdjacentPair, ...]:
+def stock_pairs(
+    pattern: str, *, relation: Relation | str | None = None, user: User | None = None, **parameters: Any
+) -> tuple[AdjacentPair, ...]:
     """The pairs of a pattern, checked against the relation that the claim is stated for (None: none stated).
 
-    `parameters` are the keywords of the pattern's function. Raises `InvalidSpec` for a name or keyword that does not
-    exist, a keyword left out, or a pattern that the relation cannot connect.
+    `parameters` are the keywords of the pattern's function. With `user`, which says whose record each one of `data` is,
+    users leave or come with all of their records. Raises `InvalidSpec` for a name or keyword that does not exist, a
+    keyword left out, or a pattern that the relation cannot connect.
 
     >>> [pair.name for pair in stock_pairs("one_differs", queries=1)]
     ['one differs: first up', 'one differs: first down']
@@ -178,21 +204,29 @@ def stock_pairs(pattern: str, *, relation: Relation | str | None = None, **param
     missing = [key for key in entry.required if key not in parameters]
     if missing:
         raise InvalidSpec(f"pattern {pattern!r} needs the parameter {missing[0]!r}; give {missing[0]} = ...")
-    stated = Relation.of(relation)
-    if stated is not None and stated not in entry.relations:
-        fit = ", ".join(name for name, each in PATTERNS.items() if stated in each.relations)
+    under = Relation.of(relation)
+    if under is not None and under not in entry.relations:
+        fit = ", ".join(name for name, each in PATTERNS.items() if under in each.relations)
         raise InvalidSpec(
-            f"pattern {pattern!r} makes no neighbours under {stated.value}, the claim's relation; these do: {fit}"
+            f"pattern {pattern!r} makes no neighbours under {under.value}, the claim's relation; these do: {fit}"
         )
-    if stated is Relation.LOCAL and len(records_of(parameters.get("data", ())) or ()) > 1:
+    if under is Relation.LOCAL and len(records_of(parameters.get("data", ())) or ()) > 1:
         raise InvalidSpec(
             f"pattern {pattern!r} changes a record, and under local data is the value of one person: give data=[value]"
         )
+    of_users = by_user(under, user) and "data" in parameters
+    if of_users and USER not in entry.relations:
+        raise InvalidSpec(f"pattern {pattern!r} changes records, not users: leave out user = {user!r}")
     with at(f"pattern {pattern!r}"):
-        pairs = entry.make(**parameters)
+        if of_users:
+            lifted = entry.make(**{**parameters, "data": Users(parameters["data"], stated(user))})
+            pairs = tuple(replace(each, first=each.first.data, second=each.second.data, user=user) for each in lifted)
+        else:
+            pairs = entry.make(**parameters)
     for pair in pairs:
-        pair.check(stated)
-    return tuple(replace(pair, reason=entry.why) for pair in pairs)
+        pair.check(under)
+    why = entry.why(USER if of_users else under)
+    return tuple(replace(pair, reason=why) for pair in pairs)
 
 
 PAIRS = 12  # pairs of one strategy: more of them would leave each too few search runs

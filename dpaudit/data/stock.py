@@ -2,7 +2,7 @@
 
 Query vectors are the answers of several queries on two neighbours, each at most `sensitivity` apart: the shapes of
 StatDP (Ding et al. 2018, table 1), at both ends of the vector, and those that mechanisms with a threshold need. In
-datasets records are dropped, added or replaced.
+datasets records are dropped, added or replaced; or users, each with all of their records, where the data are `Users`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,8 @@ from typing import Any
 
 from dpaudit.base import validate
 from dpaudit.data.data import digest
-from dpaudit.data.data_records import ENDS, OF_VALUES, DataRecords, Pairs, counted, like, short, word_of
+from dpaudit.data.data_records import ENDS, OF_VALUES, DataRecords, Pairs, cell, counted, like, short, word_of
+from dpaudit.data.data_users import UserRecords, opened
 from dpaudit.data.pair import AdjacentPair
 from dpaudit.errors import InvalidSpec
 
@@ -183,7 +184,7 @@ def drop_one(data: Any, *, distance: int = 1) -> Pairs:
     >>> [pair.second for pair in drop_one([3, 1, 2])]
     [[1, 2], [3, 1], [3, 2]]
     """
-    records = DataRecords(data, distance, least=distance)
+    records = opened(data, distance, least=distance)
     name = counted("drop", distance)
     return tuple(
         AdjacentPair(data, records.without(places), f"{name}: {word}", distance) for word, places in records.ends(ENDS)
@@ -198,7 +199,7 @@ def add_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> Pairs:
     >>> [pair.second for pair in add_one([1, 2], value=7)]
     [[1, 2, 7]]
     """
-    records = DataRecords(data, distance)
+    records = opened(data, distance)
     if value is not MISSING:
         return records.added([(short(value), value)])
     if not records.records:
@@ -219,7 +220,7 @@ def replace_one(data: Any, *, value: Any = MISSING, distance: int = 1) -> Pairs:
     >>> [pair.second for pair in replace_one([3, 1], value=0)]
     [[0, 1], [3, 0]]
     """
-    records = DataRecords(data, distance, least=distance)
+    records = opened(data, distance, least=distance)
     if value is not MISSING:
         return records.replaced((f"{word} by {short(value)}", places, value) for word, places in records.ends(ENDS))
     ends = dict(records.ends(ENDS[2:]) or records.ends(ENDS[:2]))
@@ -242,7 +243,7 @@ def add_outlier(data: Any, *, size: float | None = None, distance: int = 1) -> P
     >>> [pair.second for pair in add_outlier([1, 2])]
     [[1, 2, 2000], [1, 2, -2000]]
     """
-    records = DataRecords(data, distance)
+    records = opened(data, distance)
     return records.added((f"outlier {number:g}", record) for number, record in records.outlying(size))
 
 
@@ -259,7 +260,7 @@ def valued(how: str, *values: float | None) -> Callable[..., Pairs]:
     """
 
     def make(data: Any, *, distance: int = 1) -> Pairs:
-        records = DataRecords(data, distance)
+        records = opened(data, distance)
         pairs: Pairs = getattr(records, how)((word_of(value), records.like(value)) for value in values)
         return pairs
 
@@ -272,7 +273,7 @@ def replace_by_outlier(data: Any, *, size: float | None = None, distance: int = 
     >>> [pair.second for pair in replace_by_outlier([1, 2], size=50)]
     [[50, 2], [-50, 2]]
     """
-    records = DataRecords(data, distance)
+    records = opened(data, distance)
     return records.first_replaced((f"outlier {number:g}", record) for number, record in records.outlying(size))
 
 
@@ -284,7 +285,7 @@ def empty(data: Any, *, distance: int = 1) -> Pairs:
     >>> [(pair.first, pair.second) for pair in empty([3, 1, 2])]
     [([3], []), ([1], [])]
     """
-    records = DataRecords(data, distance, least=distance)
+    records = opened(data, distance, least=distance)
     nothing = records.take([])
     return tuple(
         AdjacentPair(records.take(places), nothing, f"empty: against the {word}", distance)
@@ -298,7 +299,7 @@ def alike(data: Any, *, distance: int = 1) -> Pairs:
     >>> [(pair.first, pair.second) for pair in alike([3, 1])]
     [([1, 1], [1]), ([3, 3], [3])]
     """
-    records = DataRecords(data, distance, least=distance)
+    records = opened(data, distance, least=distance)
     size = len(records.records)
     return tuple(
         AdjacentPair(
@@ -314,7 +315,7 @@ def alike_but_one(data: Any, *, distance: int = 1) -> Pairs:
     >>> [(pair.first, pair.second) for pair in alike_but_one([3, 1])]
     [([1, 1], [3, 1]), ([3, 3], [1, 3])]
     """
-    records = DataRecords(data, distance, least=distance)
+    records = opened(data, distance, least=distance)
     size, ends = len(records.records), records.ends(ENDS[2:], 1) or records.ends(ENDS[:2], 1)
     if len(ends) < 2:
         raise InvalidSpec("all records are alike already")
@@ -337,8 +338,8 @@ def change_label(data: Any, *, label: Any = -1) -> Pairs:
     >>> [pair.second for pair in change_label([(7.0, "a"), (9.0, "b")])]
     [[(7.0, 'b'), (9.0, 'b')], [(7.0, 'a'), (9.0, 'a')]]
     """
-    records = DataRecords(data, 1)
-    labels = [_cell(row, label) for row in records.records]
+    records = opened(data, 1)
+    labels = [cell(row, label) for row in records.records]
     changes = []
     for word, (place,) in records.ends(ENDS):
         others = [each for each in labels if each != labels[place]]
@@ -373,17 +374,39 @@ def last_of_category(data: Any, *, column: Any = None) -> Pairs:
     >>> [(pair.first, pair.second) for pair in last_of_category(["a", "b", "a", "b", "a"])]
     [(['a', 'a', 'b', 'a'], ['a', 'a', 'a'])]
     """
-    records = DataRecords(data, 1, least=1)
-    first = records.records[0]
-    texts = [key for key, value in first.items() if isinstance(value, str)] if isinstance(first, dict) else []
+    records = opened(data, 1, least=1)
     pairs = []
-    for place in [column] if column is not None else texts or [None]:
-        digests = [digest(row if place is None else _cell(row, place)) for row in records.records]
-        *more, last = [number for number, each in enumerate(digests) if each == min(digests, key=digests.count)]
+    for place in [column] if column is not None else records.texts() or [None]:
+        holders: dict[str, list[int]] = {}
+        for number, record in enumerate(records.records):
+            for each in dict.fromkeys(map(digest, records.cells(record, place))):
+                holders.setdefault(each, []).append(number)
+        *more, last = min(holders.values(), key=len)
         where = "" if column is not None or place is None else f" {short(place)}"
         before, after = records.without(more), records.without([*more, last])
         pairs.append(AdjacentPair(before, after, f"drop one: last of its category{where}"))
     return tuple(pairs)
+
+
+def many_records(data: Any, *, distance: int = 1) -> Pairs:
+    """The dataset against itself and `distance` users more, each with as many records as all others have together.
+
+    They are a copy of every record, or copies of the one with the largest number. For `add_or_remove_user`.
+
+    >>> from dpaudit.data.data_users import Users
+    >>> many_records(Users([(1, 5), (2, 9)], user=0))[1].second.data
+    [(1, 5), (2, 9), (3, 9), (3, 9)]
+    """
+    records = opened(data, distance, least=1)
+    if not isinstance(records, UserRecords):
+        raise InvalidSpec("many_records is about users and all that they have: give user = 'id' and add_or_remove_user")
+    every = [row for block in records.records for row in block]
+    largest = max(every, key=lambda row: max(map(abs, records.numbers([row])), default=0.0))
+    blocks = [
+        ("with a copy of every record", every),
+        (f"with {len(every)} copies of one record", [largest] * len(every)),
+    ]
+    return records.added(blocks[: len(every)])
 
 
 def add_in_front(data: Any) -> Pairs:
@@ -407,16 +430,9 @@ def replace_in_front(data: Any) -> Pairs:
     return (AdjacentPair(records.take([0, *rest]), records.take([size - 1, *rest]), "replace one: first by last"),)
 
 
-def _cell(row: Any, place: Any) -> Any:
-    try:
-        return row[place]
-    except (TypeError, LookupError):
-        raise InvalidSpec(f"a record holds nothing at {place!r}, got {short(row)}") from None
-
-
 def _turned(data: Any) -> tuple[DataRecords, int]:
     """The records, of which the first and the last differ, and how many they are."""
-    records = DataRecords(data, 1, least=2)
+    records = opened(data, 1, least=2)
     first, *_, last = records.records
     if digest(first) == digest(last):
         raise InvalidSpec(f"the first and the last record must differ, got {short(first)} twice")

@@ -1,0 +1,326 @@
+"""Pairs made of one dataset by its users: neighbours of every kind, whatever holds the records and names the users."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections import Counter
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import dpaudit
+from dpaudit import AdjacentPair, InvalidSpec, Relation
+from dpaudit.account.statements import kinds_tried
+from dpaudit.data import PATTERNS, pairs_of_data, stock_pairs
+from dpaudit.data.owners import owners_of
+from dpaudit.data.patterns import UNASKED, kinds_of_pairs
+from tests.cases import for_each
+from tests.data.test_users import Stay, Visit
+
+USER = Relation.ADD_OR_REMOVE_USER
+ROWS = [(7, 34.0, "n"), (3, 71.0, "n"), (7, 22.0, "s"), (9, 71.0, "n"), (7, 5.0, "n")]
+TYPES = [("id", "i2"), ("age", "f8"), ("ward", "U1")]
+HELD: dict[str, tuple[Any, str | int]] = {
+    "tuples": (ROWS, 0),
+    "from the end": ([row[::-1] for row in ROWS], -1),
+    "a tuple of lists": (tuple(map(list, ROWS)), 0),
+    "dictionaries": ([{"id": who, "age": age, "ward": ward} for who, age, ward in ROWS], "id"),
+    "dataclasses": ([Visit(who, age) for who, age, _ in ROWS], "id"),
+    "named tuples": ([Stay(who, age) for who, age, _ in ROWS], "id"),
+    "named tuples by position": ([Stay(who, age) for who, age, _ in ROWS], 0),
+    "matrix": (np.array([row[:2] for row in ROWS]), 0),
+    "matrix, from the end": (np.array([row[1::-1] for row in ROWS]), -1),
+    "structures": (np.array(ROWS, dtype=TYPES), "id"),
+    "record array": (np.array(ROWS, dtype=TYPES).view(np.recarray), "id"),
+    "columns": ({"age": np.array([row[1] for row in ROWS]), "id": [row[0] for row in ROWS]}, "id"),
+    "columns of small integers": ({"id": np.array([1, 127, 1], np.int8), "age": [1.0, 2.0, 3.0]}, "id"),
+}
+KINDS = {
+    "a user less",
+    "a copy of a user more",
+    "a user with many records",
+    "far out of bounds",
+    "zero",
+    "NaN",
+    "infinity",
+    "another order",
+    "all users alike",
+    "the empty dataset",
+}
+
+
+def check(data: Any, user: str | int, wanted: set[str]) -> tuple[AdjacentPair, ...]:
+    pairs = pairs_of_data(data, USER, user=user)
+    for pair in pairs:
+        pair.check(USER)
+        assert pair.adjacency()[USER] == "users", pair.name
+        assert pair.user == user
+        assert type(pair.first) is type(pair.second) is type(data), pair.name
+        if hasattr(data, "dtypes"):
+            assert list(pair.first.dtypes) == list(pair.second.dtypes) == list(data.dtypes), pair.name
+        with pytest.raises(InvalidSpec, match="must differ"):
+            AdjacentPair(pair.first, pair.first)
+    kinds = {pair.reason.partition(": ")[0] for pair in pairs}
+    assert kinds >= wanted, wanted - kinds
+    assert len({pair.name for pair in pairs}) == len(pairs)
+    return pairs
+
+
+def test_every_holder_gives_neighbours_of_every_kind() -> None:
+    for name, (data, user) in HELD.items():
+        before = repr(data)
+        try:
+            check(data, user, KINDS)
+        except AssertionError as error:
+            raise AssertionError(name) from error
+        assert repr(data) == before, name
+
+
+@pytest.mark.long
+def test_frames_give_neighbours_of_every_kind_and_keep_their_types() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS, columns=["id", "age", "ward"])
+    kinds = pandas.Categorical(frame["id"], categories=[3, 7, 9, 11])
+    texts = frame.assign(id=frame["id"].map(str))
+    for data in (
+        frame,
+        texts,
+        frame.set_index("ward"),
+        frame.set_index(pandas.Index([5, 3, 9, 1, 2], name="n")),
+        frame.astype({"id": "Int64"}),
+        frame.astype({"id": float}),
+        texts.astype({"id": "string"}),
+        frame.assign(id=pandas.to_datetime(frame["id"], unit="D")),
+    ):
+        check(data, "id", KINDS)
+    some = check(frame.assign(id=kinds), "id", KINDS - {"all users alike"})  # 11 is the only user that can come
+    assert {each for pair in some for each in pair.second["id"]} == {3, 7, 9, 11}
+    used = frame.assign(id=kinds.remove_unused_categories())
+    assert {pair.reason for pair in pairs_of_data(used, USER, user="id")} == {"a user less", "the empty dataset"}
+    with pytest.raises(
+        InvalidSpec, match="pattern 'add_one': no new user can be made beside 7, of type int, that 'id'"
+    ):
+        stock_pairs("add_one", relation=USER, data=used, user="id")
+    last = stock_pairs("last_of_category", relation=USER, data=frame, user="id")
+    assert [pair.name for pair in last] == ["drop one: last of its category 'ward'"]
+    whole = frame.astype({"age": int})
+    assert not {"NaN", "infinity"} & {pair.reason.partition(": ")[0] for pair in pairs_of_data(whole, USER, user="id")}
+
+
+def test_polars_frames_give_neighbours_of_every_kind() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(ROWS, ["id", "age", "ward"], orient="row")
+    for data in (frame, frame.cast({"id": polars.String}), frame.cast({"id": polars.Int8})):
+        check(data, "id", KINDS)
+
+
+def test_the_users_are_those_that_the_names_say() -> None:
+    pairs = {pair.name: pair for pair in pairs_of_data(ROWS, USER, user=0)}
+    of = {name: Counter(row[0] for row in pair.second) for name, pair in pairs.items()}
+    whole = Counter(row[0] for row in ROWS)
+    assert of["drop one: first user"] == {3: 1, 9: 1}
+    assert pairs["drop one: first user"].second == [ROWS[1], ROWS[3]]  # in their order
+    assert of["drop one: last user"] == {7: 3, 3: 1}
+    assert of["drop one: user of fewest records"] == {7: 3, 9: 1}
+    assert of["add one: a copy of the first user"] == whole | {10: 3}
+    assert of["add one: a copy of the user of fewest records"] == whole | {10: 1}
+    assert pairs["add one: outlier 71000"].second[5:] == [(10, 71000.0, "n"), (10, 71000.0, "s"), (10, 71000.0, "n")]
+    assert [row[1] for row in pairs["add one: NaN"].second[5:]] == pytest.approx([math.nan] * 3, nan_ok=True)
+    assert sorted(row[1:] for row in pairs["add one: with a copy of every record"].second[5:]) == sorted(
+        row[1:] for row in ROWS
+    )
+    assert pairs["add one: with 5 copies of one record"].second[5:] == [(10, 71.0, "n")] * 5
+    front = pairs["add one: the last in front"]
+    assert front.second == [ROWS[3], *ROWS[:3], (10, 71.0, "n"), ROWS[4]]
+    empty = pairs["empty: against the user of fewest records"]
+    assert (empty.first, empty.second) == ([ROWS[1]], [])
+    alike = pairs["all alike: the user of fewest records"]
+    assert (alike.first, alike.second) == (
+        [ROWS[1], (10, 71.0, "n"), (11, 71.0, "n")],
+        [ROWS[1], (10, 71.0, "n")],
+    )
+    none = stock_pairs("add_none", relation=USER, data=ROWS, user=0)[0]
+    assert none.second[5:] == [(10, None, "n"), (10, None, "s"), (10, None, "n")]
+    last = stock_pairs("last_of_category", relation=USER, data=ROWS, user=0)[0]  # only 7 was ever in ward s
+    assert (last.first, last.second) == (ROWS, [ROWS[1], ROWS[3]])
+    both = [("a", 1, "x"), ("b", 2, "x"), ("b", 3, "y"), ("c", 4, "y"), ("d", 5, "x")]
+    last = stock_pairs("last_of_category", relation=USER, data=both, user=0)[0]
+    assert (last.first, last.second) == ([both[0], *both[3:]], [both[0], both[4]])  # b left before
+
+
+def test_two_users_at_a_distance_of_two() -> None:
+    for name in ("drop_one", "add_one", "add_outlier", "add_zero", "empty", "alike", "many_records"):
+        for data, user in HELD.values():
+            if not isinstance(data, dict):
+                for pair in stock_pairs(name, relation=USER, data=data, user=user, distance=2):
+                    assert pair.distance == 2
+                    with pytest.raises(InvalidSpec, match="not at distance 1"):
+                        AdjacentPair(pair.first, pair.second, user=user).check(USER)
+
+
+OWNERS: list[list[Any]] = [
+    ["ann", "bob"],
+    [1, True],
+    [0.5, 1.5],
+    [math.inf, 1.0],
+    [1e300, 2.0],
+    ["new user", "1"],
+    [1, "1"],
+    [b"ann", b"bob"],
+    [False],
+    [date(2020, 1, 1), date(2021, 1, 1)],
+    [Decimal("0.5"), Decimal(7)],
+    [Fraction(1, 2), Fraction(3)],
+    [uuid.UUID(int=7), uuid.UUID(int=9)],
+    [np.int8(127), np.int8(-128)],
+    ["", "a"],
+]
+
+
+@for_each("owners", OWNERS, ids=repr)
+def test_a_new_user_is_of_the_type_of_the_others_and_none_of_them(owners: list[Any]) -> None:
+    rows = [(owner, 1.0) for owner in owners]
+    for data, user in (
+        (rows, 0),
+        ([Visit(*row) for row in rows], "id"),
+        ({"id": owners, "a": [1.0] * len(rows)}, "id"),
+    ):
+        for pair in stock_pairs("add_one", relation=USER, data=data, user=user):
+            new = owners_of(pair.second, user)[-1]
+            assert all(new != owner for owner in owners)
+            assert type(new) in set(map(type, owners))
+
+
+def test_a_new_user_fits_the_array() -> None:
+    for kind, owners in (
+        ("U1", ["n", "a"]),
+        ("S3", [b"ab", b"c"]),
+        ("i1", [127, -128]),
+        ("u1", [255, 0]),
+        ("?", [True]),
+    ):
+        data = np.array([(owner, 1.0) for owner in owners], dtype=[("id", kind), ("age", "f4")])
+        for pair in stock_pairs("add_one", relation=USER, data=data, user="id"):
+            assert pair.second.dtype == data.dtype
+            assert len(set(owners_of(pair.second, "id"))) == len(owners) + 1
+    texts = np.array([["ann", "x"], ["bob", "y"]])
+    assert stock_pairs("add_one", data=texts, user=0)[0].second.tolist()[-1] == ["a", "x"]
+    for data, user in (
+        (np.array([(each, 1) for each in (True, False)], dtype=[("id", "?"), ("age", "i1")]), "id"),
+        ([((1, 2), 5)], 0),
+        ([([1], 5)], 0),
+        ([(SimpleNamespace(a=1), 5)], 0),
+    ):
+        with pytest.raises(
+            InvalidSpec, match=r"no new user can be made beside .* give pairs, or users that are numbers"
+        ):
+            stock_pairs("add_one", relation=USER, data=data, user=user)
+        assert stock_pairs("drop_one", relation=USER, data=data, user=user)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "b", "c", 1, 2, 1.5]), st.floats(), st.sampled_from(["x", "y"])),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_pairs_of_any_rows_are_neighbours(rows: list[Any]) -> None:
+    for pair in pairs_of_data(rows, USER, user=0):
+        pair.check(USER)
+        assert pair.adjacency()[USER] == "users"
+
+
+@for_each(
+    ("data", "user", "words"),
+    [
+        (ROWS, None, r"must be known whose record each one is: give user = 'id'"),
+        ([], 0, "data hold no records, so no user: give a dataset of at least one user"),
+        (np.zeros((0, 2)), 0, "data hold no records, so no user"),
+        ({"id": []}, "id", "data hold no records, so no user"),
+        ([{"id": 1}], "idd", r"data: record 1: no key 'idd' for user; it has 'id'; did you mean 'id'\?"),
+        ({"id": [1], "age": [2]}, "uid", r"data: no column 'uid' for user; it has 'id', 'age'; did you mean 'id'\?"),
+        ([(None, 1)], 0, "data: record 1 has no user, .* whose record is it"),
+        ([1, 2], 0, "data: record 1: no position 0 for user in 1"),
+        (3, "id", "data = 3 is one value, and add_or_remove_user is about records"),
+        (object(), "id", "a pattern needs the records of a list"),
+        ({1, 2}, 0, "a pattern needs the records of a list"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_data_without_users_are_refused(data: Any, user: Any, words: str) -> None:
+    with pytest.raises(InvalidSpec, match=words) as caught:
+        pairs_of_data(data, USER, user=user)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_user_is_for_users() -> None:
+    for relation in set(Relation) - {USER}:
+        for asked in (
+            lambda relation: pairs_of_data(ROWS, relation, user=0),
+            lambda relation: stock_pairs("one_differs", relation=relation, queries=2, user=0),
+        ):
+            with pytest.raises(InvalidSpec, match="user = 0 is for relation 'add_or_remove_user'"):
+                asked(relation)
+    for name in ("replace_one", "change_label", "replace_in_front", "alike_but_one"):
+        with pytest.raises(
+            InvalidSpec, match=r"makes no neighbours under add_or_remove_user, .* these do: .*drop_one.*"
+        ):
+            stock_pairs(name, relation=USER, data=ROWS, user=0)
+        with pytest.raises(InvalidSpec, match="changes records, not users: leave out user = 0"):
+            stock_pairs(name, data=ROWS, user=0)
+    with pytest.raises(InvalidSpec, match="many_records' makes no neighbours under add_or_remove_one"):
+        stock_pairs("many_records", relation="add_or_remove_one", data=ROWS)
+    with pytest.raises(InvalidSpec, match="pattern 'many_records': many_records is about users"):
+        stock_pairs("many_records", data=ROWS)
+    assert [pair.user for pair in stock_pairs("drop_one", data=ROWS, user=0)] == [0, 0, 0]  # no relation stated
+    assert {pair.user for pair in stock_pairs("one_differs", relation=USER, queries=2, user=0)} == {None}
+    value = stock_pairs("add_one", relation=USER, data=ROWS, user=0, value=[(1, 2.0, "z"), (1, 3.0, "z")])
+    assert value[0].second[5:] == [(10, 2.0, "z"), (10, 3.0, "z")]
+    for wrong in ((1, 2.0, "z"), [], [5], 5):
+        with pytest.raises(InvalidSpec, match="a user is a list of"):
+            stock_pairs("add_one", relation=USER, data=ROWS, user=0, value=wrong)
+
+
+def test_kinds_are_counted_in_the_words_of_users() -> None:
+    reasons = {pair.reason for pair in pairs_of_data(ROWS, USER, user=0)}
+    tried, left = kinds_of_pairs(reasons, USER)
+    assert set(tried) == KINDS
+    assert left == ("None", "the last of its category")  # as the user who leaves then is one who leaves anyway
+    of_records, _ = kinds_of_pairs({pair.reason for pair in pairs_of_data(ROWS, Relation.ADD_OR_REMOVE_ONE)}, USER)
+    assert not {"a record less", "a duplicate more"} & {*of_records}
+    assert all(USER not in PATTERNS[name].relations for name in PATTERNS if name.startswith(("replace", "change")))
+    assert "add_none" in UNASKED
+
+
+def _sum(rows: Any, rng: Any, most: int | None) -> float:
+    """Each record is clipped at 1; of a user `most` records are summed, of None all."""
+    counted: Counter[Any] = Counter()
+    total = 0.0
+    for who, value in rows:
+        counted[who] += 1
+        if most is None or counted[who] <= most:
+            total += min(max(value, 0.0), 1.0) if value == value else 0.0
+    return total + float(rng.laplace(scale=most or 1))
+
+
+def test_a_contribution_that_nobody_bounds_is_found_and_a_bounded_one_is_not_accused() -> None:
+    """The sum is right for a record that leaves, and wrong for a user with many. Chance of a false alarm: 1e-6."""
+    data = [(f"user {place % 4}", 0.5) for place in range(8)]
+    size: dict[str, Any] = {"epsilon": 1.0, "runs": 4_000, "n_jobs": 1, "confidence": 1 - 1e-6, "relation": USER.value}
+    for most, verdict in ((None, dpaudit.Verdict.REFUTED), (2, dpaudit.Verdict.NOT_REFUTED)):
+        pairs = pairs_of_data(data, USER, user=0)
+        result = dpaudit.audit(_sum, pairs=pairs, parameters={"most": most}, **size)
+        assert result.verdict is verdict, result
+        assert result.shown == "users"
+        assert not result.on_trust
+        assert "a user with many records" in kinds_tried(result)
+        assert "a user less" in str(result)

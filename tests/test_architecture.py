@@ -69,7 +69,7 @@ BUDGET = {
     "claims": 2_360,
     "data": 2_170,
     "mechanisms": 1_050,
-    "adapters": 610,
+    "adapters": 620,
     "outputs": 2_180,
     "events": 1_340,
     "certify": 2_400,

@@ -204,7 +204,11 @@ def _of_token(path: Path, label: str, result: AuditResult) -> str:
 FOUND, DO, SURE = "What was found", "What to do", "How sure it is"
 SIDES = ("first", "second")
 WHOLE = tuple(f"{side} dataset" for side in SIDES)
-ENTRIES = {"records": ("record", "records"), "rows": ("row", "rows"), "answers": ("answer", "answers")}
+ENTRIES = {
+    **dict.fromkeys(("records", "users"), ("record", "records")),
+    "rows": ("row", "rows"),
+    "answers": ("answer", "answers"),
+}
 MOST_ENTRIES, LONGEST_ENTRY = 3, 40  # that are named where two datasets differ
 LONGEST_SIDE = 22  # characters of the name of a dataset in a key
 

@@ -206,6 +206,11 @@ def dp_accounting(event: Any, relation: str | None = "add_or_remove_one", *, acc
                 "too small; make it with True"
             )
         return _curve(event.get_delta_for_epsilon, word)
+    if word in (Relation.LOCAL, Relation.ADD_OR_REMOVE_USER):
+        raise InvalidSpec(
+            f"relation {word.value!r} is none that accountants of dp-accounting know: leave it out, and where a record "
+            f"of the event stands for all that the relation covers, say so: claim.with_relation({word.value!r})"
+        )
     neighbours = (word or Relation.ADD_OR_REMOVE_ONE).name
     if accountant is None:
         from dp_accounting import NeighboringRelation

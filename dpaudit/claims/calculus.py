@@ -340,9 +340,10 @@ def compose_renyi(claims: Iterable[RenyiDP]) -> RenyiDP:
 def subsample_poisson(claim: Claim, rate: float) -> PureDP | ApproximateDP | PrivacyProfile:
     """The claim of a mechanism that is run on a Poisson sample: each record is kept with probability `rate`, alone.
 
-    For the relation add_or_remove_one only: (epsilon, delta) becomes (ln(1 + rate (e^epsilon - 1)), rate delta) (Li,
-    Qardaji & Su 2012, theorem 1; Balle, Barthe & Gaboardi 2018, theorem 8), for every point of a profile. Forms
-    other than PureDP and ApproximateDP go through their profile. `claim` may name no relation; the result names it.
+    For the relation add_or_remove_one only, as a sample of records hides no user with many: (epsilon, delta) becomes
+    (ln(1 + rate (e^epsilon - 1)), rate delta) (Li, Qardaji & Su 2012, theorem 1; Balle, Barthe & Gaboardi 2018,
+    theorem 8), for every point of a profile. Forms other than PureDP and ApproximateDP go through their profile.
+    `claim` may name no relation; the result names it.
 
     >>> subsample_poisson(ApproximateDP(1.0, 1e-5), rate=0.5).delta
     5e-06
@@ -352,8 +353,10 @@ def subsample_poisson(claim: Claim, rate: float) -> PureDP | ApproximateDP | Pri
         raise InvalidSpec(f"rate must be at most 1, got {rate!r}")
     relation = Relation.ADD_OR_REMOVE_ONE
     if claim.relation not in (None, relation):
+        users = claim.relation is Relation.ADD_OR_REMOVE_USER
+        why = ": a sample of records keeps some of nearly every user with many, and so hides none" if users else ""
         raise InvalidSpec(
-            f"subsample_poisson needs a claim for {relation.value}, got one for {Relation.word(claim.relation)}"
+            f"subsample_poisson needs a claim for {relation.value}, got one for {Relation.word(claim.relation)}{why}"
         )
     points = [
         (_amplified(epsilon, rate), above(Fraction(rate) * Fraction(d))) for epsilon, d in to_profile(claim).curve

@@ -235,9 +235,23 @@ def test_sampled_laplace_noise_agrees(row: dict[str, float]) -> None:
             lambda: subsample_poisson(PureDP(1.0, Relation.REPLACE_ONE), 0.5),
             "subsample_poisson needs a claim for add_or_remove_one, got one for replace_one",
         ),
+        (
+            lambda: subsample_poisson(PureDP(1.0, Relation.ADD_OR_REMOVE_USER), 0.5),
+            "subsample_poisson needs a claim for add_or_remove_one, got one for add_or_remove_user: a sample",
+        ),
+        (
+            lambda: compose_basic([PureDP(1.0, Relation.ADD_OR_REMOVE_USER), PureDP(1.0, Relation.ADD_OR_REMOVE_ONE)]),
+            "claims must be stated for one relation, got add_or_remove_one, add_or_remove_user",
+        ),
     ],
 )
 def test_what_cannot_be_composed_is_refused(call: Any, message: str) -> None:
     with pytest.raises(InvalidSpec, match=f"^{message}") as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_claims_about_users_compose() -> None:
+    users = PureDP(1.0, Relation.ADD_OR_REMOVE_USER)
+    assert compose_basic([users, users]).relation is Relation.ADD_OR_REMOVE_USER
+    assert users.at_distance(3) == PureDP(3.0, Relation.ADD_OR_REMOVE_USER)

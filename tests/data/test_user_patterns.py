@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections import Counter
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -14,14 +15,16 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import dpaudit
 from dpaudit import AdjacentPair, InvalidSpec, Relation
+from dpaudit.account.review import review
 from dpaudit.account.statements import kinds_tried
 from dpaudit.data import PATTERNS, pairs_of_data, stock_pairs
 from dpaudit.data.owners import owners_of
 from dpaudit.data.patterns import UNASKED, kinds_of_pairs
+from dpaudit.results.stored import loads
 from tests.cases import for_each
 from tests.data.test_users import Stay, Visit
 
@@ -226,6 +229,7 @@ def test_a_new_user_fits_the_array() -> None:
         assert stock_pairs("drop_one", relation=USER, data=data, user=user)
 
 
+@settings(derandomize=True, deadline=None, max_examples=15)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["a", "b", "c", 1, 2, 1.5]), st.floats(), st.sampled_from(["x", "y"])),
@@ -312,6 +316,7 @@ def _sum(rows: Any, rng: Any, most: int | None) -> float:
     return total + float(rng.laplace(scale=most or 1))
 
 
+@pytest.mark.long
 def test_a_contribution_that_nobody_bounds_is_found_and_a_bounded_one_is_not_accused() -> None:
     """The sum is right for a record that leaves, and wrong for a user with many. Chance of a false alarm: 1e-6."""
     data = [(f"user {place % 4}", 0.5) for place in range(8)]
@@ -324,3 +329,9 @@ def test_a_contribution_that_nobody_bounds_is_found_and_a_bounded_one_is_not_acc
         assert not result.on_trust
         assert "a user with many records" in kinds_tried(result)
         assert "a user less" in str(result)
+        again = loads(result.to_json(), "")
+        assert again.pair["user"] == 0
+        assert again.to_json() == result.to_json()
+        assert any("Compared user by user" in line for part in review(again) for line in part.lines)
+    apart = replace(result, adjacency=("2 users leave and 1 come",) * len(pairs))  # where no relation was stated
+    assert loads(apart.to_json(), "").further_apart == "2 users leave and 1 come"

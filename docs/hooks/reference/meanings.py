@@ -48,8 +48,8 @@ RESULT: Meanings = {
         "trail": "the counts after growing parts of the certifying runs; only the last is certified",
         "endings": "how search runs ended where some gave no value; to look at, never evidence",
         "adjacency": "for each pair, what shows that its datasets count as neighbours: records, rows (of a frame or of "
-        "columns) or entries (of a dictionary) that were compared, answers within the stated sensitivity, or any two "
-        "values under the local relation; null where that is taken on trust",
+        "columns), entries (of a dictionary) or users that were compared, answers within the stated sensitivity, or "
+        "any two values under the local relation; null where that is taken on trust",
         "unseen": "entries of one output that were not looked at, the most of any output that search held",
         "unpaired": "entries of one output that were looked at alone and in sums only, the most of any output",
         "unread": "parts in which outputs differ and that no event was looked for in, in words; left out where none do",
@@ -100,6 +100,7 @@ RESULT: Meanings = {
         "first": "one dataset",
         "second": "the other",
         "sensitivity": "of datasets that are answers of queries: how far one step may move each of them",
+        "user": "whose record each one is: the column, key, attribute, field or position that says it",
     },
     "StoredWitness": {
         "pair": "its place among the pairs, from 0",

@@ -16,7 +16,7 @@ import numpy as np
 from dpaudit import AdjacentPair, PureDP, Verdict, batched
 from dpaudit.auditing.audit import run_stages
 from dpaudit.auditing.controls import glanced, marks_of, spiked_with
-from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
+from dpaudit.auditing.question import Plan, Question
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Mechanism
 from dpaudit.mechanisms.spiked import LeakMark
@@ -65,7 +65,7 @@ HOSTS = {
 }
 
 
-def cases(names: list[str], runs: int, engine: Engine) -> Iterator[tuple[str, ResolvedSpec, str, LeakMark]]:
+def cases(names: list[str], runs: int, engine: Engine) -> Iterator[tuple[str, Plan, str, LeakMark]]:
     """Each host with each place of a leak that it has."""
     for name in names:
         spec = a_spec(batched(HOSTS[name]), runs)
@@ -73,12 +73,12 @@ def cases(names: list[str], runs: int, engine: Engine) -> Iterator[tuple[str, Re
             yield name, spec, place, mark
 
 
-def a_spec(mechanism: Mechanism, runs: int) -> ResolvedSpec:
+def a_spec(mechanism: Mechanism, runs: int) -> Plan:
     """The audit of a host."""
-    return AuditSpec(CLAIM, mechanism, (AdjacentPair(1.0, 0.0),), runs=runs, confidence=CONFIDENCE).resolved()
+    return Question(CLAIM, mechanism, (AdjacentPair(1.0, 0.0),), runs=runs, confidence=CONFIDENCE).resolved()
 
 
-def refuted(spec: ResolvedSpec, mark: LeakMark, mass: float, loss: float, audits: int, engine: Engine) -> int:
+def refuted(spec: Plan, mark: LeakMark, mass: float, loss: float, audits: int, engine: Engine) -> int:
     """How many audits refute the claim of the host with a leak of this loss and mass."""
     spiked = spiked_with(spec, mass, mass * float(np.exp(-loss)), mark)
     found = [run_stages(replace(spiked, seed=7_000 + seed), engine).verdict for seed in range(audits)]

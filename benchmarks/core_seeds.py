@@ -20,9 +20,9 @@ from typing import Any
 
 from benchmarks.tables import print_table
 from dpaudit import AuditResult
-from dpaudit.auditing.audit import run_audit
+from dpaudit.auditing import Runner
 from dpaudit.execution.engine import Engine
-from dpaudit.spec.questions import Question, Wishes, read_spec, shared
+from dpaudit.spec.questions import Layers, SpecQuestion, read_spec, shared
 from dpaudit.spec.reading import find_specs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,24 +30,25 @@ REFUTED, OTHERS = range(10_001, 10_101), range(10_001, 10_011)  # written here b
 HEADER = ("audit", "expected", "seeds", "as expected", "claim", "bounds", "largest p-value", "CPU, s", "not at")
 
 
-def core(*, lectures: bool, runs: int | None = None) -> list[Question]:
+def core(*, lectures: bool, runs: int | None = None) -> list[SpecQuestion]:
     """The core audits, each at the share of the confidence that it has in its suite."""
-    folder, wishes = ROOT / "audits", Wishes(confidence=0.9999 if lectures else None, runs=runs)
+    given = {"confidence": 0.9999 if lectures else None, "runs": runs}
+    folder, layers = ROOT / "audits", Layers({name: value for name, value in given.items() if value is not None})
     files = find_specs([folder / "lectures" if lectures else folder])
-    every = [each for path in files for each in read_spec(path, wishes) if lectures or "core" in each.tags]
+    every = [each for path in files for each in read_spec(path, layers) if lectures or "core" in each.tags]
     return [each for each in shared(tuple(every))[0] if "core" in each.tags]
 
 
-def answered(question: Question) -> tuple[AuditResult, float]:
+def answered(question: SpecQuestion) -> tuple[AuditResult, float]:
     """The result of one audit, and the CPU seconds that it took."""
     began = time.process_time()
     with Engine(1, None) as engine, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = run_audit(question.spec(*engine.describe(question.mechanism, question.pairs, question.settle)), engine)
+        result = Runner(engine).run(question)
     return result, time.process_time() - began
 
 
-def lines(store: Path, questions: Sequence[Question], seeds: Sequence[int] | None) -> Iterator[dict[str, Any]]:
+def lines(store: Path, questions: Sequence[SpecQuestion], seeds: Sequence[int] | None) -> Iterator[dict[str, Any]]:
     """What each audit found at each seed, from the store where it is there, and into it where it is not."""
     code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((ROOT / "dpaudit").rglob("*.py")))).hexdigest()
     store.touch()
@@ -95,7 +96,7 @@ def row(given: Collection[dict[str, Any]]) -> tuple[str, ...]:
     )
 
 
-def show(store: Path, questions: Sequence[Question], seeds: Sequence[int] | None) -> bool:
+def show(store: Path, questions: Sequence[SpecQuestion], seeds: Sequence[int] | None) -> bool:
     """Prints the table; whether every audit ended as expected at every seed."""
     found: dict[str, list[dict[str, Any]]] = {}
     for line in lines(store, questions, seeds):

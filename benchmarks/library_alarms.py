@@ -37,17 +37,17 @@ CONTROLS = {  # written down before they were run: one of each library, as near 
 def alarms(path: str, seeds: int) -> int:
     """At how many of the seeds the control of this file is refuted, in this environment."""
     import dpaudit
-    from dpaudit.auditing.audit import run_audit
+    from dpaudit.auditing import Runner
     from dpaudit.execution.engine import Engine
-    from dpaudit.spec.questions import Wishes, read_spec
+    from dpaudit.spec.questions import Layers, read_spec
 
     warnings.simplefilter("ignore")
     found = 0
     with Engine(1, None) as engine:
         for seed in range(seeds):
-            wishes = Wishes(runs=RUNS, confidence=CONFIDENCE, seed=seed)
-            (question,) = (each for each in read_spec(LIBRARIES / path, wishes) if each.name == CONTROLS[path])
-            result = run_audit(question.spec(*engine.describe(question.mechanism, question.pairs)), engine)
+            layers = Layers({"runs": RUNS, "confidence": CONFIDENCE, "seed": seed})
+            (question,) = (each for each in read_spec(LIBRARIES / path, layers) if each.name == CONTROLS[path])
+            result = Runner(engine).run(question)
             found += result.verdict is dpaudit.Verdict.REFUTED or result.representation_refuted
     return found
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from benchmarks.tables import print_table
 
 if TYPE_CHECKING:
-    from dpaudit.auditing.spec import ResolvedSpec
+    from dpaudit.auditing.question import Plan
     from dpaudit.results.certification import Witness
 
 SEEDS, QUICK_SEEDS = 50, 5
@@ -141,14 +141,14 @@ def run(quick: bool) -> None:
 
 def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], list[str]]:
     """The best event's bound, and for each seed the fraction of it that the chosen event reaches, and that event."""
-    from dpaudit.auditing.spec import AuditSpec
+    from dpaudit.auditing.question import Question
     from dpaudit.certify import certifier_named
     from dpaudit.data import AdjacentPair
     from dpaudit.mechanisms import batched
     from dpaudit.search.goal import Goal
     from dpaudit.search.look import SEARCH_SHARE
 
-    asked = AuditSpec(case.claim, batched(case.sampler), (AdjacentPair(*case.pair),), size, 1.0 - ALPHA)
+    asked = Question(case.claim, batched(case.sampler), (AdjacentPair(*case.pair),), size, 1.0 - ALPHA)
     asked = replace(asked, certifier=certifier_named(case.certifier))
     share = asked.resolved().search_share or SEARCH_SHARE
     goal = Goal(case.claim, size - int(share * size), ALPHA, coins=case.certifier == "coin-flip")
@@ -168,7 +168,7 @@ def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], li
     return best, parts, events
 
 
-def found(spec: ResolvedSpec) -> Witness:
+def found(spec: Plan) -> Witness:
     """What search proposes, as in an audit."""
     from dpaudit.auditing.search_stage import find_witness
     from dpaudit.execution.engine import Engine

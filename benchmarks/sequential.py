@@ -111,12 +111,12 @@ def published() -> tuple[Line, ...]:
 def runs_needed(line: Line, seed: int, runs: int = RUNS) -> float:
     """The runs a side at which one audit stops; infinite where it does not."""
     from dpaudit.auditing.anytime import run_blocks
-    from dpaudit.auditing.spec import AuditSpec
+    from dpaudit.auditing.question import Question
     from dpaudit.data import AdjacentPair
     from dpaudit.execution.engine import Engine
     from dpaudit.search.goal import Goal
 
-    spec = AuditSpec(
+    spec = Question(
         claim=line.claim,
         mechanism=line.mechanism,
         pairs=(AdjacentPair(*line.pair),),

@@ -10,7 +10,7 @@ import recipe
 import shown
 import worked
 from mkdocs.structure.files import File, Files
-from reference import PAGES
+from reference import PAGES, keywords
 
 COLOURS = "assets/figures.css"  # named in mkdocs.yml
 SLOT = re.compile(r"^<!-- (?P<what>[a-z]+): (?P<name>[a-z-]+) -->$", re.MULTILINE)
@@ -20,6 +20,7 @@ FILLS: dict[str, Callable[[str], str]] = {
     "training": shown.training,
     "table": shown.numbers,
     "action": recipe.part,
+    "keywords": keywords.rows,
 }
 
 

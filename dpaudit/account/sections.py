@@ -42,6 +42,7 @@ from dpaudit.certify import Binned, suited
 from dpaudit.claims import claim_from_dict
 from dpaudit.events import Partition
 from dpaudit.mechanisms.protocol import ADAPTED
+from dpaudit.options import OPTIONS
 from dpaudit.results.observations import LINES
 from dpaudit.results.result import AuditResult
 
@@ -50,14 +51,6 @@ from dpaudit.results.result import AuditResult
 
 LONGEST_CODE = 4_000
 NOT_HELD = "which the result does not hold"
-USUAL: dict[str, Any] = {
-    "stopping": "fixed",
-    "sequential_share": 0.2,
-    "certify_pairs": 1,
-    "representation": False,
-    "detect": None,
-    "controls": 0,
-}
 
 
 @standing(lambda line: (f"# {line}",))
@@ -90,9 +83,10 @@ def python_form(result: AuditResult) -> tuple[str, ...]:
         head = [line for line in head if not line.endswith(NOT_HELD)]
         head.append(f"# pairs: your {counted(len(pairs), 'pair')} of datasets, too long to write here")
     claim = [f"{key}={value!r}" for key, value in spec["claim"].items() if key != "form" and value is not None]
-    keys = ("runs", "confidence", "seed", "run_timeout_s")
-    options = [f"{key}={spec[key]!r}" for key in keys if spec[key] is not None]
-    options += [f"{key}={spec[key]!r}" for key, usual in USUAL.items() if spec[key] != usual]
+    asked = [each for each in OPTIONS.values() if each.stored and each.keyword and each.name != "certifier"]
+    told = sorted(asked, key=lambda each: not each.project)  # what every audit has stands first
+    values = [(each, spec.get(each.name, each.default)) for each in told]
+    options = [f"{each.name}={value!r}" for each, value in values if each.project or value != each.default]
     if spec["certifier"] != suited(claim_from_dict(spec["claim"]), spec["stopping"]).name:
         options.append(f"certifier={spec['certifier']!r}")
     tables = {name for name in ("numpy", "pandas", "polars") if f"{name}." in given}

@@ -1,16 +1,14 @@
 """The Python door: one call audits a mechanism, others load, check and write results."""
 
+import inspect
 import numbers
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.adapters.adapted import Adapted, OwnClaim, offered
-from dpaudit.auditing import AuditSpec, run_audit
-from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.probing import CHOICES, chosen_runs, planned_runs
+from dpaudit.auditing import Question, Runner
 from dpaudit.auditing.watching import uninterrupted, watching
 from dpaudit.base import validate
 from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_of
@@ -18,17 +16,14 @@ from dpaudit.data import AdjacentPair, pairs_of_data
 from dpaudit.data.patterns import drawn_pairs, is_strategy
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
-from dpaudit.execution.journal import digests_of
-from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
+from dpaudit.mechanisms import wrap
+from dpaudit.options import OPTIONS, WORKING
 from dpaudit.results.bounds import Bracket, UpperBound
 from dpaudit.results.provenance import recorded
 from dpaudit.results.result import AuditResult
-from dpaudit.running.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     from dpaudit.ledger.runs import Call
-
-RUNNING = ("n_jobs", "backend", "isolation", "ledger", "progress")  # keywords that change no answer
 
 
 def audit(
@@ -105,132 +100,61 @@ def audit(
     ('REFUTED', True)
     """
     given = locals()
-    question = pose(**{key: value for key, value in given.items() if key not in RUNNING})
+    question = pose(**{key: value for key, value in given.items() if key not in WORKING})
     title = name or question.mechanism.name
     with (
         watching(1, title, shown=progress or None, bar=progress is not False) as watcher,
         uninterrupted(watcher, ledger),
         Engine(n_jobs, backend, isolation=isolation) as engine,
-        question.kept(ledger, title) as call,
+        kept(question, ledger, title) as call,
     ):
-        return question.answer(engine, progress=watcher, call=call)
-
-
-@dataclass(frozen=True, slots=True)
-class PosedQuestion:
-    """One audit as Python asks it, checked as far as that goes before anything runs; made by `pose`.
-
-    `options` are further fields of `AuditSpec`: runs, confidence, seed and the like.
-    """
-
-    mechanism: Mechanism
-    claim: Claim
-    pairs: tuple[AdjacentPair, ...]
-    max_time_s: float | None
-    upper: UpperBound | None
-    record: dict[str, str]
-    options: dict[str, Any]
-    assumed: Relation | None = None  # under which pairs were made of data, where none was stated
-
-    def kept(self, ledger: str | os.PathLike[str] | None, name: str) -> "AbstractContextManager[Call | None]":
-        """The call in a ledger, where there is to be one: as it was interrupted, or new."""
-        if ledger is None:
-            return nullcontext()
-        from dpaudit.ledger.runs import resumed_call
-
-        asked = {"claim": self.claim.to_dict(), "max_time_s": self.max_time_s, **self.options}
-        pairs = [digests_of(pair) for pair in self.pairs]
-        return resumed_call(ledger, name, self.mechanism, {**asked, "pairs": pairs})
-
-    def answer(
-        self,
-        engine: Engine,
-        *,
-        name: str = "",
-        description: Description | None = None,
-        progress: Progress = SILENT,
-        call: "Call | None" = None,
-    ) -> AuditResult:
-        """The result, on this engine; `name` goes before the audit's own, `description` is told of the mechanism.
-
-        `call` keeps what is counted. Raises `UnsoundAudit` where there is no verdict.
-        """
-        clock = Clock(None if self.max_time_s is None else validate.positive("max_time_s", self.max_time_s))
-        options = self.options | ({"name": name} if name else {})
-        with clock.over(engine):
-            return self._answer(engine, clock, options, description, progress, call)
-
-    def _answer(
-        self, engine: Engine, clock: Clock, options: dict[str, Any], description: Description | None, *heard: Any
-    ) -> AuditResult:
-        progress, call = heard
-        begun = None if call is None else call.begun
-        if begun is not None and begun.runs is not None:
-            options["runs"] = begun.runs
-        elif clock.limited:
-            timeout_s, most, seed = (options[key] for key in ("run_timeout_s", "runs", "seed"))
-            options["runs"] = planned_runs(engine, self.mechanism, self.pairs, clock, seed, timeout_s, most=most)
-        spec = AuditSpec(
-            claim=self.claim,
-            mechanism=self.mechanism,
-            pairs=self.pairs,
-            description=_described(self.mechanism, engine) if description is None else description,
-            **options | ({"runs": CHOICES[-1]} if options["runs"] is None else {}),
-        )
-        if options["runs"] is None:
-            spec = chosen_runs(spec, engine)
-        chosen = not clock.limited and self.options["runs"] is None
-        if call is not None:
-            engine.keep_in(call.begin(spec.to_dict(), spec.runs if chosen or clock.limited else None))
-        result = run_audit(spec, engine, progress=progress, clock=clock)
-        result = result if self.upper is None else replace(result, upper=self.upper)
-        details: dict[str, Any] = {"max_time_s": self.max_time_s, **({"record": self.record} if self.record else {})}
-        details |= {"assumed": self.assumed.value} if self.assumed else {}
-        details |= {"chosen_runs": spec.runs} if chosen and spec.runs < CHOICES[-1] else {}
-        result = replace(result, provenance={**result.provenance, **details})
+        result = Runner(engine, call, watcher).run(question)
         return result if call is None else call.keep(result)
 
 
-def pose(
-    mechanism: Any,
-    *,
-    pair: Any,
-    pairs: Any,
-    data: Any = None,
-    claim: Claim | None,
-    epsilon: float | None,
-    delta: float,
-    relation: Relation | str | None,
-    parameters: Mapping[str, Any] | None,
-    max_time_s: float | None,
-    upper: UpperBound | None,
-    record: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> PosedQuestion:
-    """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, every one of them."""
-    asked = _claim(claim, epsilon, delta, relation)
+def pose(mechanism: Any, **keywords: Any) -> Question:
+    """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, but for `WORKING`."""
+    told = {**USUAL, **keywords}
+    asked = _claim(*(told[key] for key in ("claim", "epsilon", "delta", "relation")))
+    pair, pairs, data, upper = (told[key] for key in ("pair", "pairs", "data", "upper"))
     if upper is not None:
         _check_upper(upper)
-    wrapped = wrap(mechanism, parameters)
+    wrapped = wrap(mechanism, told["parameters"])
     assumed = None
     if data is None:
         own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
-        posed = own or _pairs(pair, pairs, options["seed"])
+        posed = own or _pairs(pair, pairs, told["seed"])
     else:
         promised = wrapped.claim if isinstance(wrapped, Adapted) and isinstance(asked, OwnClaim) else None
         under = asked.relation or getattr(promised, "relation", None)
         assumed = None if under else Relation.ADD_OR_REMOVE_ONE
         posed = _made_of(data, under or Relation.ADD_OR_REMOVE_ONE, pair, pairs)
     stated, adjacent = offered(asked, wrapped, posed)
-    stated = stated.with_relation(assumed) if assumed else stated
-    return PosedQuestion(wrapped, stated, adjacent, max_time_s, upper, recorded(record), options, assumed)
+    return Question(
+        stated.with_relation(assumed) if assumed else stated,
+        wrapped,
+        adjacent,
+        name=told["name"],
+        upper=upper,
+        record=recorded(told["record"]),
+        assumed=assumed,
+        **{name: value for name, value in told.items() if name in OPTIONS},
+    )
 
 
-def _described(mechanism: Mechanism, engine: Engine) -> Description | None:
-    """A function is described from its source, here; what must be made or imported first, where mechanisms may run."""
-    if not engine.supervised or isinstance(mechanism, PerRun | Batched):
-        return None
-    return engine.describe(mechanism, ())[0]
+USUAL = {each.name: each.default for each in inspect.signature(audit).parameters.values() if each.name != "mechanism"}
+
+
+@contextmanager
+def kept(question: Question, ledger: str | os.PathLike[str] | None, name: str) -> "Iterator[Call | None]":
+    """The call in a ledger, where there is to be one: as it was interrupted, or new."""
+    if ledger is None:
+        yield None
+        return
+    from dpaudit.ledger.runs import resumed_call
+
+    with resumed_call(ledger, name, question.mechanism, question.identity()) as call:
+        yield call
 
 
 def bracket(

@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpaudit.auditing import AuditSpec, repeat_witness
+from dpaudit.auditing import Question, Runner
 from dpaudit.claims import claim_from_dict
 from dpaudit.data import AdjacentPair
 from dpaudit.data.data import restored
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
-from dpaudit.mechanisms import Description, wrap
-from dpaudit.results.result import AuditResult, recompute, repeated, went_alone
+from dpaudit.mechanisms import wrap
+from dpaudit.results.result import AuditResult, recompute
 from dpaudit.results.suite import SuiteResult
 from dpaudit.scores.result import ScoresResult
 
@@ -41,18 +41,16 @@ def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> 
         return replace(result, certificate=recompute(result))
     if mechanism is None:
         raise InvalidSpec("recheck with fresh=True needs the mechanism to run: recheck(result, mechanism, fresh=True)")
-    spec = respecified(result, mechanism)
     with Engine() as engine:
-        frozen, alone = replace(result.witness, pair=0), went_alone(result)
-        evidence, health = repeat_witness(frozen, spec, engine, seed=spec.seed, alone=alone)
-    return repeated(result, evidence, health, seed=spec.seed)
+        runner = Runner(engine)
+        return runner.repeat(result, replace(result.witness, pair=0), runner.plan(respecified(result, mechanism)))
 
 
-def respecified(result: AuditResult, mechanism: Any, description: Description | None = None) -> AuditSpec:
-    """The spec that repeats a stored result's witness: its pair alone, and a seed of its own."""
+def respecified(result: AuditResult, mechanism: Any) -> Question:
+    """The question that repeats a stored result's witness: its pair alone, and a seed of its own."""
     stored = result.spec["pairs"][result.witness.pair]
     first, second = (restored(stored[side]["value"], stored[side]["digest"]) for side in ("first", "second"))
-    return AuditSpec(
+    return Question(
         claim=claim_from_dict(result.spec["claim"]),
         mechanism=wrap(mechanism),
         pairs=(AdjacentPair(first, second, stored["name"], stored["distance"], stored.get("sensitivity")),),
@@ -62,7 +60,6 @@ def respecified(result: AuditResult, mechanism: Any, description: Description | 
         certifier=result.spec["certifier"],
         name=result.spec["name"],
         run_timeout_s=result.spec["run_timeout_s"],
-        description=description,
     )
 
 

@@ -8,7 +8,7 @@ from dpaudit.account.findings import ending_lines
 from dpaudit.account.first import cause
 from dpaudit.account.sections import evidence_lines
 from dpaudit.api.audits import pose
-from dpaudit.auditing import run_audit
+from dpaudit.auditing import Runner
 from dpaudit.base import validate
 from dpaudit.base.numerals import counted
 from dpaudit.base.quoting import LONGEST_DATA, clean
@@ -18,7 +18,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.running.streams import apart
 
 if TYPE_CHECKING:
-    from dpaudit.spec.questions import Question
+    from dpaudit.spec.questions import SpecQuestion
 
 USUAL, MOST = 10_000, 100_000  # runs of a look; what a spec asks for beyond the second is not made
 
@@ -72,28 +72,23 @@ def look(
         pair=pair,
         pairs=pairs,
         claim=PureDP(0.0),
-        epsilon=None,
-        delta=0.0,
         relation=relation,
         parameters=parameters,
-        max_time_s=None,
-        upper=None,
         name=name,
         runs=runs,
         run_timeout_s=run_timeout_s,
         seed=_seed(seed),
     )
     with Engine(n_jobs, backend, isolation=isolation) as engine:
-        return _glimpse(question.answer(engine))
+        return _glimpse(Runner(engine).run(question))
 
 
-def look_at(question: "Question", n_jobs: int) -> Glimpse:
+def look_at(question: "SpecQuestion", n_jobs: int) -> Glimpse:
     """The same for the audit of a spec that was read for a look."""
     with Engine(n_jobs, supervised=True, isolation=question.isolation) as engine:
         question.check_requirements()
-        asked = replace(question, seed=_seed(question.seed))
-        description, pairs = engine.describe(asked.mechanism, asked.pairs, asked.settle)
-        return _glimpse(run_audit(asked.spec(description, pairs, runs=min(int(asked.runs or USUAL), MOST)), engine))
+        runs = min(question.runs or USUAL, MOST)
+        return _glimpse(Runner(engine).run(replace(question, seed=_seed(question.seed), runs=runs, max_time_s=None)))
 
 
 def _seed(seed: int) -> int:

@@ -1,6 +1,9 @@
-"""From a spec to a result: the stages of an audit in their order, probe, search, freeze, certify, health."""
+"""From a question to a result: its plan, and the stages probe, search, freeze, certify, health, in their order."""
 
 from dpaudit.auditing.audit import repeat_witness, run_audit
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.question import Question, plan
+from dpaudit.auditing.runner import Runner
 
-__all__ = ["AuditSpec", "repeat_witness", "run_audit"]
+AuditSpec = Question  # its public name
+
+__all__ = ["AuditSpec", "Question", "Runner", "plan", "repeat_witness", "run_audit"]

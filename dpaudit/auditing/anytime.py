@@ -13,8 +13,8 @@ import numpy as np
 from dpaudit.auditing.certifying import Counted, Outcome, certified, count
 from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.question import Plan, frozen
 from dpaudit.auditing.search_stage import budget, goal, screen
-from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec, frozen
 from dpaudit.base.arrays import Integers
 from dpaudit.base.validate import error_probability
 from dpaudit.certify.evidence import CoinFlip
@@ -22,6 +22,7 @@ from dpaudit.certify.sequential import Block, Milestones, log_wealth, offsets, p
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import HitCounter
 from dpaudit.execution.engine import Session
+from dpaudit.options import FEWEST_RUNS
 from dpaudit.outputs.canonical import Pilot, Sample, Wanted
 from dpaudit.results.certification import Witness, nothing
 from dpaudit.results.observations import Explored
@@ -30,7 +31,7 @@ from dpaudit.running.streams import Shard, Stage, growing, shards
 from dpaudit.running.watch import Watch
 from dpaudit.running.worker import Probe
 from dpaudit.search.betting import Bet, Learner
-from dpaudit.search.explore import Plan, best, planned
+from dpaudit.search.explore import SearchPlan, best, planned
 from dpaudit.search.goal import Goal
 from dpaudit.search.look import FIRST_PART, PILOT_RUNS, PILOT_SHARD, SEARCH_SHARE, looked_at
 from dpaudit.search.selection import Proposal
@@ -71,13 +72,13 @@ def block_sizes(runs: int, freeze: int) -> tuple[list[int], list[int]]:
     return growing(0, freeze), growing(freeze, runs)
 
 
-def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock) -> Outcome:
+def bet(plan: Plan, session: Session, probe: Probe, spent: int, clock: Clock) -> Outcome:
     """Bets on the best pair until the runs are spent or the claim is refuted, and what follows from the last event."""
-    parts = budget(spec, spent=spent)
-    screened = screen(spec, session, runs=parts.screening, certifying=parts.certifying)
+    parts = budget(plan, spent=spent)
+    screened = screen(plan, session, runs=parts.screening, certifying=parts.certifying)
     pair = screened.looks[0].pair
-    left = spec.runs - spent - screened.runs
-    bets = run_blocks(spec, session, pair=pair, runs=left, goal=goal(spec, pair, parts.certifying), clock=clock)
+    left = plan.runs - spent - screened.runs
+    bets = run_blocks(plan, session, pair=pair, runs=left, goal=goal(plan, pair, parts.certifying), clock=clock)
     explored, runs, unspent = (
         (*screened.explored, *bets.explored),
         screened.runs + bets.runs,
@@ -86,12 +87,12 @@ def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: C
     pilot = probe.pilots[pair] if bets.pilot is None else Pilot.joined([probe.pilots[pair], bets.pilot])
     alike = constants(pilot).give_away
     if alike and unspent > 0:  # the runs of the blocks may all be one
-        counted = count(spec, session, bets.witness, pilot, unspent, clock)
+        counted = count(plan, session, bets.witness, pilot, unspent, clock)
         return Outcome((counted,), runs + counted.evidence.runs, explored, pilot, ends=bets.ends)
     if bets.evidence is not None and unspent > 0:
         explored = (*explored, cut(f"{bets.runs:,} runs", left))
     counted = Counted(bets.witness, bets.evidence or nothing(bets.witness), milestones=bets.milestones)
-    if alike and certified(spec, counted, bets.blocks).certificate.refuted:
+    if alike and certified(plan, counted, bets.blocks).certificate.refuted:
         raise UnsoundAudit(
             "constant outputs: each dataset always gave its own output in one process, and no run is left for "
             "fresh processes, which would tell a cache; give more runs"
@@ -100,26 +101,26 @@ def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: C
 
 
 def run_blocks(
-    spec: ResolvedSpec, session: Session, *, pair: int, runs: int, goal: Goal, clock: Clock | None = None
+    plan: Plan, session: Session, *, pair: int, runs: int, goal: Goal, clock: Clock | None = None
 ) -> Sequential:
     """Bets on the pair with this index, `runs` runs at the most; after the freeze, as many as fit the time.
 
     `goal` is that of the fixed certificate on the runs after the freeze. Raises `UnsoundAudit` where runs are missing.
     """
     with session.stage("bet", runs):
-        return _Bets(spec, session, pair, goal).run(runs, clock or Clock())
+        return _Bets(plan, session, pair, goal).run(runs, clock or Clock())
 
 
 class _Bets:
     """The state between blocks: the learner, the blocks so far and the shards used."""
 
-    def __init__(self, spec: ResolvedSpec, session: Session, pair: int, goal: Goal) -> None:
-        self.spec, self.session, self.pair, self.goal = spec, session, pair, goal
-        self.claim = spec.claim_at(pair)
+    def __init__(self, plan: Plan, session: Session, pair: int, goal: Goal) -> None:
+        self.plan, self.session, self.pair, self.goal = plan, session, pair, goal
+        self.claim = plan.claim_at(pair)
         self.lines = offsets(self.claim)
         self.log_wealth = self.highest = 0.0
         self.learner = Learner(self.lines)
-        self.plan: Plan | None = None
+        self.choice: SearchPlan | None = None
         self.pilot: Pilot | None = None
         self.proposal: Proposal | None = None
         self.watched: dict[Wanted, tuple[Watch, dict[Shard, Integers]]] = {}
@@ -129,11 +130,11 @@ class _Bets:
         self.seen = self.after = CoinFlip(0, 0, 0, 0)  # of the last bet's event at any time, of the frozen one since
         self.runs = self.shards_used = self.ends = 0
         self.milestones: Milestones | None = None  # of the runs after the freeze
-        self.alpha = spec.sequential_share * error_probability(spec.confidence)
+        self.alpha = plan.sequential_share * error_probability(plan.confidence)
 
     def run(self, runs: int, clock: Clock) -> Sequential:
         clock.searching(self.session.engine)
-        learning, betting = block_sizes(runs, int((self.spec.search_share or SEARCH_SHARE) * runs))
+        learning, betting = block_sizes(runs, int((self.plan.search_share or SEARCH_SHARE) * runs))
         room, self.ends = min(PILOT_RUNS, int(FIRST_PART * sum(learning))), len(learning) + len(betting)
         for size in learning:
             room -= size
@@ -152,7 +153,7 @@ class _Bets:
             return self._answer(self.frozen, None, stopped=False)  # what is left is for fresh processes
         fits = clock.fitting(sum(betting), self.session)  # here: no later run decides how many a fixed bound has
         betting = betting if fits >= sum(betting) else growing(self.runs, self.runs + max(FEWEST_RUNS, fits))
-        self.milestones = clock.milestones(self.spec, np.cumsum(betting).tolist())
+        self.milestones = clock.milestones(self.plan, np.cumsum(betting).tolist())
         clock.certifying(self.session.engine, 1)
         reached = self.after
         for size in betting:
@@ -212,16 +213,16 @@ class _Bets:
             table.update({shard: counts[: len(counts) - len(watch.rest(counts))] for shard, counts in counts.items()})
 
     def _settle(self) -> None:
-        if self.plan is None and self.learner.pilot is not None:
+        if self.choice is None and self.learner.pilot is not None:
             pilot, tables, counts = self.learner.pilot, self.learner.tables, self.learner.counts
             self.pilot, learned = pilot, (False,) * len(tables.features)
             with suppress(OutOfTime):  # what is counted already stays
-                self.plan, counts = self.session.thinking(planned, pilot, self.goal)
-                tables, learned = self.plan.tables, self.plan.learned
+                self.choice, counts = self.session.thinking(planned, pilot, self.goal)
+                tables, learned = self.choice.tables, self.choice.learned
             self.learner.settle(tables, counts, learned)
 
     def _work(self, size: int, largest: int) -> list[Shard]:
-        work = shards(Stage.SEQUENTIAL, self.pair, size, min(self.spec.shard_runs, largest), start=self.shards_used)
+        work = shards(Stage.SEQUENTIAL, self.pair, size, min(self.plan.shard_runs, largest), start=self.shards_used)
         self.shards_used += len(work)
         return work
 
@@ -247,7 +248,7 @@ class _Bets:
         """The event of the fixed certificate: the search's choice on all that was seen, or else the learner's."""
         self._settle()
         last = self.learner.bet()
-        self.proposal = None if self.plan is None else best(self.plan, self.learner.counts, self.goal)
+        self.proposal = None if self.choice is None else best(self.choice, self.learner.counts, self.goal)
         if self.proposal is None:
             return last
         return replace(last, event=self.proposal.event, p_side=self.proposal.p_side, family=self.proposal.family)
@@ -258,10 +259,10 @@ class _Bets:
         return Sequential(
             blocks=tuple(self.blocks),
             stopped=stopped and evidence is None,
-            witness=frozen(self.spec, self.pair, last, "bets"),
+            witness=frozen(self.plan, self.pair, last, "bets"),
             evidence=evidence,
             runs=self.runs,
-            explored=() if self.plan is None else tuple(looked_at(self.plan)),
+            explored=() if self.choice is None else tuple(looked_at(self.choice)),
             pilot=self.learner.pilot or self.pilot,
             watched=tuple(watch.read(table) for watch, table in self.watched.values()),
             ends=self.ends,

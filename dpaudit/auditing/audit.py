@@ -17,9 +17,9 @@ from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.other_witnesses import SELECTOR, Firsts, find_representation, first_calls
 from dpaudit.auditing.probing import kept_back, looked_again
+from dpaudit.auditing.question import Plan, Question
 from dpaudit.auditing.search_stage import find_witness
 from dpaudit.auditing.shown import endings, histogram, notes, typical
-from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.auditing.units import second_bound
 from dpaudit.certify.certificate import divided
 from dpaudit.certify.sequential import Milestones
@@ -37,54 +37,52 @@ from dpaudit.search.entries import unpaired
 
 
 def run_audit(
-    asked: AuditSpec, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None
+    asked: Question, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None
 ) -> AuditResult:
-    """The answer to a spec. Raises `UnsoundAudit` where the experiment broke and there is no verdict.
+    """The answer to a plan. Raises `UnsoundAudit` where the experiment broke and there is no verdict.
 
-    Where a `clock` says that time runs out, search and certification have fewer runs than the spec. Controls are
-    audits of their own, with the spec's runs each, beyond the runs and the time that the result counts; of a clock they
+    Where a `clock` says that time runs out, search and certification have fewer runs than the plan. Controls are
+    audits of their own, with the plan's runs each, beyond the runs and the time that the result counts; of a clock they
     have half the time, and those that it cuts short count for nothing. They are made
     where the claim is not refuted: a leak that is there already would be caught in every one of them. A mechanism may
     bring the exact loss of the pair, as the result's `upper`.
     """
-    spec, clock = asked.resolved(), clock or Clock()
-    more = most_runs(spec, spec.controls) if spec.controls else 0
-    progress.plan(spec.runs + more, engine.n_jobs, clock.end - clock.now())
-    before = clock.without_controls() if spec.controls else clock
-    result = run_stages(spec, engine, progress=progress, clock=before)
-    pair = spec.pairs[result.witness.pair]
-    result = replace(result, upper=known_upper(spec.mechanism, pair, result.certificate.delta))
-    if not spec.controls or result.refuted:
+    plan, clock = asked.resolved(), clock or Clock()
+    more = most_runs(plan, plan.controls) if plan.controls else 0
+    progress.plan(plan.runs + more, engine.n_jobs, clock.end - clock.now())
+    before = clock.without_controls() if plan.controls else clock
+    result = run_stages(plan, engine, progress=progress, clock=before)
+    pair = plan.pairs[result.witness.pair]
+    result = replace(result, upper=known_upper(plan.mechanism, pair, result.certificate.delta))
+    if not plan.controls or result.refuted:
         return result
-    return with_controls(result, spec, engine, run_stages, progress=progress, clock=clock)
+    return with_controls(result, plan, engine, run_stages, progress=progress, clock=clock)
 
 
-def run_stages(
-    spec: ResolvedSpec, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None
-) -> AuditResult:
-    """The answer to a spec, controls apart. Raises `UnsoundAudit` where the experiment broke: no verdict.
+def run_stages(plan: Plan, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None) -> AuditResult:
+    """The answer to a plan, controls apart. Raises `UnsoundAudit` where the experiment broke: no verdict.
 
     A `clock` takes runs off search and certification where they would not fit.
     """
     started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.process_time()
     engine.progress, clock = progress, clock or Clock()
-    with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
+    with engine.session(plan.mechanism, plan.pairs, plan.seed, plan.run_timeout_s) as session:
         clock.limits(engine)
-        probe, reserve, outcome = _answered(spec, session, clock)
-        findings = [certified(spec, counted, outcome.blocks) for counted in outcome.counted]
+        probe, reserve, outcome = _answered(plan, session, clock)
+        findings = [certified(plan, counted, outcome.blocks) for counted in outcome.counted]
         refuted = any(finding.certificate.refuted for finding in findings)
         clock.limits(engine)
         try:
-            probe, health, afresh = _judged(spec, session, probe, reserve - outcome.firsts, outcome, refuted=refuted)
+            probe, health, afresh = _judged(plan, session, probe, reserve - outcome.firsts, outcome, refuted=refuted)
         except OutOfTime:
             if refuted:
                 raise
             left_out = Explored("time", "fresh processes", "max_time_s left no time to compare them with the others")
             outcome = replace(outcome, explored=(*outcome.explored, left_out))
-            health, afresh = _checked(spec, outcome, None, refuted=False), 0
-        units = second_bound(spec, session, outcome, findings, health, reproducible=probe.reproducible)
+            health, afresh = _checked(plan, outcome, None, refuted=False), 0
+        units = second_bound(plan, session, outcome, findings, health, reproducible=probe.reproducible)
     return _result(
-        spec,
+        plan,
         outcome,
         findings,
         health,
@@ -102,9 +100,9 @@ def run_stages(
             "isolation": "process" if engine.isolated else "none",
             "task_runs": engine.task_runs,
             "max_time_s": None,
-            "file": short_path(spec.description.file),
-            "line": spec.description.line,
-            **({"excerpt": list(spec.description.excerpt)} if spec.description.excerpt else {}),
+            "file": short_path(plan.description.file),
+            "line": plan.description.line,
+            **({"excerpt": list(plan.description.excerpt)} if plan.description.excerpt else {}),
             "command": None,
             "source": None,
         },
@@ -112,7 +110,7 @@ def run_stages(
 
 
 def repeat_witness(
-    witness: Witness, asked: AuditSpec, engine: Engine, *, seed: int, alone: bool = False, progress: Progress = SILENT
+    witness: Witness, asked: Question, engine: Engine, *, seed: int, alone: bool = False, progress: Progress = SILENT
 ) -> tuple[AuditEvidence, Health]:
     """Fresh runs of a frozen witness, all that are asked: counts for a certificate of their own, and their health.
 
@@ -120,33 +118,33 @@ def repeat_witness(
     a batched mechanism a call for each run, as the audit that found the witness may have done. Raises `UnsoundAudit`
     where the runs are not independent, as an audit does.
     """
-    spec = replace(asked.resolved(), stopping="fixed", certify_pairs=1)
+    plan = replace(asked.resolved(), stopping="fixed", certify_pairs=1)
     engine.progress = progress
-    progress.plan(spec.runs, engine.n_jobs)
-    with engine.session(spec.mechanism, spec.pairs, rechecking(seed), spec.run_timeout_s) as session:
+    progress.plan(plan.runs, engine.n_jobs)
+    with engine.session(plan.mechanism, plan.pairs, rechecking(seed), plan.run_timeout_s) as session:
         if alone:
             session.begin_alone(rechecking(seed))
-        probe = probing.probe(spec, session)
-        reserve, pilot = kept_back(spec, probe), probe.pilots[witness.pair]
-        counted = count(spec, session, witness, pilot, spec.runs - probe.runs - reserve, Clock())
+        probe = probing.probe(plan, session)
+        reserve, pilot = kept_back(plan, probe), probe.pilots[witness.pair]
+        counted = count(plan, session, witness, pilot, plan.runs - probe.runs - reserve, Clock())
         outcome = Outcome((counted,), counted.evidence.runs, (), None)
-        _, health, _ = _judged(spec, session, probe, reserve, outcome, refuted=True, glance=pilot)
+        _, health, _ = _judged(plan, session, probe, reserve, outcome, refuted=True, glance=pilot)
         return counted.evidence, health
 
 
-def _answered(spec: ResolvedSpec, session: Session, clock: Clock) -> tuple[Probe, int, Outcome]:
+def _answered(plan: Plan, session: Session, clock: Clock) -> tuple[Probe, int, Outcome]:
     """The probe, the runs kept back for fresh processes, and what the stages between found.
 
     Where a batched call first raises before an event is frozen, all begins anew, one run a call: those runs and the
     event are independent of the ones that raised. Bets that came before have used up their share of the error.
     """
-    probe = probing.probe(spec, session)
-    reserve = kept_back(spec, probe)
+    probe = probing.probe(plan, session)
+    reserve = kept_back(plan, probe)
     clock.opened(session)
     clock.searching(session.engine)
     try:
-        take = bet if spec.stopping == "anytime" else _search_and_certify
-        return probe, reserve, take(spec, session, probe, probe.runs + reserve, clock)
+        take = bet if plan.stopping == "anytime" else _search_and_certify
+        return probe, reserve, take(plan, session, probe, probe.runs + reserve, clock)
     except BatchFailed as error:
         if session.certifying:
             raise UnsoundAudit(
@@ -154,9 +152,9 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock) -> tuple[Probe
                 "outcome; give one run a call, as in lambda data, rng: f(data, 1, rng)[0], and another seed"
             ) from None
         gone = probe.runs + session.asked_for
-        session.begin_alone(apart(spec.seed))
+        session.begin_alone(apart(plan.seed))
         try:
-            smaller = replace(spec, runs=spec.runs - gone)
+            smaller = replace(plan, runs=plan.runs - gone)
         except InvalidSpec:
             raise UnsoundAudit(f"{error}; too few runs are left to begin anew, one run a call: give more") from None
         probe = probing.probe(smaller, session)
@@ -166,16 +164,16 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock) -> tuple[Probe
         return probe, reserve, replace(outcome, runs=outcome.runs + gone)
 
 
-def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock) -> Outcome:
-    search = find_witness(spec, session, spent=spent, clock=clock)
-    planned = spec.runs - spent - search.runs
-    left = clock.certifiable(spec, planned, session)
+def _search_and_certify(plan: Plan, session: Session, probe: Probe, spent: int, clock: Clock) -> Outcome:
+    search = find_witness(plan, session, spent=spent, clock=clock)
+    planned = plan.runs - spent - search.runs
+    left = clock.certifiable(plan, planned, session)
     certifying, explored, bits = left // len(search.witnesses), search.explored, None
     if left < planned:
         explored = (*explored, cut(f"{left:,} certifying runs", planned))
-    if spec.representation:
+    if plan.representation:
         clock.planning(session.engine)
-        status, asked = "max_time_s left no time for them", (spec, search.pilots[0], search.witness.pair, certifying)
+        status, asked = "max_time_s left no time for them", (plan, search.pilots[0], search.witness.pair, certifying)
         with suppress(OutOfTime):
             bits = session.thinking(find_representation, *asked)
             status = "nothing beyond the rounded values"
@@ -188,7 +186,7 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
     counted: list[Counted] = []
     witnesses, plain, firsts = search.witnesses, search.plain, Firsts()
     if not any(constants(pilot).give_away for pilot in pilots):
-        firsts = first_calls(spec, session, search.witness.pair, pilots[0], (spent - probe.runs) // 2)
+        firsts = first_calls(plan, session, search.witness.pair, pilots[0], (spent - probe.runs) // 2)
         explored = (*explored, *firsts.explored)
     if firsts.witness is not None:
         witnesses, plain, pilots, bits = (firsts.witness,), (None,), pilots[:1], None
@@ -199,11 +197,11 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
             asked_too = {"bits": None if number else bits, "plain": plain[number]}
             also = {name: each for name, each in asked_too.items() if each is not None}
             wanted = last and not counted
-            counted.append(count(spec, session, witness, pilot, certifying, clock, also, wanted=wanted))
+            counted.append(count(plan, session, witness, pilot, certifying, clock, also, wanted=wanted))
         except OutOfTime:
             if last and not counted:
                 raise
-            name = str(spec.pairs[witness.pair].name)
+            name = str(plan.pairs[witness.pair].name)
             explored = (*explored, Explored("time", name, "max_time_s left no time to certify what search found"))
     for each in counted:
         if each.part < 1.0 and each.evidence.runs < certifying:
@@ -222,7 +220,7 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
 
 
 def _judged(
-    spec: ResolvedSpec,
+    plan: Plan,
     session: Session,
     probe: Probe,
     reserve: int,
@@ -239,23 +237,23 @@ def _judged(
     may_be_kept = first.processes is None and pilot is not None and nearly_constant(pilot)
     if not probe.reproducible or (refuted and may_be_kept):
         twins = compare_twins(session, first.witness.pair, probe, reserve - afresh, refuted=refuted)
-    health = _checked(spec, outcome, twins, glance, refuted=refuted)
+    health = _checked(plan, outcome, twins, glance, refuted=refuted)
     return probe, health, afresh + (0 if twins is None else min(twins.runs, reserve - afresh))
 
 
 def _checked(
-    spec: ResolvedSpec, outcome: Outcome, twins: Twins | None, glance: Pilot | None = None, *, refuted: bool
+    plan: Plan, outcome: Outcome, twins: Twins | None, glance: Pilot | None = None, *, refuted: bool
 ) -> Health:
     """The health of the experiment; raises `UnsoundAudit` where runs depend on each other, or none gave an outcome."""
     for place, each in enumerate(outcome.counted):
         pilot = None if place else outcome.pilot or glance
-        check_compared(each.witness, each.evidence, spec.pairs[each.witness.pair].name, pilot, refuted=refuted)
+        check_compared(each.witness, each.evidence, plan.pairs[each.witness.pair].name, pilot, refuted=refuted)
     processes = [each.processes for each in outcome.counted if each.processes is not None]
     watched = [each.looked for each in outcome.counted if each.looked is not None]
     health = judge(
         None if outcome.counted[0].processes is not None else outcome.pilot,
         (*outcome.watched, *watched),
-        pairs=len(spec.pairs),
+        pairs=len(plan.pairs),
         twins=twins,
         processes=[each.seen for each in processes],
         ends=outcome.ends,
@@ -271,7 +269,7 @@ def _checked(
 
 
 def _result(
-    spec: ResolvedSpec,
+    plan: Plan,
     outcome: Outcome,
     findings: list[Finding],
     health: Health,
@@ -286,27 +284,27 @@ def _result(
     explored = outcome.explored
     if probe.alone:
         note = f"{ALONE_WORDS}: a batched call raised, and an exception belongs to one run"
-        explored = (*explored, Explored("mechanism", spec.mechanism.name, note))
+        explored = (*explored, Explored("mechanism", plan.mechanism.name, note))
     apart = sum(0 if each.processes is None else each.processes.runs for each in outcome.counted)
     if apart and not outcome.firsts:
         explored = (*explored, Explored(PROCESSES, FIRST_CALLS, "each certifying run is one", runs=apart))
     shown = outcome.pilot if main.witness.pair == outcome.counted[0].witness.pair else None
     ends = endings(shown, main.witness)
     exceptions = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
-    details = {"exceptions": exceptions, "reasons": {pair.name: pair.reason for pair in spec.pairs if pair.reason}}
-    level = divided(spec.fixed_level, 1.0 / outcome.counted[first].part)
-    bits = finding_of(spec, outcome.counted[0], "bits", spec.confidence)  # at the whole confidence
-    plain = finding_of(spec, outcome.counted[first], "plain", spec.level)
+    details = {"exceptions": exceptions, "reasons": {pair.name: pair.reason for pair in plan.pairs if pair.reason}}
+    level = divided(plan.fixed_level, 1.0 / outcome.counted[first].part)
+    bits = finding_of(plan, outcome.counted[0], "bits", plan.confidence)  # at the whole confidence
+    plain = finding_of(plan, outcome.counted[first], "plain", plan.level)
     refuting = [each.witness for each in (main, bits) if each is not None and each.certificate.refuted]
     return AuditResult(
-        spec=spec.to_dict(),
+        spec=plan.to_dict(),
         claim=main.claim,
         witness=main.witness,
         evidence=main.evidence,
         certificate=main.certificate,
         runs_used=spent,
         explored=explored,
-        ceiling=ceiling_of(main.witness, main.evidence, main.claim, level, spec.certifier),
+        ceiling=ceiling_of(main.witness, main.evidence, main.claim, level, plan.certifier),
         reproducible=probe.reproducible,
         health=health,
         blocks=outcome.blocks,
@@ -319,7 +317,7 @@ def _result(
         milestones=milestones,
         endings=ends,
         typical=typical(shown, refuting[0]) if refuting else None,
-        adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),
+        adjacency=tuple(pair.adjacency()[plan.claim.relation] for pair in plan.pairs),
         unseen=0 if outcome.pilot is None else outcome.pilot.unseen,
         unread="" if outcome.pilot is None else outcome.pilot.unread,
         unpaired=0 if outcome.pilot is None else max(map(unpaired, (outcome.pilot.first, outcome.pilot.second))),

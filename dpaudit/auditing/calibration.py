@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.auditing.audit import run_audit
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.question import Question
+from dpaudit.auditing.runner import Runner
 from dpaudit.base.arrays import Reals
 from dpaudit.base.validate import error_probability
 from dpaudit.certify import CERTIFIERS, Certifier, EventCertifier, suited
@@ -50,10 +50,10 @@ class CalibrationCase:
             return q, 1.0 - q
         return RARER, claim.max_probability(RARER) * (1.0 - SLACK)
 
-    def spec(self, runs: int, seed: int) -> AuditSpec:
+    def question(self, runs: int, seed: int) -> Question:
         """One audit of this line."""
         q, p = self.point()
-        return AuditSpec(
+        return Question(
             claim=self.claim,
             mechanism=batched(two_outcomes),
             pairs=tuple(AdjacentPair(p, q, f"pair {j}", self.distance) for j in range(self.pairs)),
@@ -177,7 +177,7 @@ def calibrate(
 def oracle_bound(case: CalibrationCase, runs: int) -> float:
     """The bound of the true event at the expected counts of the certifying runs: what no search can beat on average."""
     with Engine(n_jobs=1) as engine:
-        result = run_audit(case.spec(runs, 0), engine)
+        result = Runner(engine).run(case.question(runs, 0))
     q, p = case.point()
     half = result.evidence.runs // 2
     expected = case.certifier.counts(round(half * p), round(half * q), 2 * half)
@@ -192,7 +192,7 @@ def _audits(case: CalibrationCase, seeds: range, runs: int) -> tuple[int, int, f
     with Engine(n_jobs=1) as engine:
         for seed in seeds:
             try:
-                certificate = run_audit(case.spec(runs, seed), engine).certificate
+                certificate = Runner(engine).run(case.question(runs, seed)).certificate
             except UnsoundAudit:
                 unsound += 1
                 continue

@@ -10,7 +10,7 @@ from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import FreshRuns, NoProcesses, processes_needed, run_processes
 from dpaudit.auditing.other_witnesses import SELECTOR
-from dpaudit.auditing.spec import ResolvedSpec, tangent_at
+from dpaudit.auditing.question import Plan, tangent_at
 from dpaudit.certify.sequential import Block, Milestones
 from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import Event
@@ -76,7 +76,7 @@ class Outcome:
 
 
 def count(
-    spec: ResolvedSpec,
+    plan: Plan,
     session: Session,
     witness: Witness,
     pilot: Pilot,
@@ -95,25 +95,25 @@ def count(
     """
     session.certifying = True
     if witness.selector.startswith(SELECTOR):
-        return _in_processes(spec, session, witness, None, runs)
+        return _in_processes(plan, session, witness, None, runs)
     if not constants(pilot).give_away:
-        return _in_shards(spec, session, witness, runs, clock, also, wanted=wanted)
+        return _in_shards(plan, session, witness, runs, clock, also, wanted=wanted)
     try:
-        return _in_processes(spec, session, witness, pilot, runs)
+        return _in_processes(plan, session, witness, pilot, runs)
     except NoProcesses:
         codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
         answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
-        counted = _in_shards(spec, session, witness, runs, clock, also, answers, wanted=wanted)
-        claim = spec.claim_at(witness.pair)
+        counted = _in_shards(plan, session, witness, runs, clock, also, answers, wanted=wanted)
+        claim = plan.claim_at(witness.pair)
         for event, evidence in ((witness, counted.evidence), *counted.also.values()):
-            certificate = certificate_of(event, evidence, claim, spec.fixed_level, spec.certifier, part=counted.part)
+            certificate = certificate_of(event, evidence, claim, plan.fixed_level, plan.certifier, part=counted.part)
             if not counted.crossed and certificate.refuted:
                 raise
         return counted
 
 
 def _in_shards(
-    spec: ResolvedSpec,
+    plan: Plan,
     session: Session,
     witness: Witness,
     runs: int,
@@ -125,10 +125,10 @@ def _in_shards(
 ) -> Counted:
     watch = Watch(witness.event, (*(each.event for each in also.values()), *answers))
     with session.stage("certify", runs):
-        work = session.grid(Stage.CERTIFY, witness.pair, runs, spec.shard_runs)
+        work = session.grid(Stage.CERTIFY, witness.pair, runs, plan.shard_runs)
         table = session.shard_counts(work, watch)
     ends = np.cumsum([shard.runs for shard in work]).tolist()
-    milestones = clock.milestones(spec, ends)
+    milestones = clock.milestones(plan, ends)
     least = [shard for shard, end in zip(work, ends, strict=True) if end <= milestones.ends[0] and shard not in table]
     if least and wanted:  # a verdict without all checks is better than none; a refutation wants them
         clock.limits(session.engine)
@@ -164,8 +164,8 @@ def _in_shards(
     )
 
 
-def _in_processes(spec: ResolvedSpec, session: Session, witness: Witness, pilot: Pilot | None, runs: int) -> Counted:
-    claim, certifier, level = spec.claim_at(witness.pair), spec.certifier, spec.fixed_level
+def _in_processes(plan: Plan, session: Session, witness: Witness, pilot: Pilot | None, runs: int) -> Counted:
+    claim, certifier, level = plan.claim_at(witness.pair), plan.certifier, plan.fixed_level
     needed = min(runs, processes_needed(lambda n: certifier.at(claim).refutable(n, n, claim, level)))
     if witness.tangent is not None:  # its delta was frozen for far more runs than there will be processes
         delta = certifier.single.best_delta(claim, 2 * needed // 5, level)
@@ -187,23 +187,23 @@ def _milestones(shards: int) -> list[int]:
     return sorted({end for end in ends if end < shards} | {shards - 1})
 
 
-def certified(spec: ResolvedSpec, counted: Counted, blocks: Sequence[Block] = ()) -> Finding:
+def certified(plan: Plan, counted: Counted, blocks: Sequence[Block] = ()) -> Finding:
     """What the counts, and the bets before them, say of the claim at the distance of the pair."""
     part = counted.part
-    witness, evidence, claim = counted.witness, counted.evidence, spec.claim_at(counted.witness.pair)
-    if spec.stopping == "anytime":
+    witness, evidence, claim = counted.witness, counted.evidence, plan.claim_at(counted.witness.pair)
+    if plan.stopping == "anytime":
         certificate = anytime_certificate(
-            blocks, witness, evidence, claim, spec.confidence, spec.certifier, share=spec.sequential_share, part=part
+            blocks, witness, evidence, claim, plan.confidence, plan.certifier, share=plan.sequential_share, part=part
         )
     else:
-        certificate = certificate_of(witness, evidence, claim, spec.level, spec.certifier, part=part)
+        certificate = certificate_of(witness, evidence, claim, plan.level, plan.certifier, part=part)
     return Finding(claim, witness, evidence, certificate)
 
 
-def finding_of(spec: ResolvedSpec, counted: Counted, name: str, level: float) -> Finding | None:
+def finding_of(plan: Plan, counted: Counted, name: str, level: float) -> Finding | None:
     """What the counts of an event that was also counted say, at a `level` of its own; None where there is none."""
     if name not in counted.also:
         return None
-    (witness, evidence), claim = counted.also[name], spec.claim_at(counted.witness.pair)
-    certificate = certificate_of(witness, evidence, claim, level, spec.certifier, part=counted.part)
+    (witness, evidence), claim = counted.also[name], plan.claim_at(counted.witness.pair)
+    certificate = certificate_of(witness, evidence, claim, level, plan.certifier, part=counted.part)
     return Finding(claim, witness, evidence, certificate)

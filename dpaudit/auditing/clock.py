@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
+from dpaudit.auditing.question import Plan
 from dpaudit.certify.certificate import divided
 from dpaudit.certify.sequential import Milestones
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.execution.limit import Limit
+from dpaudit.options import FEWEST_RUNS
 from dpaudit.results.observations import Explored
 
 CAUTIOUS = 0.9  # of the runs that fit, where not all do: the load may go on growing
@@ -53,13 +54,13 @@ class Clock:
             return wanted
         return session.decided("runs that fit", lambda: self._fitting(wanted, session.made, session.opening_s))
 
-    def certifiable(self, spec: ResolvedSpec, wanted: int, session: Session) -> int:
+    def certifiable(self, plan: Plan, wanted: int, session: Session) -> int:
         """How many of `wanted` certifying runs there is time for, once and for all: an end may depend on outputs."""
-        return min(wanted, max(fewest(spec), self.fitting(wanted, session))) if self.limited else wanted
+        return min(wanted, max(fewest(plan), self.fitting(wanted, session))) if self.limited else wanted
 
-    def milestones(self, spec: ResolvedSpec, ends: list[int]) -> Milestones:
+    def milestones(self, plan: Plan, ends: list[int]) -> Milestones:
         """Those among the numbers of certifying runs `ends` of a witness: the same for all pairs."""
-        return Milestones.among(ends if self.limited else ends[-1:], partial(_refutable, spec))
+        return Milestones.among(ends if self.limited else ends[-1:], partial(_refutable, plan))
 
     def _fitting(self, wanted: int, runs: int, opening_s: float) -> int:
         since = self.since
@@ -108,19 +109,19 @@ class Clock:
         return earlier
 
 
-def fewest(spec: ResolvedSpec) -> int:
+def fewest(plan: Plan) -> int:
     """The least number of certifying runs that is planned, however little time there is: a total leak refutes with it.
 
     At most `FEWEST_RUNS`, and with some runs more, for the sides are drawn by coins.
     """
-    enough = (runs for runs in range(10, FEWEST_RUNS, 10) if _refutable(spec, int(DRAWN * runs), 1.0))
+    enough = (runs for runs in range(10, FEWEST_RUNS, 10) if _refutable(plan, int(DRAWN * runs), 1.0))
     return next(enough, FEWEST_RUNS)
 
 
-def _refutable(spec: ResolvedSpec, runs: int, part: float) -> bool:
-    claim = spec.claim.at_distance(min(pair.distance for pair in spec.pairs))
-    level = divided(spec.fixed_level, 1.0 / part)
-    return spec.certifier.at(claim).refutable(runs // 2, runs // 2, claim, level)
+def _refutable(plan: Plan, runs: int, part: float) -> bool:
+    claim = plan.claim.at_distance(min(pair.distance for pair in plan.pairs))
+    level = divided(plan.fixed_level, 1.0 / part)
+    return plan.certifier.at(claim).refutable(runs // 2, runs // 2, claim, level)
 
 
 def cut(part: str, planned: int) -> Explored:

@@ -1,6 +1,6 @@
 """Spiked controls: the audited mechanism with a known leak, audited again and again, to see what would be caught.
 
-Every control is a whole audit, with the runs of the spec; the power statement is for an event known beforehand.
+Every control is a whole audit, with the runs of the plan; the power statement is for an event known beforehand.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.auditing.question import Plan
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
 from dpaudit.claims import Claim
@@ -39,7 +39,7 @@ Entries = tuple[Reals, list[str]]  # the numbers that stand at one place of some
 
 
 def run_controls(
-    spec: ResolvedSpec,
+    plan: Plan,
     engine: Engine,
     audit: Callable[..., AuditResult],
     *,
@@ -56,16 +56,16 @@ def run_controls(
     mechanism itself is not refuted. A control of which an audit has no verdict is left out and told in `broken`. Raises
     `InvalidSpec` for sizes outside (0, 1/2], and `OutOfTime` where a clock cuts one of the repeats short.
 
-    The same spec and seed give the same controls, as far as the mechanism draws from the rng it is given.
+    The same plan and seed give the same controls, as far as the mechanism draws from the rng it is given.
     """
-    repeats, points = validate.whole("controls", repeats, least=1), control_points(spec, sizes, excess)
+    repeats, points = validate.whole("controls", repeats, least=1), control_points(plan, sizes, excess)
     needed, start = math.ceil(CAUGHT * repeats), 0
-    for place, mark in marks_of(glanced(spec, engine)).items() if points else ():
+    for place, mark in marks_of(glanced(plan, engine)).items() if points else ():
         for size, (mass, rarer, loss) in enumerate(points[start:], start):
-            spiked = spiked_with(spec, mass, rarer, mark)
+            spiked = spiked_with(plan, mass, rarer, mark)
             caught = done = 0
             while done < repeats and done - caught <= repeats - needed:
-                key = np.random.SeedSequence(spec.seed, spawn_key=(CONTROL_KEY, size, done))
+                key = np.random.SeedSequence(plan.seed, spawn_key=(CONTROL_KEY, size, done))
                 seed = int(key.generate_state(1, np.uint32)[0])
                 try:
                     result = audit(replace(spiked, seed=seed), engine)
@@ -88,7 +88,7 @@ def run_controls(
 
 def with_controls(
     result: AuditResult,
-    spec: ResolvedSpec,
+    plan: Plan,
     engine: Engine,
     audit: Callable[..., AuditResult],
     *,
@@ -101,7 +101,7 @@ def with_controls(
     clock.limits(engine)
     try:
         timed = partial(audit, progress=progress, clock=clock)
-        done.extend(run_controls(spec, engine, timed, repeats=spec.controls, broken=broken))
+        done.extend(run_controls(plan, engine, timed, repeats=plan.controls, broken=broken))
     except OutOfTime:
         status = f"max_time_s was over after {len(done)} sizes; the others are left out"
         broken.append(Explored("time", "controls", status))
@@ -110,12 +110,12 @@ def with_controls(
     return replace(result, controls=tuple(done), explored=(*result.explored, *broken))
 
 
-def spiked_with(spec: ResolvedSpec, mass: float, rarer: float, mark: LeakMark) -> ResolvedSpec:
+def spiked_with(plan: Plan, mass: float, rarer: float, mark: LeakMark) -> Plan:
     """The same audit of the mechanism with a leak: a mark with these rates."""
     return replace(
-        spec,
-        mechanism=Spiked(spec.mechanism, mass, rarer, mark),
-        pairs=tuple(cast(Any, SpikedPair(pair)) for pair in spec.pairs),
+        plan,
+        mechanism=Spiked(plan.mechanism, mass, rarer, mark),
+        pairs=tuple(cast(Any, SpikedPair(pair)) for pair in plan.pairs),
         representation=False,
         detect=None,
         controls=0,
@@ -123,7 +123,7 @@ def spiked_with(spec: ResolvedSpec, mass: float, rarer: float, mark: LeakMark) -
 
 
 def control_points(
-    spec: ResolvedSpec, sizes: Sequence[float] = MASSES, excess: float = EXCESS
+    plan: Plan, sizes: Sequence[float] = MASSES, excess: float = EXCESS
 ) -> tuple[tuple[float, float, float], ...]:
     """For each size, growing: the rates of the marked event on both datasets, and the loss that they are.
 
@@ -133,8 +133,8 @@ def control_points(
         if not 0.0 < validate.probability("sizes", size) <= 0.5:
             raise InvalidSpec(f"sizes must lie above 0 and be at most 0.5, got {size!r}")
     excess = validate.not_negative("excess", excess)
-    distance = min(pair.distance for pair in spec.pairs)
-    claim = spec.claim.at_distance(distance)
+    distance = min(pair.distance for pair in plan.pairs)
+    claim = plan.claim.at_distance(distance)
     points = []
     for mass in sorted(set(sizes)):
         allowed = _least_allowed(claim, mass)
@@ -144,14 +144,14 @@ def control_points(
     return tuple(points)
 
 
-def most_runs(spec: ResolvedSpec, repeats: int = REPEATS, sizes: Sequence[float] = MASSES) -> int:
+def most_runs(plan: Plan, repeats: int = REPEATS, sizes: Sequence[float] = MASSES) -> int:
     """The runs that controls take at the most, the glance at the outputs included.
 
     That would be where the first place shows the smallest size, and every other place none of them.
     """
-    points = len(control_points(spec, sizes))
+    points = len(control_points(plan, sizes))
     audits = repeats * (1 + (MOST_PLACES - 1) * points) if points else 0
-    return audits * spec.runs + (GLANCE + 2 * FEWEST_PROBED) * len(spec.pairs)
+    return audits * plan.runs + (GLANCE + 2 * FEWEST_PROBED) * len(plan.pairs)
 
 
 def _least_allowed(claim: Claim, mass: float) -> float:
@@ -165,17 +165,17 @@ def _least_allowed(claim: Claim, mass: float) -> float:
     return math.exp(high)
 
 
-def glanced(spec: ResolvedSpec, engine: Engine) -> tuple[Entries, Entries, bool]:
+def glanced(plan: Plan, engine: Engine) -> tuple[Entries, Entries, bool]:
     """What some outputs of every pair hold at their first entry and at their last one, and whether these are two."""
     engine.progress = SILENT
     sides: list[Outputs] = []
-    with engine.session(EntriesShown(spec.mechanism), spec.pairs, spec.seed, spec.run_timeout_s) as session:
-        session.probe(2 * FEWEST_PROBED * len(spec.pairs))  # finds out whether a batched mechanism has to run alone
-        for pair in range(len(spec.pairs)):
+    with engine.session(EntriesShown(plan.mechanism), plan.pairs, plan.seed, plan.run_timeout_s) as session:
+        session.probe(2 * FEWEST_PROBED * len(plan.pairs))  # finds out whether a batched mechanism has to run alone
+        for pair in range(len(plan.pairs)):
             try:
                 pilot = session.pilot(shards(Stage.PROBE, pair, GLANCE, GLANCE))
             except BatchFailed:
-                session.begin_alone(apart(spec.seed))
+                session.begin_alone(apart(plan.seed))
                 pilot = session.pilot(shards(Stage.PROBE, pair, GLANCE, GLANCE))
             sides += [pilot.first, pilot.second]
     outputs = concatenate(sides)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import NoProcesses, processes_needed
-from dpaudit.auditing.spec import ResolvedSpec, frozen
+from dpaudit.auditing.question import Plan, frozen
 from dpaudit.base.arrays import Integers
 from dpaudit.base.validate import error_probability
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
@@ -54,20 +54,20 @@ class Firsts:
     explored: tuple[Explored, ...] = ()
 
 
-def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, most: int) -> Firsts:
+def first_calls(plan: Plan, session: Session, pair: int, others: Pilot, most: int) -> Firsts:
     """The first calls of some fresh processes, `most` at the most, on sides that coins draw.
 
     They are a witness only where they are not like the `others`, the pair's runs that search has seen: of these there
     can be far more than processes.
     """
     engine = session.engine
-    many = spec.runs >= MANY_FROM
+    many = plan.runs >= MANY_FROM
     wanted = min(most, MANY if many else FEW)
-    if wanted < FEWEST or spec.runs < FROM or not (many or engine.isolated or engine.supervised):
+    if wanted < FEWEST or plan.runs < FROM or not (many or engine.isolated or engine.supervised):
         return Firsts()
-    claim = spec.claim_at(pair)
+    claim = plan.claim_at(pair)
     try:
-        processes_needed(lambda runs: spec.certifier.at(claim).refutable(runs, runs, claim, spec.fixed_level))
+        processes_needed(lambda runs: plan.certifier.at(claim).refutable(runs, runs, claim, plan.fixed_level))
     except NoProcesses:
         return _told("in fresh processes not looked at: to refute the claim by them would take too many")
     coins, _ = Shard(Stage.FRESH, pair, START, wanted).streams(session.job.seed)
@@ -110,7 +110,7 @@ def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, 
     why = (
         f"all of {len(firsts)} in fresh processes gave their dataset away, and other runs did not: these are certified"
     )
-    witness = frozen(spec, pair, as_partition(proposal) if spec.certifier.at(claim).bins else proposal, SELECTOR)
+    witness = frozen(plan, pair, as_partition(proposal) if plan.certifier.at(claim).bins else proposal, SELECTOR)
     return replace(_told(why, len(firsts), complete=True), witness=witness)
 
 
@@ -160,16 +160,16 @@ def propose(pilot: Pilot, goal: Goal) -> Proposal | None:
     return best(chosen, chosen(Sample(pilot.first), Sample(pilot.second)), goal) if chosen.features else None
 
 
-def find_representation(spec: ResolvedSpec, pilot: Pilot, pair: int, certifying: int) -> Witness | None:
+def find_representation(plan: Plan, pilot: Pilot, pair: int, certifying: int) -> Witness | None:
     """The frozen witness on bits for a pair, to be counted on `certifying` runs beside the main one; None for none.
 
-    Its certificate has the confidence of the spec to itself, and is a statement of its own: neither finding
+    Its certificate has the confidence of the plan to itself, and is a statement of its own: neither finding
     lends error probability to the other.
     """
-    claim = spec.claim_at(pair)
-    goal = Goal(claim, certifying, error_probability(spec.confidence), spec.certifier.coins, spec.certifier.bins)
+    claim = plan.claim_at(pair)
+    goal = Goal(claim, certifying, error_probability(plan.confidence), plan.certifier.coins, plan.certifier.bins)
     proposal = propose(pilot, goal)
-    return None if proposal is None else frozen(spec, pair, proposal, "representation")
+    return None if proposal is None else frozen(plan, pair, proposal, "representation")
 
 
 def _rounded_values(path: Path, both: Outputs) -> tuple[Feature, Binning]:

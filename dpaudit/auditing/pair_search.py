@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.pair_moves import Bounds, Parameters, Spent, check_bounds, move
 from dpaudit.auditing.probing import probe
+from dpaudit.auditing.question import Plan, Question
+from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.search_stage import cautious, goal_at
-from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.base import validate
 from dpaudit.base.strict import by_fields
 from dpaudit.claims import Claim, check_claim
@@ -142,8 +142,8 @@ def search_pairs(
         check_bounds(bounds)
     check_claim(claim)
 
-    def spec(pairs: tuple[AdjacentPair, ...], left: int) -> AuditSpec:
-        return AuditSpec(
+    def spec(pairs: tuple[AdjacentPair, ...], left: int) -> Question:
+        return Question(
             claim=claim,
             mechanism=wrapped,
             pairs=pairs,
@@ -159,7 +159,7 @@ def search_pairs(
         search = _Search(engine, claim, spec, seed, tries=most, each=each, end=limit - most * each)
         search.over(generate, bounds)
         best = search.best(number)
-        result = run_audit(spec(best, limit - search.runs), engine)
+        result = Runner(engine).run(spec(best, limit - search.runs))
     return PairSearch(tuple(search.tried), best[result.witness.pair], result, search.runs + result.runs_used)
 
 
@@ -169,7 +169,7 @@ class _Search:
 
     engine: Engine
     claim: Claim
-    spec: Callable[[tuple[AdjacentPair, ...], int], AuditSpec]
+    spec: Callable[[tuple[AdjacentPair, ...], int], Question]
     seed: int
     tries: int
     each: int
@@ -177,7 +177,7 @@ class _Search:
     tried: list[Tried] = field(default_factory=list)
     pairs: list[AdjacentPair] = field(default_factory=list)
     runs: int = 0
-    asked: ResolvedSpec | None = None
+    asked: Plan | None = None
     alone: bool = False  # a batched call has raised
 
     def over(self, generate: Any, bounds: Bounds | None) -> None:
@@ -257,7 +257,7 @@ class _Search:
             chosen.setdefault((digest(pair.first), digest(pair.second)), pair)
         return tuple(chosen.values())[:most]
 
-    def _look(self, asked: ResolvedSpec, pair: AdjacentPair, session: Session, number: int) -> Look:
+    def _look(self, asked: Plan, pair: AdjacentPair, session: Session, number: int) -> Look:
         first = probe(asked, session, PROBE_RUNS)
         certifying = self.end - int((asked.search_share or SEARCH_SHARE) * self.end)
         end = goal_at(asked, pair.distance, certifying)

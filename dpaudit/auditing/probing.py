@@ -5,17 +5,16 @@ import math
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec, ResolvedSpec
-from dpaudit.base import validate
+from dpaudit.auditing.question import Pair, Plan, Question, plan
 from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.mechanisms import PerRun
 from dpaudit.mechanisms.protocol import ADAPTED
+from dpaudit.options import FEWEST_RUNS
 from dpaudit.outputs.canonical import Pilot
 from dpaudit.processes.tasks import FreshTask
 from dpaudit.running.order import words
@@ -34,11 +33,15 @@ CHOSEN_S = 60.0  # seconds on the workers that they should take, controls apart
 PER_RUN = ("per-run", "built in the worker")  # mechanisms that are called run by run
 
 
-def probe(spec: ResolvedSpec, session: Session, runs: int | None = None) -> Probe:
-    """Runs every pair for a moment (`runs` in all, or a part of the spec's), and how runs are made from here on."""
-    session.per_run = spec.description.kind in PER_RUN or spec.description.kind.startswith(ADAPTED)
+class TooLittleTime(InvalidSpec):
+    """Not even the fewest runs of an audit fit into the time that it has."""
+
+
+def probe(plan: Plan, session: Session, runs: int | None = None) -> Probe:
+    """Runs every pair for a moment (`runs` in all, or a part of the plan's), and how runs are made from here on."""
+    session.per_run = plan.description.kind in PER_RUN or plan.description.kind.startswith(ADAPTED)
     if runs is None:
-        runs = min(LARGEST_PROBE[session.per_run], max(2, spec.runs // PROBE_SHARE))
+        runs = min(LARGEST_PROBE[session.per_run], max(2, plan.runs // PROBE_SHARE))
     few = None if session.per_run or session.engine.limit is None else session.probe(0)
     with session.stage("probe", runs):
         result = session.probe(runs)
@@ -57,11 +60,11 @@ def _worth_a_start(few: Probe, many: Probe) -> int:
     return 0 if start_s < START_S else int(start_s / max(run_s, 1e-9))
 
 
-def kept_back(spec: ResolvedSpec, first: Probe) -> int:
+def kept_back(plan: Plan, first: Probe) -> int:
     """Runs for fresh processes at the end: shards there, and before them the look of a probe that repeated itself."""
     if not first.reproducible:
-        return max(2, min(LARGEST_TWINS, spec.runs // TWINS_SHARE))
-    return len(first.pilots[0].sides) + max(2, min(FEW_TWINS, spec.runs // TWINS_SHARE))
+        return max(2, min(LARGEST_TWINS, plan.runs // TWINS_SHARE))
+    return len(first.pilots[0].sides) + max(2, min(FEW_TWINS, plan.runs // TWINS_SHARE))
 
 
 def looked_again(session: Session, first: Probe, refuted: bool) -> tuple[Probe, int]:
@@ -88,58 +91,45 @@ def _repeats_afresh(session: Session, pilot: Pilot) -> bool:
     )
 
 
-def planned_runs(
-    engine: Engine,
-    mechanism: Any,
-    pairs: tuple[Any, ...],
-    clock: Clock,
-    seed: int,
-    run_timeout_s: float | None = None,
-    *,
-    most: int | float | None = None,
-) -> int:
-    """How many runs, `most` of them at the most, fit into the time of a clock: from `PLANNING_S` seconds' work."""
-    probe = time_of_a_run(engine, mechanism, pairs, seed, run_timeout_s, clock)
+def planned_runs(question: Question, pairs: tuple[Pair, ...], engine: Engine, clock: Clock) -> int:
+    """How many runs, those of the question at the most, fit into the time of a clock: from `PLANNING_S` seconds' work.
+
+    Raises `TooLittleTime` where too few do.
+    """
+    probe = time_of_a_run(question, pairs, engine, clock)
     clock.limits(engine)
     affordable = PLANNED_PART * clock.limit_s * engine.n_jobs / max(probe.run_s, 1e-10)
     if affordable < FEWEST_RUNS:
-        raise InvalidSpec(
+        raise TooLittleTime(
             f"max_time_s = {clock.limit_s:g} allows {int(affordable)} runs of {probe.run_s:.2g} s each; "
             f"an audit needs at least {FEWEST_RUNS}"
         )
-    return int(affordable) if most is None else min(validate.whole("runs", most, least=1), int(affordable))
+    return int(affordable) if question.runs is None else min(question.runs, int(affordable))
 
 
-def chosen_runs(spec: AuditSpec, engine: Engine) -> AuditSpec:
-    """A spec of a million runs with as many of `CHOICES` as about `CHOSEN_S` seconds allow.
+def chosen_runs(question: Question, planned: Plan, engine: Engine) -> int:
+    """As many of `CHOICES` as about `CHOSEN_S` seconds allow, for a question that was planned with a million runs.
 
-    They are at least as many as can refute the claim. A power that is demanded leaves them as they are.
+    They are at least as many as can refute the claim. A power that is demanded has them all.
     """
-    if spec.detect is not None:
-        return spec
-    probe = time_of_a_run(engine, spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s)
+    if planned.detect is not None:
+        return CHOICES[-1]
+    probe = time_of_a_run(planned, planned.pairs, engine)
     affordable = CHOSEN_S * engine.n_jobs / max(probe.run_s, 1e-10)
     for runs in CHOICES[max(0, sum(each <= affordable for each in CHOICES) - 1) : -1]:
         with suppress(InvalidSpec):
-            return replace(spec, runs=runs)
-    return spec
+            return plan(question, planned.description, planned.pairs, runs).runs
+    return CHOICES[-1]
 
 
-def time_of_a_run(
-    engine: Engine,
-    mechanism: Any,
-    pairs: tuple[Any, ...],
-    seed: int,
-    run_timeout_s: float | None = None,
-    clock: Clock | None = None,
-) -> Probe:
+def time_of_a_run(question: Question, pairs: tuple[Pair, ...], engine: Engine, clock: Clock | None = None) -> Probe:
     """A probe of at least `PLANNING_S` seconds' work: its `run_s` are the seconds of a run.
 
     A call of many runs may take as long as one of few, to start a program: it grows while that halves the time of a
     run.
     """
-    with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
-        runs, before = 8, 0.0 if isinstance(mechanism, PerRun) else math.inf
+    with engine.session(question.mechanism, pairs, question.seed, question.run_timeout_s) as session:
+        runs, before = 8, 0.0 if isinstance(question.mechanism, PerRun) else math.inf
         probe = session.probe(runs)
         (clock or Clock()).planning(engine)
         with suppress(OutOfTime):  # what was seen until then has to do

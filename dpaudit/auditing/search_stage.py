@@ -9,10 +9,11 @@ from functools import partial
 import numpy as np
 
 from dpaudit.auditing.clock import Clock, cut
-from dpaudit.auditing.spec import SELECTOR, ResolvedSpec, frozen
+from dpaudit.auditing.question import Plan, frozen
 from dpaudit.base.validate import error_probability
 from dpaudit.errors import OutOfTime
 from dpaudit.execution.engine import Session
+from dpaudit.options import SELECTOR
 from dpaudit.outputs.canonical import Pilot
 from dpaudit.results.certification import Witness
 from dpaudit.results.observations import Explored
@@ -35,28 +36,28 @@ class Budget:
     certifying: int
 
 
-def budget(spec: ResolvedSpec, *, spent: int = 0) -> Budget:
+def budget(plan: Plan, *, spent: int = 0) -> Budget:
     """How an audit with fixed stopping divides its runs; `spent` of them are gone already, on the probe.
 
     `search_share` is a part of what screening leaves; where it is open, about as much as searches: how
     much is found on the way.
     """
-    witnesses = spec.certify_pairs
-    screening = int(screening_share(len(spec.pairs), witnesses) * spec.runs)
-    searching = int((spec.search_share or SEARCH_SHARE) * (spec.runs - screening))
-    return Budget(screening, searching, max(0, spec.runs - spent - screening - searching) // witnesses)
+    witnesses = plan.certify_pairs
+    screening = int(screening_share(len(plan.pairs), witnesses) * plan.runs)
+    searching = int((plan.search_share or SEARCH_SHARE) * (plan.runs - screening))
+    return Budget(screening, searching, max(0, plan.runs - spent - screening - searching) // witnesses)
 
 
-def goal(spec: ResolvedSpec, pair: int, certifying: int) -> Goal:
+def goal(plan: Plan, pair: int, certifying: int) -> Goal:
     """What an event of this pair is for: `certifying` runs, at the confidence that one certificate has."""
-    return goal_at(spec, spec.pairs[pair].distance, certifying)
+    return goal_at(plan, plan.pairs[pair].distance, certifying)
 
 
-def goal_at(spec: ResolvedSpec, distance: int, certifying: int) -> Goal:
+def goal_at(plan: Plan, distance: int, certifying: int) -> Goal:
     """The same for a pair `distance` steps apart; where bins cannot certify what the claim says there, for an event."""
-    claim = spec.claim.at_distance(distance)
-    certifier = spec.certifier.at(claim)
-    return Goal(claim, certifying, error_probability(spec.level), certifier.coins, certifier.bins)
+    claim = plan.claim.at_distance(distance)
+    certifier = plan.certifier.at(claim)
+    return Goal(claim, certifying, error_probability(plan.level), certifier.coins, certifier.bins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +69,16 @@ class Screened:
     explored: tuple[Explored, ...]
 
 
-def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) -> Screened:
+def screen(plan: Plan, session: Session, *, runs: int, certifying: int) -> Screened:
     """Keeps the best `certify_pairs` of the pairs, by successive halving on `runs` search runs.
 
     Each round shares its runs among the pairs left, and the better half stays (Karnin, Koren & Somekh 2013); runs of
     earlier rounds count again. The first rounds get more runs than the last ones, because that is where a pair is
     judged by few of them. A pair's score is the `excess` of its best event, at the `cautious` goal.
     """
-    goals = [goal(spec, pair, certifying) for pair in range(len(spec.pairs))]
-    looks = [Look(session, pair, goals[pair], shard_runs=spec.shard_runs) for pair in range(len(spec.pairs))]
-    witnesses = spec.certify_pairs
+    goals = [goal(plan, pair, certifying) for pair in range(len(plan.pairs))]
+    looks = [Look(session, pair, goals[pair], shard_runs=plan.shard_runs) for pair in range(len(plan.pairs))]
+    witnesses = plan.certify_pairs
     if len(looks) <= witnesses:
         return Screened(tuple(looks), 0, ())
     explored: list[Explored] = []
@@ -95,23 +96,23 @@ def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) 
                     if look.runs >= PILOT_RUNS:
                         look.count(share - runs_made)
                 left -= look.runs - before
-                look.goal = cautious(goals[look.pair], look.runs, len(spec.pairs))
+                look.goal = cautious(goals[look.pair], look.runs, len(plan.pairs))
             if not all(look.runs for look in looks):  # of others nothing is known
                 unseen = [look for look in looks if not look.runs]
-                explored.extend(_entry(spec, look, "max_time_s left no time for it", -math.inf) for look in unseen)
+                explored.extend(_entry(plan, look, "max_time_s left no time for it", -math.inf) for look in unseen)
                 looks = [look for look in looks if look.runs]
                 if not looks:
                     raise OutOfTime
             for look in looks:
                 with suppress(OutOfTime):  # the score of the round before stays
-                    scores[look.pair] = excess(spec.claim, spec.pairs[look.pair].distance, look.proposal())
+                    scores[look.pair] = excess(plan.claim, plan.pairs[look.pair].distance, look.proposal())
             looks.sort(key=lambda look: -scores[look.pair])
             stay = max(witnesses, -(-len(looks) // 2))
             explored.extend(
-                _entry(spec, look, f"dropped in screening round {turn + 1}", scores[look.pair]) for look in looks[stay:]
+                _entry(plan, look, f"dropped in screening round {turn + 1}", scores[look.pair]) for look in looks[stay:]
             )
             looks = looks[:stay]
-    explored.extend(_entry(spec, look, "kept", scores[look.pair]) for look in looks)
+    explored.extend(_entry(plan, look, "kept", scores[look.pair]) for look in looks)
     for look in looks:
         look.goal = goals[look.pair]
     return Screened(tuple(looks), runs - left, tuple(explored))
@@ -145,8 +146,8 @@ def _rounds(pairs: int, witnesses: int) -> Sequence[float]:
     return [weight / sum(weights[turn:]) for turn, weight in enumerate(weights)]
 
 
-def _entry(spec: ResolvedSpec, look: Look, status: str, score: float) -> Explored:
-    name = str(spec.pairs[look.pair].name)
+def _entry(plan: Plan, look: Look, status: str, score: float) -> Explored:
+    name = str(plan.pairs[look.pair].name)
     return Explored("pair", name, status, None if score == -math.inf else round(score, 6), look.runs)
 
 
@@ -173,18 +174,18 @@ class FoundWitness:
         return self.witnesses[0]
 
 
-def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clock | None = None) -> FoundWitness:
+def find_witness(plan: Plan, session: Session, *, spent: int, clock: Clock | None = None) -> FoundWitness:
     """The witnesses of the best `certify_pairs` pairs; `spent` runs are gone already, on the probe.
 
     Each has a close look of its own, on an equal part of the runs (`Look.close`; fewer where the clock says so), and is
     chosen for what that leaves to certify and an equal part of the error probability. Events are looked for with either
     dataset as the likelier one; the witness names it, and only that direction is certified.
     """
-    plan, clock = budget(spec, spent=spent), clock or Clock()
-    screened = screen(spec, session, runs=plan.screening, certifying=plan.certifying)
+    shares, clock = budget(plan, spent=spent), clock or Clock()
+    screened = screen(plan, session, runs=shares.screening, certifying=shares.certifying)
     runs, explored = 0, screened.explored
-    pool = plan.searching // len(screened.looks) + plan.certifying
-    with session.stage("search", plan.searching):
+    pool = shares.searching // len(screened.looks) + shares.certifying
+    with session.stage("search", shares.searching):
         for place, look in enumerate(screened.looks):
             others = (len(screened.looks) - place - 1) * pool
             short: list[Explored] = []
@@ -192,7 +193,7 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
             share = SEARCH_SHARE if look.goal.bins else None  # what bins are worth is not told by one event
             before = look.runs
             try:
-                look.close(pool, spec.search_share or share, fitted)
+                look.close(pool, plan.search_share or share, fitted)
             except OutOfTime:  # what was seen is what there is
                 early = f"search ended after {look.runs:,} runs of a pair"
                 explored = (*explored, Explored("time", "max_time_s", early))
@@ -202,18 +203,18 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
     if not looks:
         raise OutOfTime
     proposals = [(look, look.last(proposed(look, clock))) for look in looks]
-    proposals.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
+    proposals.sort(key=lambda each: -excess(plan.claim, plan.pairs[each[0].pair].distance, each[1]))
     if any(look.hurried for look in looks):
         explored = (*explored, Explored("time", "max_time_s", "left no time to learn all scores"))
     for look, _ in proposals:
-        explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(proposals) > 1 else ""))
-    witnesses = tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in proposals)
+        explored = (*explored, *_features(look, f"{plan.pairs[look.pair].name}: " if len(proposals) > 1 else ""))
+    witnesses = tuple(frozen(plan, look.pair, proposal, SELECTOR) for look, proposal in proposals)
     parts = [each.part if isinstance(each, Proposal) else None for _, each in proposals]
     return FoundWitness(
         witnesses,
         tuple(
             # at the delta of the witness, so that both bounds are of one number
-            None if part is None else replace(frozen(spec, each.pair, part, SELECTOR), tangent=each.tangent)
+            None if part is None else replace(frozen(plan, each.pair, part, SELECTOR), tangent=each.tangent)
             for each, part in zip(witnesses, parts, strict=True)
         ),
         tuple(look.shown for look, _ in proposals),

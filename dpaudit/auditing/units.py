@@ -15,7 +15,7 @@ import numpy as np
 
 from dpaudit.auditing.certifying import Outcome, finding_of
 from dpaudit.auditing.health.processes import run_processes
-from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.auditing.question import Plan
 from dpaudit.base.arrays import Integers
 from dpaudit.base.validate import error_probability
 from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime
@@ -39,7 +39,7 @@ Way = Callable[[Watch, int, int, int], tuple[Integers, float]]  # counts of the 
 
 
 def second_bound(
-    spec: ResolvedSpec,
+    plan: Plan,
     session: Session,
     outcome: Outcome,
     findings: Sequence[Finding],
@@ -47,17 +47,17 @@ def second_bound(
     *,
     reproducible: bool,
 ) -> Units | None:
-    """The second bound where one is needed: its runs come beyond those of the spec, and change nothing else.
+    """The second bound where one is needed: its runs come beyond those of the plan, and change nothing else.
 
     None where nothing is refuted, where each run had a process of its own, and where the unit is the run: of a
     mechanism that is called run by run and keeps nothing, as far as its values and its rates show; of our own samplers.
     """
     both = min(zip(findings, outcome.counted, strict=True), key=lambda each: each[0].certificate.p_value)
-    bits = finding_of(spec, outcome.counted[0], "bits", spec.confidence)
+    bits = finding_of(plan, outcome.counted[0], "bits", plan.confidence)
     refuting = [each for each in (both[0], bits) if each is not None and each.certificate.refuted]
-    if not refuting or both[1].processes is not None or is_own(spec.description.reference or ""):
+    if not refuting or both[1].processes is not None or is_own(plan.description.reference or ""):
         return None
-    kind, used = spec.description.kind, 0
+    kind, used = plan.description.kind, 0
     looks = [*outcome.watched, *(each.looked for each in outcome.counted if each.looked is not None)]
     built = kind == "built in the worker"
     apart_by_rates = any(check.name == BETWEEN and check.p_value <= SUSPECT for check in health.checks)
@@ -66,14 +66,14 @@ def second_bound(
         used = 1 if session.one_process else session.engine.n_jobs
         most, way = MOST_PROCESSES, partial(_processes, session)
     elif not session.per_run or any(look.calls.any() for look in looks):
-        sized = kind not in ("batched", "command") or "size" in spec.description.parameters  # or it may be
-        session.begin_alone(apart(spec.seed))
-        most, way = MOST_OF_A_SIZE if sized else MOST_CALLS, partial(_calls, session, 1 if sized else spec.shard_runs)
+        sized = kind not in ("batched", "command") or "size" in plan.description.parameters  # or it may be
+        session.begin_alone(apart(plan.seed))
+        most, way = MOST_OF_A_SIZE if sized else MOST_CALLS, partial(_calls, session, 1 if sized else plan.shard_runs)
     else:
         return None
     bets = sum(block.evidence.runs for block in outcome.blocks)
-    runs = [_needed(spec, each, most, bets) for each in refuting]
-    again = [_again(spec, session, each, way, n) for each, n in zip(refuting, runs, strict=True)]
+    runs = [_needed(plan, each, most, bets) for each in refuting]
+    again = [_again(plan, session, each, way, n) for each, n in zip(refuting, runs, strict=True)]
     there = tuple(each for each in again if each is not None)
     return Units(used, there if len(there) == len(again) else ())
 
@@ -88,12 +88,12 @@ def _keeps(session: Session, pair: int, first: int) -> bool:
         return not isinstance(error, (InvalidSpec, OutOfTime))
 
 
-def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:
+def _needed(plan: Plan, finding: Finding, most: int, bets: int) -> int:
     """How many runs of their own refute nearly surely where rates are as counted, `most` if they may do; else 0."""
-    evidence, alpha = finding.evidence, error_probability(spec.confidence)
+    evidence, alpha = finding.evidence, error_probability(plan.confidence)
     if evidence.runs == 0:  # bets refuted before any run was counted for a fixed bound
         return min(most, max(FEWEST, POWER * bets))
-    delta, certifier = frozen_delta_of(finding.witness, finding.claim), spec.certifier.of(evidence)
+    delta, certifier = frozen_delta_of(finding.witness, finding.claim), plan.certifier.of(evidence)
 
     def refutes(runs: int, level: float) -> bool:
         half = runs // 2
@@ -108,7 +108,7 @@ def _needed(spec: ResolvedSpec, finding: Finding, most: int, bets: int) -> int:
     return min(runs, most) if refutes(min(runs, most), alpha) else 0
 
 
-def _again(spec: ResolvedSpec, session: Session, finding: Finding, way: Way, runs: int) -> Finding | None:
+def _again(plan: Plan, session: Session, finding: Finding, way: Way, runs: int) -> Finding | None:
     """The finding on runs of units of their own; None where too many would be needed, or they cannot be had."""
     witness, watch = finding.witness, Watch(finding.witness.event)
     parts: list[Integers] = []
@@ -122,7 +122,7 @@ def _again(spec: ResolvedSpec, session: Session, finding: Finding, way: Way, run
         if 0 < runs == done:
             total = np.sum(parts, axis=0)
             evidence = evidence_of(witness, watch.hits(total), total[:2])
-            certificate = certificate_of(witness, evidence, finding.claim, spec.confidence, spec.certifier)
+            certificate = certificate_of(witness, evidence, finding.claim, plan.confidence, plan.certifier)
             return replace(finding, evidence=evidence, certificate=certificate)
     return None
 

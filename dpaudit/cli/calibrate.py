@@ -32,9 +32,9 @@ def calibrate_command(
     one by more than chance explains (one time in a million a line).
     """
     from dpaudit.auditing.calibration import CONFIDENCE, FULL_REPEATS, REPEATS, RUNS, calibrate, cases
-    from dpaudit.auditing.spec import FEWEST_RUNS
     from dpaudit.base import validate
     from dpaudit.base.files import write_text
+    from dpaudit.options import FEWEST_RUNS
 
     number = FULL_REPEATS if full else REPEATS
     if repeats is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dpaudit.cli.options import nothing_to_audit, one_line, report_folder, say, show, typed_again, wishes
+from dpaudit.cli.options import layers, nothing_to_audit, one_line, report_folder, say, show, typed_again
 from dpaudit.errors import InvalidSpec
 
 
@@ -47,7 +47,7 @@ def observe_command(
     from dpaudit.observatory.page import Observation, line
     from dpaudit.observatory.rows import SLOW, Observed, Observer, choose, read_rows
 
-    rows, left_out = read_rows(paths, Path(environments), wishes(confidence=confidence))
+    rows, left_out = read_rows(paths, Path(environments), layers(confidence=confidence))
     for path in left_out:
         say(f"note: {path} names no [environment] and is left out; `dpaudit run` runs it")
     chosen = choose(rows, tags=tags, skipped=(*skipped, *[SLOW] * fast), only=only)

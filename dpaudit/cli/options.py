@@ -10,19 +10,21 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
 from dpaudit.errors import InvalidSpec, at
+from dpaudit.options import OPTIONS
 
 if TYPE_CHECKING:
     from dpaudit.claims import Claim
     from dpaudit.report import Format
-    from dpaudit.spec.questions import Question, Wishes
+    from dpaudit.spec.questions import Layers, SpecQuestion
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 LONGEST_LINE = 600  # characters of a message; what is longer was data
 NARROWEST = 40  # columns; narrower terminals break lines themselves
@@ -107,28 +109,32 @@ def typed_again(*more: str, without: Collection[str] = ()) -> str:
     return shlex.join([*words, *more])
 
 
-def wishes(
-    *,
-    runs: float | None = None,
-    confidence: float | None = None,
-    seed: int | None = None,
-    controls: int | None = None,
-    look: bool = False,
-) -> "Wishes":
-    """The wishes of command line and project. Raises `InvalidSpec` naming the option, or the key of the project."""
-    from dpaudit.auditing.spec import FEWEST_RUNS
-    from dpaudit.base import validate
-    from dpaudit.spec.questions import Wishes
+AUDITS = {"audit": "audit", "all": "all audits together", "instead": ""}  # what the words of an option are about
+POINTS = {"audit": "point", "all": "each point for itself", "instead": ", instead of those of the spec"}
+
+
+def asked(*names: str, about: Mapping[str, str] = AUDITS) -> Callable[[Command], Command]:
+    """The command's options for these options of audits, as they are declared, in this order."""
+
+    def add(command: Command) -> Command:
+        for each in (OPTIONS[name] for name in reversed(names)):
+            number = next((kind for kind in (float, int) if kind in get_args(each.kind)), None)
+            metavar = {float: "N" if int in get_args(each.kind) else "C", int: "N", None: "MODE"}[number]
+            words = each.flag_words.format_map(about)
+            command = click.option(each.flag, type=number, metavar=metavar, help=words)(command)
+        return command
+
+    return add
+
+
+def layers(look: bool = False, **given: Any) -> "Layers":
+    """Options of the command line, and the project's. Raises `InvalidSpec` naming the option, or the project's key."""
+    from dpaudit.spec.questions import Layers
     from dpaudit.spec.settings import read_settings
 
-    return Wishes(
-        runs=None if runs is None else validate.whole("--runs", runs, least=FEWEST_RUNS),
-        confidence=None if confidence is None else validate.open_probability("--confidence", confidence),
-        seed=None if seed is None else validate.whole("--seed", seed, least=0),
-        controls=None if controls is None else validate.whole("--controls", controls, least=0),
-        settings=read_settings(Path.cwd()),
-        look=look,
-    )
+    stated = {name: value for name, value in given.items() if value is not None}
+    command = {name: OPTIONS[name].check(OPTIONS[name].flag, value) for name, value in stated.items()}
+    return Layers(command, read_settings(Path.cwd()).options, look)
 
 
 def stated_claim(text: str | None, mu: float | None = None) -> "Claim | None":
@@ -194,7 +200,9 @@ def report_formats(text: str) -> "tuple[Format, ...]":
         return formats_of(name.strip() for name in text.split(","))
 
 
-def tagged(questions: "list[Question]", tags: tuple[str, ...], only: tuple[str, ...] = ()) -> "tuple[Question, ...]":
+def tagged(
+    questions: "list[SpecQuestion]", tags: tuple[str, ...], only: tuple[str, ...] = ()
+) -> "tuple[SpecQuestion, ...]":
     """The questions that carry one of the tags, and have one of the names; all of them where none is asked for.
 
     Raises `InvalidSpec` for a name that no question has.
@@ -209,18 +217,18 @@ def tagged(questions: "list[Question]", tags: tuple[str, ...], only: tuple[str, 
 
 def read_all(
     paths: tuple[str, ...],
-    wished: "Wishes",
-    each: "Callable[[Path, Sequence[Question]], None]" = lambda path, questions: None,
-) -> "list[Question]":
+    given: "Layers",
+    each: "Callable[[Path, Sequence[SpecQuestion]], None]" = lambda path, questions: None,
+) -> "list[SpecQuestion]":
     """The audits of all spec files; `each` is called for each file. Ends with 2 where one is wrong: all are read."""
     from dpaudit.spec.questions import read_spec
     from dpaudit.spec.reading import find_specs
 
-    questions: list[Question] = []
+    questions: list[SpecQuestion] = []
     wrong = False
     for path in find_specs(paths):
         try:
-            of_file = read_spec(path, wished)
+            of_file = read_spec(path, given)
         except InvalidSpec as error:
             say_error(error)
             wrong = True

@@ -9,26 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import nothing_to_audit, read_all, show, tagged, wishes
+from dpaudit.cli.options import asked, layers, nothing_to_audit, read_all, show, tagged
 from dpaudit.errors import at
 
 if TYPE_CHECKING:
-    from dpaudit.auditing.spec import ResolvedSpec
+    from dpaudit.auditing.question import Plan
     from dpaudit.claims import Claim
-    from dpaudit.spec.questions import Question
+    from dpaudit.spec.questions import SpecQuestion
 
 
 @click.command("plan")
 @click.argument("paths", nargs=-1, required=True, metavar="SPEC...")
-@click.option("--confidence", type=float, metavar="C", help="Confidence of all audits together.")
-@click.option("--runs", type=float, metavar="N", help="Executions to spend on each audit.")
+@asked("confidence", "runs")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only audits with this tag; may be repeated.")
-@click.option("--controls", type=int, metavar="N", help="Repeats of each spiked control.")
+@asked("controls")
 @click.option("--probe", is_flag=True, help="Run each mechanism for a moment, to say how long its audit would take.")
 @click.option("--look", is_flag=True, help="Run each mechanism, and tell what its runs see: no claim, no verdict.")
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers that the time is told for; -1 for all.")
 def plan_command(
-    paths: tuple[str, ...], tags: tuple[str, ...], probe: bool, look: bool, jobs: int, **asked: Any
+    paths: tuple[str, ...], tags: tuple[str, ...], probe: bool, look: bool, jobs: int, **options: Any
 ) -> int:
     """Show what `run` would do: claims, pairs, runs of each stage, and the smallest loss it would catch.
 
@@ -38,7 +37,7 @@ def plan_command(
     from dpaudit.base.numerals import confidence_text
     from dpaudit.spec.questions import shared
 
-    questions = read_all(paths, wishes(look=look, **asked))  # named as there
+    questions = read_all(paths, layers(look, **options))
     chosen, together = shared(tagged(questions, tags))
     if not chosen:
         raise nothing_to_audit(paths, tags, len(questions))
@@ -56,20 +55,21 @@ def plan_command(
     return 0
 
 
-def _with_claim(question: "Question") -> "Question":
+def _with_claim(question: "SpecQuestion") -> "SpecQuestion":
     """The question with claim and pairs of the mechanism itself, where the spec states no claim."""
     from dpaudit.adapters.adapted import OwnClaim
+    from dpaudit.auditing import Runner
     from dpaudit.execution.engine import Engine
 
     if not isinstance(question.claim, OwnClaim):
         return question
     question.check_requirements()
     with at(question.place), Engine(1, supervised=True) as engine:
-        spec = question.spec(*engine.describe(question.mechanism, question.pairs, question.settle))
-    return replace(question, claim=spec.claim, pairs=spec.pairs)  # type: ignore[arg-type]
+        planned = Runner(engine).plan(question)
+    return replace(question, claim=planned.claim, pairs=planned.pairs)
 
 
-def _page(question: "Question") -> list[str]:
+def _page(question: "SpecQuestion") -> list[str]:
     from dpaudit.base.numerals import confidence_text
     from dpaudit.base.quoting import clean
 
@@ -90,25 +90,25 @@ def _page(question: "Question") -> list[str]:
     return [*lines, *_spending(question)]
 
 
-def _time(question: "Question", jobs: int) -> str:
+def _time(question: "SpecQuestion", jobs: int) -> str:
     """About how long the audit takes, from a moment of runs in a process of their own."""
+    from dpaudit.auditing import Runner
     from dpaudit.auditing.controls import most_runs
     from dpaudit.auditing.probing import time_of_a_run
     from dpaudit.base.numerals import counted, duration
     from dpaudit.execution.engine import Engine
 
     with Engine(jobs, supervised=True) as engine:
-        description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
-        run_s = time_of_a_run(engine, question.mechanism, pairs, question.seed, question.run_timeout_s).run_s
+        spec = Runner(engine).plan(question)
+        run_s = time_of_a_run(spec, spec.pairs, engine).run_s
         if question.max_time_s is not None:
             return f"{question.max_time_s:g} s, as the spec asks"
-        spec = question.spec(description, pairs).resolved()
         runs = spec.runs + (most_runs(spec, spec.controls) if spec.controls else 0)
         workers = counted(engine.n_jobs, "worker")
         return f"about {duration(runs * run_s / engine.n_jobs)} with {workers}, {run_s:.2g} s a run"
 
 
-def _spending(question: "Question") -> list[str]:
+def _spending(question: "SpecQuestion") -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
     from dpaudit.account.findings import FOUND, SIMPLE
     from dpaudit.auditing.controls import most_runs
@@ -117,7 +117,7 @@ def _spending(question: "Question") -> list[str]:
     from dpaudit.results.result import POWER
     from dpaudit.search.look import ends
 
-    spec = question.outline().resolved()
+    spec = question.outline()
     parts = budget(spec)
     anytime = spec.stopping == "anytime"
     words = ("to learn what to bet on", "to bet on and certify") if anytime else ("to search", "to certify")
@@ -145,7 +145,7 @@ def _spending(question: "Question") -> list[str]:
     return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying, searching))]
 
 
-def _power(spec: "ResolvedSpec", claim: "Claim", runs: int, searching: int) -> list[str]:
+def _power(spec: "Plan", claim: "Claim", runs: int, searching: int) -> list[str]:
     """What these runs can find and certify: a line for each event probability, the ceiling, the power demanded."""
     from dpaudit.base.numerals import least_text, up
     from dpaudit.base.validate import exact
@@ -190,11 +190,11 @@ def validate_command(paths: tuple[str, ...], schema: str | None) -> int:
 
     from dpaudit.adapters.adapted import OwnClaim
 
-    def show_count(path: Path, questions: "Sequence[Question]") -> None:
+    def show_count(path: Path, questions: "Sequence[SpecQuestion]") -> None:
         asked = sum(isinstance(question.claim, OwnClaim) for question in questions)
         left = f"; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks" if asked else ""
         click.echo(f"{path}: {len(questions)} audit{'' if len(questions) == 1 else 's'}{left}")
 
-    if not read_all(paths, wishes(), show_count):
+    if not read_all(paths, layers(), show_count):
         raise nothing_to_audit(paths, (), 0)
     return 0

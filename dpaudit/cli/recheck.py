@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpaudit.mechanisms import Imported
     from dpaudit.results.attesting import Head, StoredFile
     from dpaudit.results.result import AuditResult
-    from dpaudit.spec.questions import Question
+    from dpaudit.spec.questions import SpecQuestion
 
 PASSWORD = "DPAUDIT_KEY_PASSWORD"
 
@@ -120,33 +120,26 @@ def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress:
 def fresh_result(stored: "AuditResult", path: str, seed: int | None, jobs: int, *, silent: bool) -> "AuditResult":
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit.api.existing import respecified
-    from dpaudit.auditing import repeat_witness
+    from dpaudit.auditing import Runner
     from dpaudit.auditing.watching import watching
     from dpaudit.base import validate
     from dpaudit.execution.engine import Engine
-    from dpaudit.mechanisms import Description
-    from dpaudit.results.result import repeated, went_alone
 
     seed = stored.spec["seed"] + 1 if seed is None else validate.whole("--seed", seed, least=0)
     if seed == stored.spec["seed"]:  # the stored result may be one of a recheck itself
         raise InvalidSpec(f"--seed {seed} is that of the stored result; give another")
-    witness, source = stored.witness, str(stored.provenance.get("source") or "")
+    of_spec = str(stored.provenance.get("source") or "").endswith(".toml")
+    question = _question(stored, path) if of_spec else respecified(stored, _named(stored, path))
     with Engine(jobs, supervised=True) as engine:
-        if source.endswith(".toml"):
-            question = replace(_question(stored, path), seed=seed)
-            spec = question.spec(*engine.describe(question.mechanism, question.pairs, question.settle))
-            now = spec.to_dict()
-        else:
-            asked = respecified(stored, _named(stored, path), Description(stored.name, "not yet imported"))
-            description, pairs = engine.describe(asked.mechanism, asked.pairs)
-            spec, witness = replace(asked, seed=seed, description=description, pairs=pairs), replace(witness, pair=0)
-            mechanism = {**description.to_dict(), "name": stored.spec["mechanism"]["name"]}
+        planned = Runner(engine).plan(replace(question, seed=seed))
+        now = planned.to_dict()
+        if not of_spec:
+            mechanism = {**planned.description.to_dict(), "name": stored.spec["mechanism"]["name"]}
             now = {**stored.spec, "mechanism": mechanism}
         _compare(stored, now, path)
+        witness = stored.witness if of_spec else replace(stored.witness, pair=0)
         with watching(1, stored.name, shown=not silent) as watcher:
-            alone = went_alone(stored)
-            evidence, health = repeat_witness(witness, spec, engine, seed=seed, alone=alone, progress=watcher)
-    return repeated(stored, evidence, health, seed=seed)
+            return Runner(engine, progress=watcher).repeat(stored, witness, planned)
 
 
 def _named(stored: "AuditResult", path: str) -> "Imported":
@@ -168,7 +161,7 @@ def _named(stored: "AuditResult", path: str) -> "Imported":
     return Imported(reference, dict(entry["parameters"]), None if ours else str(here), entry["kind"])
 
 
-def _question(stored: "AuditResult", path: str) -> "Question":
+def _question(stored: "AuditResult", path: str) -> "SpecQuestion":
     """The audit of this name in the spec file that the result came from, at its runs and confidence."""
     from dpaudit.spec.questions import read_spec
 

@@ -1,12 +1,16 @@
 """`dpaudit run` and `sweep`: the audits of spec files, one after the other, and at every point of a grid."""
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import click
 
 from dpaudit.cli.group import Caller
 from dpaudit.cli.options import (
+    POINTS,
+    asked,
+    layers,
     nothing_to_audit,
     read_all,
     report_folder,
@@ -15,7 +19,6 @@ from dpaudit.cli.options import (
     show,
     tagged,
     typed_again,
-    wishes,
     writing,
 )
 from dpaudit.errors import InvalidSpec
@@ -26,13 +29,10 @@ from dpaudit.report import slug
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--report", metavar="DIR", help="Write a JSON for each result, and a report of them all, into DIR.")
 @click.option("--format", "formats", metavar="NAME,...", help="Formats of the report: json,md,html by default.")
-@click.option("--confidence", type=float, metavar="C", help="Confidence of all audits together.")
-@click.option("--seed", type=int, metavar="N", help="Seed of all randomness.")
-@click.option("--runs", type=float, metavar="N", help="Executions to spend on each audit.")
-@click.option("--controls", type=int, metavar="N", help="Repeat each spiked control so many times: 20 is usual.")
+@asked("confidence", "seed", "runs", "controls")
 @click.option("--jobs", type=int, metavar="N", help="Workers; -1, the default, for all processors.")
 @click.option("--backend", metavar="NAME", help="A joblib backend, instead of the one that fits the work.")
-@click.option("--isolation", metavar="MODE", help="process: count where no mechanism runs; none: where it runs.")
+@asked("isolation")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only audits with this tag; may be repeated.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only the audit of this name; may be repeated.")
 @click.option("--ledger", metavar="FILE", help="Record results and shards here; .dpaudit/ledger.sqlite by default.")
@@ -51,7 +51,6 @@ def run_command(
     report: str | None,
     jobs: int | None,
     backend: str | None,
-    isolation: str | None,
     tags: tuple[str, ...],
     only: tuple[str, ...],
     formats: str | None,
@@ -61,7 +60,7 @@ def run_command(
     accepted: str | None,
     no_progress: bool,
     quiet: bool,
-    **asked: Any,
+    **options: Any,
 ) -> int:
     """Run the audits of spec files, or of all spec files in a folder.
 
@@ -74,40 +73,40 @@ def run_command(
     from dpaudit.ledger.baseline import DEFAULT, read_baseline
     from dpaudit.report import USUAL
     from dpaudit.spec.questions import shared
+    from dpaudit.spec.settings import read_settings
 
-    wished = wishes(**asked)  # named as there
-    workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
+    given, project = layers(**options), read_settings(Path.cwd())
+    workers = next(value for value in (jobs, project.jobs, -1) if value is not None)
 
-    def engine(usual: str | None = None) -> Engine:
-        return Engine(workers, backend, supervised=True, isolation=usual if isolation is None else isolation)
+    def engine(isolation: str | None) -> Engine:
+        return Engine(workers, backend, supervised=True, isolation=isolation)
 
-    engine()  # a bad value is refused once, here, and not by each audit
-    questions = read_all(paths, wished)
+    engine(given.command.get("isolation"))  # a bad value is refused once, here, and not by each audit
+    questions = read_all(paths, given)
     chosen = tagged(questions, tags, only)
     if not chosen:
         raise nothing_to_audit(paths, tags, len(questions))
     posed, together = shared(chosen)
-    folder = report if report is not None else wished.settings.report
+    folder = report if report is not None else project.report
     if no_ledger and (ledger is not None or resume):
         raise InvalidSpec(f"--no-ledger and {'--resume' if resume else '--ledger'}: give one of the two")
-    baseline = accepted if accepted is not None else wished.settings.accepted
+    baseline = accepted if accepted is not None else project.accepted
     suite = Suite(
         posed,
         together,
         engine=engine,
         tags=tags,
         only=only,
-        runs_given=(wished.runs or wished.settings.runs) is not None,
-        controls=wished.controls,
+        layers=given,
         caller=caller,
         again=typed_again("--resume", without=("resume",)),
         accepted=read_baseline(DEFAULT if baseline is None else baseline, missing_ok=baseline is None),
         formats=USUAL if formats is None else tuple(each.name for each in report_formats(formats)),
         folder=None if folder is None else report_folder(folder),
     )
-    where = ledger if ledger is not None else wished.settings.ledger
-    options = {"confidence": together, "tags": sorted(tags)}
-    with recording(posed, path=where, wanted=not no_ledger, again=resume, options=options) as record:
+    where = ledger if ledger is not None else project.ledger
+    together_asked = {"confidence": together, "tags": sorted(tags)}
+    with recording(posed, path=where, wanted=not no_ledger, again=resume, options=together_asked) as record:
         suite.recording = record
         if not quiet:
             click.echo(header(posed, together))
@@ -119,12 +118,10 @@ def run_command(
 @click.command("sweep")
 @click.argument("spec", metavar="SPEC")
 @click.option("--report", metavar="DIR", help="Write the table (CSV), its figures and a page about them into DIR.")
-@click.option("--runs", type=float, metavar="N", help="Executions to spend on each point.")
-@click.option("--seed", type=int, metavar="N", help="Seed of all randomness, instead of those of the spec.")
-@click.option("--confidence", type=float, metavar="C", help="Confidence of each point for itself.")
+@asked("runs", "seed", "confidence", about=POINTS)
 @click.option("--jobs", type=int, metavar="N", help="Workers; -1, the default, for all processors.")
 @click.option("--backend", metavar="NAME", help="A joblib backend, instead of the one that fits the work.")
-@click.option("--isolation", metavar="MODE", help="process: count where no mechanism runs; none: where it runs.")
+@asked("isolation")
 @click.option("--ledger", metavar="FILE", help="Record results here, and take from here those that are there already.")
 @click.option("--no-ledger", is_flag=True, help="Record nothing, and run every point.")
 @click.option("--no-progress", is_flag=True, help="Say nothing while the points run.")
@@ -139,7 +136,7 @@ def sweep_command(
     no_ledger: bool,
     no_progress: bool,
     quiet: bool,
-    **asked: Any,
+    **options: Any,
 ) -> int:
     """Run the [sweep] tables of a spec file: an audit at every point of their grids.
 
@@ -147,24 +144,25 @@ def sweep_command(
     Points that the ledger holds, for the same question and code, are not run again: an interrupted sweep goes on.
     """
     from dpaudit.execution.engine import Engine
+    from dpaudit.spec.settings import read_settings
     from dpaudit.sweeps import SweepInterrupted, run_sweep
     from dpaudit.sweeps.page import growing
     from dpaudit.sweeps.spec import read_sweep_file
 
     if ledger is not None and no_ledger:
         raise InvalidSpec("--ledger and --no-ledger: give one of the two")
-    wished = wishes(**asked)  # named as there
-    workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
+    project = read_settings(Path.cwd())
+    workers = next(value for value in (jobs, project.jobs, -1) if value is not None)
 
     def engine() -> Engine:
         return Engine(workers, backend, supervised=True, isolation=isolation)
 
     engine()  # a bad value is refused once, here, and not by each point
-    questions = read_sweep_file(spec, wished)
-    where = report if report is not None else wished.settings.report
+    questions = read_sweep_file(spec, layers(**options))
+    where = report if report is not None else project.report
     folder = None if where is None else report_folder(where)
     code = 0
-    with _ledger(ledger, wished.settings.ledger, no_ledger) as opened:
+    with _ledger(ledger, project.ledger, no_ledger) as opened:
         for question in questions:
             size = question.grid.size
             if not quiet:

@@ -1,10 +1,11 @@
 """Audits one after the other, recorded in a ledger: whatever one of them does, the others keep their results."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ from dpaudit import report
 from dpaudit.account.sections import full_text
 from dpaudit.account.statements import stamp
 from dpaudit.account.suites import suite_headline, suite_line
-from dpaudit.auditing.audit import run_audit
-from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.probing import planned_runs
+from dpaudit.auditing.question import Plan
+from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import Watcher, watching
 from dpaudit.base.numerals import confidence_text, duration
 from dpaudit.base.quoting import clean
@@ -30,12 +30,13 @@ from dpaudit.ledger.database import DEFAULT, Database, LedgerError, LedgerLost
 from dpaudit.ledger.history import trend
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Begun, Run, resume, start, taken
+from dpaudit.mechanisms import Mechanism
 from dpaudit.processes.frames import UnreadableShard
 from dpaudit.results.provenance import commit_of, versions
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
 from dpaudit.running.program import unknown
-from dpaudit.spec.questions import Question, command
+from dpaudit.spec.questions import Layers, SpecQuestion, command
 from dpaudit.version import __version__
 
 
@@ -43,6 +44,7 @@ class CannotResume(InvalidSpec):
     """The run is not the one that was begun."""
 
 
+KEPT = ("confidence", "seed", "isolation")  # options that every command has that repeats, or that count nothing
 STOPS = (LedgerError, ForeignShard, UnreadableShard, CannotResume)  # errors of a whole run, and of no audit
 
 
@@ -54,7 +56,7 @@ class Recording:
     run: Run
     resumed: bool
 
-    def recorded(self, number: int, question: Question) -> SuiteEntry | None:
+    def recorded(self, number: int, question: SpecQuestion) -> SuiteEntry | None:
         """The entry of an audit that has ended in this run, from the ledger; None where it has not ended."""
         entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
         if not self.resumed:
@@ -70,35 +72,25 @@ class Recording:
         _, error, code = failure
         return dataclasses.replace(entry, error=error, exit_code=code)
 
-    def check(self, number: int, question: Question, make: Callable[[None], Engine]) -> None:
+    def check(self, number: int, question: SpecQuestion, make: Callable[[str | None], Engine]) -> None:
         """Raises `CannotResume` where the mechanism of an audit that has ended is not what it was."""
-        begun = self.run.begun(number)
+        journal = RecordedAudit(self, number)
         try:
             question.check_requirements()
             with make(None) as engine:
-                description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
-                spec = question.spec(description, pairs, runs=None if begun is None else begun.runs)
-                parts = engine.made_of(question.mechanism)
+                asked = Runner(engine, journal).plan(question)
+                journal.look_at(question.mechanism, engine)
         except DpAuditError as error:
-            if begun is None:
+            if journal.begun is None:
                 return  # it could not be asked before either
             raise no_longer(question, error) from None
-        if begun is None:
+        if journal.begun is None:
             raise CannotResume(
                 f"--resume: audit {question.name!r} could not be asked when it was tried, and now can; "
                 "leave out --resume to begin anew"
             )
         with _of_the_whole_run():
-            self.run.check(number, spec.to_dict(), parts)
-
-    def begin(self, number: int, spec: dict[str, Any], parts: dict[str, str], runs: int | None) -> ShardStore:
-        """The store for the shards of an audit that begins now, or goes on."""
-        lost = unknown(parts)
-        if lost and self.run.begun(number) is not None:
-            say(f"note: audit {clean(spec['name'])!r} begins anew: {'; '.join(lost[:3])}")
-            self.run.forget(number)
-        with _of_the_whole_run():
-            return self.run.begin(number, spec, parts, runs)
+            self.run.check(number, asked.to_dict(), journal.parts)
 
     def keep(self, number: int, entry: SuiteEntry) -> None:
         """Records how an audit ended; its shards are needed no longer."""
@@ -109,7 +101,34 @@ class Recording:
         self.run.drop(number)
 
 
-def no_longer(question: Question, error: DpAuditError) -> CannotResume:
+@dataclass(slots=True)
+class RecordedAudit:
+    """One audit of a recorded run: the journal of its runner."""
+
+    recording: Recording
+    number: int
+    parts: dict[str, str] = field(default_factory=dict)  # of its mechanism, before any run
+
+    @property
+    def begun(self) -> Begun | None:
+        """What is known of it; None where it has not begun."""
+        return self.recording.run.begun(self.number)
+
+    def look_at(self, mechanism: Mechanism, engine: Engine) -> None:
+        """Looks at what the mechanism is made of."""
+        self.parts = engine.made_of(mechanism)
+
+    def begin(self, asked: Mapping[str, Any], runs: int | None) -> ShardStore:
+        """The store for the shards of an audit that begins now, or goes on."""
+        run, lost = self.recording.run, unknown(self.parts)
+        if lost and self.begun is not None:
+            say(f"note: audit {clean(asked['name'])!r} begins anew: {'; '.join(lost[:3])}")
+            run.forget(self.number)
+        with _of_the_whole_run():
+            return run.begin(self.number, asked, self.parts, runs)
+
+
+def no_longer(question: SpecQuestion, error: DpAuditError) -> CannotResume:
     """An audit that had begun and now cannot even be asked."""
     return CannotResume(f"--resume: audit {question.name!r} had begun and can no longer be asked: {one_line(error)}")
 
@@ -125,7 +144,7 @@ def _of_the_whole_run() -> Iterator[None]:
 
 @contextmanager
 def recording(
-    questions: Sequence[Question], *, path: str | None, wanted: bool, again: bool, options: dict[str, Any]
+    questions: Sequence[SpecQuestion], *, path: str | None, wanted: bool, again: bool, options: dict[str, Any]
 ) -> Iterator[Recording | None]:
     """The ledger for these questions, open: a new run in it, or with `again` the unfinished one.
 
@@ -149,10 +168,10 @@ def recording(
         yield Recording(ledger, run, again)
 
 
-def _run(database: Database, questions: Sequence[Question], options: dict[str, Any], *, again: bool) -> Run:
+def _run(database: Database, questions: Sequence[SpecQuestion], options: dict[str, Any], *, again: bool) -> Run:
     sources = sorted({str(question.source.resolve()) for question in questions})
     libraries = {name: value for name, value in versions().items() if name != "platform"}
-    audits = {question.place: _asked(question) for question in questions}
+    audits = {question.place: question.identity() for question in questions}
     asked = {
         "dpaudit": libraries.pop("version"),
         "options": options,
@@ -169,32 +188,7 @@ def _run(database: Database, questions: Sequence[Question], options: dict[str, A
     return start(database, sources, asked)
 
 
-def _asked(question: Question) -> dict[str, Any]:
-    """The fields of a question that decide its answer, as known before a mechanism is imported."""
-    fields = {field.name: getattr(question, field.name) for field in dataclasses.fields(question)}
-    for key in ("source", "name", "tags", "record"):
-        del fields[key]
-    mechanism = question.mechanism
-    fields["claim"] = question.claim.to_dict()
-    fields["expect"] = question.expect.value
-    fields["upper"] = None if question.upper is None else question.upper.to_dict()
-    fields["mechanism"] = [type(mechanism).__name__, _fields(mechanism)]
-    fields["pairs"] = [_pair(pair) for pair in question.pairs]
-    return fields
-
-
-def _pair(pair: Any) -> Any:
-    if not hasattr(pair, "record"):
-        return _fields(pair)
-    record = pair.record()
-    return {**record, **{side: {"digest": record[side]["digest"]} for side in ("first", "second")}}
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-
-
-def header(questions: tuple[Question, ...], confidence: float) -> str:
+def header(questions: tuple[SpecQuestion, ...], confidence: float) -> str:
     """The first line of a run: everything that a second run needs to be the same."""
     seeds = sorted({question.seed for question in questions})
     audits = f"{len(questions)} audit{'' if len(questions) == 1 else 's'}"
@@ -206,13 +200,12 @@ def header(questions: tuple[Question, ...], confidence: float) -> str:
 class Suite:
     """The questions of one command, at their shares of its confidence, and how to run them."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[SpecQuestion, ...]
     confidence: float
     engine: Callable[[str | None], Engine]  # of a spec's isolation
     tags: tuple[str, ...]
     only: tuple[str, ...]
-    runs_given: bool
-    controls: int | None
+    layers: Layers
     caller: Caller
     again: str = ""
     recording: Recording | None = None
@@ -285,7 +278,7 @@ class Suite:
         cure = f"; go on with: {self.again}" if self.recording is not None and again else ""
         return f"{len(self.entries)} of {len(self.questions)} audits finished{place}{cure}"
 
-    def _answer(self, number: int, question: Question, watcher: Watcher) -> SuiteEntry:
+    def _answer(self, number: int, question: SpecQuestion, watcher: Watcher) -> SuiteEntry:
         entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
         try:
             result = self._result(number, question, watcher)
@@ -301,38 +294,21 @@ class Suite:
             what = f"internal error: {type(error).__name__}: {one_line(error)}"
             return replace(entry, error=what, exit_code=INTERNAL)
 
-    def _result(self, number: int, question: Question, watcher: Watcher) -> AuditResult:
+    def _result(self, number: int, question: SpecQuestion, watcher: Watcher) -> AuditResult:
         question.check_requirements()
-        clock = Clock(question.max_time_s)
+        journal = None if self.recording is None else RecordedAudit(self.recording, number)
         # an engine of its own: what one mechanism imports or breaks is gone with its process
         with self.engine(question.isolation) as engine:
-            clock.limits(engine)
-            description, pairs = engine.describe(question.mechanism, question.pairs, question.settle)
-            parts = {} if self.recording is None else engine.made_of(question.mechanism)  # before any run
-            begun = self._begun(number)
-            runs = None if begun is None else begun.runs
-            if clock.limited and runs is None:
-                limit, seed, most = question.run_timeout_s, question.seed, question.runs
-                runs = planned_runs(engine, question.mechanism, pairs, clock, seed, limit, most=most)
-            spec = question.spec(description, pairs, runs=runs)
-            if self.recording is not None:
-                engine.keep_in(self.recording.begin(number, spec.to_dict(), parts, runs))
-            result = run_audit(spec, engine, progress=watcher, clock=clock)
-        if question.upper is not None:
-            result = replace(result, upper=question.upper)
-        limit = question.max_time_s
-        chosen = spec.runs if self.runs_given or limit is not None else None
-        repeat = command(question, self.questions, self.tags, only=self.only, runs=chosen, controls=self.controls)
-        known: dict[str, Any] = {"source": str(question.source), "command": repeat, "max_time_s": limit}
-        if question.record:
-            known["record"] = question.record
+            return Runner(engine, journal, watcher, partial(self._origin, question)).run(question)
+
+    def _origin(self, question: SpecQuestion, planned: Plan) -> dict[str, Any]:
+        """Where a result comes from: its spec, the command that repeats it, and the commit."""
+        given = {name: value for name, value in self.layers.command.items() if name not in KEPT}
+        if "runs" in self.layers.project or question.max_time_s is not None:
+            given = {"runs": planned.runs, **given}
+        repeat = command(question, self.questions, self.tags, only=self.only, given=given)
         commit = commit_of(question.source.parent)
-        if commit is not None:
-            known["commit"] = commit
-        now = self._begun(number)
-        if now is not None:
-            known["interruptions"] = now.interruptions
-        return replace(result, provenance={**result.provenance, **known})
+        return {"source": str(question.source), "command": repeat, **({} if commit is None else {"commit": commit})}
 
     def _why(self, number: int, error: DpAuditError) -> str:
         """The text of an error, with a note where an interruption may have caused it."""
@@ -344,7 +320,7 @@ class Suite:
     def _begun(self, number: int) -> Begun | None:
         return None if self.recording is None else self.recording.run.begun(number)
 
-    def _tell(self, watcher: Watcher, question: Question, *, known: bool) -> None:
+    def _tell(self, watcher: Watcher, question: SpecQuestion, *, known: bool) -> None:
         entry = self.entries[-1]
         if entry.result is None:
             watcher.failed(f"no verdict   {question.place}: {entry.error}")

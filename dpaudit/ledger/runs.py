@@ -396,6 +396,9 @@ class Call:
         """What is known of it, where it has begun."""
         return self.run.begun(1)
 
+    def look_at(self, mechanism: Any, engine: Any) -> None:
+        """Nothing: what the mechanism is made of is part of the question of the call."""
+
     def begin(self, spec: Mapping[str, Any], runs: int | None) -> ShardStore:
         """Where its shards are kept; `runs` as the time limit chose them. A new run where the question differs."""
         try:

@@ -29,7 +29,7 @@ from dpaudit.results.result import AuditResult, Finding
 from dpaudit.results.stored import load_suite
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.running.contents import digest_of
-from dpaudit.spec.questions import Question, Wishes, read_spec, shared
+from dpaudit.spec.questions import Layers, SpecQuestion, read_spec, shared
 from dpaudit.spec.reading import SpecPlace, convert, find_specs, meant, read_audits
 from dpaudit.spec.tables import EnvironmentTable, RecordTable
 
@@ -45,7 +45,7 @@ class LibraryAudit:
     `asked` is a digest of all that decides its answer: two rows that share it need not be run twice.
     """
 
-    question: Question
+    question: SpecQuestion
     record: RecordTable
     environment: Environment
     asked: str
@@ -63,7 +63,7 @@ class LibraryAudit:
 
 
 def read_rows(
-    paths: Sequence[str], environments: Path, wishes: Wishes | None = None
+    paths: Sequence[str], environments: Path, layers: Layers | None = None
 ) -> tuple[tuple[LibraryAudit, ...], tuple[Path, ...]]:
     """The rows of the spec files under these paths, and the files that name no environment and are left out.
 
@@ -86,7 +86,7 @@ def read_rows(
             raise InvalidSpec(f"{path}: environment: {problem}; keep to one list")
         lying = (file for file in path.parent.iterdir() if file.is_file() and file.suffix != ".toml")
         digests = {file.name: digest_of(file.read_bytes()) for file in lying if not file.name.startswith(".")}
-        for question in shared(read_spec(path, wishes))[0]:
+        for question in shared(read_spec(path, layers))[0]:
             if question.name in rows:
                 raise InvalidSpec(f"{question.place}: the name stands in {rows[question.name].question.source}, too")
             own = msgspec.to_builtins(tables[question.name])

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import pytest
 
-from dpaudit.pytest_plugin.records import PROFILES, Records, Spending, plan, settings_of
+from dpaudit.errors import InvalidSpec
+from dpaudit.options import FEWEST_RUNS, IN_PROJECTS, OPTIONS, Option
+from dpaudit.pytest_plugin.records import PROFILES, Defaults, Records, plan, settings_of
 
 if TYPE_CHECKING:
     from dpaudit.pytest_plugin.auditor import Auditor
 
 ACCEPTED = "dpaudit-accepted.toml"  # where `dpaudit accept` writes; its module is too heavy to import
 MARKER = (
-    "dpaudit(runs, confidence, seed, epsilon, ..., expect): what the audits of this test are given, by the keywords of "
-    "dpaudit.audit; every test that uses the fixture audit has the marker, so that -m dpaudit selects them"
+    f"dpaudit({', '.join(IN_PROJECTS)}, epsilon, ..., expect): what the audits of this test are given, by the keywords "
+    "of dpaudit.audit; every test that uses the fixture audit has the marker, so that -m dpaudit selects them"
 )
 
 
@@ -33,7 +35,7 @@ MARKER = (
 class SessionState:
     """The session in one process: its plan, the folder of the report, and the modules of its tests."""
 
-    plan: Spending
+    plan: Defaults
     folder: Path | None  # of the report
     baseline: Path | None  # the file of accepted findings
     shared: bool  # by several processes, of which this is one that runs tests
@@ -45,7 +47,7 @@ class SessionState:
 STATE = pytest.StashKey[SessionState]()
 AUDITED = pytest.StashKey[list[dict[str, Any]]]()
 ATTEMPTS = pytest.StashKey[int]()
-FEWEST = 200  # runs of an audit; the module that defines it is too heavy to import
+OF_SESSIONS = [each for each in reversed(OPTIONS.values()) if each.session_words]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,8 +55,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("dpaudit", "audits of differentially private mechanisms")
     profiles = ", ".join(f"{name} {profile.runs:,} runs" for name, profile in PROFILES.items())
     group.addoption("--dpaudit-profile", choices=tuple(PROFILES), help=f"how much an audit may spend: {profiles} (dev)")
-    group.addoption("--dpaudit-seed", type=_seed, metavar="N", help="the seed of every audit, whatever its test says")
-    group.addoption("--dpaudit-runs", type=_runs, metavar="N", help="the runs of every audit, whatever its test says")
+    for each in OF_SESSIONS:
+        group.addoption(f"--dpaudit-{each.name}", type=partial(_whole, each), metavar="N", help=each.session_words)
     group.addoption("--dpaudit-report", metavar="DIR", help="write each result, and a report of all, into DIR")
 
 
@@ -65,8 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     mine = getattr(config, "workerinput", None)  # of a process that gets its tests from another
     settled = plan(
         profile=given.dpaudit_profile,
-        runs=given.dpaudit_runs,
-        seed=given.dpaudit_seed,
+        command={each.name: getattr(given, f"dpaudit_{each.name}") for each in OF_SESSIONS},
         settings=settings,
         fresh=None if mine is None else mine.get("dpaudit_seed"),
     )
@@ -264,16 +265,13 @@ def _modules(request: pytest.FixtureRequest) -> set[ModuleType]:
     return {module for module in tests | ours if isinstance(module, ModuleType)}
 
 
-def _whole(least: int, text: str) -> int:
+def _whole(option: Option, text: str) -> int:
     """A whole number of an option, `200000`, `200_000` or `2e5`."""
     try:
-        number = int(float(text) if "e" in text.lower() else text)
-        whole = text.isascii() and number >= least and ("e" not in text.lower() or number == float(text))
-    except (ValueError, OverflowError):  # no number, or one without end
-        whole = False
-    if not whole:
-        raise argparse.ArgumentTypeError(f"must be a whole number from {least:,} on, got {text!r}")
-    return number
-
-
-_seed, _runs = partial(_whole, 0), partial(_whole, FEWEST)
+        number = float(text) if "e" in text.lower() else int(text)
+        if text.isascii():
+            return int(option.check(option.name, number))
+    except (ValueError, OverflowError, InvalidSpec):  # no number, one without end, or out of range
+        pass
+    least = FEWEST_RUNS if option.name == "runs" else 0
+    raise argparse.ArgumentTypeError(f"must be a whole number from {least:,} on, got {text!r}")

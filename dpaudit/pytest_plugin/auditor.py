@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
@@ -14,15 +15,18 @@ from typing import Any, TextIO
 from dpaudit import report
 from dpaudit.account.sections import missed_lines, refuted_lines, weak_lines
 from dpaudit.account.statements import beyond, certified
-from dpaudit.api.audits import audit, pose
+from dpaudit.api.audits import audit, kept, pose
+from dpaudit.auditing.question import Plan
+from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import watching
 from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec
 from dpaudit.execution.covered import cover
 from dpaudit.execution.engine import Engine
 from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.ledger.results import Ledger
-from dpaudit.mechanisms import Batched, Description, PerRun, wrap
-from dpaudit.pytest_plugin.records import AuditOfTest, Spending
+from dpaudit.mechanisms import Batched, Description, PerRun
+from dpaudit.options import WORKING, precedence
+from dpaudit.pytest_plugin.records import AuditOfTest, Defaults
 from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
@@ -58,7 +62,7 @@ class Auditor:
     """
 
     place: Place
-    plan: Spending
+    plan: Defaults
     marked: tuple[dict[str, Any], ...]  # keywords of the markers, the outermost first
     number: int = 0
     attempt: int = 1  # at this test, where it is run again
@@ -125,41 +129,44 @@ class Auditor:
         self, mechanism: Any, asked: dict[str, Any], options: dict[str, Any], name: str, settings: Settings
     ) -> AuditResult:
         arguments = _arguments(mechanism, asked)
-        apart = ("backend", "n_jobs", "isolation", "ledger", "progress")
-        backend, workers, isolation, ledger, shown = (arguments.pop(key) for key in apart)
+        workers, backend, ledger, shown = (arguments.pop(key) for key in WORKING)
         if "n_jobs" not in options:
             workers = 1 if self.place.shared else workers if settings.jobs is None else settings.jobs
-        question = pose(**{**arguments, "mechanism": wrap(mechanism)})
+        question = pose(**arguments)
+        question = replace(question, name=name, description=_described(question.mechanism, name))
         # a process of its own: what one mechanism leaves behind in it is gone before the next test
         with (
             by_value(self.place.modules, (question.mechanism, question.pairs)),
-            Engine(workers, backend, supervised=True, isolation=isolation) as engine,
+            Engine(workers, backend, supervised=True, isolation=question.isolation) as engine,
             watching(1, name, shown=shown, below=self.place.terminal) as watcher,
-            question.kept(ledger, name) as call,
+            kept(question, ledger, name) as call,
         ):
             check_patches(self.patches, self.place.modules, question.mechanism)
-            description = _described(question.mechanism, name)
-            result = question.answer(engine, name=name, description=description, progress=watcher, call=call)
+            result = Runner(engine, call, watcher, partial(self._origin, options, settings)).run(question)
+            result = result if call is None else call.keep(result)
             cover(engine, question.mechanism, question.pairs)
-        known: dict[str, Any] = {
-            "command": self._command(result, options),
+        return result
+
+    def _origin(self, options: dict[str, Any], settings: Settings, planned: Plan) -> dict[str, Any]:
+        """Where a result comes from: the command that repeats its test, the file of the test, and the commit."""
+        origin: dict[str, Any] = {
+            "command": self._command(planned, options),
             "source": self.place.test.partition("::")[0],
         }
         if (
             self.place.folder or settings.ledger
         ):  # git may have much to look at: only where a result outlives the session
-            known["commit"] = commit_of(self.place.root)
-        given = {key: value for key, value in known.items() if value}
-        return replace(result, provenance={**result.provenance, **given})
+            origin["commit"] = commit_of(self.place.root)
+        return {key: value for key, value in origin.items() if value}
 
-    def _command(self, result: AuditResult, stated: dict[str, Any]) -> str:
+    def _command(self, planned: Plan, stated: dict[str, Any]) -> str:
         """The command that repeats the audit, with the options that the test does not set itself."""
         options = ""
-        if self.plan.seed is not None or "seed" not in stated:
-            options += f" --dpaudit-seed {result.spec['seed']}"
+        if "seed" in self.plan.command or "seed" not in stated:
+            options += f" --dpaudit-seed {planned.seed}"
         timed = stated.get("max_time_s") is not None
-        if self.plan.runs is not None or "runs" not in stated or timed:
-            options += f" --dpaudit-runs {result.spec['runs']}"
+        if "runs" in self.plan.command or "runs" not in stated or timed:
+            options += f" --dpaudit-runs {planned.runs}"
         return f"{self.place.command}{options}"
 
     def _stored(self, entry: SuiteEntry, record: AuditOfTest, ledger: str | None) -> AuditOfTest:
@@ -235,15 +242,11 @@ def _merged(marked: Sequence[dict[str, Any]], keywords: dict[str, Any]) -> dict[
     >>> _merged([{"epsilon": 1.0, "runs": 500}], {"claim": "c"})
     {'runs': 500, 'claim': 'c'}
     """
-    options: dict[str, Any] = {}
-    for each in (*marked, keywords):
-        for group in (CLAIMS, DATASETS):
-            if any(key in each for key in group):
-                options = {key: value for key, value in options.items() if key not in group}
-        if "claim" in each:
-            options.pop("delta", None)
-        options.update({key: value for key, value in each.items() if key != "expect"})
-    return options
+    layers = [{key: value for key, value in each.items() if key != "expect"} for each in (keywords, *reversed(marked))]
+    stated = next((place for place, each in enumerate(layers) if each.get("claim") is not None), len(layers))
+    for each in layers[stated + 1 :]:
+        each.pop("delta", None)
+    return precedence(*layers, together=(CLAIMS, DATASETS))
 
 
 def _expected(marked: Sequence[dict[str, Any]], expect: str | None) -> str:

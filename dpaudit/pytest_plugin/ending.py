@@ -11,7 +11,7 @@ from dpaudit.account.suites import reviewed_line
 from dpaudit.base.numerals import counted, p_text
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.baseline import read_baseline, review
-from dpaudit.pytest_plugin.records import AuditOfTest, Records, Spending
+from dpaudit.pytest_plugin.records import AuditOfTest, Defaults, Records
 from dpaudit.results.display import Verdict
 from dpaudit.results.stored import load
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
@@ -72,7 +72,7 @@ def expired(baseline: Path | None) -> tuple[str, ...]:
     return tuple(reviewed_line(Reviewed(each, True, False)) for each in acceptances if each.expired(today))
 
 
-def summary_lines(records: Records, plan: Spending, folder: Path | None, problems: Sequence[str]) -> list[str]:
+def summary_lines(records: Records, plan: Defaults, folder: Path | None, problems: Sequence[str]) -> list[str]:
     """The lines of the terminal summary about the audits of a session."""
     audits = records.all
     refuted = sum(record.verdict == "REFUTED" for record in audits)

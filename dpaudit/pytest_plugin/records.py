@@ -9,6 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from dpaudit.options import OPTIONS, precedence
+
 CONFIDENCE = 1.0 - 1e-6  # of each audit: a suite of a thousand then refutes falsely once in a thousand sessions
 
 
@@ -30,48 +32,40 @@ DEFAULT = "dev"
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
-    """The keywords of the audits of a session that their test does not set, by all settings.
+class Defaults:
+    """The options of the audits of a session that their test does not set, and those that go before a test.
 
-    `runs` and `seed` override a test; they are those of the command line, None where it names none.
-    `usual` are the defaults behind those of a test.
+    `command` are those of the command line, `usual` the defaults behind those of a test.
     """
 
     profile: Profile
     usual: dict[str, Any]
-    runs: int | None = None
-    seed: int | None = None
+    command: dict[str, Any]
 
     @property
     def line(self) -> str:
-        """The plan as the header of a session prints it."""
-        runs = self.usual["runs"] if self.runs is None else self.runs
-        seed = self.usual["seed"] if self.seed is None else self.seed
-        return f"profile {self.profile.name}, {runs:,} runs an audit, seed {seed}"
+        """The defaults as the header of a session prints them."""
+        told = precedence(self.command, self.usual)
+        return f"profile {self.profile.name}, {told['runs']:,} runs an audit, seed {told['seed']}"
 
     def settle(self, options: dict[str, Any]) -> dict[str, Any]:
         """The keywords of an audit: of the command line, then of its test, then the usual ones.
 
-        >>> Spending(PROFILES["dev"], {"runs": 20_000, "seed": 0}, seed=7).settle({"runs": 500, "seed": 1})
+        >>> Defaults(PROFILES["dev"], {"runs": 20_000, "seed": 0}, {"seed": 7}).settle({"runs": 500, "seed": 1})
         {'runs': 500, 'seed': 7}
         """
-        settled = {**self.usual, **({} if options.get("max_time_s") is None else {"runs": None}), **options}
-        if self.runs is not None:
-            settled.update(runs=self.runs, max_time_s=None)
-        if self.seed is not None:
-            settled["seed"] = self.seed
-        return settled
+        return precedence(self.command, options, self.usual)
 
 
 def plan(
-    *, profile: str | None, runs: int | None, seed: int | None, settings: dict[str, Any], fresh: int | None = None
-) -> Spending:
-    """The plan of a session: the command line, then [tool.dpaudit], then the default profile.
+    *, profile: str | None, command: dict[str, Any], settings: dict[str, Any], fresh: int | None = None
+) -> Defaults:
+    """The defaults of a session: the command line, then [tool.dpaudit], then the default profile.
 
     A profile of the command line overrides the settings. `fresh` is the new seed of a session that shares its tests
     with other processes; None: it is drawn here, where the profile needs one.
 
-    >>> plan(profile="ci", runs=None, seed=None, settings={"runs": 50_000}).line
+    >>> plan(profile="ci", command={}, settings={"runs": 50_000}).line
     'profile ci, 200,000 runs an audit, seed 0'
     """
     chosen = PROFILES[DEFAULT if profile is None else profile]
@@ -82,7 +76,7 @@ def plan(
         usual["seed"] = secrets.randbits(32) if fresh is None else fresh
     if profile is None:
         usual.update({key: value for key, value in settings.items() if key in usual})
-    return Spending(chosen, usual, runs, seed)
+    return Defaults(chosen, usual, {key: value for key, value in command.items() if value is not None})
 
 
 def settings_of(root: Path) -> dict[str, Any]:
@@ -97,9 +91,8 @@ def settings_of(root: Path) -> dict[str, Any]:
         settings = read_settings(root)
     except InvalidSpec:
         return {}
-    runs = None if settings.runs is None else int(settings.runs)
-    values = {"runs": runs, "seed": settings.seed, "accepted": settings.accepted}
-    return {key: value for key, value in values.items() if value is not None}
+    told = {key: value for key, value in settings.options.items() if OPTIONS[key].session_words}
+    return told if settings.accepted is None else {**told, "accepted": settings.accepted}
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Units:
 class AuditResult(Displayed):
     """What was asked, what was found, and the arithmetic between them.
 
-    `spec` is the question in its stored form (`AuditSpec.to_dict`), `runs_used` counts every execution,
+    `spec` is the question in its stored form (`Question.to_dict`), `runs_used` counts every execution,
     `ceiling` is the bound that all hits on one side would have given. `upper` is an upper bound on the loss, where
     one was given or the mechanism offers it (None otherwise); it changes nothing else. `others` are further certified
     witnesses, each at the same part of the error probability; the one with the least p-value stands first, as

@@ -18,7 +18,7 @@ from dpaudit.events.scores import Binning, Linear, LogRatio, Part, cells_in
 from dpaudit.outputs.canonical import Column, Pilot
 from dpaudit.search.binning import Tables, binning
 from dpaudit.search.candidates import lines_of
-from dpaudit.search.explore import ENOUGH, Plan, is_score, part_of, with_scores
+from dpaudit.search.explore import ENOUGH, SearchPlan, is_score, part_of, with_scores
 from dpaudit.search.goal import Goal
 from dpaudit.search.learning import log_ratio, scores_of, ways
 from dpaudit.search.selection import RIVALS_Z, Proposal, cells_inside, event_of, propose
@@ -115,8 +115,8 @@ def lines_judged(pilot: Pilot) -> list[tuple[Feature, Binning, Integers]]:
 
 
 def relearned(
-    chosen: Plan, counts: Integers, terms: Sequence[Integers], goal: Goal, pilot: Pilot
-) -> tuple[Plan, Integers]:
+    chosen: SearchPlan, counts: Integers, terms: Sequence[Integers], goal: Goal, pilot: Pilot
+) -> tuple[SearchPlan, Integers]:
     """The plan with log-ratio scores learned again from counts of their terms; their own counts are still 0.
 
     The best score so far stays: what is learned last need not be better, and only later runs can say. Kinds of scores
@@ -148,7 +148,7 @@ def relearned(
     return with_scores(chosen, counts, [*best, *none])
 
 
-def learned_again(proposal: Proposal, chosen: Plan, terms: Sequence[Integers], pilot: Pilot) -> Tables | None:
+def learned_again(proposal: Proposal, chosen: SearchPlan, terms: Sequence[Integers], pilot: Pilot) -> Tables | None:
     """The score of an event learned from all counts of its terms, and the event's own; None where it is on no score.
 
     A linear score is learned from all outputs held.
@@ -170,7 +170,9 @@ def kind_of(score: LogRatio) -> tuple[tuple[tuple[Part, Binning], ...], bool]:
     return tuple((term.coordinate, term.bins) for term in score.terms), score.pooled
 
 
-def moved(proposal: Proposal, chosen: Plan, counts: Integers, again: Tables, table: Integers, goal: Goal) -> Proposal:
+def moved(
+    proposal: Proposal, chosen: SearchPlan, counts: Integers, again: Tables, table: Integers, goal: Goal
+) -> Proposal:
     """The event on its score learned again: beyond a threshold that as large a part of the runs passes as before.
 
     `table` counts both scores on runs that made neither: where the new event has less there than the old one has with

@@ -37,7 +37,7 @@ ENOUGH = 1 << 15  # outputs that show cells which need no value of their own
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SearchPlan:
     """The features that the longer search will count, which of them were learned, and what was looked at."""
 
     tables: Tables
@@ -63,8 +63,14 @@ class Plan:
 
 
 def plan(
-    pilot: Pilot, goal: Goal, *, keep: int = KEPT, scores: bool = True, lines: bool = True, before: Plan | None = None
-) -> Plan:
+    pilot: Pilot,
+    goal: Goal,
+    *,
+    keep: int = KEPT,
+    scores: bool = True,
+    lines: bool = True,
+    before: SearchPlan | None = None,
+) -> SearchPlan:
     """Every feature scored on the pilot, and the best few kept; learned scores are kept unscored.
 
     Without `scores` the log-ratio scores are left to be learned, from the terms that the plan has for them; without
@@ -100,7 +106,7 @@ def plan(
     ]
     learned += () if few or not lines else lines_of(pilot, both)
     extra = [(feature, binning(feature.column(both), {})) for feature in learned]
-    return Plan(
+    return SearchPlan(
         Tables((*cells, *extra)),
         (False,) * len(cells) + (True,) * len(extra),
         (*named, *((str(feature), None) for feature in learned)),
@@ -108,7 +114,7 @@ def plan(
     )
 
 
-def planned(pilot: Pilot, goal: Goal, **how: Any) -> tuple[Plan, Integers]:
+def planned(pilot: Pilot, goal: Goal, **how: Any) -> tuple[SearchPlan, Integers]:
     """The plan with its counts on the pilot."""
     new = plan(pilot, goal, **how)
     return new, pilot_counts(new, pilot)
@@ -141,7 +147,7 @@ def _stays(feature: Feature, rank: int, keep: int) -> bool:
     return rank < keep or isinstance(feature, Whole) or (isinstance(feature, Coordinate) and not feature.path)
 
 
-def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) -> tuple[Plan, Integers]:
+def narrowed(chosen: SearchPlan, counts: Integers, goal: Goal, *, keep: int = KEPT) -> tuple[SearchPlan, Integers]:
     """The plan with the best few of its features by these counts, and learned scores unscored; and their counts.
 
     Counts here and below are those of the plan's tables: int64[cells, sides].
@@ -162,8 +168,8 @@ def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) ->
 
 
 def with_scores(
-    chosen: Plan, counts: Integers, scores: Sequence[tuple[Feature, Binning, Integers]]
-) -> tuple[Plan, Integers]:
+    chosen: SearchPlan, counts: Integers, scores: Sequence[tuple[Feature, Binning, Integers]]
+) -> tuple[SearchPlan, Integers]:
     """The plan with these log-ratio scores in place of its own, and their counts."""
     others = [j for j, (each, _) in enumerate(chosen.tables.features) if not is_score(each)]
     chosen, counts = _at_places(chosen, counts, others)
@@ -177,7 +183,7 @@ def is_score(feature: Feature) -> bool:
     return isinstance(feature, LogRatio | Linear)
 
 
-def _at_places(chosen: Plan, counts: Integers, places: Sequence[int]) -> tuple[Plan, Integers]:
+def _at_places(chosen: SearchPlan, counts: Integers, places: Sequence[int]) -> tuple[SearchPlan, Integers]:
     """The plan with the features at some places only, and their counts."""
     tables = chosen.tables.split(counts)
     features = Tables(tuple(chosen.tables.features[place] for place in places))
@@ -188,7 +194,7 @@ def _at_places(chosen: Plan, counts: Integers, places: Sequence[int]) -> tuple[P
     )
 
 
-def pilot_counts(chosen: Plan, pilot: Pilot) -> Integers:
+def pilot_counts(chosen: SearchPlan, pilot: Pilot) -> Integers:
     """The pilot in the plan's tables; nothing for learned features, which have seen it before."""
     counts = chosen.tables(Sample(pilot.first), Sample(pilot.second))
     for table, learned in zip(chosen.tables.split(counts), chosen.learned, strict=True):
@@ -197,7 +203,7 @@ def pilot_counts(chosen: Plan, pilot: Pilot) -> Integers:
     return counts
 
 
-def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
+def best(chosen: SearchPlan, counts: Integers, goal: Goal) -> Proposal | None:
     """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
     tables = chosen.tables.split(counts)
     # of several features the luckiest wins, learned scores too: runs that did not make them choose among them

@@ -20,7 +20,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events.event import Event, Partition
 from dpaudit.events.features import Feature
 from dpaudit.events.scores import Binning
-from dpaudit.search.explore import Plan, price
+from dpaudit.search.explore import SearchPlan, price
 from dpaudit.search.goal import Goal, luck_down, luck_up
 from dpaudit.search.selection import MANY_CELLS, Proposal, event_of
 from dpaudit.search.smoothing import believed
@@ -45,7 +45,7 @@ class PartitionProposal:
     delta: float = 0.0  # no single event is certified
 
 
-def best_partition(chosen: Plan, counts: Integers, goal: Goal) -> PartitionProposal | None:
+def best_partition(chosen: SearchPlan, counts: Integers, goal: Goal) -> PartitionProposal | None:
     """The best partition of all features counted, less what it costs a reader; None where none will certify anything.
 
     Raises `InvalidSpec` for a claim that is not about Rényi divergences.

@@ -37,7 +37,7 @@ from dpaudit.search.explore import (
     KEPT,
     SCREENED,
     SPLITS,
-    Plan,
+    SearchPlan,
     best,
     everything,
     narrowed,
@@ -56,7 +56,13 @@ SHARED = 0.5  # of the luck in a bound is not that of another event on the same 
 
 
 def worth(
-    proposal: Proposal | None, chosen: Plan, counts: Integers, scores: Sequence[Folds], goal: Goal, runs: int, more: int
+    proposal: Proposal | None,
+    chosen: SearchPlan,
+    counts: Integers,
+    scores: Sequence[Folds],
+    goal: Goal,
+    runs: int,
+    more: int,
 ) -> bool:
     """Whether a search of `runs` runs should have `more`, which `goal` has to certify with now.
 
@@ -89,7 +95,7 @@ def worth(
     return max(gains) / 2.0 * (1.0 - runs / (runs + more)) > cost
 
 
-def _hope(proposal: Proposal, chosen: Plan, counts: Integers, goal: Goal, value: float) -> float:
+def _hope(proposal: Proposal, chosen: SearchPlan, counts: Integers, goal: Goal, value: float) -> float:
     """What values outside the event may be worth beyond it; those of learned scores are in order already."""
     most = 0.0
     tables = zip(chosen.tables.features, chosen.tables.split(counts), chosen.learned, strict=True)
@@ -190,12 +196,12 @@ class Look:
     def __init__(self, session: Session, pair: int, goal: Goal, *, shard_runs: int, start: int = 0) -> None:
         self.session, self.pair, self.goal, self.shard_runs = session, pair, goal, shard_runs
         self.runs = 0
-        self.plan: Plan | None = None
+        self.plan: SearchPlan | None = None
         self._pilot: Pilot | None = None
         self._counts: Integers = np.zeros(0, np.int64)
         self._terms: list[Integers] = []
         self._folds: list[Folds] = []
-        self._before: Plan | None = None  # whose features stay
+        self._before: SearchPlan | None = None  # whose features stay
         self._every = False  # whether all features are to be counted
         self._fitted = 0  # outputs held that have taught and judged scores
         self._settled: Proposal | None = None
@@ -248,7 +254,7 @@ class Look:
         room = min(room, room_for(self._pilot.first))
         return (PILOT_RUNS if already < PILOT_RUNS < room else room) - already
 
-    def choose(self, *, every: bool = False) -> Plan:
+    def choose(self, *, every: bool = False) -> SearchPlan:
         """The features, chosen for good on the outputs held; all of them to be counted where `every`."""
         if self.plan is None:
             self._every = self._every or every
@@ -301,7 +307,7 @@ class Look:
         counts = self._counts, self._folds
         return self.session.thinking(worth, proposal, chosen, *counts, self.goal, self.runs, more)
 
-    def _best(self) -> tuple[Proposal | None, Plan]:
+    def _best(self) -> tuple[Proposal | None, SearchPlan]:
         """The best event, and the plan with the scores that there are now."""
         chosen = self._cross_fit(self.choose())
         if self._latest is None or self._latest[0] is not self._counts or self._latest[1] != self.goal:
@@ -309,7 +315,7 @@ class Look:
             self._latest = *now, self.session.thinking(best, chosen, *now)
         return self._latest[2], chosen
 
-    def _cross_fit(self, chosen: Plan) -> Plan:
+    def _cross_fit(self, chosen: SearchPlan) -> SearchPlan:
         """Scores learned and judged on the outputs held, where these are all and some of them have not been."""
         if self.pilot.runs == self.runs != self._fitted and not self.hurried:
             self._terms, self._folds, (self.plan, self._counts) = self.session.thinking(self._scored, chosen)
@@ -317,7 +323,7 @@ class Look:
         assert self.plan is not None
         return self.plan
 
-    def _scored(self, chosen: Plan) -> tuple[list[Integers], list[Folds], tuple[Plan, Integers]]:
+    def _scored(self, chosen: SearchPlan) -> tuple[list[Integers], list[Folds], tuple[SearchPlan, Integers]]:
         coded = [Coded.of(each, self.pilot) for each in chosen.terms]
         terms = [each.counts(np.ones(each.runs, np.bool_)) for each in coded]
         folds = [folds for each in coded for folds in cross_fitted(each)]
@@ -378,7 +384,7 @@ class Look:
         self.choose()
         return self.proposal()
 
-    def _proposal(self, chosen: Plan, counts: Integers) -> Candidate | None:
+    def _proposal(self, chosen: SearchPlan, counts: Integers) -> Candidate | None:
         if self.goal.bins and (partition := best_partition(chosen, counts, self.goal)) is not None:
             return partition
         single = self._settled or best(chosen, counts, self.goal)
@@ -403,7 +409,7 @@ def ends(pool: int) -> Iterator[float]:
     return (each for each in SHARES if each * pool >= PLENTY or each >= SEARCH_SHARE)
 
 
-def looked_at(chosen: Plan, prefix: str = "") -> list[Explored]:
+def looked_at(chosen: SearchPlan, prefix: str = "") -> list[Explored]:
     """The features of a plan that a result lists."""
     return [
         Explored("feature", prefix + name, "looked at", None if score is None else round(score, 6))

@@ -7,39 +7,37 @@ import importlib.util
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.adapters.adapted import OwnClaim, settled
-from dpaudit.auditing.spec import AuditSpec, Pair
-from dpaudit.base import validate
+from dpaudit.auditing.question import Plan, Question, plan
 from dpaudit.base.strict import read_toml
-from dpaudit.claims import Claim, PureDP, Relation, claim_from_dict, claim_of_keys, form_of
+from dpaudit.claims import Claim, PureDP, Relation, claim_of_keys, form_of
 from dpaudit.data import AdjacentPair, stock_pairs
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement, at
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
 from dpaudit.mechanisms.functions import own
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.mechanisms.protocol import Known
+from dpaudit.options import IN_SPECS, OPTIONS, precedence
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import RECORD, recorded
 from dpaudit.spec.pairs import ImportedPair, made_of, pairs_of
-from dpaudit.spec.settings import Settings
 
 if TYPE_CHECKING:
     from dpaudit.spec.reading import Fault, SpecPlace
     from dpaudit.spec.tables import AuditTable, UpperTable
-import shlex
 
-DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
-# keys of a spec that are passed on only where given; `AuditSpec` knows their defaults
-OPTIONS = ("stopping", "sequential_share", "certifier", "certify_pairs", "representation", "detect", "controls")
+USUAL = {"runs": OPTIONS["runs"].default}  # of a question that says neither runs nor time
 PAIRS = {"pair", "pairs", "pattern", "pattern_parameters"}
 INSTEAD = {  # of wrong values, so that the other keys can be checked
     "name": "audit",
@@ -47,49 +45,20 @@ INSTEAD = {  # of wrong values, so that the other keys can be checked
     "claim": {"epsilon": 1.0},
     "pair": {"first": 0, "second": 1},
 }
-NO_SETTINGS = Settings()
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """Values that override the spec (of the command line) and its defaults (the settings of the project)."""
-
-    runs: float | int | None = None
-    confidence: float | None = None
-    seed: int | None = None
-    controls: int | None = None
-    settings: Settings = NO_SETTINGS
-    look: bool = False  # at outputs of a few runs, without the claim
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
+class SpecQuestion(Question):
     """One audit of a spec file. `source` is the file as it was named; `confidence` not yet divided by the suite.
 
-    With `max_time_s`, `runs` is the upper limit, if there is one; `options` are further fields of
-    `AuditSpec`, where given; `upper` is the result's.
+    `bits`: a finding on bits is known.
     """
 
-    source: Path
-    name: str
-    tags: tuple[str, ...]
-    claim: Claim | OwnClaim
-    mechanism: Mechanism
-    pairs: tuple[AdjacentPair | ImportedPair, ...]
-    expect: Verdict
-    bits: bool  # and a finding on bits is known
-    runs: int | float | None
-    max_time_s: float | None
-    run_timeout_s: float | None
-    confidence: float
-    seed: int
-    search_share: float | None
-    requires: tuple[str, ...]
-    options: dict[str, Any]
-    upper: UpperBound | None = None
-    isolation: str | None = None
-    record: dict[str, str] = field(default_factory=dict)  # what people filled in
+    source: Path = field(kw_only=True)
+    expect: Verdict = field(kw_only=True)
+    bits: bool = field(default=False, kw_only=True)
+    tags: tuple[str, ...] = field(default=(), kw_only=True)
+    requires: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def place(self) -> str:
@@ -101,30 +70,12 @@ class Question:
         """The function that finds claim and pairs in a worker: those of the mechanism, where it is adapted."""
         return partial(settled, self.claim)
 
-    def spec(self, description: Description, pairs: tuple[Pair, ...], *, runs: int | None = None) -> AuditSpec:
-        """The question as an `AuditSpec`; `runs` where a probe chose them."""
-        chosen = self.runs if runs is None else runs
-        return AuditSpec(
-            claim=self.claim if description.claim is None else claim_from_dict(description.claim),  # type: ignore[arg-type]
-            mechanism=self.mechanism,
-            pairs=pairs,
-            runs=DEFAULT_RUNS if chosen is None else chosen,  # type: ignore[arg-type]
-            confidence=self.confidence,
-            seed=self.seed,
-            name=self.name,
-            search_share=self.search_share,
-            run_timeout_s=self.run_timeout_s,
-            description=description,
-            **self.options,
-        )
-
-    def outline(self) -> AuditSpec:
-        """The question with names in place of what only a worker may import; raises `InvalidSpec` as `spec` does."""
-        stand_in = Description(self.mechanism.name, "not yet imported")
-        return self.spec(stand_in, self.pairs)  # type: ignore[arg-type]
+    def outline(self) -> Plan:
+        """The plan, with names in place of what only a worker may import. Raises `InvalidSpec` as `plan` does."""
+        return plan(self, Description(self.mechanism.name, "not yet imported"))
 
     def check(self) -> None:
-        """Raises `InvalidSpec` for a value out of range, and for runs too few to refute the claim at all."""
+        """Raises `InvalidSpec` for options that do not go together, and for runs too few to refute the claim at all."""
         if self.runs is not None and not isinstance(self.claim, OwnClaim):
             self.outline()
 
@@ -134,17 +85,41 @@ class Question:
             if importlib.util.find_spec(module.partition(".")[0]) is None:
                 raise MissingRequirement(f"{self.place}: requires the module {module!r}, which is not installed here")
 
+    def identity(self) -> dict[str, Any]:
+        """The whole question as it is known before a mechanism is imported, for the run that it is part of."""
+        mechanism = {each: getattr(self.mechanism, each) for each in self.mechanism.__dataclass_fields__}  # type: ignore[attr-defined]
+        return {
+            **Question.identity(self),
+            "mechanism": [type(self.mechanism).__name__, mechanism],
+            "upper": None if self.upper is None else self.upper.to_dict(),
+            "expect": self.expect.value,
+            "bits": self.bits,
+            "requires": self.requires,
+        }
 
-def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tuple[Question, ...]:
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """What goes before a spec, and what stands behind it: options of the command line, defaults of the project.
+
+    `look`: at outputs of a few runs, without the claim.
+    """
+
+    command: Mapping[str, Any] = field(default_factory=dict)
+    project: Mapping[str, Any] = field(default_factory=dict)
+    look: bool = False
+
+
+def read_spec(path: str | os.PathLike[str], layers: Layers | None = None) -> tuple[SpecQuestion, ...]:
     """The questions of a spec file. Raises `InvalidSpec` that names file, line, audit and key of all that is wrong."""
     from dpaudit.spec.reading import audits_of
 
     source = Path(path)
-    questions: dict[str, Question | None] = {}
+    questions: dict[str, SpecQuestion | None] = {}
     document = read_toml(source)
     audits, wrong = audits_of(document, str(source))
     for raw, place in audits:
-        question, faults = _asked(source, raw, place, wishes or Wishes())
+        question, faults = _asked(source, raw, place, layers or Layers())
         name = raw.get("name") if isinstance(raw, dict) else None
         if isinstance(name, str) and name in questions:
             faults = [*faults, (("name",), "a name may stand only once in a file; rename one of the two")]
@@ -169,7 +144,7 @@ def _about(key: str) -> Iterator[None]:
         raise _Wrong(key, *error.args) from None
 
 
-def _asked(source: Path, raw: Any, place: "SpecPlace", wishes: Wishes) -> "tuple[Question | None, list[Fault]]":
+def _asked(source: Path, raw: Any, place: "SpecPlace", layers: Layers) -> "tuple[SpecQuestion | None, list[Fault]]":
     """The question of a table, and all faults: a wrong value is replaced by a right one, to find the next fault."""
     from msgspec import convert
 
@@ -186,7 +161,7 @@ def _asked(source: Path, raw: Any, place: "SpecPlace", wishes: Wishes) -> "tuple
         given = {key: value for key, value in raw.items() if key not in wrong}
         right = {key: INSTEAD[key] for key in wrong if key in INSTEAD}
         try:
-            question = _question(source, convert({**given, **right}, AuditTable), wishes)
+            question = _question(source, convert({**given, **right}, AuditTable), layers)
             with _about("runs"):
                 question.check()
             return question, complaints
@@ -205,7 +180,7 @@ def _asked(source: Path, raw: Any, place: "SpecPlace", wishes: Wishes) -> "tuple
             raise type(error)(*(place.says(each) for each in error.args)) from None
 
 
-def _question(source: Path, table: "AuditTable", wishes: Wishes) -> Question:
+def _question(source: Path, table: "AuditTable", layers: Layers) -> SpecQuestion:
     folder = str(source.resolve().parent)
     with _about("relation"):
         relation = Relation.of(table.relation)
@@ -216,56 +191,41 @@ def _question(source: Path, table: "AuditTable", wishes: Wishes) -> Question:
             known = own(mechanism.reference, mechanism.parameters)
     with _about("claim"):
         claim = _claim(table, relation, known)
-    settings = wishes.settings
     with _about("requires"):
         for module in table.requires:
             if not all(part.isidentifier() for part in module.split(".")):
                 raise InvalidSpec(f"requires must name modules as an import does, got {module!r}")
-    with _about("max_time_s"):
-        if table.max_time_s is not None:
-            validate.positive("max_time_s", table.max_time_s)
+    given = {key: value for key in IN_SPECS if (value := getattr(table, key)) is not None}
+    for key, value in given.items():
+        with _about(key):
+            OPTIONS[key].check(key, value)
     bits = table.expect == "bits"
     with _about("expect"):
-        if bits and not table.representation:
+        if bits and not given["representation"]:
             raise InvalidSpec('expect = "bits" needs representation = true: without it bits are not looked at')
-    timed = table.max_time_s is not None and wishes.runs is None
     with _about("pair"):
         pairs = _pairs(table, folder, claim, known)
     with _about("upper"):
         upper = None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs)
-    options = {key: value for key in OPTIONS if (value := getattr(table, key)) is not None}
-    if wishes.controls is not None:
-        options["controls"] = wishes.controls
-    question = Question(
-        source=source,
+    options = precedence(layers.command, given, layers.project, USUAL)
+    if layers.look:
+        claim = PureDP(0.0, claim.relation)
+        options = {key: options[key] for key in ("runs", "seed", "run_timeout_s", "isolation") if key in options}
+    options.setdefault("runs", None)
+    return SpecQuestion(
+        claim,
+        mechanism,
+        pairs,
         name=table.name,
-        tags=tuple(table.tags),
-        claim=claim,
-        mechanism=mechanism,
-        pairs=pairs,
+        upper=upper,
+        record=recorded({key: text for key in RECORD if (text := getattr(table.record, key, None)) is not None}),
+        source=source,
         expect=Verdict.REFUTED if table.expect == "refuted" else Verdict.NOT_REFUTED,
         bits=bits,
-        runs=table.runs if timed else first_of(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS),
-        max_time_s=table.max_time_s if timed else None,
-        run_timeout_s=table.run_timeout_s,
-        confidence=first_of(wishes.confidence, table.confidence, settings.confidence, default=DEFAULT_CONFIDENCE),
-        seed=first_of(wishes.seed, table.seed, settings.seed, default=DEFAULT_SEED),
-        search_share=table.search_share,
+        tags=tuple(table.tags),
         requires=tuple(table.requires),
-        options=options,
-        upper=upper,
-        isolation=table.isolation,
-        record=recorded({key: text for key in RECORD if (text := getattr(table.record, key, None)) is not None}),
+        **options,
     )
-    if wishes.look:
-        nothing = PureDP(0.0, claim.relation)
-        return replace(question, claim=nothing, confidence=DEFAULT_CONFIDENCE, search_share=None, options={})
-    return question
-
-
-def first_of(*values: T | None, default: T) -> T:
-    """The first value that is not None."""
-    return next((value for value in values if value is not None), default)
 
 
 def _mechanism(table: "AuditTable", folder: str) -> Mechanism:
@@ -278,7 +238,7 @@ def _mechanism(table: "AuditTable", folder: str) -> Mechanism:
         program = os.path.join(folder, argv[0])  # as a shell finds it with this folder in its path
         if os.sep not in argv[0] and os.path.isfile(program) and os.access(program, os.X_OK):
             argv = [os.path.join(os.curdir, argv[0]), *argv[1:]]
-        return Command(tuple(argv), folder, table.run_timeout_s)
+        return Command(tuple(argv), folder, getattr(table, "run_timeout_s"))
     module, colon, attribute = table.mechanism.partition(":")
     if not (module and colon and attribute):
         raise InvalidSpec(f"mechanism must read module:attribute, got {table.mechanism!r}")
@@ -399,7 +359,7 @@ def share(confidence: float, audits: int) -> float:
     return confidence if audits == 1 else 1.0 - (1.0 - confidence) / audits
 
 
-def shared(questions: tuple[Question, ...]) -> tuple[tuple[Question, ...], float]:
+def shared(questions: tuple[SpecQuestion, ...]) -> tuple[tuple[SpecQuestion, ...], float]:
     """The questions, each at its share, and the confidence of the suite; raises `InvalidSpec` for too few runs."""
     if not questions:
         return (), 0.0
@@ -413,26 +373,23 @@ def shared(questions: tuple[Question, ...]) -> tuple[tuple[Question, ...], float
 
 
 def command(
-    question: Question,
-    questions: tuple[Question, ...],
+    question: SpecQuestion,
+    questions: tuple[SpecQuestion, ...],
     tags: tuple[str, ...],
     *,
     only: tuple[str, ...] = (),
-    runs: int | None = None,
-    controls: int | None = None,
+    given: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
     """The command that repeats this question's file as it was run here: same seed, same share of the confidence.
 
-    `questions` are those of the suite, at their shares; `runs` and `controls` are given where they are not those of
-    the spec.
+    `questions` are those of the suite, at their shares; `given` are options that are not those of the spec.
     """
     siblings = sum(other.source == question.source for other in questions)
     parts = ["dpaudit", "run", str(question.source)]
     parts += [word for tag in tags for word in ("--tag", tag)]
     parts += [word for name in only for word in ("--only", name)]
     parts += ["--seed", str(question.seed), "--confidence", _whole_confidence(question.confidence, siblings)]
-    for option, value in (("--runs", runs), ("--controls", controls)):
-        parts += [] if value is None else [option, str(value)]
+    parts += [word for name, value in given.items() for word in (OPTIONS[name].flag, str(value))]
     return shlex.join(parts)
 
 

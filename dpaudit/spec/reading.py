@@ -17,6 +17,7 @@ from dpaudit.base.files import FOLDER, found_at, read_bytes
 from dpaudit.base.strict import LARGEST_FILE, Keys, lines_of, read_toml
 from dpaudit.claims import POINTS
 from dpaudit.errors import InvalidSpec
+from dpaudit.options import IN_SPECS
 from dpaudit.spec.tables import AuditTable, Document, SweepTable, parts
 
 Table = TypeVar("Table", bound=Struct)
@@ -37,15 +38,9 @@ EXAMPLES = {
     "pairs": "[{ first = [1, 2, 3], second = [1, 2] }]",
     "pattern": '"one_differs"',
     "expect": '"refuted"',
-    "runs": "1_000_000",
-    "max_time_s": "60",
-    "run_timeout_s": "1.0",
-    "confidence": "0.999",
-    "seed": "1",
-    "detect": "{ epsilon = 1.2, mass = 0.01 }",
-    "controls": "20",
     "upper": '{ proof = "proof.json" }',
     "requires": '["numpy"]',
+    **{name: each.example for name, each in IN_SPECS.items() if each.example},
 }
 
 

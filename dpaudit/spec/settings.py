@@ -1,23 +1,26 @@
 """The table [tool.dpaudit] of ./pyproject.toml: this project's own defaults."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any
 
-from dpaudit.base import validate
 from dpaudit.base.files import NoSuchFile, read_bytes
 from dpaudit.errors import InvalidSpec, at
+from dpaudit.options import IN_PROJECTS
 
 LARGEST = 2**22  # bytes
+OWN: dict[str, Any] = {"jobs": int, "report": str, "ledger": str, "accepted": str}  # keys that answer nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The defaults in [tool.dpaudit]; the command line and the spec override them. None: not set."""
+    """The defaults in [tool.dpaudit]; the command line and the spec override them. None: not set.
 
-    runs: float | int | None = None
-    confidence: float | None = None
-    seed: int | None = None
+    `options` are those of audits, where set.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
     jobs: int | None = None
     report: str | None = None
     ledger: str | None = None
@@ -46,14 +49,12 @@ def read_settings(folder: Path) -> Settings:
     table = tool.get("dpaudit", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise InvalidSpec(f"{path}: tool.dpaudit must be a table, got {table!r}")
-    place = f"{path}: tool.dpaudit"
-    keys = [(key, kind, None) for key, kind in get_type_hints(Settings).items()]
-    kind = defstruct("SettingsTable", keys, forbid_unknown_fields=True)
-    settings = Settings(**asdict(convert(table, kind, SpecPlace(str(path), ("tool", "dpaudit"), "tool.dpaudit"))))
-    if settings.runs is not None:
-        validate.whole(f"{place}.runs", settings.runs, least=1)
-    if settings.confidence is not None:
-        validate.open_probability(f"{place}.confidence", settings.confidence)
-    if settings.seed is not None:
-        validate.whole(f"{place}.seed", settings.seed, least=0)
-    return settings
+    kinds = {name: each.kind for name, each in IN_PROJECTS.items()} | {name: kind | None for name, kind in OWN.items()}
+    kind = defstruct("SettingsTable", [(*each, None) for each in kinds.items()], forbid_unknown_fields=True)
+    stated = asdict(convert(table, kind, SpecPlace(str(path), ("tool", "dpaudit"), "tool.dpaudit")))
+    options = {
+        name: each.check(f"{path}: tool.dpaudit.{name}", stated[name])
+        for name, each in IN_PROJECTS.items()
+        if stated[name] is not None
+    }
+    return Settings(options, **{name: stated[name] for name in OWN})

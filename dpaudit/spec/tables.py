@@ -3,14 +3,17 @@
 Contract: this module is the schema `dpaudit.audit/1`. A key may be added; none is renamed and none changes its meaning.
 """
 
-from functools import lru_cache
-from typing import Annotated, Any, Literal
+from functools import lru_cache, reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct
 
 from dpaudit.certify import certifier_names
 from dpaudit.claims import FORMS, Claim, Relation
+from dpaudit.options import IN_SPECS, IN_SWEEPS, Option
 
 SCHEMA = "dpaudit.audit/1"
 
@@ -36,9 +39,6 @@ RelationKey = Annotated[
     Meta(description="how the datasets differ; left out: none stated, none checked"),
 ]
 Words = Annotated[str, Meta(min_length=1)]
-Timeout = Annotated[float | None, Meta(description="seconds after which one run counts as hanging")]
-Stopping = Literal["fixed", "anytime"]
-EARLY = Meta(description="anytime: stop as soon as the claim is refuted")
 
 
 class UpperTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,9 +109,27 @@ class SuiteTable(Struct, frozen=True, forbid_unknown_fields=True):
     record: Annotated[FilledTable | None, Meta(description="for every audit that does not say it otherwise")] = None
 
 
-class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """One audit: a claim about a mechanism, on adjacent pairs."""
+def _key_of(each: Option) -> Any:
+    """An option as a key of an audit, as it is declared."""
+    return each.name, Annotated[each.kind, Meta(description=each.words)], _left_out(each)
 
+
+def _axis_of(each: Option) -> Any:
+    """An option as a key of a sweep."""
+    assert each.axis is not None
+    kind: Any = each.kind
+    if each.axis.several:
+        known = [one for one in get_args(kind) if one is not NoneType] if get_origin(kind) is UnionType else [kind]
+        one: Any = reduce(or_, known)
+        kind = kind | list[one]
+    return each.axis.key, Annotated[kind, Meta(description=each.axis.words)], _left_out(each)
+
+
+def _left_out(each: Option) -> Any:
+    return None if NoneType in get_args(each.kind) else each.default
+
+
+class _AuditHead(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(description="what the report calls the audit; once in a file", min_length=1)]
     mechanism: Annotated[str | CommandTable, Meta(description="module:attribute, or { command = [...] }")]
     tags: Annotated[list[str], Meta(description="words that `dpaudit run --tag` chooses by")] = []
@@ -129,36 +147,9 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["refuted", "not-refuted", "bits"],
         Meta(description="what the author knows; bits: not refuted by values, but by the bits of floats"),
     ] = "not-refuted"
-    runs: Annotated[float | int | None, Meta(description="executions to spend in all")] = None
-    max_time_s: Annotated[float | None, Meta(description="seconds to spend at the most")] = None
-    run_timeout_s: Timeout = None
-    isolation: Annotated[
-        Literal["process", "none"] | None,
-        Meta(description="process, the usual: counts are made where no mechanism runs"),
-    ] = None
-    confidence: Annotated[float | None, Meta(description="of the suite, if this audit were all of it")] = None
-    seed: Annotated[int | None, Meta(description="of all randomness")] = None
-    search_share: Annotated[
-        float | None,
-        Meta(description="part of the runs that looks for the event; left out: as much as is worth it (anytime: 0.25)"),
-    ] = None
-    stopping: Annotated[Stopping, EARLY] = "fixed"
-    sequential_share: Annotated[
-        float | None, Meta(description="anytime: part of the error probability that may stop it early")
-    ] = None
-    certifier: str | None = None
-    certify_pairs: Annotated[int | None, Meta(description="how many of the pairs to certify; 1 if left out")] = None
-    representation: Annotated[bool, Meta(description="also look at the bits of floating-point outputs")] = False
-    detect: dict[str, Any] | None = None
-    controls: Annotated[int | None, Meta(description="repeats of each spiked control; none if left out")] = None
-    upper: Annotated[UpperTable | None, Meta(description="an upper bound on the loss, known from elsewhere")] = None
-    requires: Annotated[list[str], Meta(description="modules without which the audit has no verdict here")] = []
-    record: Annotated[RecordTable | None, Meta(description="what is known of it; changes nothing")] = None
 
 
-class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """An audit at every point of a grid: a list is an axis, a single value is the same at all points."""
-
+class _SweepHead(Struct, frozen=True, forbid_unknown_fields=True):
     mechanisms: Annotated[
         str | list[str],
         Meta(description="module:attribute; a module of the catalogue without colon stands for all its entries"),
@@ -174,15 +165,36 @@ class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
         PairEntry | list[PairEntry] | None,
         Meta(description="{ first, second }, or module:function that makes them; each is a point of its own"),
     ] = None
-    runs: Annotated[float | int | list[float | int] | None, Meta(description="executions to spend on a point")] = None
-    certifiers: str | list[str] | None = None
-    selectors: Annotated[
-        Literal["penalised"] | list[Literal["penalised"]], Meta(description="how the event is chosen: there is one way")
-    ] = "penalised"
-    stopping: Annotated[Stopping | list[Stopping], EARLY] = "fixed"
-    seeds: Annotated[int | list[int] | None, Meta(description="of all randomness; several repeat every point")] = None
-    confidence: Annotated[float | None, Meta(description="of each point for itself")] = None
-    run_timeout_s: Timeout = None
+
+
+if TYPE_CHECKING:
+
+    class _AuditOptions(_AuditHead, frozen=True): ...
+
+    class _SweepOptions(_SweepHead, frozen=True): ...
+
+else:
+    _AuditOptions = msgspec.defstruct(
+        "_AuditOptions", [*map(_key_of, IN_SPECS.values())], bases=(_AuditHead,), frozen=True
+    )
+    _SweepOptions = msgspec.defstruct(
+        "_SweepOptions", [*map(_axis_of, IN_SWEEPS.values())], bases=(_SweepHead,), frozen=True
+    )
+
+
+class AuditTable(_AuditOptions, frozen=True, forbid_unknown_fields=True):
+    """One audit: a claim about a mechanism, on adjacent pairs."""
+
+    upper: Annotated[UpperTable | None, Meta(description="an upper bound on the loss, known from elsewhere")] = None
+    requires: Annotated[list[str], Meta(description="modules without which the audit has no verdict here")] = (
+        msgspec.field(default_factory=list)
+    )
+    record: Annotated[RecordTable | None, Meta(description="what is known of it; changes nothing")] = None
+
+
+class SweepTable(_SweepOptions, frozen=True, forbid_unknown_fields=True):
+    """An audit at every point of a grid: a list is an axis, a single value is the same at all points."""
+
     prove: Annotated[bool, Meta(description="also bound every question from above, by proof and exact loss")] = False
 
 
@@ -228,13 +240,12 @@ def _parts(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Parts
         ("mass", Annotated[float, Meta(description="probability of the event, in (0, 1]")]),
     )
     certifier: Any = Literal[certifiers]
-    suited = "left out: the one that suits the form of the claim"
     of_sweep = "left out: the catalogue entry's own; a text is the value of the parameter of that name"
     return {
         ("AuditTable", "claim"): (_key(claim, "left out: the mechanism's own, of the catalogue or adapted"), None),
-        ("AuditTable", "certifier"): (_key(certifier, suited), None),
-        ("SweepTable", "certifiers"): (_key(certifier | list[certifier], suited), None),
-        ("AuditTable", "detect"): (_key(detect, "power that the audit must have"), None),
+        ("AuditTable", "certifier"): (_key(certifier, IN_SPECS["certifier"].words), None),
+        ("SweepTable", "certifiers"): (_key(certifier | list[certifier], IN_SPECS["certifier"].words), None),
+        ("AuditTable", "detect"): (_key(detect, IN_SPECS["detect"].words), None),
         ("SweepTable", "claims"): (_key(swept | list[swept], of_sweep), None),  # type: ignore[valid-type]
     }
 

@@ -14,6 +14,7 @@ from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.ledger.results import Ledger
+from dpaudit.options import SWEEP_KEYS
 from dpaudit.report.display import Display, View, parts
 from dpaudit.results.display import Displayed
 from dpaudit.results.result import AuditResult
@@ -169,6 +170,7 @@ def sweep(
     >>> [(row["claimed"], row["true_epsilon"], row["epsilon_lower"] <= row["true_epsilon"]) for row in found.rows]
     [(0.5, 0.5, True), (2.0, 2.0, True)]
     """
+    given = locals()
     if pair is not None and pairs is not None:
         raise InvalidSpec("give pair or pairs, one of the two")
     if claim is not None and claims is not None:
@@ -180,12 +182,7 @@ def sweep(
         pairs=(_pair(pair, "pair"),)
         if pairs is None
         else tuple(_pair(each, f"pair {number}") for number, each in enumerate(axis(pairs), start=1)),
-        runs=axis(runs),
-        certifiers=axis(certifiers),
-        stopping=axis(stopping),
-        seeds=axis(seeds),
-        confidence=confidence,
-        run_timeout_s=run_timeout_s,
+        options={name: axis(given[key]) for name, key in SWEEP_KEYS.items() if key in given},
     )
 
     def engine() -> Engine:

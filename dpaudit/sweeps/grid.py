@@ -9,21 +9,22 @@ import json
 import math
 import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpaudit.auditing.known import known_of
-from dpaudit.auditing.spec import FEWEST_RUNS, STOPPING, AuditSpec
+from dpaudit.auditing.question import Question
 from dpaudit.base import validate
 from dpaudit.base.quoting import clean
 from dpaudit.certify import certifier_names
 from dpaudit.claims import Claim, PureDP, Relation, check_claim
-from dpaudit.data import AdjacentPair, SealedPair
+from dpaudit.data import AdjacentPair
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
+from dpaudit.mechanisms import Imported, Mechanism, wrap
 from dpaudit.mechanisms.functions import own
 from dpaudit.mechanisms.importing import import_reference, is_own
 from dpaudit.mechanisms.protocol import Known
+from dpaudit.options import IN_SWEEPS, SWEEP_KEYS
 
 LARGEST_GRID = 100_000  # points: beyond that a grid is a slip, such as a list of runs given as a list of seeds
 
@@ -33,8 +34,9 @@ class Grid:
     """What a sweep varies; a point for every combination, the last axis fastest.
 
     `mechanisms` are what `dpaudit.audit` takes. `parameters` are the combinations of their keywords. A claim or pair of
-    None is the catalogue entry's own; a function is called with the parameters of the point. A certifier of None is
-    the one that suits the claim. Each point is certified at `confidence` for itself.
+    None is the catalogue entry's own; a function is called with the parameters of the point. `options` are the values
+    of options of audits, by their names; those that are left out have their default. Each point is certified at its
+    confidence for itself.
 
     Raises `InvalidSpec` for an empty axis, an unknown word or a number out of range.
     """
@@ -43,12 +45,7 @@ class Grid:
     parameters: tuple[Mapping[str, Any], ...] = ({},)
     claims: tuple[Any, ...] = (None,)
     pairs: tuple[Any, ...] = (None,)
-    runs: tuple[int, ...] = (1_000_000,)
-    certifiers: tuple[str | None, ...] = (None,)
-    stopping: tuple[str, ...] = ("fixed",)
-    seeds: tuple[int, ...] = (0,)
-    confidence: float = 0.999
-    run_timeout_s: float | None = None
+    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     folder: str | None = None  # heads the import path of mechanisms given as text
     relation: Relation | None = None
 
@@ -56,29 +53,38 @@ class Grid:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        for name in ("mechanisms", *AXES):
-            if not getattr(self, name):
+        for name, values in self.axes.items():
+            if not values:
                 raise InvalidSpec(f"{name} must hold at least one value, got none")
-        put("runs", tuple(validate.whole("runs", each, least=FEWEST_RUNS) for each in self.runs))
-        put("seeds", tuple(validate.whole("seeds", each, least=0) for each in self.seeds))
-        for name, known in (("certifiers", certifier_names()), ("stopping", STOPPING)):
-            for each in getattr(self, name):
-                if each is not None or name != "certifiers":
-                    validate.one_of(name, each, known)
+        checked = {name: tuple(_checked(name, each) for each in values) for name, values in self.procedures.items()}
+        put("options", checked)
         put("parameters", tuple({key: plain_number(value) for key, value in each.items()} for each in self.parameters))
-        put("confidence", validate.open_probability("confidence", self.confidence))
-        for name in ("mechanisms", *AXES):
-            _check_once(name, getattr(self, name))
+        for name, values in self.axes.items():
+            _check_once(name, values)
         if self.size > LARGEST_GRID:
             raise InvalidSpec(f"a sweep has at most {LARGEST_GRID:,} points, got {self.size:,}; give shorter lists")
 
     @property
+    def procedures(self) -> dict[str, tuple[Any, ...]]:
+        """The values of every option that a sweep knows."""
+        return {name: self.options.get(name, (each.default,)) for name, each in IN_SWEEPS.items()}
+
+    @property
+    def axes(self) -> dict[str, tuple[Any, ...]]:
+        """The values of each axis, by the name that a sweep has for it."""
+        ours = {name: getattr(self, name) for name in ("mechanisms", "parameters", "claims", "pairs")}
+        return ours | {SWEEP_KEYS[name]: values for name, values in self.procedures.items()}
+
+    @property
     def size(self) -> int:
         """The number of points."""
-        return len(self.mechanisms) * math.prod(len(getattr(self, name)) for name in AXES)
+        return math.prod(map(len, self.axes.values()))
 
 
-AXES = ("parameters", "claims", "pairs", "runs", "certifiers", "stopping", "seeds")
+def _checked(name: str, value: Any) -> Any:
+    if name == "certifier" and value is not None:
+        return validate.one_of(SWEEP_KEYS[name], value, certifier_names())
+    return value if value is None else IN_SWEEPS[name].check(SWEEP_KEYS[name], value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +97,7 @@ class Point:
     number: int
     name: str
     parameters: Mapping[str, Any]
-    runs: int
-    certifier: str | None
-    stopping: str
-    seed: int
-    confidence: float
-    run_timeout_s: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
     mechanism: Mechanism | None = None
     claim: Claim | None = None
     pair: Any = None
@@ -110,23 +111,11 @@ class Point:
         except DpAuditError:
             return None
 
-    def spec(self, description: Description, pairs: tuple[AdjacentPair | SealedPair, ...]) -> AuditSpec:
-        """The question as the pipeline takes it. Raises `InvalidSpec` where it cannot be asked."""
+    def question(self) -> Question:
+        """The question of the point. Raises `InvalidSpec` where it cannot be asked."""
         assert self.mechanism is not None
         assert self.claim is not None
-        return AuditSpec(
-            claim=self.claim,
-            mechanism=self.mechanism,
-            pairs=pairs,
-            runs=self.runs,
-            confidence=self.confidence,
-            seed=self.seed,
-            name=self.name,
-            stopping=self.stopping,  # type: ignore[arg-type]
-            certifier=self.certifier,
-            run_timeout_s=self.run_timeout_s,
-            description=description,
-        )
+        return Question(self.claim, self.mechanism, (self.pair,), name=self.name, **self.options)
 
 
 def points(grid: Grid) -> Iterator[Point]:
@@ -140,10 +129,9 @@ def points(grid: Grid) -> Iterator[Point]:
     for mechanism, parameters in itertools.product(grid.mechanisms, grid.parameters):
         for claim, pair in itertools.product(grid.claims, grid.pairs):
             asked = _asked(grid, mechanism, parameters, claim, pair)
-            procedures = itertools.product(grid.runs, grid.certifiers, grid.stopping, grid.seeds)
-            for runs, certifier, stopping, seed in procedures:
+            for values in itertools.product(*grid.options.values()):
                 number += 1
-                yield replace(asked, number=number, runs=runs, certifier=certifier, stopping=stopping, seed=seed)
+                yield replace(asked, number=number, options=dict(zip(grid.options, values, strict=True)))
 
 
 def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any, pair: Any) -> Point:
@@ -162,15 +150,15 @@ def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any
         if isinstance(between, AdjacentPair):
             between.check(promised.relation)
     except DpAuditError as error:
-        return _point(grid, name, given, error=str(error))
+        return _point(name, given, error=str(error))
     except Exception as error:  # a mechanism of the user's own kind: only its own points are without an answer
-        return _point(grid, name, given, error=f"making the question failed with {failure(error)}")
-    return _point(grid, name, given, mechanism=wrapped, claim=promised, pair=between)
+        return _point(name, given, error=f"making the question failed with {failure(error)}")
+    return _point(name, given, mechanism=wrapped, claim=promised, pair=between)
 
 
-def _point(grid: Grid, name: str, given: Mapping[str, Any], **asked: Any) -> Point:
+def _point(name: str, given: Mapping[str, Any], **asked: Any) -> Point:
     shown = {key: value if _plain(value) else _kind(value) for key, value in given.items()}
-    return Point(0, name, shown, 0, None, "", 0, grid.confidence, grid.run_timeout_s, **asked)
+    return Point(0, name, shown, **asked)
 
 
 def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> Mechanism:

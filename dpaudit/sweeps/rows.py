@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.auditing.known import known_upper
-from dpaudit.auditing.spec import SELECTOR
 from dpaudit.base.strict import spec_hash
 from dpaudit.claims import Claim
 from dpaudit.data import AdjacentPair
@@ -52,7 +51,7 @@ def above_of(point: Point) -> UpperBounds:
     if pair is not None and pair.distance != 1:
         return UpperBounds(why=f"the datasets are {pair.distance} steps apart; proofs are about neighbours")
     try:
-        wanted = Wanted(claim=point.claim, pair=pair, runs=0, confidence=point.confidence, seed=point.seed)
+        wanted = Wanted(claim=point.claim, pair=pair, runs=0, seed=point.options["seed"])
         with Engine(1) as engine:
             bracket = run_bracket(_target(point.mechanism), wanted, engine).bracket
     except DpAuditError as error:
@@ -66,6 +65,7 @@ def _target(mechanism: Any) -> Any:
     return target_of(mechanism)
 
 
+ASKED = ("runs", "confidence", "certifier", "selector", "stopping", "seed")  # options that are columns
 PARAMETERS = "parameters."  # before the name of a mechanism's keyword, so that no keyword hides a column
 COLUMNS: dict[str, str] = {
     "point": "number of the point in the grid, from 1",
@@ -158,12 +158,7 @@ def _asked(point: Point) -> dict[str, Any]:
         "broken": None if offered is None else offered.broken,
         "pair": getattr(point.pair, "name", None),
         "distance": getattr(point.pair, "distance", None),
-        "runs": point.runs,
-        "confidence": point.confidence,
-        "certifier": point.certifier,
-        "selector": SELECTOR,
-        "stopping": point.stopping,
-        "base_seed": point.seed,
+        **{"base_seed" if name == "seed" else name: value for name, value in point.options.items() if name in ASKED},
     }
     if (claim := point.claim) is None:
         return asked

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.known import comes_with_us
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.question import Plan, plan
+from dpaudit.auditing.runner import Runner
 from dpaudit.base.strict import spec_hash
 from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError
@@ -45,33 +45,33 @@ class LedgerStore:
         self._asked: str | None = None  # the code of the question that was looked for last
         self._parts: Looked = {}
 
-    def find(self, spec: AuditSpec) -> AuditResult | None:
+    def find(self, asked: Plan) -> AuditResult | None:
         """The result of the very same question about the very same code; None where there is none."""
         if self._ledger is None:
             return None
-        run = self._asked = same_code(spec.mechanism, spec.seed, self._parts)
+        run = self._asked = same_code(asked.mechanism, asked.seed, self._parts)
         if run is None:
             return None
         if run not in self._known:
             self._known[run] = self._ledger.of_run(run)
-        record = self._known[run].get(number_of(spec))
-        if record is None or record.spec_hash != spec.hash:
+        record = self._known[run].get(number_of(asked))
+        if record is None or record.spec_hash != asked.hash:
             return None
         result = self._ledger.load(record)
-        return result if spec_hash(result.spec) == spec.hash else None
+        return result if spec_hash(result.spec) == asked.hash else None
 
-    def keep(self, spec: AuditSpec, result: AuditResult) -> None:
+    def keep(self, asked: Plan, result: AuditResult) -> None:
         """Records a result, on the disk when this returns."""
         if self._ledger is not None:
             run = self._asked
-            self._ledger.record(result, run=run, number=None if run is None else number_of(spec))
+            self._ledger.record(result, run=run, number=None if run is None else number_of(asked))
         if self._record is not None:
             self._record(result)
 
 
-def number_of(spec: AuditSpec) -> int:
+def number_of(asked: Plan) -> int:
     """The question as a number of the ledger."""
-    return int(spec.hash[:NUMBER_DIGITS], 16)
+    return int(asked.hash[:NUMBER_DIGITS], 16)
 
 
 def same_code(mechanism: Mechanism, seed: int, known: Looked) -> str | None:
@@ -152,13 +152,13 @@ def run_points(
         engines.close()
 
 
-def own_seed(spec: AuditSpec, drawn: set[int]) -> int:
+def own_seed(asked: Plan, drawn: set[int]) -> int:
     """The seed of a point alone, so that no two share a run: 52 bits of the digest of its question, with its seed.
 
     Of the mechanism the name and the parameters count, not the source. A seed that is among those `drawn`, of a
     mechanism of the same name, is followed by the next number.
     """
-    question = spec.to_dict()
+    question = asked.to_dict()
     question["mechanism"] = {key: question["mechanism"][key] for key in ("name", "parameters")}
     seed = int(spec_hash(question)[:SEED_DIGITS], 16)
     while seed in drawn:
@@ -179,11 +179,13 @@ def _answer(
         return Row(point, row_of(point, None, above=above))
     try:
         engine = engines.of(point)
-        description, pairs = engine.describe(point.mechanism, (point.pair,))
-        spec = point.spec(description, pairs)
-        spec = replace(spec, seed=own_seed(spec, drawn))
-        stored = None if store is None else store.find(spec)
-        result = run_audit(spec, engine, progress=progress) if stored is None else stored
+        runner, question = Runner(engine, progress=progress), point.question()
+        description, pairs = runner.described(question)
+        question = replace(question, description=description, pairs=pairs)
+        question = replace(question, seed=own_seed(plan(question), drawn))
+        asked = plan(question)
+        stored = None if store is None else store.find(asked)
+        result = runner.run(question) if stored is None else stored
     except DpAuditError as error:
         engines.close()
         return Row(point, row_of(point, None, above=above, error=str(error)))
@@ -191,7 +193,7 @@ def _answer(
         engines.close()
         return Row(point, row_of(point, None, above=above, error=f"internal error: {failure(error)}"))
     if store is not None and stored is None:
-        store.keep(spec, result)
+        store.keep(asked, result)
     return Row(point, row_of(point, result, above=above, from_ledger=stored is not None), result)
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.auditing.spec import SELECTOR
 from dpaudit.base.strict import read_toml
 from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.mechanisms.importing import is_own
+from dpaudit.options import SELECTOR, SWEEP_KEYS, precedence
 from dpaudit.spec.pairs import pairs_of
-from dpaudit.spec.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes, first_of
+from dpaudit.spec.questions import Layers
 from dpaudit.sweeps.grid import LARGEST_GRID, Grid
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class SweepQuestion:
     prove: bool
 
 
-def read_sweep_file(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tuple[SweepQuestion, ...]:
+def read_sweep_file(path: str | os.PathLike[str], layers: Layers | None = None) -> tuple[SweepQuestion, ...]:
     """The sweeps of a spec file. Raises `InvalidSpec` that names file, sweep and key."""
     from dpaudit.spec.reading import read_sweeps
 
@@ -44,27 +44,24 @@ def read_sweep_file(path: str | os.PathLike[str], wishes: Wishes | None = None) 
         if any(other.name == table.name for other in questions):
             raise InvalidSpec(f"{place}: a name may stand only once in a file; rename one of the two")
         with at(place):
-            questions.append(SweepQuestion(source, table.name, _grid(source, table, wishes or Wishes()), table.prove))
+            questions.append(SweepQuestion(source, table.name, _grid(source, table, layers or Layers()), table.prove))
     return tuple(questions)
 
 
-def _grid(source: Path, table: "SweepTable", wishes: Wishes) -> Grid:
-    settings = wishes.settings
+def _grid(source: Path, table: "SweepTable", layers: Layers) -> Grid:
     relation = Relation.of(table.relation)
-    if (selectors := axis(table.selectors)) != (SELECTOR,):
-        raise InvalidSpec(f"selectors must hold {SELECTOR!r} once, got {list(selectors)}; leave the key out")
     folder = str(source.resolve().parent)
+    stated = {name: getattr(table, key) for name, key in SWEEP_KEYS.items()}
+    given = {name: value for name, value in stated.items() if value is not None}
+    options = {name: axis(value) for name, value in precedence(layers.command, given, layers.project).items()}
+    if (selectors := options["selector"]) != (SELECTOR,):
+        raise InvalidSpec(f"selectors must hold {SELECTOR!r} once, got {list(selectors)}; leave the key out")
     return Grid(
         mechanisms=_mechanisms(axis(table.mechanisms)),
         parameters=combinations(table.parameters),
         claims=tuple(None if each is None else _claim(each, relation) for each in axis(table.claims)),
         pairs=(None,) if table.pairs is None else pairs_of(axis(table.pairs), folder, relation),
-        runs=axis(first_of(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS)),
-        certifiers=axis(table.certifiers),
-        stopping=axis(table.stopping),
-        seeds=axis(first_of(wishes.seed, table.seeds, settings.seed, default=DEFAULT_SEED)),
-        confidence=first_of(wishes.confidence, table.confidence, settings.confidence, default=DEFAULT_CONFIDENCE),
-        run_timeout_s=table.run_timeout_s,
+        options=options,
         folder=folder,
         relation=relation,
     )

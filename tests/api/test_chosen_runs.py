@@ -13,8 +13,7 @@ import pytest
 import dpaudit
 from dpaudit.account.sections import python_form
 from dpaudit.account.statements import headline
-from dpaudit.api import audits as api
-from dpaudit.auditing import AuditSpec, probing
+from dpaudit.auditing import Question, plan, probing, runner
 from dpaudit.claims import PureDP
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
@@ -39,8 +38,8 @@ def takes(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def chosen(epsilon: float = 1.0, jobs: int = 2, **options: Any) -> int:
-    spec = AuditSpec(PureDP(epsilon), wrap(noisy), (AdjacentPair(10, 9),), **options)
-    return probing.chosen_runs(spec, SimpleNamespace(n_jobs=jobs)).runs  # type: ignore[arg-type]
+    question = Question(PureDP(epsilon), wrap(noisy), (AdjacentPair(10, 9),), runs=None, **options)
+    return probing.chosen_runs(question, plan(question), SimpleNamespace(n_jobs=jobs))  # type: ignore[arg-type]
 
 
 def test_they_take_about_a_minute_on_the_workers(takes: Any) -> None:
@@ -100,7 +99,7 @@ def test_a_call_that_goes_on_has_the_number_of_its_beginning(
 
     takes(5e-3)
     with monkeypatch.context() as patch:
-        patch.setattr(api, "run_audit", interrupted)
+        patch.setattr(runner, "run_audit", interrupted)
         with pytest.raises(dpaudit.AuditInterrupted):
             dpaudit.audit(noisy, **ASKED, ledger=tmp_path / "kept.sqlite")
     takes(1e-6)

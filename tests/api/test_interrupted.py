@@ -105,7 +105,7 @@ def test_the_same_call_goes_on_and_another_one_begins_anew(tmp_path: Path, monke
 
     def begin() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr("dpaudit.api.audits.run_audit", interrupt)
+            patch.setattr("dpaudit.auditing.runner.run_audit", interrupt)
             with pytest.raises(dpaudit.AuditInterrupted, match="no run was made yet"):
                 ask(made(0.0))
 

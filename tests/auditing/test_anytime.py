@@ -12,7 +12,7 @@ from scipy import stats
 import dpaudit
 from dpaudit import batched
 from dpaudit.auditing.anytime import Sequential, block_sizes, run_blocks
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.question import Question
 from dpaudit.catalogue import find
 from dpaudit.certify.sequential import log_wealth, p_value
 from dpaudit.claims import Claim, GaussianDP, PureDP
@@ -46,7 +46,7 @@ def anytime(
     engine: Engine | None = None,
 ) -> Sequential:
     """The blocks of one audit."""
-    spec = AuditSpec(
+    spec = Question(
         claim=claim,
         mechanism=mechanism,
         pairs=(AdjacentPair(*pair),),

@@ -23,7 +23,7 @@ from dpaudit.auditing.controls import (
     run_controls,
     spiked_with,
 )
-from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
+from dpaudit.auditing.question import Plan, Question
 from dpaudit.base.strict import stored
 from dpaudit.catalogue import find
 from dpaudit.claims import ApproximateDP, Claim, PureDP
@@ -40,13 +40,13 @@ from tests.statistics.rates import CONFIDENCE, refuted_too_often
 RUNS = 4_000
 
 
-def a_spec(claim: Claim | None = None, mechanism: Mechanism | None = None, **changes: Any) -> ResolvedSpec:
+def a_spec(claim: Claim | None = None, mechanism: Mechanism | None = None, **changes: Any) -> Plan:
     fields: dict[str, Any] = {"runs": RUNS, "confidence": CONFIDENCE, **changes}
     pairs = fields.pop("pairs", (AdjacentPair(10, 9),))
-    return AuditSpec(claim or PureDP(1.0), mechanism or find("laplace"), pairs, **fields).resolved()
+    return Question(claim or PureDP(1.0), mechanism or find("laplace"), pairs, **fields).resolved()
 
 
-def controls(spec: ResolvedSpec, **settings: Any) -> tuple[Control, ...]:
+def controls(spec: Plan, **settings: Any) -> tuple[Control, ...]:
     with Engine(n_jobs=1) as engine:
         return tuple(run_controls(spec, engine, run_stages, **settings))
 

@@ -11,7 +11,7 @@ import pytest
 import dpaudit
 from dpaudit.auditing import controls
 from dpaudit.auditing.audit import run_stages
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.question import Question
 from dpaudit.claims import PureDP
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec, UnsoundAudit
@@ -45,7 +45,7 @@ KINDS: dict[str, Callable[..., Any]] = {
 @for_each("kind", KINDS)
 def test_controls_of_every_kind_of_batch_end(kind: str) -> None:
     """Of a mark in a fifth of the runs, wherever it stands."""
-    spec = AuditSpec(PureDP(1.0), dpaudit.batched(KINDS[kind]), (AdjacentPair(10, 9),), runs=4_000).resolved()
+    spec = Question(PureDP(1.0), dpaudit.batched(KINDS[kind]), (AdjacentPair(10, 9),), runs=4_000).resolved()
     with Engine(n_jobs=1) as engine:
         found = tuple(controls.run_controls(spec, engine, run_stages, repeats=1, sizes=(0.2,)))
     assert found

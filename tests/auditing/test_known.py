@@ -80,7 +80,7 @@ def test_its_loss_is_the_upper_bound_of_an_audit_and_says_where_it_comes_from() 
 
 
 def test_a_sweep_takes_its_claim_and_its_pair() -> None:
-    (point,) = points(Grid((Response(),), ({"epsilon": 3.0},), runs=(1_000,)))
+    (point,) = points(Grid((Response(),), ({"epsilon": 3.0},), options={"runs": (1_000,)}))
     assert point.error is None
     assert point.claim == dpaudit.PureDP(1.5)
     assert point.pair == Response().pair

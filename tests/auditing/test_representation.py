@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from dpaudit.auditing.other_witnesses import best, find_representation, tables
-from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
+from dpaudit.auditing.question import Plan, Question
 from dpaudit.catalogue.additive import snapping
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP
@@ -80,8 +80,8 @@ def decimals(data: float, runs: int, rng: Rng) -> Outputs:
     return np.round(laplace(data, runs, rng), 2)
 
 
-def a_spec(run: Run, claim: Claim, pair: tuple[Any, Any]) -> ResolvedSpec:
-    return AuditSpec(
+def a_spec(run: Run, claim: Claim, pair: tuple[Any, Any]) -> Plan:
+    return Question(
         claim, batched(run), (AdjacentPair.of(pair),), runs=RUNS, confidence=CONFIDENCE, certifier="coin-flip"
     ).resolved()
 

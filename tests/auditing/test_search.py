@@ -11,8 +11,8 @@ import pytest
 from scipy.special import ndtr
 
 from dpaudit import AdjacentPair, ApproximateDP, PureDP, batched
+from dpaudit.auditing.question import Plan, Question
 from dpaudit.auditing.search_stage import FoundWitness, budget, cautious, find_witness, goal, goal_at, screen
-from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import Event, Partition
@@ -38,8 +38,8 @@ def candidates(losses: list[float]) -> tuple[AdjacentPair, ...]:
     return tuple(AdjacentPair(10.0 * j, 10.0 * j + loss, f"pair {j}") for j, loss in enumerate(losses))
 
 
-def asked(pairs: tuple[AdjacentPair, ...], **changed: Any) -> ResolvedSpec:
-    return AuditSpec(
+def asked(pairs: tuple[AdjacentPair, ...], **changed: Any) -> Plan:
+    return Question(
         **{"claim": PureDP(1.0), "mechanism": COUNT, "pairs": pairs, "runs": 40_000, "confidence": 0.95, **changed}
     ).resolved()
 
@@ -50,7 +50,7 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-def search(engine: Engine, spec: ResolvedSpec) -> FoundWitness:
+def search(engine: Engine, spec: Plan) -> FoundWitness:
     with engine.session(spec.mechanism, spec.pairs, spec.seed, None) as session:
         session.per_run = False
         return find_witness(spec, session, spent=0)

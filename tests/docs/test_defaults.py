@@ -17,7 +17,8 @@ import pytest
 
 import dpaudit
 from dpaudit.execution.engine import Engine
-from dpaudit.spec.questions import Question, read_spec
+from dpaudit.options import OPTIONS, Working, options
+from dpaudit.spec.questions import read_spec
 from dpaudit.sweeps.spec import read_sweep_file
 from tests.docs.pages import ROOT
 
@@ -42,8 +43,8 @@ def defaults(schemas: ModuleType, table: str) -> dict[str, str]:
 def asked(text: str) -> tuple[object, ...]:
     Path("spec.toml").write_text(f'schema = "dpaudit.audit/1"\n[[audit]]\n{text}')
     (question,) = read_spec("spec.toml")
-    assert isinstance(question, Question)
-    return question.outline(), replace(question, options={}, isolation=None)
+    question = replace(question, isolation=None)
+    return question.outline(), question
 
 
 def test_written_down_the_defaults_ask_the_same(
@@ -76,8 +77,18 @@ def test_so_do_those_of_a_sweep(schemas: ModuleType, tmp_path: Path, monkeypatch
             assert grid(f"{SWEEP}{key} = {value}\n") == grid(SWEEP), key
 
 
-def test_the_table_of_keywords_has_each_of_audit_with_its_default() -> None:
+def test_the_signature_of_audit_is_that_of_the_declared_options() -> None:
+    keywords = {name: each.default for name, each in inspect.signature(dpaudit.audit).parameters.items()}
+    declared = {each.name: each.usual for each in (*OPTIONS.values(), *options(Working)) if each.keyword}
+    assert {name: keywords[name] for name in declared} == declared
+    others = {"mechanism", "pair", "pairs", "data", "claim", "epsilon", "delta", "relation", "parameters"}
+    assert keywords.keys() - declared.keys() == others | {"name", "upper", "record"}
+
+
+def test_the_table_of_keywords_has_each_of_audit_with_its_default(schemas: ModuleType) -> None:
     page = (ROOT / "docs" / "how" / "keywords.md").read_text(encoding="utf-8")
+    rows = importlib.import_module("reference.keywords").rows
+    page = re.sub("<!-- keywords: (.*) -->", lambda slot: rows(slot[1]), page)
     told = dict(re.findall(r"^\| `(\w+)` \| `([^`|]+)` \| \S.* \|$", page, re.MULTILINE))
     wanted = inspect.signature(dpaudit.audit).parameters
     first, *keywords = wanted.values()

@@ -92,15 +92,14 @@ def test_nothing_to_audit_is_5(dpaudit: Run, write: Write) -> None:
 def test_an_internal_error_is_70_in_one_line_and_loses_nothing(
     dpaudit: Run, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpaudit.auditing import audit
-    from dpaudit.cli import suite
+    from dpaudit.auditing import audit, runner
 
     def breaks(spec: object, engine: object, **options: object) -> object:
         if getattr(spec, "name", "") == "leak":
             raise RuntimeError("the sky\nfell")
         return audit.run_audit(spec, engine, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(suite, "run_audit", breaks)
+    monkeypatch.setattr(runner, "run_audit", breaks)
     ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--format", "json,md", "--no-progress")
     assert ended.code == 70
     assert "internal error: RuntimeError: the sky fell; `dpaudit --debug ...` shows where\n" in ended.err

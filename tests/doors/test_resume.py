@@ -227,7 +227,7 @@ def test_a_report_that_could_not_be_written_is_written_by_resuming(
     assert ended.code == 2
     assert "the report could not be written: No space left on device; once it can be, dpaudit run spec" in ended.err
     assert "report: out" not in ended.out
-    monkeypatch.setattr("dpaudit.cli.suite.run_audit", lambda *_, **__: pytest.fail("it ran again"))
+    monkeypatch.setattr("dpaudit.auditing.runner.run_audit", lambda *_, **__: pytest.fail("it ran again"))
     ended = dpaudit("run", "spec.toml", *SHORT, "--resume")
     assert (ended.code, ended.err) == (0, "")
     (entry,) = json.loads(Path("out/suite.json").read_text())["entries"]
@@ -244,7 +244,7 @@ def test_a_failed_audit_is_not_run_again(dpaudit: Cli, write: Write, monkeypatch
         dpaudit("run", broken, *SHORT)
     (before,) = asked("SELECT count(*) FROM failures")
     with monkeypatch.context() as patch:
-        patch.setattr("dpaudit.cli.suite.run_audit", lambda *_, **__: pytest.fail("it ran again"))
+        patch.setattr("dpaudit.auditing.runner.run_audit", lambda *_, **__: pytest.fail("it ran again"))
         ended = dpaudit("run", broken, "--jobs", "1", "--resume")
     assert before == (2,)
     assert ended.code == 2

@@ -18,7 +18,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.results.display import Verdict
 from dpaudit.spec.pairs import ImportedPair
-from dpaudit.spec.questions import Wishes, command, read_spec, share, shared
+from dpaudit.spec.questions import Layers, command, read_spec, share, shared
 from dpaudit.spec.reading import find_specs
 from dpaudit.spec.settings import read_settings
 from tests.cases import for_each
@@ -131,12 +131,12 @@ def test_the_command_line_goes_before_the_spec_and_that_before_the_project(write
     assert (settings.jobs, settings.report) == (1, "r")
     name = write(spec(name='"says"', seed="2", confidence="0.99"), spec(name='"silent"', runs=None))
 
-    def found(wishes: Wishes) -> list[tuple[object, object, object]]:
-        return [(asked.runs, asked.confidence, asked.seed) for asked in read_spec(name, wishes)]
+    def found(layers: Layers) -> list[tuple[object, object, object]]:
+        return [(asked.runs, asked.confidence, asked.seed) for asked in read_spec(name, layers)]
 
-    assert found(Wishes()) == [(1_000, 0.99, 2), (1_000_000, 0.999, 0)]
-    assert found(Wishes(settings=settings)) == [(1_000, 0.99, 2), (3_000, 0.9, 3)]
-    assert found(Wishes(2_000, 0.95, 1, settings=settings)) == [(2_000, 0.95, 1)] * 2
+    assert found(Layers()) == [(1_000, 0.99, 2), (1_000_000, 0.999, 0)]
+    assert found(Layers(project=settings.options)) == [(1_000, 0.99, 2), (3_000, 0.9, 3)]
+    assert found(Layers({"runs": 2_000, "confidence": 0.95, "seed": 1}, settings.options)) == [(2_000, 0.95, 1)] * 2
 
 
 def test_settings_of_the_project_are_as_strict_as_a_spec(dpaudit: Run, write: Write, folder: Path) -> None:
@@ -265,7 +265,7 @@ def test_the_command_that_repeats_a_file_gives_the_same_share(write: Write, audi
     asked = [*read_spec(names[0]), *read_spec(names[1])] + list(read_spec(names[0])) * (audits - 1)
     each = share(confidence, len(asked))
     posed = tuple(replace(question, confidence=each) for question in asked)
-    words = shlex.split(command(posed[1], posed, ("core", "slow"), runs=7))
+    words = shlex.split(command(posed[1], posed, ("core", "slow"), given={"runs": 7}))
     assert words[:8] == ["dpaudit", "run", "f 1.toml", "--tag", "core", "--tag", "slow", "--seed"]
     assert words[-2:] == ["--runs", "7"]
     assert share(float(words[words.index("--confidence") + 1]), 2) == each

@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit.catalogue import sparse
 from dpaudit.errors import InvalidSpec
-from dpaudit.spec.questions import Wishes
+from dpaudit.spec.questions import Layers
 from dpaudit.spec.reading import find_specs
 from dpaudit.sweeps.spec import read_sweep_file
 from tests.cases import for_each
@@ -155,13 +155,13 @@ relation = "replace_one"
 """
     rooms, listed = read_sweep_file(sweeps(text))
     assert rooms.grid.size == (len(sparse.ENTRIES) + 1) * 2 * 2 * 3 * 2
-    assert rooms.grid.confidence == 0.999
+    assert rooms.grid.options["confidence"] == (0.999,)
     assert listed.grid.size == 2 * 2 * 2
     assert [getattr(pair, "name", None) for pair in listed.grid.pairs] == ["pair 1, pair", "pair 2"]
     assert {claim.relation.value for claim in listed.grid.claims} == {"replace_one"}
-    given = Wishes(runs=5_000, seed=9, confidence=0.9)
+    given = Layers({"runs": 5_000, "seed": 9, "confidence": 0.9})
     (_, other) = read_sweep_file("spec.toml", given)
-    assert (other.grid.runs, other.grid.seeds, other.grid.confidence) == ((5_000,), (9,), 0.9)
+    assert [other.grid.options[name] for name in given.command] == [(5_000,), (9,), (0.9,)]
 
 
 def test_a_ledger_that_was_named_must_be_one(dpaudit: Run, sweeps: Write, folder: Path) -> None:

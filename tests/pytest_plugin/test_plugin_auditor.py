@@ -20,13 +20,13 @@ from dpaudit.ledger.results import Ledger
 from dpaudit.outputs.canonical import Pilot, Token
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.pytest_plugin.auditor import Auditor, Place
-from dpaudit.pytest_plugin.records import Spending, plan
+from dpaudit.pytest_plugin.records import Defaults, plan
 from dpaudit.results.result import AuditResult
 from tests.cases import for_each
 from tests.golden.example import kept, result
 
 Answering = Callable[..., Auditor]
-PLAN: Spending = plan(profile=None, runs=None, seed=None, settings={})
+PLAN: Defaults = plan(profile=None, command={}, settings={})
 
 
 @pytest.fixture

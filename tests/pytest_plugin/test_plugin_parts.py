@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,16 +19,17 @@ import cloudpickle
 import pytest
 
 from dpaudit import pytest_plugin, report
-from dpaudit.auditing.spec import FEWEST_RUNS
 from dpaudit.errors import ClaimRefuted, InvalidSpec, UnsoundAudit
 from dpaudit.ledger import baseline
 from dpaudit.mechanisms import wrap
+from dpaudit.options import OPTIONS
 from dpaudit.pytest_plugin.auditor import _arguments, _described, _expected, _merged, by_value, check_patches
 from dpaudit.pytest_plugin.ending import expired, suite_of, summary_lines, write_report
-from dpaudit.pytest_plugin.records import PROFILES, AuditOfTest, Records, Spending, plan, settings_of
+from dpaudit.pytest_plugin.records import PROFILES, AuditOfTest, Defaults, Records, plan, settings_of
 from tests.cases import for_each
 from tests.golden.example import kept, result
 
+RUNS = partial(pytest_plugin._whole, OPTIONS["runs"])
 LIGHT = """
 import sys, time, pytest
 before = set(sys.modules)
@@ -46,6 +48,9 @@ def test_loading_the_plugin_costs_a_session_next_to_nothing() -> None:
         "dpaudit",
         "dpaudit.base",
         "dpaudit.base.presenter",
+        "dpaudit.base.validate",
+        "dpaudit.errors",
+        "dpaudit.options",
         "dpaudit.version",
         "dpaudit.pytest_plugin",
         "dpaudit.pytest_plugin.records",
@@ -55,20 +60,19 @@ def test_loading_the_plugin_costs_a_session_next_to_nothing() -> None:
 @for_each("text", ["1e999", "nan", "many", "-1", "199", "2.5e0", "2.5", ""])
 def test_an_option_that_is_no_number_says_what_it_must_be(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number from 200 on, got "):
-        pytest_plugin._runs(text)
+        RUNS(text)
 
 
 def test_runs_as_people_write_them() -> None:
-    assert [pytest_plugin._runs(text) for text in ("200", "200_000", "2e5")] == [200, 200_000, 200_000]
-    assert pytest_plugin.FEWEST == FEWEST_RUNS
+    assert [RUNS(text) for text in ("200", "200_000", "2e5")] == [200, 200_000, 200_000]
 
 
 # --- profiles and whose word goes first ----------------------------------------------------------------------------
 
 
 def settled(said: dict[str, Any], **given: Any) -> tuple[int, int]:
-    options = {"profile": None, "runs": None, "seed": None, "settings": {}, **given}
-    found = plan(**options).settle(said)
+    command = {key: given.pop(key) for key in ("runs", "seed") if key in given}
+    found = plan(**{"profile": None, "settings": {}, **given}, command=command).settle(said)
     return found["runs"], found["seed"]
 
 
@@ -96,13 +100,13 @@ def test_a_new_seed_each_night_and_the_same_confidence_always() -> None:
 
 
 def test_runs_of_the_command_line_go_before_a_time_limit_of_the_test() -> None:
-    found = plan(profile=None, runs=500, seed=None, settings={}).settle({"max_time_s": 9.0})
-    assert found["max_time_s"] is None
+    found = plan(profile=None, command={"runs": 500}, settings={}).settle({"max_time_s": 9.0})
+    assert "max_time_s" not in found
 
 
 def test_a_time_limit_of_the_test_goes_before_the_usual_runs_and_beside_its_own() -> None:
-    usual = plan(profile=None, runs=None, seed=None, settings={})
-    assert usual.settle({"max_time_s": 9.0})["runs"] is None
+    usual = plan(profile=None, command={}, settings={})
+    assert "runs" not in usual.settle({"max_time_s": 9.0})
     assert usual.settle({"max_time_s": 9.0, "runs": 700})["runs"] == 700
 
 
@@ -231,7 +235,7 @@ def test_what_did_not_fail_its_test_is_told() -> None:
     records.add([untold.to_dict()], "passed")  # the report of its first try was thrown away
     assert [each.test for each in records.swallowed] == ["caught", "marked", "weak", "lost"]
     assert [(each.test, each.attempt) for each in records.retried] == [("told", 1), ("untold", 1)]
-    lines = summary_lines(records, Spending(PROFILES["ci"], {"runs": 200_000, "seed": 0}), None, [])
+    lines = summary_lines(records, Defaults(PROFILES["ci"], {"runs": 200_000, "seed": 0}, {}), None, [])
     assert lines[2:] == [
         *[
             "REFUTED  epsilon >= 1.8 > 1: fails",
@@ -267,7 +271,7 @@ def test_a_summary_tells_what_is_wrong() -> None:
         ],
         "failed",
     )
-    lines = summary_lines(records, Spending(PROFILES["ci"], {"runs": 200_000, "seed": 0}), None, ["expired: x"])
+    lines = summary_lines(records, Defaults(PROFILES["ci"], {"runs": 200_000, "seed": 0}, {}), None, ["expired: x"])
     assert lines == [
         "4 audits: 2 refuted, 1 not refuted, 1 without verdict; 1 verdict not as expected",
         "chance of a false alarm: at most 0.51 for all of them together; profile ci, 200,000 runs an audit, seed 0",

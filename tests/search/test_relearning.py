@@ -15,7 +15,7 @@ from dpaudit.outputs.canonical import Column, Outputs, Pilot, Sample
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.binning import Tables
 from dpaudit.search.crossfit import learned_again, moved, relearned
-from dpaudit.search.explore import Plan, best, narrowed, pilot_counts, plan, with_scores
+from dpaudit.search.explore import SearchPlan, best, narrowed, pilot_counts, plan, with_scores
 from dpaudit.search.goal import Goal
 from dpaudit.search.learning import scores_of
 from dpaudit.search.selection import propose
@@ -37,7 +37,7 @@ COUNTS = pilot_counts(CHOSEN, PILOT) + CHOSEN.tables(*(Sample(side) for side in 
 TERMS = [each(*(Sample(side) for side in MORE)) for each in CHOSEN.terms]
 
 
-def by_feature(chosen: Plan, counts: np.ndarray) -> dict[Feature, list[list[int]]]:  # type: ignore[type-arg]
+def by_feature(chosen: SearchPlan, counts: np.ndarray) -> dict[Feature, list[list[int]]]:  # type: ignore[type-arg]
     tables = chosen.tables.split(counts)
     return {each: table.tolist() for (each, _), table in zip(chosen.tables.features, tables, strict=True)}
 
@@ -170,7 +170,7 @@ def test_the_luckiest_tail_of_many_even_scores_does_not_win() -> None:
     little = np.round(little / little.sum(axis=0) * 531_000).astype(np.int64)
     goal = Goal(PureDP(0.1), 19_000_000, 1e-4)
     found = best(
-        Plan(Tables(tuple((each, bins) for each in features)), (True, True), (), ()),
+        SearchPlan(Tables(tuple((each, bins) for each in features)), (True, True), (), ()),
         np.concatenate([lucky, little]),
         goal,
     )

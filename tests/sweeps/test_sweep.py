@@ -196,7 +196,7 @@ def test_an_internal_error_is_a_row_too(monkeypatch: pytest.MonkeyPatch) -> None
     def breaks(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("of our own")
 
-    monkeypatch.setattr("dpaudit.sweeps.running.run_audit", breaks)
+    monkeypatch.setattr("dpaudit.auditing.runner.run_audit", breaks)
     (row,) = sweep(leak, pair=(1, 2), claim=1.0, runs=RUNS, n_jobs=1).rows
     assert row["error"] == "internal error: ZeroDivisionError: of our own"
 
@@ -233,10 +233,12 @@ def test_every_axis_multiplies() -> None:
         ({}, {"times": 2.0}),
         (PureDP(1.0), RenyiDP(2.0, 1.0), GaussianDP(1.0)),
         (AdjacentPair(1, 2), AdjacentPair(1, 3)),
-        (1_000, 2_000),
-        (None, "unconditional"),
-        stopping=("fixed", "anytime"),
-        seeds=(0, 1, 2),
+        {
+            "runs": (1_000, 2_000),
+            "certifier": (None, "unconditional"),
+            "stopping": ("fixed", "anytime"),
+            "seed": (0, 1, 2),
+        },
     )
     found = list(points(grid))
     assert len(found) == grid.size == 2 * 2 * 3 * 2 * 2 * 2 * 2 * 3
@@ -249,7 +251,7 @@ def test_every_axis_multiplies() -> None:
 
 
 def _procedure(point: Any) -> tuple[Any, ...]:
-    return point.runs, point.certifier, point.stopping, point.seed
+    return tuple(point.options.values())
 
 
 # --- the ledger --------------------------------------------------------------------------------------------------
@@ -450,7 +452,7 @@ def test_the_account_says_what_the_confidence_means(catalogue_sweep: Sweep) -> N
 def test_rows_come_one_by_one() -> None:
     """The second point has not begun when the first row is there."""
     begun: list[int] = []
-    grid = Grid((coin, leak), claims=(1.0,), pairs=(AdjacentPair(1, 2),), runs=(RUNS,))
+    grid = Grid((coin, leak), claims=(1.0,), pairs=(AdjacentPair(1, 2),), options={"runs": (RUNS,)})
     rows = run_points(grid, lambda: Engine(1), begins=lambda point: begun.append(point.number))
     next(rows)
     assert begun == [1]

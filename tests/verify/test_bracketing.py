@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 
 import dpaudit
 from dpaudit.auditing.known import known_upper
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.question import Question
 from dpaudit.base import installed
 from dpaudit.catalogue import entries, find
 from dpaudit.claims import ApproximateDP, PureDP
@@ -67,15 +67,15 @@ def die(low: int, rng: Any) -> int:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, audited: Joined) -> list[AuditSpec]:
+def asked(monkeypatch: pytest.MonkeyPatch, audited: Joined) -> list[Question]:
     """The audits that are asked for; none is made, and the answer is always the same one."""
-    specs: list[AuditSpec] = []
+    specs: list[Question] = []
 
-    def answer(spec: AuditSpec, *_: object, **__: object) -> Any:
+    def answer(spec: Question, *_: object, **__: object) -> Any:
         specs.append(spec)
         return audited.audit
 
-    monkeypatch.setattr("dpaudit.verify.bracketing.run_audit", answer)
+    monkeypatch.setattr("dpaudit.auditing.runner.run_audit", answer)
     return specs
 
 
@@ -289,7 +289,7 @@ def test_sparse_as_printed_is_refuted_and_its_loss_proved(engine: Engine, monkey
     assert low > 1.3
 
 
-def test_the_worst_pair_of_a_replay_is_audited(engine: Engine, asked: list[AuditSpec]) -> None:
+def test_the_worst_pair_of_a_replay_is_audited(engine: Engine, asked: list[Question]) -> None:
     def spoiled(data: int, rng: Any) -> int:
         return respond(min(data, 1), rng) if data < 3 else 3
 
@@ -336,13 +336,13 @@ def test_a_gaussian_entry_has_both_halves_at_the_delta_of_its_audit(
     assert at_delta is not None
     certificate = replace(audited.audit.certificate, delta=1e-3)
     answer = replace(audited.audit, certificate=certificate, upper=at_delta)
-    monkeypatch.setattr("dpaudit.verify.bracketing.run_audit", lambda *_, **__: answer)
+    monkeypatch.setattr("dpaudit.auditing.runner.run_audit", lambda *_, **__: answer)
     found = joined(engine, entry, runs=1_000).bracket
     assert at_delta in found.uppers
     assert found.ends == (audited.audit.epsilon_lower, at_delta.epsilon_upper)
 
 
-def test_without_a_claim_the_audit_refutes_nothing(engine: Engine, audited: Joined, asked: list[AuditSpec]) -> None:
+def test_without_a_claim_the_audit_refutes_nothing(engine: Engine, audited: Joined, asked: list[Question]) -> None:
     assert audited.bracket.lower is not None
     assert audited.bracket.lower.refutes
     found = joined(engine, counted, pair=AdjacentPair(0, 1), runs=2_000).bracket
@@ -401,7 +401,7 @@ def test_beside_an_audit_that_broke_nothing_is_proved(
     def broken(*_: object, **__: object) -> Any:
         raise error("every run raised")
 
-    monkeypatch.setattr("dpaudit.verify.bracketing.run_audit", broken)
+    monkeypatch.setattr("dpaudit.auditing.runner.run_audit", broken)
     found = joined(engine, counted, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1), runs=1_000)
     assert found.bracket.verdict.value == verdict
     assert any(reason.startswith("set aside, as the audit of what runs broke") for reason in found.bracket.reasons) == (
@@ -509,7 +509,7 @@ def test_what_cannot_be_read_is_open_with_its_line(engine: Engine) -> None:
 
 
 def test_missing_libraries_leave_the_other_half(
-    engine: Engine, asked: list[AuditSpec], monkeypatch: pytest.MonkeyPatch
+    engine: Engine, asked: list[Question], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installed, "import_module", _nothing)
     found = joined(engine, find("above_threshold"), runs=1_000).bracket
@@ -590,7 +590,7 @@ def test_runs_that_raise_are_not_those_of_a_proof(engine: Engine, monkeypatch: p
     for last, verdict in (("raised ValueError", "OPEN"), ("None", "PROVED")):
         ends = Ending("a value", (9, 8), (0, 0)), Ending(last, (0, 1), (0, 1))
         answer = replace(sound.audit, endings=ends)
-        monkeypatch.setattr("dpaudit.verify.bracketing.run_audit", lambda *_, answer=answer, **__: answer)
+        monkeypatch.setattr("dpaudit.auditing.runner.run_audit", lambda *_, answer=answer, **__: answer)
         found = joined(engine, counted, **given).bracket
         assert found.verdict.value == verdict
         said = any("some runs raised ValueError, and what was proved never raises" in each for each in found.reasons)

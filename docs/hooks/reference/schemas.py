@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from typing import Any
 
-from dpaudit.auditing.spec import AuditSpec
 from dpaudit.cli.group import exit_code
-from dpaudit.spec.settings import Settings
+from dpaudit.options import IN_PROJECTS, OPTIONS
+from dpaudit.spec.settings import OWN
 from reference import text
 from reference.meanings import COMMON, RESULT, SETTINGS, SUITE, Meanings
 from reference.text import code, fenced, prose, table
@@ -69,7 +68,7 @@ BOUNDS = {
     "minLength": "at least {} character",
     "minItems": "at least {} item",
 }
-TAKEN = {each.name: each.default for each in dataclasses.fields(AuditSpec) if each.default != dataclasses.MISSING}
+TAKEN = {each.name: each.default for each in OPTIONS.values()}
 TAKEN |= {"seeds": TAKEN["seed"], "isolation": "process"}  # of `dpaudit run`
 LARGEST = 2**63 - 1  # of a count: what a file can hold, and no bound that a reader need know
 
@@ -87,7 +86,7 @@ def schema(name: str) -> Schema:
 
 def spec_page() -> str:
     """The page of the spec file, and of the settings of a project."""
-    rows = [(code(each.name), prose(SETTINGS[each.name])) for each in dataclasses.fields(Settings)]
+    rows = [(code(each), prose(SETTINGS[each])) for each in (*IN_PROJECTS, *OWN)]
     return text.page(
         "Spec file",
         SPEC,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 from dpaudit.base.strict import models
 from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_names
 from dpaudit.claims import FORMS, Claim
+from dpaudit.options import STORED, Option
 from dpaudit.results.observations import FAR, PLACES, Control, Diagnosis, Ending, Explored, Health, Histogram, Typical
 from dpaudit.results.result import SCHEMA
 
@@ -122,6 +123,18 @@ class StoredMechanism(Stored):
     digest: str | None
 
 
+def stored_key(each: Option) -> tuple[Any, ...]:
+    """An option as a key of the stored question."""
+    assert each.stored is not None
+    inner = each.stored.kind
+    limits: Any = each.stored.limits
+    if limits:
+        number = next(kind for kind in (get_args(inner) or (inner,)) if kind is not type(None))
+        limited: Any = Annotated[number, msgspec.Meta(**limits)]
+        inner = limited | None if get_args(inner) else limited
+    return (each.name, inner | UnsetType, UNSET) if each.stored.when_set else (each.name, inner)
+
+
 class StoredData(Stored):
     """A dataset: its digest, its value when small and plain (otherwise null), and what it prints where it has none."""
 
@@ -141,28 +154,22 @@ class StoredPair(Stored):
     user: str | int | UnsetType = UNSET
 
 
-class StoredSpec(Stored):
-    """The question; `hash` is the digest of everything else in it."""
-
-    name: str
-    claim: dict[str, Any]  # `stored_claim`
-    mechanism: StoredMechanism
-    pairs: Annotated[list[StoredPair], msgspec.Meta(min_length=1)]
-    runs: AtLeastOne
-    confidence: OpenProbability
-    seed: Annotated[int, msgspec.Meta(ge=0)]
-    stopping: Literal["fixed", "anytime"]
-    selector: Literal["penalised"]
-    certifier: str  # `certifier_names`
-    sequential_share: OpenProbability
-    certify_pairs: AtLeastOne
-    representation: bool
-    detect: dict[str, float] | None
-    controls: Count
-    search_share: OpenProbability | None
-    shard_runs: AtLeastOne
-    run_timeout_s: float | None
-    hash: str
+if TYPE_CHECKING:
+    StoredSpec = Any
+else:
+    StoredSpec = msgspec.defstruct(
+        "StoredSpec",
+        [
+            ("name", str),
+            ("claim", dict[str, Any]),  # `stored_claim`
+            ("mechanism", StoredMechanism),
+            ("pairs", Annotated[list[StoredPair], msgspec.Meta(min_length=1)]),
+            *(stored_key(each) for each in STORED.values()),  # `certifier` is one of `certifier_names`
+            ("hash", str),
+        ],
+        bases=(Stored,),
+        namespace={"__doc__": "The question; `hash` is the digest of everything else in it."},
+    )
 
 
 class StoredToken(Stored):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.probing import planned_runs
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.probing import TooLittleTime, planned_runs
+from dpaudit.auditing.question import Question
+from dpaudit.auditing.runner import Runner
 from dpaudit.base import validate
 from dpaudit.claims import Claim, PureDP
 from dpaudit.claims.rounding import above
@@ -229,25 +229,26 @@ def _audit(
 ) -> AuditResult:
     asked = claim or PureDP(0.0)
     pair.check(asked.relation)
-    description, pairs = engine.describe(target.mechanism, (pair,))
-    runs, clock = wanted.runs, Clock(left_s(), clock.now)
-    if runs > SURELY_IN_TIME:
-        try:
-            runs = planned_runs(engine, target.mechanism, pairs, clock, wanted.seed, most=runs)
-        except InvalidSpec as error:  # too few fit
-            raise OutOfTime(str(error)) from None
-    clock.limits(engine)
-    spec = AuditSpec(
-        claim=asked,
-        mechanism=target.mechanism,
-        pairs=pairs,
-        runs=runs,
+    runner = Runner(engine, progress=progress)
+    question = Question(
+        asked,
+        target.mechanism,
+        (pair,),
+        name=target.name,
+        runs=wanted.runs,
         confidence=wanted.confidence,
         seed=wanted.seed,
-        name=target.name,
-        description=description,
     )
-    return run_audit(spec, engine, progress=progress, clock=None if runs == wanted.runs else clock)
+    description, pairs = runner.described(question)
+    question = replace(question, description=description, pairs=pairs)
+    clock = Clock(left_s(), clock.now)
+    if wanted.runs > SURELY_IN_TIME:
+        try:
+            question = replace(question, runs=planned_runs(question, pairs, engine, clock))
+        except TooLittleTime as error:
+            raise OutOfTime(str(error)) from None
+    clock.limits(engine)
+    return runner.run(question, None if question.runs == wanted.runs else clock)
 
 
 def _set_aside(labels: tuple[Label, ...], why: str, findings: Findings) -> None:

@@ -1,0 +1,113 @@
+"""The one driver of audits: a question is described, planned, journaled, answered, and told where it comes from."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from dpaudit.auditing.audit import repeat_witness, run_audit
+from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.probing import CHOICES, chosen_runs, planned_runs
+from dpaudit.auditing.question import Pair, Plan, Question, plan
+from dpaudit.execution.engine import Engine
+from dpaudit.execution.journal import ShardStore
+from dpaudit.mechanisms import Description, Mechanism
+from dpaudit.results.certification import Witness
+from dpaudit.results.result import AuditResult, repeated, went_alone
+from dpaudit.running.progress import SILENT, Progress
+
+
+class BegunAudit(Protocol):
+    """What is known of an audit that has begun: the runs chosen for it, and how often it was interrupted."""
+
+    @property
+    def runs(self) -> int | None: ...
+
+    @property
+    def interruptions(self) -> int: ...
+
+
+class AuditJournal(Protocol):
+    """The record of one audit, by which it goes on after an interruption."""
+
+    @property
+    def begun(self) -> BegunAudit | None:
+        """What is known of it; None where it has not begun."""
+
+    def look_at(self, mechanism: Mechanism, engine: Engine) -> None:
+        """Looks at what the mechanism is made of, before any run."""
+
+    def begin(self, asked: Mapping[str, Any], runs: int | None) -> ShardStore:
+        """The store of its shards; `asked` is the stored question, `runs` those that a probe chose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Answers questions on an engine; `journal` keeps what is counted, `progress` is told how far it is.
+
+    `origin` says where the question of a plan comes from, for the provenance of the result: a command, a commit.
+    """
+
+    engine: Engine
+    journal: AuditJournal | None = None
+    progress: Progress = SILENT
+    origin: Callable[[Plan], Mapping[str, Any]] = field(default=lambda plan: {})
+
+    def run(self, question: Question, clock: Clock | None = None) -> AuditResult:
+        """The answer, with its provenance; a `clock` of the caller's may end it, else `max_time_s` does.
+
+        Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
+        """
+        timed = clock or Clock(question.max_time_s)
+        with timed.over(self.engine):
+            planned, chosen = self._planned(question, timed)
+            if self.journal is not None:
+                self.engine.keep_in(self.journal.begin(planned.to_dict(), chosen))
+            result = run_audit(planned, self.engine, progress=self.progress, clock=timed)
+        open_runs = question.runs is None and question.max_time_s is None
+        told = {
+            "max_time_s": question.max_time_s,
+            **({"record": question.record} if question.record else {}),
+            **({"assumed": question.assumed.value} if question.assumed else {}),
+            **({"chosen_runs": planned.runs} if open_runs and planned.runs < CHOICES[-1] else {}),
+            **self.origin(planned),
+        }
+        if self.journal is not None and (begun := self.journal.begun) is not None:
+            told["interruptions"] = begun.interruptions
+        upper = result.upper if question.upper is None else question.upper
+        return replace(result, upper=upper, provenance={**result.provenance, **told})
+
+    def plan(self, question: Question) -> Plan:
+        """The plan of a question: as it began, where it has."""
+        return plan(question, *self.described(question), self._begun_runs)
+
+    def repeat(self, result: AuditResult, witness: Witness, planned: Plan) -> AuditResult:
+        """The result with its frozen witness on fresh runs of a plan, whose seed is not that of the result."""
+        evidence, health = repeat_witness(
+            witness, planned, self.engine, seed=planned.seed, alone=went_alone(result), progress=self.progress
+        )
+        return repeated(result, evidence, health, seed=planned.seed)
+
+    def described(self, question: Question) -> tuple[Description, tuple[Pair, ...]]:
+        """The mechanism described, and the pairs, resolved where mechanisms may run."""
+        if question.description is not None:
+            return question.description, question.pairs
+        return self.engine.describe(question.mechanism, question.pairs, question.settle)
+
+    @property
+    def _begun_runs(self) -> int | None:
+        begun = None if self.journal is None else self.journal.begun
+        return None if begun is None else begun.runs
+
+    def _planned(self, question: Question, clock: Clock) -> tuple[Plan, int | None]:
+        """The plan, and its runs where a probe chose them, now or before an interruption."""
+        description, pairs = self.described(question)
+        if self.journal is not None:
+            self.journal.look_at(question.mechanism, self.engine)
+        chosen = self._begun_runs
+        if chosen is None and question.max_time_s is not None:
+            chosen = planned_runs(question, pairs, self.engine, clock)
+        planned = plan(question, description, pairs, chosen)
+        if chosen is None and question.runs is None:
+            chosen = chosen_runs(question, planned, self.engine)
+            planned = plan(question, description, pairs, chosen)
+        return planned, chosen

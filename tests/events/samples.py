@@ -12,7 +12,7 @@ from dpaudit.claims import ApproximateDP
 from dpaudit.events.scores import LogRatio, Part
 from dpaudit.outputs.canonical import Outputs, Pilot, Sample, concatenate
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.search.explore import Plan, best, pilot_counts, plan
+from dpaudit.search.explore import SearchPlan, best, pilot_counts, plan
 from dpaudit.search.goal import Goal
 from dpaudit.search.learning import cells_of, log_ratio
 from dpaudit.search.selection import Proposal
@@ -42,7 +42,7 @@ def learned_ratio(first: Outputs, second: Outputs, parts: Sequence[Part]) -> Log
 
 def search(
     first: Side, second: Side, *, pilot: int = 2_000, longer: int = 4_000, delta: float = 0.0, seed: int = 1
-) -> tuple[Proposal, Plan]:
+) -> tuple[Proposal, SearchPlan]:
     """What a search proposes: a pilot, and a longer look at the features that the pilot chose."""
     rng = np.random.default_rng(seed)
     held = Pilot(outputs_of(first, pilot, rng), outputs_of(second, pilot, rng))

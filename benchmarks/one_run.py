@@ -75,7 +75,7 @@ def run(quick: bool) -> None:
 
 def published(quick: bool) -> Iterator[tuple[str, ...]]:
     """Rows of table 1.2a; "certified" is `audit_scores`' bound on the scores of ideal audits."""
-    from dpaudit.scores import one_run, weighted
+    from dpaudit.scores import one_run
     from dpaudit.scores.counts import epsilon_of_mu
 
     for title, mu, rate, share, mistakes, steinke, xiang in PUBLISHED:
@@ -87,8 +87,8 @@ def published(quick: bool) -> Iterator[tuple[str, ...]]:
                 rng = np.random.default_rng(seed)
                 coins = rng.random(m) < 0.5
                 scores = rng.normal(size=m) + mu * (coins & (rng.random(m) < rate))
-                right = weighted.ranked(scores, coins, rng, event)
-                found.append(weighted.epsilon_lower(right, DELTA, ALPHA, event)[0])
+                right = one_run.ranked(scores, coins, rng, event)
+                found.append(one_run.weighted_lower(right, DELTA, ALPHA, event)[0])
                 made = round(one_run.SHARE * m)
                 guesses = one_run.Guesses(int(right[:made].sum()), made, m, fixed=True)
                 products.append(epsilon_of_mu(one_run.mu_lower(guesses, ALPHA), DELTA))
@@ -111,7 +111,7 @@ def published(quick: bool) -> Iterator[tuple[str, ...]]:
 def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
     """Rows of table 1.2b. Both bounds are unpaid: designs are known before the run."""
     from dpaudit.claims import GaussianDP
-    from dpaudit.scores import one_run, weighted
+    from dpaudit.scores import one_run
     from dpaudit.scores.counts import epsilon_of_mu
 
     for epsilon, mu, ours, curve in EXPECTED:
@@ -121,8 +121,8 @@ def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
             for seed in range(4 if quick else SEEDS):
                 rng = np.random.default_rng(seed)
                 coins = rng.random(m) < 0.5
-                right = weighted.ranked(rng.normal(size=m) + mu * coins, coins, rng)
-                found.append(weighted.epsilon_lower(right, DELTA, ALPHA)[0])
+                right = one_run.ranked(rng.normal(size=m) + mu * coins, coins, rng)
+                found.append(one_run.weighted_lower(right, DELTA, ALPHA)[0])
                 mus.append(one_run.parameter_lower(right, GaussianDP(1.0), ALPHA)[0])
             right = Expected(mu, m)
             yield (
@@ -130,7 +130,7 @@ def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
                 f"{m:,}",
                 f"{anchor:.2f}",
                 f"**{np.median(found):.2f}**",
-                f"{weighted.epsilon_lower(right, DELTA, ALPHA)[0]:.2f}",
+                f"{one_run.weighted_lower(right, DELTA, ALPHA)[0]:.2f}",
                 "-" if read is None else f"{read:.2f}",
                 f"**{epsilon_of_mu(float(np.median(mus)), DELTA):.2f}**",
                 f"{epsilon_of_mu(one_run.parameter_lower(right, GaussianDP(1.0), ALPHA)[0], DELTA):.2f}",
@@ -213,7 +213,7 @@ def both(first: Answer, second: Answer) -> Answer:
 
 def false(repeats: int) -> Iterator[tuple[str, ...]]:
     """How often the claim is refuted, and a bound is above the truth, on the certified and on the product line."""
-    from dpaudit.scores import audit_scores, one_run, weighted
+    from dpaudit.scores import audit_scores, one_run
     from dpaudit.scores.one_run import Guesses
     from dpaudit.scores.question import curved
 
@@ -232,7 +232,7 @@ def false(repeats: int) -> Iterator[tuple[str, ...]]:
             ).estimates[:2]
             mixing = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])  # as it breaks ties itself
             members = np.arange(each.canaries) < inside.size
-            right = weighted.ranked(np.concatenate([inside, outside]), members, mixing)
+            right = one_run.ranked(np.concatenate([inside, outside]), members, mixing)
             refuted += first.p_value <= ALPHA
             high += first.lower > each.epsilon
             over += max(mu.lower, first.detail.get("mu_lower", 0.0)) > each.mu

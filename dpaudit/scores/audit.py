@@ -13,7 +13,7 @@ from dpaudit.base import validate
 from dpaudit.base.strict import stored
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import intervals, one_run, weighted
+from dpaudit.scores import intervals, one_run
 from dpaudit.scores.counts import (
     AttackCounts,
     auroc,
@@ -28,7 +28,7 @@ from dpaudit.scores.counts import (
     raw_epsilon,
     tpr_at,
 )
-from dpaudit.scores.intervals import RATIOS, Bootstrap, Posterior
+from dpaudit.scores.intervals import RATIOS, Bootstrap, Measure, Posterior
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import DESIGNS, MANY, NORMAL, ONE, Every, Given, Judged, ScoresQuestion, choice_of, curved
 from dpaudit.scores.result import (
@@ -55,14 +55,14 @@ def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
     """Two Clopper-Pearson limits, each at half the error probability; with `Every`, at all ranks at once."""
     claim = question.claim
     if isinstance(question.choice, Every):
-        inside, outside = question.inside, question.outside
-        lower = intervals.every_threshold(inside, outside, question.delta, question.alpha)
-        p = None if claim is None else intervals.every_p_value(inside, outside, claim)
-        return question.estimate(name, CERTIFIED, intervals.WITHIN, lower=lower, p_value=p, thresholds="all ranks")
+        limits = intervals.every_rule(question.inside, question.outside)
+        lower = intervals.lower_of(limits, question.delta, question.alpha)
+        p = None if claim is None else intervals.p_value_of(limits, claim)
+        return question.estimate(name, CERTIFIED, intervals.WITHIN, {"thresholds": "all ranks"}, lower=lower, p_value=p)
 
     def one(judged: Judged, alpha: float, delta: float) -> tuple[float, float]:
-        lower = intervals.clopper_pearson(judged.counts, delta, alpha)
-        return lower, 1.0 if claim is None else intervals.clopper_pearson_p_value(judged.counts, claim)
+        limits = intervals.fixed_rule(judged.counts)
+        return intervals.lower_of(limits, delta, alpha), 1.0 if claim is None else intervals.p_value_of(limits, claim)
 
     estimate = _by_splits(name, question, one, _limits_own)
     if question.several or not question.wants_upper:
@@ -74,10 +74,10 @@ def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
 
 
 def one_run_pure(question: ScoresQuestion, name: str) -> Estimate:
-    """The weighted guesses of `weighted`; or Steinke, Nasr & Jagielski's bound where the guesses were given."""
+    """Weighted guesses; or Steinke, Nasr & Jagielski's bound where the guesses were given."""
     promised = None if question.claim is None else float(question.claim.epsilon_at(question.delta))
     lower, p, detail = _pure(question, promised)
-    return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
+    return question.estimate(name, CERTIFIED, one_run.WITHIN, detail, lower=lower, p_value=p)
 
 
 def one_run_curve(question: ScoresQuestion, name: str) -> Estimate:
@@ -100,7 +100,7 @@ def one_run_curve(question: ScoresQuestion, name: str) -> Estimate:
             if own[f"{claim.parameter}_lower"] < claim.value:
                 p = max(p or 0.0, one_run.curve_p_value(last, claim))
     detail = {**own, "guesses": guesses.made, "right": guesses.right}
-    return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
+    return question.estimate(name, CERTIFIED, one_run.WITHIN, detail, lower=lower, p_value=p)
 
 
 def one_run_gaussian(question: ScoresQuestion, name: str) -> list[Estimate]:
@@ -134,7 +134,7 @@ def _pure(question: ScoresQuestion, promised: float | None) -> tuple[float, floa
         detail = {"right": given.right, "guesses": given.made, "canaries": given.canaries}
         return one_run.epsilon_lower(given, delta, alpha), p, detail
     right = question.order
-    lower, p, used = weighted.epsilon_lower(right, delta, alpha, question.event, promised)
+    lower, p, used = one_run.weighted_lower(right, delta, alpha, question.event, promised)
     shown = {"weights": list(used.weights), "counts": list(used.counts), "canaries": int(right.size)}
     return lower, p, {"won": used.won(right), **shown}
 
@@ -170,7 +170,7 @@ def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _froz
         owned = [own(question, at, low, alpha) for (low, _), at in zip(answers, judged, strict=False)]
         detail[f"{claim.parameter}_lower"] = statistics.median_low(owned)
     p_value = None if claim is None else min(1.0, 2.0 * p) if several else p
-    estimate = question.estimate(method, CERTIFIED, intervals.WITHIN, lower=lower, p_value=p_value, **detail)
+    estimate = question.estimate(method, CERTIFIED, intervals.WITHIN, detail, lower=lower, p_value=p_value)
     if several:  # each split froze a delta of its own: only the parameter has a median
         return replace(estimate, lower=None, delta=None) if curved(claim) else estimate
     c, delta = judged[0].counts, _offset(question, judged[0])
@@ -217,8 +217,7 @@ def ratio(question: ScoresQuestion, name: str) -> Estimate:
     if question.delta != 0.0:
         raise InvalidSpec(f"method {name!r} is for delta = 0, got {question.delta:g}; leave it out")
     c, z = question.judged[0].counts, float(ndtri(question.alpha))
-    low = intervals.epsilon_limit(name, c.tp, c.members, c.fp, c.others, z)
-    high = intervals.epsilon_limit(name, c.tp, c.members, c.fp, c.others, -z)
+    low, high = (intervals.epsilon_limit(name, c, each) for each in (z, -z))
     return _interval(question, name, APPROXIMATE, f"large counts; {intervals.WITHIN}", low, high)
 
 
@@ -269,8 +268,8 @@ def gaussian_fit(question: ScoresQuestion, name: str) -> Estimate:
     if question.delta > 0.0:
         read = {key: epsilon_of_mu(each, question.delta) for key, each in ends.items()}
     within = f"the scores in and out are normal with one variance; {ALONE}; {NORMAL}"
-    estimate = question.estimate(name, MODEL, within, mu=mu, mu_error=error, **read)
-    return estimate if question.delta > 0.0 else replace(estimate, quantity="mu", delta=None)
+    of = {} if question.delta > 0.0 else {"quantity": "mu", "delta": None}
+    return question.estimate(name, MODEL, within, {"mu": mu, "mu_error": error}, **read | of)
 
 
 def _fit(inside: Any, outside: Any) -> tuple[float, float]:
@@ -289,26 +288,30 @@ def _fit(inside: Any, outside: Any) -> tuple[float, float]:
     return mu, math.sqrt(1.0 / n + 1.0 / k + mu * mu / (2.0 * (n + k)))
 
 
-def raw_counts(question: ScoresQuestion, name: str) -> Estimate:
-    """The largest plain log ratio over the thresholds with enough counts."""
-
-    def measure(inside: Any, outside: Any) -> float:
-        return raw_epsilon(inside, outside, question.delta, question.min_count)
-
-    estimate = _measured(question, name, "epsilon", measure, {"min_count": question.min_count})
-    return replace(estimate, delta=question.delta)
-
-
-def area_under_roc(question: ScoresQuestion, name: str) -> Estimate:
-    """The area under the ROC curve; with the hull's in the detail."""
-    return _measured(question, name, "auroc", auroc, {"hull": hull_area(question.inside, question.outside)})
+MEASURES: dict[str, Callable[[ScoresQuestion], list[tuple[str, Measure, dict[str, Any]]]]] = {
+    "raw-counts": lambda q: [
+        ("epsilon", partial(raw_epsilon, delta=q.delta, min_count=q.min_count), {"min_count": q.min_count})
+    ],
+    "auroc": lambda q: [("auroc", auroc, {"hull": hull_area(q.inside, q.outside)})],
+    "tpr-at-fpr": lambda q: [(f"tpr at fpr {fpr:g}", partial(tpr_at, fpr=fpr), {"fpr": fpr}) for fpr in q.fpr],
+}  # of a method its quantities, what computes each from the scores in and out, and the detail
 
 
-def tpr_at_fpr(question: ScoresQuestion, name: str) -> list[Estimate]:
-    """The true positive rate at each false positive rate."""
-    return [
-        _measured(question, name, f"tpr at fpr {fpr:g}", partial(tpr_at, fpr=fpr), {"fpr": fpr}) for fpr in question.fpr
-    ]
+def measured(question: ScoresQuestion, name: str) -> list[Estimate]:
+    """Plain figures of the scores, with an interval where a bootstrap is asked for."""
+    scores, estimates = (question.inside, question.outside), []
+    for quantity, measure, detail in MEASURES[name](question):
+        values: dict[str, Any] = {"confidence": None} if question.bootstrap is None else {}
+        label, within = POINT, f"none beyond {SAMPLES}; no guarantee"
+        if question.bootstrap is not None:
+            label, kind = APPROXIMATE, question.bootstrap.kind
+            within = f"bootstrap ({kind}); {SAMPLES}; of this measure, not of the mechanism"
+            shares = [question.alpha, 1.0 - question.alpha]
+            ends = question.bootstrap.quantiles(measure, *scores, shares, question.seed)
+            values = dict(zip(("lower", "upper"), ends.tolist(), strict=True))
+        values |= {"quantity": quantity, "delta": question.delta if quantity == "epsilon" else None}
+        estimates.append(question.estimate(name, label, within, detail, value=measure(*scores), **values))
+    return estimates
 
 
 def max_accuracy(question: ScoresQuestion, name: str) -> Estimate:
@@ -316,49 +319,16 @@ def max_accuracy(question: ScoresQuestion, name: str) -> Estimate:
     inside, outside, share = question.inside, question.outside, question.prevalence
     weight = inside.size / (inside.size + outside.size) if share is None else share
     right_in, right_out = intervals.right_limits(inside, outside, question.alpha)
-    upper = float((weight * right_in + (1.0 - weight) * right_out).max())
-    return Estimate(
-        method=name,
-        label=CERTIFIED,
-        quantity="accuracy",
-        assumption=f"every threshold is paid for; {intervals.WITHIN}",
-        value=best_accuracy(inside, outside, share),
-        upper=min(1.0, upper) if question.wants_upper else None,
-        confidence=question.confidence,
-        detail={"prevalence": weight},
-    )
+    upper = min(1.0, float((weight * right_in + (1.0 - weight) * right_out).max()))
+    values = {"quantity": "accuracy", "delta": None, "value": best_accuracy(inside, outside, share), "upper": upper}
+    within = f"every threshold is paid for; {intervals.WITHIN}"
+    return question.estimate(name, CERTIFIED, within, {"prevalence": weight}, **values)
 
 
 def _interval(question: ScoresQuestion, method: str, label: str, assumption: str, low: float, high: float) -> Estimate:
     c = question.judged[0].counts
     plain = epsilon_of(c.fpr, c.fn / c.members, question.delta)
     return question.estimate(method, label, assumption, lower=low, upper=high, value=plain)
-
-
-def _measured(
-    question: ScoresQuestion, method: str, quantity: str, measure: Callable[[Any, Any], float], detail: dict[str, Any]
-) -> Estimate:
-    inside, outside = question.inside, question.outside
-    estimate = Estimate(
-        method=method,
-        label=POINT,
-        quantity=quantity,
-        assumption=f"none beyond {SAMPLES}; no guarantee",
-        value=measure(inside, outside),
-        detail=detail,
-    )
-    if question.bootstrap is None:
-        return estimate
-    shares = [question.alpha, 1.0 - question.alpha]
-    low, high = question.bootstrap.quantiles(measure, inside, outside, shares, question.seed)
-    return replace(
-        estimate,
-        label=APPROXIMATE,
-        assumption=f"bootstrap ({question.bootstrap.kind}); {SAMPLES}; of this measure, not of the mechanism",
-        lower=float(low) if question.wants_lower else None,
-        upper=float(high) if question.wants_upper else None,
-        confidence=question.confidence,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,9 +354,9 @@ METHODS: dict[str, Method] = {
     "joint-beta": Method(joint),
     "joint-dirichlet": Method(joint),
     **{name: Method(ratio) for name in RATIOS},
-    "raw-counts": Method(raw_counts, scores=True),
-    "auroc": Method(area_under_roc, scores=True),
-    "tpr-at-fpr": Method(tpr_at_fpr, scores=True),
+    "raw-counts": Method(measured, scores=True),
+    "auroc": Method(measured, scores=True),
+    "tpr-at-fpr": Method(measured, scores=True),
     "max-accuracy": Method(max_accuracy, (MANY,), scores=True),
 }
 
@@ -464,7 +434,7 @@ def audit_scores(
     inside, outside = (None, None) if counts is not None else checked(in_scores, out_scores)
     validate.one_of("design", design, DESIGNS)
     choice = choice_of(threshold, split, splits, design == ONE)
-    if counts is not None and (threshold is not None or split is not None or splits is not None or guesses is not None):
+    if counts is not None and any(each is not None for each in (threshold, split, splits, guesses)):
         raise InvalidSpec(
             "counts come from a rule that was fixed before: leave out threshold, split, splits and guesses"
         )
@@ -544,10 +514,9 @@ def methods_of(methods: Iterable[str] | str | None, question: ScoresQuestion, de
             return first if question.given_counts is not None else first + COMPANIONS
         return ("clopper-pearson",) if no_exact else ("exact", "clopper-pearson")
     if methods == "all":
-        fit = [name for name, each in METHODS.items() if question.design in each.designs]
-        fit = [name for name in fit if question.given_counts is None or not METHODS[name].scores]
-        fit = [name for name in fit if name not in RATIOS or question.delta == 0.0]
-        return tuple(name for name in fit if name != "exact" or not no_exact)
+        left_out = {*(RATIOS if question.delta != 0.0 else ()), *(("exact",) if no_exact else ())}
+        left_out |= {name for name, each in METHODS.items() if each.scores and question.given_counts is not None}
+        return tuple(name for name in METHODS if question.design in METHODS[name].designs and name not in left_out)
     asked = (methods,) if isinstance(methods, str) else tuple(methods)
     if not asked:
         raise InvalidSpec("methods must name at least one method, or be left out")

@@ -32,7 +32,7 @@ from dpaudit.claims.profile import Lines
 from dpaudit.claims.rounding import least
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
-from dpaudit.scores import intervals, one_run, weighted
+from dpaudit.scores import intervals, one_run
 from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, mu_of
 from dpaudit.scores.dependence import halves_p_value, halves_right
 from dpaudit.scores.one_run import Guesses, curve_p_value, guesses_for, is_refuted, least_right, region_of
@@ -414,16 +414,14 @@ class Evidence:
 
     def estimates(self) -> tuple[Estimate, ...]:
         """The three lines: certified, given independent canaries, and an estimate by the Gaussian model."""
-        return (self._certified(), *self._others())
-
-    def _certified(self) -> Estimate:
         detail: dict[str, Any] = {"e_value": self.e_value, "rows": len(self.counts)}
         if not self.claim.linear:
             detail["nats"] = float(predicted(self.counts, self.rate).sum() / max(1, len(self.counts)))
             if self.claim.value is not None:
                 detail[f"{self.claim.parameter}_lower"] = self.largest(self.claim.with_value)
         lower = self.largest(lambda epsilon: ApproximateDP(epsilon, self.delta))
-        return self._estimate("e-values", CERTIFIED, self.within, detail, lower=lower, p_value=self.p_value)
+        decides = self._estimate("e-values", CERTIFIED, self.within, detail, lower=lower, p_value=self.p_value)
+        return (decides, *self._pooled())
 
     def _estimate(self, method: str, label: str, assumption: str, detail: dict[str, Any], **values: Any) -> Estimate:
         """An estimate of epsilon, at `delta` and at this confidence where `values` do not say another."""
@@ -432,7 +430,7 @@ class Evidence:
             method=method, label=label, quantity="epsilon", assumption=assumption, detail=detail, **usual | values
         )
 
-    def _others(self) -> tuple[Estimate, ...]:
+    def _pooled(self) -> tuple[Estimate, ...]:
         """What all rows pooled show: the guesses of independent canaries, and normal scores of one variance."""
         from scipy.special import ndtri
 
@@ -506,31 +504,28 @@ def ceiling(
     (True, 24)
     """
     if trainings == 1 and steps is None:
-        bound = weighted.epsilon_lower(np.ones(canaries, dtype=bool), delta, alpha)[0]
+        bound = one_run.weighted_lower(np.ones(canaries, dtype=bool), delta, alpha)[0]
         return bound, _least(lambda number: refutable(number, claim, alpha), 30)
 
-    rows, asked = trainings * (steps or 1), (claim, delta, alpha, steps)
-    bound = _best_case(canaries, rows, *asked).largest(lambda epsilon: ApproximateDP(epsilon, delta))
-    return bound, _least(lambda number: number > 1 and _best_case(number, rows, *asked).refuted, 20)
+    empty = begin(claim, canaries, alpha, delta=delta, steps=steps)
+    bound = _best_case(empty, trainings).largest(lambda epsilon: ApproximateDP(epsilon, delta))
+    return bound, _least(lambda m: m > 1 and _best_case(replace(empty, canaries=m), trainings).refuted, 20)
 
 
-def refutable_by_rows(
-    canaries: int, claim: Claim, delta: float, alpha: float, *, trainings: int, steps: int | None
-) -> bool | None:
+def refutable_by_rows(empty: Evidence, trainings: int) -> bool | None:
     """Whether trainings that give every coin away would refute the claim; None where `MOST_ROWS` do not, of more rows.
 
     One canary a row gives nothing away: a rank among one says nothing.
     """
-    rows = trainings * (steps or 1)
-    refuted = canaries > 1 and _best_case(canaries, rows, claim, delta, alpha, steps).refuted
-    return None if canaries > 1 and not refuted and rows > MOST_ROWS else refuted
+    refuted = empty.canaries > 1 and _best_case(empty, trainings).refuted
+    return None if empty.canaries > 1 and not refuted and trainings * empty.steps > MOST_ROWS else refuted
 
 
-def _best_case(canaries: int, rows: int, claim: Claim, delta: float, alpha: float, steps: int | None) -> Evidence:
-    """The evidence of this many rows, at most `MOST_ROWS`, each of which gives every coin away."""
-    ranks = np.arange(canaries, dtype=np.float64)
-    counts = np.repeat(binned(ranks, ranks >= canaries // 2)[None], min(rows, MOST_ROWS), axis=0)
-    return replace(begin(claim, canaries, alpha, delta=delta, steps=steps), counts=counts)
+def _best_case(empty: Evidence, trainings: int) -> Evidence:
+    """The evidence of this many trainings, at most `MOST_ROWS` rows of them, each of which gives every coin away."""
+    ranks = np.arange(empty.canaries, dtype=np.float64)
+    rows = min(trainings * empty.steps, MOST_ROWS)
+    return replace(empty, counts=np.repeat(binned(ranks, ranks >= empty.canaries // 2)[None], rows, axis=0))
 
 
 def _least(enough: Callable[[int], bool], most: int) -> int | None:
@@ -543,7 +538,7 @@ def refutable(canaries: int, claim: Claim, alpha: float) -> bool:
     """Whether this many canaries of one training would refute the claim at `alpha`, had every guess been right."""
     if not curved(claim):
         epsilon, delta = float(claim.epsilon_at(float(claim.delta))), float(claim.delta)
-        used = weighted.design(canaries, epsilon, delta, alpha)
-        return weighted.p_value(used, used.total, canaries, epsilon, delta) <= alpha
+        used = one_run.design(canaries, epsilon, delta, alpha)
+        return one_run.weighted_p_value(used, used.total, canaries, epsilon, delta) <= alpha
     number = one_run.guesses_for(claim, canaries, alpha)
     return one_run.is_refuted(Guesses(number, number, canaries, fixed=True), one_run.region_of(claim), alpha)

@@ -5,7 +5,8 @@ splits: the median at half the error probability (Meinshausen, Meier & Buehlmann
 """
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from dpaudit.base import validate
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import one_run, weighted
+from dpaudit.scores import one_run
 from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, roc
 from dpaudit.scores.intervals import Bootstrap
 from dpaudit.scores.one_run import Guesses
@@ -242,39 +243,21 @@ class ScoresQuestion:
         return isinstance(self.choice, Split) and self.choice.splits > 1
 
     def estimate(
-        self,
-        method: str,
-        label: str,
-        assumption: str,
-        *,
-        lower: float | None = None,
-        upper: float | None = None,
-        value: float | None = None,
-        p_value: float | None = None,
-        **detail: Any,
+        self, method: str, label: str, assumption: str, detail: Mapping[str, Any] | None = None, **values: Any
     ) -> Estimate:
-        """An estimate of epsilon at `delta`; ends that are not asked for are left out."""
-        return Estimate(
-            method=method,
-            label=label,
-            quantity="epsilon",
-            assumption=assumption,
-            value=value,
-            lower=lower if self.wants_lower else None,
-            upper=upper if self.wants_upper else None,
-            delta=self.delta,
-            confidence=self.confidence,
-            p_value=p_value,
-            detail=detail,
-        )
+        """An estimate of epsilon at `delta`, where `values` say no other; ends that are not asked for are left out."""
+        usual: dict[str, Any] = {"quantity": "epsilon", "delta": self.delta, "confidence": self.confidence}
+        unasked = {"lower": "upper", "upper": "lower"}.get(self.interval)
+        stated = usual | {name: each for name, each in values.items() if name != unasked}
+        return Estimate(method=method, label=label, assumption=assumption, detail=detail or {}, **stated)
 
     def of_mu(self, method: str, label: str, assumption: str, mu: float) -> list[Estimate]:
         """A lower bound on mu, which needs no model, and the epsilon at `delta` of that Gaussian curve, which does."""
-        bound = replace(self.estimate(method, label, assumption, lower=mu), quantity="mu", delta=None)
+        bound = self.estimate(method, label, assumption, lower=mu, quantity="mu", delta=None)
         if self.delta == 0.0:
             return [bound]
-        epsilon = epsilon_of_mu(mu, self.delta)
-        return [bound, self.estimate(method, MODEL, f"{NORMAL}; {assumption}", lower=epsilon, mu_lower=mu)]
+        epsilon, within = epsilon_of_mu(mu, self.delta), f"{NORMAL}; {assumption}"
+        return [bound, self.estimate(method, MODEL, within, {"mu_lower": mu}, lower=epsilon)]
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
@@ -303,7 +286,7 @@ class ScoresQuestion:
     @cached_property
     def order(self) -> Any:
         """Whether the guess about each canary is right, the most extreme score first; bools, shape (canaries,)."""
-        return weighted.ranked(*self._pooled(), self.event)
+        return one_run.ranked(*self._pooled(), self.event)
 
     def _split(self, fraction: float, rng: Any) -> Judged:
         chosen_in, chosen_out, judged_in, judged_out = parts(self.inside, self.outside, fraction, rng)
@@ -321,9 +304,6 @@ class ScoresQuestion:
 
     def _by_counts(self, counts: AttackCounts) -> Guesses:
         """Guesses of a threshold: of one kind, so that their number is random, or about every canary."""
-        total = counts.members + counts.others
-        if self.event == "both":
-            return Guesses(counts.tp + counts.tn, total, total, fixed=True)
-        if self.event == "in":
-            return Guesses(counts.tp, counts.tp + counts.fp, total, fixed=False)
-        return Guesses(counts.tn, counts.tn + counts.fn, total, fixed=False)
+        cells = {"in": (counts.tp, counts.fp), "out": (counts.tn, counts.fn)}
+        right, wrong = map(sum, zip(*([cells[self.event]] if self.event in cells else cells.values()), strict=True))
+        return Guesses(right, right + wrong, counts.members + counts.others, fixed=self.event == "both")

@@ -5,7 +5,7 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ from dpaudit.training.coins import FEW, MANY, ONE, STEPS, Calls, TrainingPlan, c
 from dpaudit.training.result import TrainingResult
 
 BY_RUNS = {"methods": ("exact", "clopper-pearson", "gaussian")}  # where each training is one
+LARGEST = 2**32  # bytes of a file of a training
+CURE = "delete that file to train again, or give another folder"
 MOST_SHOWN = 100_000  # scores that the pictures are made of
 
 
@@ -64,8 +66,8 @@ def refutable(plan: TrainingPlan) -> bool:
         return suited(plan.claim).at(plan.claim).refutable(judged, judged, plan.claim, plan.confidence)
     if plan.design == ONE:
         return one_refutable(plan.canaries, plan.claim, plan.alpha)
-    given = plan.canaries, plan.claim, plan.delta, plan.alpha
-    return refutable_by_rows(*given, trainings=plan.trainings, steps=plan.steps) is not False
+    empty = few.begin(plan.claim, plan.canaries, plan.alpha, delta=plan.delta, steps=plan.steps)
+    return refutable_by_rows(empty, plan.trainings) is not False
 
 
 class Gathered:
@@ -117,23 +119,14 @@ class Gathered:
             own = int(hashlib.sha256(included.tobytes()).hexdigest()[:12], 16)  # where nearly all scores are equal
             asked |= BY_RUNS if plan.design == MANY else {"design": "one-run", "seed": plan.seed + own}
             scored = audit_scores(scores[included], scores[~included], **asked)
-            return {
-                **facts,
-                "lines": scored.estimates,
-                "histogram": scored.histogram,
-                "roc": scored.roc,
-                "band": scored.band,
-            }
+            pictured = {name: getattr(scored, name) for name in ("histogram", "roc", "band")}
+            return {**facts, "lines": scored.estimates, **pictured}
         first, shown = included.ravel()[:MOST_SHOWN], scores.ravel()[:MOST_SHOWN]
         inside, outside = shown[first], shown[~first]
         if inside.size and outside.size:
             facts |= {"histogram": histogram(inside, outside), "roc": corners(inside, outside)}
         run = None if plan.compose is None else self._process.composed(plan.compose, plan.delta)
         return {**facts, "lines": self._process.estimates() + (() if run is None or run.lower is None else (run,))}
-
-
-LARGEST = 2**32  # bytes of a file
-CURE = "delete that file to train again, or give another folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,10 +312,10 @@ def audit_training(
     left_out = tuple(not_tested) if several else (not_tested,)
     if not all(isinstance(each, str) for each in left_out):
         raise InvalidSpec(f"not_tested must be texts, got {not_tested!r}")
-    if not isinstance(inserted, str):
-        raise InvalidSpec(f"inserted must be a text, got {inserted!r}")
-    if not isinstance(folder, str | os.PathLike | None):
-        raise InvalidSpec(f"folder must be a path, got {folder!r}")
+    path: Any = str | os.PathLike | None
+    for name, value, kind, what in (("inserted", inserted, str, "text"), ("folder", folder, path, "path")):
+        if not isinstance(value, kind):
+            raise InvalidSpec(f"{name} must be a {what}, got {value!r}")
     words = {"inserted": inserted, "not_tested": (*left_out, *NEVER_TESTED)}
     described = mechanism.describe()
     calls = here(mechanism, plan := plan.of(described), n_jobs)
@@ -349,9 +342,22 @@ def run_plan(
     if resume and folder is None:
         raise InvalidSpec("resume needs the folder that keeps the trainings: give folder=...")
     store = None if folder is None else KeptTrainings.into(folder, plan.digest(train), plan, parts, resume=resume)
-    gathered, started = Gathered(plan), time.process_time()
+    gathered, started, began, fresh_ones = Gathered(plan), time.process_time(), time.monotonic(), 0
     try:
-        for _ in _one_by_one(gathered, calls, store, progress):
+        stored = {} if store is None else {call: store.scores(call) for call in range(plan.calls)}
+        fresh = calls([call for call in range(plan.calls) if stored.get(call) is None])
+        for call in range(plan.calls):
+            scores = stored.get(call)
+            if scores is None:
+                scores = next(fresh)
+                fresh_ones += plan.trainings_in(call)
+                if store is not None:  # before it is looked at
+                    store.keep(call, scores)
+            gathered.add(scores)
+            if progress is not None:
+                left_s = (time.monotonic() - began) / max(1, fresh_ones) * (plan.trainings - gathered.done)
+                e_value = max(gathered.e_values, default=None)
+                progress(TrainingProgress(gathered.done, plan.trainings, e_value, 1.0 / plan.alpha, left_s))
             if gathered.refuted:
                 break
     except KeyboardInterrupt:
@@ -366,26 +372,3 @@ def run_plan(
         e_values=gathered.e_values,
         provenance={"train": train.to_dict(), "cpu_s": time.process_time() - started, **versions(LIBRARIES)},
     )
-
-
-def _one_by_one(
-    gathered: Gathered, calls: Calls, store: KeptTrainings | None, listener: Callable[[TrainingProgress], object] | None
-) -> Iterator[None]:
-    """Adds one call's scores after the other, kept ones or fresh ones; what is fresh is kept before it is looked at."""
-    plan, began, fresh_ones = gathered.plan, time.monotonic(), 0
-    stored = {} if store is None else {call: store.scores(call) for call in range(plan.calls)}
-    fresh = calls([call for call in range(plan.calls) if stored.get(call) is None])
-    for call in range(plan.calls):
-        scores = stored.get(call)
-        if scores is None:
-            scores = next(fresh)
-            fresh_ones += plan.trainings_in(call)
-            if store is not None:
-                store.keep(call, scores)
-        gathered.add(scores)
-        if listener is not None:
-            each_s = (time.monotonic() - began) / max(1, fresh_ones)
-            e_value = max(gathered.e_values, default=None)
-            left_s = each_s * (plan.trainings - gathered.done)
-            listener(TrainingProgress(gathered.done, plan.trainings, e_value, 1.0 / plan.alpha, left_s))
-        yield

@@ -172,24 +172,23 @@ def trained(opened: Opened, plan: TrainingPlan, call: int) -> Reals:
 
     Raises `UnsoundAudit` where `train` fails or changes its coins, `InvalidSpec` for what is no score for each canary.
     """
-    included, rng = drawn(plan, call)
-    if plan.design == STEPS and not opened.per_run:
+    (included, rng), first, steps = drawn(plan, call), call * plan.trainings_in(0) + 1, plan.design == STEPS
+    if steps and not opened.per_run:
         raise InvalidSpec("an audit of one step trains one run at a time: give train itself, not batched(train)")
     with own_randomness(_seeds(plan, call)[2]):
-        if plan.design == STEPS or not opened.per_run:
-            return _asked(opened, included, () if opened.per_run else (len(included),), rng, plan, call)
-        return np.concatenate([_asked(opened, row, (), rng, plan, call, place) for place, row in enumerate(included)])
+        if not opened.per_run:
+            where = f"trainings {first:,} to {first + len(included) - 1:,}"
+            return _asked(opened, plan, included, (len(included), rng), where)
+        each = (included,) if steps else included
+        rows = (_asked(opened, plan, row, (rng,), f"training {first + k:,}") for k, row in enumerate(each))
+        return np.concatenate([*rows])
 
 
-def _asked(
-    opened: Opened, included: Bools, runs: tuple[int, ...], rng: Any, plan: TrainingPlan, call: int, place: int = 0
-) -> Reals:
-    first = call * plan.trainings_in(0) + place + 1
-    where = f"training {first:,}" if not runs else f"trainings {first:,} to {first + runs[0] - 1:,}"
+def _asked(opened: Opened, plan: TrainingPlan, included: Bools, arguments: tuple[Any, ...], where: str) -> Reals:
     given = included.copy()
     token = RATE.set(plan.sample_rate if plan.design == STEPS else None)
     try:
-        raw = opened.call(given, *runs, rng)
+        raw = opened.call(given, *arguments)
     except (DpAuditError, KeyboardInterrupt):
         raise
     except BaseException as error:  # it may exit, too

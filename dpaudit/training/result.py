@@ -20,21 +20,10 @@ from dpaudit.report.account import Account, pictures, sentence, short, write
 from dpaudit.report.display import Display, account_parts, parts
 from dpaudit.results.display import Displayed, Verdict
 from dpaudit.results.observations import Histogram
+from dpaudit.scores import result as wording
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.few import ceiling
-from dpaudit.scores.result import (
-    CERTIFIED,
-    INDEPENDENT,
-    MEANINGS,
-    Estimate,
-    Facts,
-    apart,
-    headline,
-    judged,
-    laid_out,
-    line_facts,
-    number_text,
-)
+from dpaudit.scores.result import CERTIFIED, INDEPENDENT, Estimate, Facts
 
 SCHEMA = "dpaudit.training/1"
 CURE = "restore the file, or audit again"
@@ -146,7 +135,7 @@ class TrainingResult(Displayed):
     @property
     def headline(self) -> str:
         """The verdict in one line."""
-        return headline(self.verdict.value.replace("_", " "), about(self), self.deciding, self.confidence)
+        return wording.headline(self.verdict.value.replace("_", " "), about(self), self.deciding, self.confidence)
 
     def __str__(self) -> str:
         shown = self.not_tested[:MOST_LINES]
@@ -155,14 +144,14 @@ class TrainingResult(Displayed):
         dependence = "" if self.dependence is None else self.dependence.words.partition(";")[0]
         dependence += f"; {BLIND}" if dependence and (self.trainings_used, self.steps) == (1, None) else ""
         facts = [
-            *line_facts(self.lines, meanings(self), "" if self.steps is None else STEP),
-            ("the bound", apart(self.claim, self.deciding, self.refuted)),
+            *wording.line_facts(self.lines, meanings(self), "" if self.steps is None else STEP),
+            ("the bound", wording.apart(self.claim, self.deciding, self.refuted)),
             ("dependence", dependence),
             *asked(self),
             *(("not tested" if k == 0 else "", each) for k, each in enumerate(untested)),
             ("not refuted", "" if self.refuted else NOT_PRIVATE),
         ]
-        return laid_out(self.headline, [(title, fact) for title, fact in facts if fact])
+        return wording.laid_out(self.headline, [(title, fact) for title, fact in facts if fact])
 
 
 @parts.register
@@ -216,7 +205,7 @@ def meanings(result: TrainingResult) -> dict[str, str]:
     certified = INDEPENDENT_RUNS if result.canaries == 1 else ANY_DEPENDENCE
     if result.steps is not None:
         certified += ", and says that not every step keeps less"
-    return MEANINGS | {CERTIFIED: certified}
+    return wording.MEANINGS | {CERTIFIED: certified}
 
 
 def asked(result: TrainingResult) -> Facts:
@@ -225,7 +214,7 @@ def asked(result: TrainingResult) -> Facts:
     if result.trainings_used < result.trainings:
         used += f" of at most {result.trainings:,}"
     coins = "a fair coin of its own for each" + ("" if result.steps is None else f" at each of {result.steps:,} steps")
-    evidence = judged(None, result.deciding)
+    evidence = wording.judged(None, result.deciding)
     if result.e_values:
         needed = 1.0 / (1.0 - result.confidence)
         evidence = f"largest e-value {max(result.e_values):.4g} against the claim; from {needed:.4g} on refuted"
@@ -338,4 +327,4 @@ def _could_show(result: TrainingResult) -> str:
     if least is not None:
         each = " a training" if result.trainings > 1 else ""
         words = f"Then {counted(least, 'canary', 'canaries')}{each} would refute this claim, and no fewer."
-    return f"Had the scores told every coin: epsilon >= {number_text(best)}{where}. {words}"
+    return f"Had the scores told every coin: epsilon >= {wording.number_text(best)}{where}. {words}"

@@ -12,7 +12,7 @@ from scipy.stats import beta, binom
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import audit_scores, counts, one_run, weighted
+from dpaudit.scores import audit_scores, counts, one_run
 from dpaudit.scores.dependence import dependence
 from dpaudit.scores.few import ceiling, refutable
 from dpaudit.scores.one_run import Guesses
@@ -116,10 +116,10 @@ def test_the_number_of_guesses_is_the_claims_alone_and_a_bound_agrees_with_its_v
 
 def test_a_claim_is_refuted_exactly_where_the_bound_reaches_it() -> None:
     right = np.random.default_rng(2).random(300) < np.linspace(0.95, 0.5, 300)
-    first = weighted.epsilon_lower(right, 0.0, 0.1)[0]
+    first = one_run.weighted_lower(right, 0.0, 0.1)[0]
     assert first > 0.3
     for epsilon in (0.0, 0.8 * first, 1.1 * first):
-        bound, p, _ = weighted.epsilon_lower(right, 0.0, 0.1, "both", epsilon)
+        bound, p, _ = one_run.weighted_lower(right, 0.0, 0.1, "both", epsilon)
         assert ((p or 0.0) <= 0.1) == (bound > epsilon)
     scores, coins = trained(300, 1.5, 2)
     for mu in (0.3, 0.9):
@@ -153,8 +153,8 @@ def test_dependence_is_seen_between_neighbours_and_blocks_and_not_where_there_is
 
 def test_ties_are_not_broken_alike_in_all_audits_of_one_seed() -> None:
     """Two-valued answers within the claim: of 400 at level .05 at most 47 refuted (false: 1e-7; once it was 107)."""
-    rng, refuted, used = np.random.default_rng(31), 0, weighted.design(50, 1.0, 0.0, 0.05)
-    least = next(v for v in range(used.total + 2) if weighted.tail(used, v, 1.0 / (1.0 + math.exp(-1.0))) <= 0.05)
+    rng, refuted, used = np.random.default_rng(31), 0, one_run.design(50, 1.0, 0.0, 0.05)
+    least = next(v for v in range(used.total + 2) if one_run.tail(used, v, 1.0 / (1.0 + math.exp(-1.0))) <= 0.05)
     asked: dict[str, Any] = {"claim": PureDP(1.0), "delta": 0.0, "confidence": 0.95, "design": "one-run", "seed": 0}
     for _ in range(400):
         coins = rng.random(50) < 0.5

@@ -15,13 +15,13 @@ from dpaudit.scores import audit_scores
 from dpaudit.scores.counts import AttackCounts, Roc, roc
 from dpaudit.scores.intervals import (
     bands,
-    clopper_pearson,
-    clopper_pearson_p_value,
     clopper_pearson_upper,
-    every_p_value,
-    every_threshold,
+    every_rule,
     exact,
+    fixed_rule,
     least_alpha,
+    lower_of,
+    p_value_of,
     right_limits,
 )
 from tests.cases import for_each
@@ -34,6 +34,10 @@ def table(tp: int, fp: int, members: int, others: int) -> AttackCounts:
     return AttackCounts(tp=tp, fp=fp, tn=others - fp, fn=members - tp)
 
 
+def lower(counts: AttackCounts, delta: float, alpha: float) -> float:
+    return lower_of(fixed_rule(counts), delta, alpha)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta", "q"), [(0.0, 0.0, 0.3), (1.0, 0.0, 0.1), (1.0, 0.0, 0.02), (0.5, 0.05, 0.2)]
 )
@@ -42,36 +46,33 @@ def test_valid_exact_false_alarms_on_the_boundary(epsilon: float, delta: float, 
     p = ApproximateDP(epsilon, delta).max_probability(q)
     x, y = binom.pmf(np.arange(n + 1), n, p), binom.pmf(np.arange(m + 1), m, q)
     wrong = sum(
-        x[i] * y[j]
-        for i in range(n + 1)
-        for j in range(m + 1)
-        if clopper_pearson(table(i, j, n, m), delta, ALPHA) > epsilon
+        x[i] * y[j] for i in range(n + 1) for j in range(m + 1) if lower(table(i, j, n, m), delta, ALPHA) > epsilon
     )
     assert wrong <= ALPHA
 
 
 def test_tight_within_four_percent_at_a_hundred_thousand_scores() -> None:
     n = 100_000
-    assert clopper_pearson(table(n // 2, round(n / 2 / math.e), n, n), 0.0, ALPHA) > 0.96
+    assert lower(table(n // 2, round(n / 2 / math.e), n, n), 0.0, ALPHA) > 0.96
 
 
 def test_null_equal_rates_say_nothing() -> None:
     for share in (0, 10, 100):
-        assert clopper_pearson(table(share, share, 100, 100), 0.0, ALPHA) == 0.0
-    assert clopper_pearson_p_value(table(30, 30, 100, 100), PureDP(0.0)) == 1.0
+        assert lower(table(share, share, 100, 100), 0.0, ALPHA) == 0.0
+    assert p_value_of(fixed_rule(table(30, 30, 100, 100)), PureDP(0.0)) == 1.0
 
 
 def test_mirror_the_opposite_guess_with_the_sides_swapped_is_as_good() -> None:
     one = table(30, 3, 50, 40)
     other = AttackCounts(tp=one.tn, fp=one.fn, tn=one.tp, fn=one.fp)
-    assert clopper_pearson(one, 0.01, ALPHA) == clopper_pearson(other, 0.01, ALPHA)
+    assert lower(one, 0.01, ALPHA) == lower(other, 0.01, ALPHA)
 
 
 def test_the_bound_and_the_p_value_agree() -> None:
     seen = table(300, 30, 1000, 1000)
-    bound = clopper_pearson(seen, 0.01, ALPHA)
-    assert clopper_pearson_p_value(seen, ApproximateDP(bound - 1e-6, 0.01)) <= ALPHA
-    assert clopper_pearson_p_value(seen, ApproximateDP(bound + 1e-4, 0.01)) > ALPHA
+    bound = lower(seen, 0.01, ALPHA)
+    assert p_value_of(fixed_rule(seen), ApproximateDP(bound - 1e-6, 0.01)) <= ALPHA
+    assert p_value_of(fixed_rule(seen), ApproximateDP(bound + 1e-4, 0.01)) > ALPHA
     assert least_alpha(lambda alpha: False) == 1.0
 
 
@@ -79,7 +80,7 @@ def test_the_bound_and_the_p_value_agree() -> None:
 def test_equals_the_values_of_other_tools(row: dict[str, list[float]]) -> None:
     tp, fp, tn, fn = row["counts"]
     counts, delta = AttackCounts(tp=tp, fp=fp, tn=tn, fn=fn), row["delta"]
-    assert clopper_pearson(counts, delta, ALPHA) == pytest.approx(row["beta_one"], abs=1e-6)  # type: ignore[arg-type]
+    assert lower(counts, delta, ALPHA) == pytest.approx(row["beta_one"], abs=1e-6)  # type: ignore[arg-type]
     assert clopper_pearson_upper(counts, delta, ALPHA) == pytest.approx(float(row["beta"][1]), abs=1e-6)  # type: ignore[arg-type]
 
 
@@ -116,10 +117,12 @@ def _corners(curve: Roc) -> list[int]:
 def test_every_threshold_is_silent_at_the_null_and_sees_both_directions() -> None:
     rng = np.random.default_rng(6)
     same = rng.normal(size=300), rng.normal(size=300)
-    assert every_threshold(*same, 0.0, 1e-7) == 0.0  # one more than 0 would have probability 1e-7
+    assert lower_of(every_rule(*same), 0.0, 1e-7) == 0.0  # one more than 0 would have probability 1e-7
     inside, outside = rng.normal(2.0, 1.0, 300), rng.normal(size=300)
-    assert every_threshold(inside, outside, 0.0, ALPHA) == every_threshold(-inside, -outside, 0.0, ALPHA) > 1.0
-    assert every_p_value(inside, outside, PureDP(1.0)) <= ALPHA
+    assert (
+        lower_of(every_rule(inside, outside), 0.0, ALPHA) == lower_of(every_rule(-inside, -outside), 0.0, ALPHA) > 1.0
+    )
+    assert p_value_of(every_rule(inside, outside), PureDP(1.0)) <= ALPHA
 
 
 @pytest.mark.parametrize("options", [{}, {"splits": 5}, {"threshold": "all"}], ids=str)
@@ -153,7 +156,7 @@ def test_exact_valid_and_tight_on_the_boundary(delta: float, event: str) -> None
                 continue
             counts = table(i, j, n, n)
             wrong[0] += x[i] * y[j] * (exact(counts, delta, alpha, claim, event)[1] <= alpha)
-            wrong[1] += x[i] * y[j] * (clopper_pearson(counts, delta, alpha) > epsilon)
+            wrong[1] += x[i] * y[j] * (lower(counts, delta, alpha) > epsilon)
     assert wrong[0] + n * n * 1e-6 <= alpha
     assert event == "both" or wrong[0] > wrong[1]
 
@@ -164,4 +167,4 @@ def test_exact_null_and_mirror() -> None:
     other = AttackCounts(tp=one.tn, fp=one.fn, tn=one.tp, fn=one.fp)
     claim = PureDP(0.5)
     assert exact(one, 0.0, ALPHA, claim, "in") == exact(other, 0.0, ALPHA, claim, "out")
-    assert exact(one, 0.0, ALPHA, claim, "in")[0] > clopper_pearson(one, 0.0, ALPHA)
+    assert exact(one, 0.0, ALPHA, claim, "in")[0] > lower(one, 0.0, ALPHA)

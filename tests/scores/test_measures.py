@@ -110,8 +110,8 @@ def test_the_approximate_ratios_are_those_of_their_papers() -> None:
 def test_the_approximate_ratios_survive_every_small_table(name: str) -> None:
     for x in range(6):
         for y in range(5):
-            low = intervals.epsilon_limit(name, x, 5, y, 4, -1.645)
-            high = intervals.epsilon_limit(name, x, 5, y, 4, 1.645)
+            table = AttackCounts(tp=x, fp=y, tn=4 - y, fn=5 - x)
+            low, high = (intervals.epsilon_limit(name, table, z) for z in (-1.645, 1.645))
             assert 0.0 <= low <= high
             assert math.isfinite(low)
 

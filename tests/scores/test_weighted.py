@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpaudit.scores import one_run, weighted
-from dpaudit.scores.weighted import Weights, design, epsilon_lower, excess, p_value, ranked, tail
+from dpaudit.scores import one_run
+from dpaudit.scores.one_run import Weights, design, excess, ranked, tail, weighted_lower, weighted_p_value
 from tests.cases import for_each
 from tests.scores.naive import largest_chance, weighted_tail, weighted_vectors
 
@@ -19,7 +19,7 @@ LP = 1e-7  # what the linear program is good to
 
 def step_of(epsilon: float) -> tuple[float, float]:
     """The step that shares a design."""
-    return next((a, b) for a, b in pairwise(weighted.STEPS) if a <= epsilon < b)
+    return next((a, b) for a, b in pairwise(one_run.EPSILONS) if a <= epsilon < b)
 
 
 @for_each(("weights", "canaries"), [((2, 1), 2), ((2, 1), 3), ((2, 2, 1), 3), ((3, 1, 1), 3), ((2, 1, 1), 3)])
@@ -30,14 +30,14 @@ def test_valid_no_mechanism_does_better(weights: tuple[int, ...], canaries: int,
     outputs = weighted_vectors(weights, canaries)
     for least in range(1, used.total + 1):
         best = largest_chance(canaries, epsilon, delta, outputs, lambda v, r, least=least: v >= least)
-        assert best <= p_value(used, least, canaries, epsilon, delta) + LP
+        assert best <= weighted_p_value(used, least, canaries, epsilon, delta) + LP
 
 
 def test_tight_without_delta_the_best_mechanism_reaches_it() -> None:
     used, outputs = Weights((2, 1), (1, 2)), weighted_vectors((2, 1, 1), 3)
     for least in range(1, 5):
         best = largest_chance(3, 0.7, 0.0, outputs, lambda v, r, least=least: v >= least)
-        assert p_value(used, least, 3, 0.7, 0.0) == pytest.approx(best, abs=1e-6)
+        assert weighted_p_value(used, least, 3, 0.7, 0.0) == pytest.approx(best, abs=1e-6)
 
 
 @for_each(("weights", "counts"), [((4, 3, 2, 1), (3, 2, 5, 8)), ((3, 1), (20, 40)), ((5, 2), (1, 7)), ((2,), (9,))])
@@ -61,16 +61,16 @@ def test_valid_and_tight_exact_coverage_of_randomised_response(epsilon: float) -
     rng = np.random.default_rng(5)
     for _ in range(3):
         right = rng.random(m) < q + 0.1
-        assert epsilon_lower(right, 0.0, alpha)[0] <= epsilon or used.won(right) >= refuting[0]
+        assert weighted_lower(right, 0.0, alpha)[0] <= epsilon or used.won(right) >= refuting[0]
 
 
 def test_one_weight_is_the_plain_bound_and_delta_costs_at_least_as_much() -> None:
     for right, made in ((80, 100), (95, 100)):
         plain = one_run.Guesses(right, made, 1000, fixed=True)
         for delta in (0.0, 1e-5):
-            mine = p_value(Weights((1,), (made,)), right, 1000, 1.0, delta)
+            mine = weighted_p_value(Weights((1,), (made,)), right, 1000, 1.0, delta)
             assert one_run.p_value(plain, 1.0, delta) <= mine + 1e-12
-        assert p_value(Weights((1,), (made,)), right, 1000, 1.0, 0.0) == one_run.p_value(plain, 1.0, 0.0)
+        assert weighted_p_value(Weights((1,), (made,)), right, 1000, 1.0, 0.0) == one_run.p_value(plain, 1.0, 0.0)
     few, many = (excess(Weights((2, 1), (n, n)), 1000, 0.7, 1e-5) for n in (5, 500))
     assert few > many > 0.0
 
@@ -78,7 +78,7 @@ def test_one_weight_is_the_plain_bound_and_delta_costs_at_least_as_much() -> Non
 def test_a_design_knows_numbers_alone() -> None:
     rng = np.random.default_rng(1)
     coins = rng.random(4000) < 0.5
-    bound, _, used = epsilon_lower(ranked(rng.normal(size=4000) + 1.5 * coins, coins, rng), 1e-5, 0.05)
+    bound, _, used = weighted_lower(ranked(rng.normal(size=4000) + 1.5 * coins, coins, rng), 1e-5, 0.05)
     assert used == design(4000, step_of(bound)[1], 1e-5, 0.05, "both", step_of(bound)[0])
     assert bound > 2.7
 
@@ -87,7 +87,7 @@ def test_null_and_mirror() -> None:
     rng = np.random.default_rng(2)
     coins, scores = rng.random(600) < 0.5, rng.normal(size=600)
     half = np.arange(600) % 2 == 0
-    assert epsilon_lower(half, 1e-5, 0.05)[0] == 0.0
+    assert weighted_lower(half, 1e-5, 0.05)[0] == 0.0
     for event, other in (("in", "out"), ("both", "both")):
         one = ranked(scores, coins, np.random.default_rng(0), event)
         two = ranked(-scores, ~coins, np.random.default_rng(0), other)

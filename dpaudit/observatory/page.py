@@ -111,15 +111,13 @@ class Observation:
         return {why: [row.question.name for row in rows] for why, rows in missing.items()}
 
     def _html(self, rows: Sequence[dict[str, Any]]) -> str:
-        from dpaudit.report.html import render
-
         by_name = {each["name"]: each for each in rows}
         libraries: dict[str, list[dict[str, Any]]] = {}
         for each in rows:
             libraries.setdefault(each["library"], []).append(each)
         results = [each.entry.result for each in self.seen if each.entry.result is not None]
         together = confidence_text(self.suite.confidence) if results else ""
-        return render(
+        return html.render(
             "observatory.html",
             title=self.headline,
             odd=[(by_name[each.entry.name], look(each)) for each in self.seen if each.odd],

@@ -1,6 +1,7 @@
 """The rows of the observatory: the audits of spec files that name an environment, as they are asked and were seen.
 
-Beside what an audit found stands a plain count, with a bound of its own.
+Each is asked by `dpaudit run` as a child process in its environment. Beside what an audit found stands a plain count,
+with a bound of its own. The first version with another outcome is found by halving the versions that the index has.
 """
 
 import json

@@ -65,7 +65,7 @@ def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
         return intervals.lower_of(limits, delta, alpha), 1.0 if claim is None else intervals.p_value_of(limits, claim)
 
     estimate = _by_splits(name, question, one, _limits_own)
-    if question.several or not question.wants_upper:
+    if question.several or question.interval == "lower":
         return estimate
     judged = question.judged[0]
     return replace(
@@ -139,17 +139,14 @@ def _pure(question: ScoresQuestion, promised: float | None) -> tuple[float, floa
     return lower, p, {"won": used.won(right), **shown}
 
 
-def _frozen_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: float) -> float:
+def _frozen_own(claim: Claim, judged: Judged, lower: float, alpha: float) -> float:
     """The bound in a curved claim's own parameter, at the offset that was frozen with the rule."""
-    assert question.claim is not None
-    return float(question.claim.lower(lower, _offset(question, judged)))
+    return float(claim.lower(lower, judged.offset))
 
 
-def _limits_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: float) -> float:
+def _limits_own(claim: Claim, judged: Judged, lower: float, alpha: float) -> float:
     """The same from two limits that hold together: then every tangent does, and the best may be taken afterwards."""
-    claim, best = question.claim, 0.0
-    assert claim is not None
-    fpr, fnr = intervals.rectangle(judged.counts, alpha)
+    best, (fpr, fnr) = 0.0, intervals.rectangle(judged.counts, alpha)
     for q, p in ((fpr, 1.0 - fnr), (fnr, 1.0 - fpr)):
         if q < p and p + q <= 1.0:
             d = float(claim.delta_through(q, p))
@@ -161,28 +158,23 @@ def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _froz
     judged, claim = question.judged, question.claim
     several = question.several and question.given_counts is None
     alpha = question.alpha / 2.0 if several else question.alpha
-    answers = [one(each, alpha, _offset(question, each)) for each in (judged if several else judged[:1])]
+    answers = [one(each, alpha, each.offset) for each in (judged if several else judged[:1])]
     lower, p = statistics.median_low([low for low, _ in answers]), statistics.median_high([p for _, p in answers])
     detail: dict[str, Any] = {"splits": len(judged)} if several else {}
     if not several and judged[0].rule is not None:
         detail["rule"] = str(judged[0].rule)
     if claim is not None and curved(claim):  # the inversion at the offset that was frozen with the rule
-        owned = [own(question, at, low, alpha) for (low, _), at in zip(answers, judged, strict=False)]
+        owned = [own(claim, at, low, alpha) for (low, _), at in zip(answers, judged, strict=False)]
         detail[f"{claim.parameter}_lower"] = statistics.median_low(owned)
     p_value = None if claim is None else min(1.0, 2.0 * p) if several else p
     estimate = question.estimate(method, CERTIFIED, intervals.WITHIN, detail, lower=lower, p_value=p_value)
     if several:  # each split froze a delta of its own: only the parameter has a median
         return replace(estimate, lower=None, delta=None) if curved(claim) else estimate
-    c, delta = judged[0].counts, _offset(question, judged[0])
+    c, delta = judged[0].counts, judged[0].offset
     if 0.0 < question.delta != delta:  # the delta that was asked for: a bound of its own, of the same event
         delta = question.delta
         estimate = replace(estimate, lower=one(judged[0], alpha, delta)[0])
     return replace(estimate, value=epsilon_of(c.fpr, c.fn / c.members, delta), delta=delta)
-
-
-def _offset(question: ScoresQuestion, judged: Judged) -> float:
-    rule = judged.rule
-    return question.delta if rule is None or rule.offset is None else rule.offset
 
 
 PRIORS = {
@@ -205,8 +197,8 @@ def jeffreys(question: ScoresQuestion, name: str) -> Estimate:
 def joint(question: ScoresQuestion, name: str) -> Estimate:
     """Quantiles of the posterior of epsilon; two independent Betas and four cells of a Dirichlet give the same."""
     law = Posterior(question.judged[0].counts)
-    low = law.quantile(question.alpha, question.delta) if question.wants_lower else 0.0
-    high = law.quantile(1.0 - question.alpha, question.delta) if question.wants_upper else math.inf
+    low = 0.0 if question.interval == "upper" else law.quantile(question.alpha, question.delta)
+    high = math.inf if question.interval == "lower" else law.quantile(1.0 - question.alpha, question.delta)
     return _interval(question, name, BAYESIAN, f"{PRIORS[name]}; {SAMPLES}; {OVER}", low, high)
 
 
@@ -362,11 +354,7 @@ METHODS: dict[str, Method] = {
 
 
 EVENTS = ("in", "out", "both")
-COMPANIONS = (
-    "independent",
-    "independent-gaussian",
-    "gaussian-fit",
-)  # the lines in addition to a certificate from one run
+COMPANIONS = "independent", "independent-gaussian", "gaussian-fit"  # in addition to a certificate from one run
 BAND_POINTS = 200  # corners of the band that a result keeps
 
 
@@ -473,10 +461,8 @@ def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> Scores
     judged = question.judged[0]
     known = question.given_counts is not None
     sizes = (judged.counts.members, judged.counts.others) if known else (question.inside.size, question.outside.size)
-    how = str(question.choice)
-    if known:
-        how = "counts of a rule that was fixed before"
-    elif question.guesses is not None and question.design == ONE:
+    how = "counts of a rule that was fixed before" if known else str(question.choice)
+    if question.guesses is not None:
         how = f'{question.guesses[0]:,} guesses "in" and {question.guesses[1]:,} "out", fixed before'
     return ScoresResult(
         claim=question.claim,

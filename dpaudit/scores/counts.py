@@ -190,6 +190,12 @@ class Roc:
         """The number of non-members' scores."""
         return int(self.fp[-1])
 
+    @property
+    def corners(self) -> tuple[Any, Any]:
+        """(fpr, tpr) at the corners of the upper concave hull, in order; arrays of shape (corners,)."""
+        places = hull(self)
+        return self.fp[places] / self.others, self.tp[places] / self.members
+
 
 def roc(in_scores: Any, out_scores: Any) -> Roc:
     """The counts of every rule "in where the score is at least a threshold".
@@ -237,9 +243,7 @@ def tpr_at(in_scores: Any, out_scores: Any, fpr: float) -> float:
     0.11
     """
     target = validate.probability("fpr", fpr)
-    curve = roc(in_scores, out_scores)
-    corners = hull(curve)
-    x, y = curve.fp[corners] / curve.others, curve.tp[corners] / curve.members
+    x, y = roc(in_scores, out_scores).corners
     return float(y[-1]) if target >= x[-1] else _on_hull(x, y, target)
 
 
@@ -257,9 +261,7 @@ def auroc(in_scores: Any, out_scores: Any) -> float:
 
 def hull_area(in_scores: Any, out_scores: Any) -> float:
     """The area under the hull of the ROC: the AUROC of an attack that may mix thresholds; never below `auroc`."""
-    curve = roc(in_scores, out_scores)
-    corners = hull(curve)
-    x, y = curve.fp[corners] / curve.others, curve.tp[corners] / curve.members
+    x, y = roc(in_scores, out_scores).corners
     return float(np.sum((y[1:] + y[:-1]) * np.diff(x)) / 2.0)
 
 
@@ -296,9 +298,7 @@ def raw_epsilon(in_scores: Any, out_scores: Any, delta: float = 0.0, min_count: 
     for hits, false in ((curve.tp, curve.fp), ((curve.others - curve.fp)[::-1], (curve.members - curve.tp)[::-1])):
         if least >= false[-1]:
             continue
-        turned = Roc(curve.thresholds, hits, false)
-        corners = hull(turned)
-        x, y = false[corners] / false[-1], hits[corners] / hits[-1]
+        x, y = Roc(curve.thresholds, hits, false).corners
         x, y = np.append(x, least / false[-1]), np.append(y, _on_hull(x, y, least / false[-1]))
         enough = (x >= least / false[-1]) & (y > delta)
         if enough.any():
@@ -331,10 +331,8 @@ def histogram(inside: Any, outside: Any, feature: str = "score") -> Histogram:
 
 def corners(inside: Any, outside: Any) -> tuple[tuple[float, float], ...]:
     """(fpr, fnr) at the corners of the upper hull of the empirical ROC: an estimate that was chosen on these scores."""
-    curve = roc(inside, outside)
-    places = hull(curve)
-    x, y = curve.fp[places] / curve.others, 1.0 - curve.tp[places] / curve.members
-    return tuple(zip(x.tolist(), y.tolist(), strict=True))
+    x, y = roc(inside, outside).corners
+    return tuple(zip(x.tolist(), (1.0 - y).tolist(), strict=True))
 
 
 # --- error rates as an epsilon (Kairouz, Oh & Viswanath 2015, theorem 2.1) or a mu, and a mu as an epsilon at delta ---

@@ -92,7 +92,7 @@ class ThresholdRule:
     threshold: float
     high: bool = True
     event: str = "in"
-    offset: float | None = None
+    offset: float = 0.0
 
     def counts(self, in_scores: Any, out_scores: Any) -> AttackCounts:
         """The counts of this attack on these scores."""
@@ -193,11 +193,15 @@ MANY, ONE = DESIGNS = ("many-run", "one-run")
 
 @dataclass(frozen=True)
 class Judged:
-    """A frozen rule and its counts on scores that did not choose it; `event` is what the exact test compares."""
+    """A frozen rule and its counts on scores that did not choose it; `event` is what the exact test compares.
+
+    `offset` is the additive part d at which it is certified: what was frozen with the rule, or delta.
+    """
 
     rule: ThresholdRule | None
     counts: AttackCounts
     event: str
+    offset: float
 
 
 @dataclass(frozen=True)
@@ -228,16 +232,6 @@ class ScoresQuestion:
         return whole / 2.0 if self.interval == "two-sided" else whole
 
     @property
-    def wants_lower(self) -> bool:
-        """Whether a lower end is asked for."""
-        return self.interval != "upper"
-
-    @property
-    def wants_upper(self) -> bool:
-        """Whether an upper end is asked for."""
-        return self.interval != "lower"
-
-    @property
     def several(self) -> bool:
         """Whether the answer is a median over several splits."""
         return isinstance(self.choice, Split) and self.choice.splits > 1
@@ -263,10 +257,10 @@ class ScoresQuestion:
     def judged(self) -> tuple[Judged, ...]:
         """The rules to judge with their counts: one, or one for each split. `Every` falls back to a single split."""
         if self.given_counts is not None:
-            return (Judged(None, self.given_counts, self.event),)
+            return (Judged(None, self.given_counts, self.event, self.delta),)
         if isinstance(self.choice, Given):
             rule = ThresholdRule(self.choice.threshold, offset=self.delta)
-            return (Judged(rule, rule.counts(self.inside, self.outside), self.event),)
+            return (Judged(rule, rule.counts(self.inside, self.outside), self.event, self.delta),)
         choice = Split() if isinstance(self.choice, Every) else self.choice
         seeds = np.random.SeedSequence(self.seed).spawn(choice.splits)
         return tuple(self._split(choice.fraction, np.random.default_rng(each)) for each in seeds)
@@ -292,7 +286,7 @@ class ScoresQuestion:
         chosen_in, chosen_out, judged_in, judged_out = parts(self.inside, self.outside, fraction, rng)
         sizes = (judged_in.size, judged_out.size)
         rule = choose(chosen_in, chosen_out, sizes, self.delta, self.alpha, self.claim)
-        return Judged(rule, rule.counts(judged_in, judged_out), rule.event)
+        return Judged(rule, rule.counts(judged_in, judged_out), rule.event, rule.offset)
 
     def _pooled(self) -> tuple[Any, Any, Any]:
         """Scores, members, and a generator that breaks ties, of the seed and of all that is known."""

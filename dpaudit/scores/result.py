@@ -141,9 +141,8 @@ def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
     """The estimates by line, in the order of the lines; empty lines and repeated statements are left out."""
     lines: dict[str, list[Estimate]] = {line: [] for line in LINES}
     for each in estimates:
-        if not any(
-            f"{statement(each)}, " in statement(other) for other in lines[each.line]
-        ):  # a part of an earlier statement
+        earlier = map(statement, lines[each.line])
+        if not any(f"{statement(each)}, " in other for other in earlier):  # it is no part of one
             lines[each.line].append(each)
     return {line: group for line, group in lines.items() if group}
 
@@ -270,10 +269,7 @@ class ScoresResult(Displayed):
 
     def estimate(self, method: str) -> Estimate:
         """The first estimate of that method; raises `KeyError` where it was not asked for."""
-        for each in self.estimates:
-            if each.method == method:
-                return each
-        raise KeyError(method)
+        return {each.method: each for each in reversed(self.estimates)}[method]
 
     def to_dict(self) -> dict[str, object]:
         """The result as plain values, as JSON holds it."""

@@ -68,7 +68,7 @@ BUDGET = {
     "errors": 80,
     "base": 910,
     "claims": 2_360,
-    "data": 2_170,
+    "data": 2_180,
     "mechanisms": 1_050,
     "adapters": 620,
     "outputs": 2_180,

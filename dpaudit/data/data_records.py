@@ -10,6 +10,7 @@ from typing import Any
 
 from dpaudit.base import validate
 from dpaudit.data.data import digest, home_of, records_of
+from dpaudit.data.owners import User
 from dpaudit.data.pair import AdjacentPair
 from dpaudit.errors import InvalidSpec
 
@@ -25,18 +26,19 @@ class DataRecords:
 
     A record is a number, a row (a list, tuple, dictionary, array or dataclass with numbers in it) or anything else;
     those of tables are dictionaries, those of structured arrays tuples. Raises `InvalidSpec` for other data, or fewer.
-    `store` is what holds the `rows`: here the dataset and its records.
+    `rows` are what the dataset holds: here its records. A pair has the `user` of these, or none.
     """
 
     words: Mapping[str, str] = {}  # what the ends are called, where not by their own words
     unit = "records"
+    user: User | None = None
 
     def __init__(self, data: Any, distance: int, *, least: int = 0) -> None:
         if (records := records_of(data)) is None:
             known = "a list, tuple, numpy array, frame or dictionary of columns"
             raise InvalidSpec(f"a pattern needs the records of {known}, got {type(data).__name__}")
         self.data, self.records = data, records
-        self.store, self.rows = data, records
+        self.rows = records
         self.distance = validate.whole("distance", distance, least=1)
         self.need(least)
 
@@ -48,6 +50,10 @@ class DataRecords:
     def take(self, places: list[int]) -> Any:
         """The records at these places."""
         return taken(self.data, places)
+
+    def pair(self, first: Any, second: Any, name: str) -> AdjacentPair:
+        """A pair of two datasets as far apart as stated."""
+        return AdjacentPair(first, second, name, self.distance, user=self.user)
 
     def more(self, records: list[Any]) -> Any:
         """The dataset with these records after its own."""
@@ -96,7 +102,7 @@ class DataRecords:
         """A record like the first, with this value in place of each of its numbers; of no records, the value."""
         if not self.records:
             return number
-        first, columns = self.records[0], self.store.values() if isinstance(self.store, dict) else [self.store]
+        first, columns = self.records[0], self.data.values() if isinstance(self.data, dict) else [self.data]
         if not list(self.numbers(first)):
             raise InvalidSpec(f"the records hold no numbers to put {word_of(number)} into, got {short(first)}")
         typed = isinstance(self.rows[0], dict | tuple) and any(map(home_of, columns))
@@ -118,15 +124,14 @@ class DataRecords:
             size = OUTLIER * max([1.0, *finite])
         validate.positive("size", size)
         for number in (size, -size):
-            within = _within(self.store.dtype, number) if home_of(self.store) == "numpy" else number
+            within = _within(self.data.dtype, number) if home_of(self.data) == "numpy" else number
             yield within, self.like(within)
 
     def added(self, records: Iterable[tuple[str, Any]]) -> Pairs:
         """The dataset against itself and `distance` copies of each record."""
         name = counted("add", self.distance)
         return tuple(
-            AdjacentPair(self.data, self.more([record] * self.distance), f"{name}: {word}", self.distance)
-            for word, record in records
+            self.pair(self.data, self.more([record] * self.distance), f"{name}: {word}") for word, record in records
         )
 
     def first_replaced(self, records: Iterable[tuple[str, Any]]) -> Pairs:
@@ -145,7 +150,7 @@ class DataRecords:
                 changed.index = self.data.index
             after = records_of(changed) or []
             if all(digest(self.records[place]) != digest(after[place]) for place in places):
-                pairs.append(AdjacentPair(self.data, changed, f"{name}: {word}", self.distance))
+                pairs.append(self.pair(self.data, changed, f"{name}: {word}"))
         if not pairs:
             raise InvalidSpec("replacing records by their equals makes no pair; give another value=...")
         return tuple(pairs)

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpaudit.data.data import home_of
 from dpaudit.data.data_records import DataRecords, cell, filled, joined, like, short, taken
-from dpaudit.data.owners import User, is_missing, owners_of
+from dpaudit.data.owners import User, is_missing, owners_of, stated
 from dpaudit.data.pair import owner_keys
 from dpaudit.errors import InvalidSpec, at
 
@@ -21,7 +21,7 @@ NEW = "new user"
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """A dataset whose records are taken by their `user`; a pair of two such is one of the data that they hold."""
+    """A dataset whose records are taken by their `user`, for a pattern."""
 
     data: Any
     user: User
@@ -52,20 +52,19 @@ class UserRecords(DataRecords):
         if not len(self.rows):
             raise InvalidSpec("data hold no records, so no user: give a dataset of at least one user")
         with at("data"):
-            owners = owners_of(self.store, data.user)
+            owners = owners_of(self.data, data.user)
         of: dict[Any, list[int]] = {}
-        for place, key in enumerate(owner_keys(self.store, owners)):
+        for place, key in enumerate(owner_keys(self.data, owners)):
             of.setdefault(key, []).append(place)
         self.owned = list(of.values())
         self.owners = [owners[places[0]] for places in self.owned]
-        names = self.store.dtype.names if home_of(self.store) == "numpy" else None
+        names = self.data.dtype.names if home_of(self.data) == "numpy" else None
         self.user = data.user
         self.place: Any = names.index(data.user) if names else data.user  # in a row
-        self.data = data
         self.records = [[self.rows[place] for place in places] for places in self.owned]
         self.need(least)
 
-    def take(self, places: list[int]) -> Users:
+    def take(self, places: list[int]) -> Any:
         """The users at these places: where they follow each other in their order, rows keep theirs."""
         again = len(places) - len(set(places))
         names = iter(self.new(again) if again else ())
@@ -78,9 +77,9 @@ class UserRecords(DataRecords):
                 chosen.append(len(self.rows) + len(copies) if owner in renamed else row)
                 copies += [self.named(self.rows[row], renamed[owner])] if owner in renamed else []
             seen.update(run)
-        return Users(taken(joined(self.store, copies) if copies else self.store, chosen), self.user)
+        return taken(joined(self.data, copies) if copies else self.data, chosen)
 
-    def more(self, records: list[Any]) -> Users:
+    def more(self, records: list[Any]) -> Any:
         """The dataset with these users after its own, under new identities."""
         rows = []
         for block, name in zip(records, self.new(len(records)), strict=True):
@@ -90,7 +89,7 @@ class UserRecords(DataRecords):
                 rows += [self.named(row, name) for row in block]
             except (TypeError, AttributeError, LookupError):
                 raise InvalidSpec(f"a user is a list of records with {self.user!r}, got {short(block)}") from None
-        return Users(joined(self.store, rows), self.user)
+        return joined(self.data, rows)
 
     def numbers(self, record: Any) -> Iterator[float]:
         """The numbers in all rows of a user, without the identity."""
@@ -158,12 +157,12 @@ class UserRecords(DataRecords):
         )
 
     def _categories(self) -> list[Any]:
-        frame = home_of(self.store) in ("pandas", "polars")
-        return list(getattr(self.store[self.user].dtype, "categories", ())) if frame else []
+        frame = home_of(self.data) in ("pandas", "polars")
+        return list(getattr(self.data[self.user].dtype, "categories", ())) if frame else []
 
     def _holds(self, name: Any) -> bool:
         row = self.named(self.rows[0], name)
-        after = owners_of(joined(taken(self.store, [0]), [row]), self.user)[-1]
+        after = owners_of(joined(taken(self.data, [0]), [row]), stated(self.user))[-1]
         return not is_missing(after) and bool(after == name)
 
 

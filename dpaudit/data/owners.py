@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
@@ -10,7 +11,11 @@ from dpaudit.data.data import home_of, records_of
 from dpaudit.errors import InvalidSpec
 
 User = str | int
-MISSING = ("NaTType", "NAType")  # types of missing values, which are not equal to themselves or say nothing of it
+MISSING = (
+    "NaTType",
+    "NAType",
+    "MaskedConstant",
+)  # types of missing values, which are not equal to themselves or say nothing of it
 MOST_NAMES, MOST_CHARACTERS = 12, 60  # columns, and characters of a record, that a message has
 
 
@@ -58,8 +63,8 @@ def is_missing(owner: Any) -> bool:
         return True
     try:
         return bool(owner != owner)
-    except Exception:  # arrays, and whatever a class raises
-        return False
+    except Exception:  # arrays, and whatever a class raises; a signalling NaN is one too
+        return isinstance(owner, Decimal)
 
 
 def _owners(data: Any, user: User) -> list[Any]:
@@ -79,9 +84,9 @@ def _owners(data: Any, user: User) -> list[Any]:
             raise InvalidSpec(
                 f"an array of shape {data.shape} has no place for user = {user!r}; give each record a row, or fields"
             )
-        rows = data.tolist()
-        place = _place(user, data.dtype.names, "field") if data.dtype.names else _position(user, data.shape[1])
-        return [row[place] for row in rows]
+        if data.dtype.names:
+            return _values(data[data.dtype.names[_place(user, data.dtype.names, "field")]])
+        return _values(data[:, _position(user, data.shape[1])])
     if isinstance(data, dict):
         if (rows := records_of(data)) is not None or not data:
             return _column(data, user) if rows else []
@@ -91,8 +96,13 @@ def _owners(data: Any, user: User) -> list[Any]:
 
 def _column(data: dict[Any, Any], user: User) -> list[Any]:
     column = [*data.values()][_place(user, data, "column")]
-    values: list[Any] = column.tolist() if home_of(column) == "numpy" else records_of(column)
-    return [*values]
+    return _values(column) if home_of(column) == "numpy" else [*(records_of(column) or ())]
+
+
+def _values(column: Any) -> list[Any]:
+    """Of an array as Python has them, but for dates: of these it would make numbers, and one of NaT."""
+    values: list[Any] = list(column) if column.dtype.kind in "mM" else column.tolist()
+    return values
 
 
 def _owner(record: Any, user: User, number: int) -> Any:

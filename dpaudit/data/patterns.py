@@ -219,10 +219,8 @@ def stock_pairs(
         raise InvalidSpec(f"pattern {pattern!r} changes records, not users: leave out user = {user!r}")
     with at(f"pattern {pattern!r}"):
         if of_users:
-            lifted = entry.make(**{**parameters, "data": Users(parameters["data"], stated(user))})
-            pairs = tuple(replace(each, first=each.first.data, second=each.second.data, user=user) for each in lifted)
-        else:
-            pairs = entry.make(**parameters)
+            parameters["data"] = Users(parameters["data"], stated(user))
+        pairs = entry.make(**parameters)
     for pair in pairs:
         pair.check(under)
     why = entry.why(USER if of_users else under)

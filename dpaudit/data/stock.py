@@ -187,7 +187,7 @@ def drop_one(data: Any, *, distance: int = 1) -> Pairs:
     records = opened(data, distance, least=distance)
     name = counted("drop", distance)
     return tuple(
-        AdjacentPair(data, records.without(places), f"{name}: {word}", distance) for word, places in records.ends(ENDS)
+        records.pair(records.data, records.without(places), f"{name}: {word}") for word, places in records.ends(ENDS)
     )
 
 
@@ -288,7 +288,7 @@ def empty(data: Any, *, distance: int = 1) -> Pairs:
     records = opened(data, distance, least=distance)
     nothing = records.take([])
     return tuple(
-        AdjacentPair(records.take(places), nothing, f"empty: against the {word}", distance)
+        records.pair(records.take(places), nothing, f"empty: against the {word}")
         for word, places in records.ends(OF_VALUES)
     )
 
@@ -302,9 +302,7 @@ def alike(data: Any, *, distance: int = 1) -> Pairs:
     records = opened(data, distance, least=distance)
     size = len(records.records)
     return tuple(
-        AdjacentPair(
-            records.take(place * size), records.take(place * (size - distance)), f"all alike: the {word}", distance
-        )
+        records.pair(records.take(place * size), records.take(place * (size - distance)), f"all alike: the {word}")
         for word, place in records.ends(ENDS[2:], 1) or records.ends(ENDS[:2], 1)
     )
 
@@ -320,11 +318,10 @@ def alike_but_one(data: Any, *, distance: int = 1) -> Pairs:
     if len(ends) < 2:
         raise InvalidSpec("all records are alike already")
     return tuple(
-        AdjacentPair(
+        records.pair(
             records.take(place * size),
             records.take(other * distance + place * (size - distance)),
             f"all alike: the {word}",
-            distance,
         )
         for (word, place), (_, other) in (ends, ends[::-1])
     )
@@ -384,7 +381,7 @@ def last_of_category(data: Any, *, column: Any = None) -> Pairs:
         *more, last = min(holders.values(), key=len)
         where = "" if column is not None or place is None else f" {short(place)}"
         before, after = records.without(more), records.without([*more, last])
-        pairs.append(AdjacentPair(before, after, f"drop one: last of its category{where}"))
+        pairs.append(records.pair(before, after, f"drop one: last of its category{where}"))
     return tuple(pairs)
 
 
@@ -394,7 +391,7 @@ def many_records(data: Any, *, distance: int = 1) -> Pairs:
     They are a copy of every record, or copies of the one with the largest number. For `add_or_remove_user`.
 
     >>> from dpaudit.data.data_users import Users
-    >>> many_records(Users([(1, 5), (2, 9)], user=0))[1].second.data
+    >>> many_records(Users([(1, 5), (2, 9)], user=0))[1].second
     [(1, 5), (2, 9), (3, 9), (3, 9)]
     """
     records = opened(data, distance, least=1)
@@ -416,7 +413,7 @@ def add_in_front(data: Any) -> Pairs:
     ['b', 'a', 'b']
     """
     records, size = _turned(data)
-    return (AdjacentPair(data, records.take([size - 1, *range(size)]), "add one: the last in front"),)
+    return (records.pair(records.data, records.take([size - 1, *range(size)]), "add one: the last in front"),)
 
 
 def replace_in_front(data: Any) -> Pairs:
@@ -427,7 +424,7 @@ def replace_in_front(data: Any) -> Pairs:
     """
     records, size = _turned(data)
     rest = [*range(1, size), 0]
-    return (AdjacentPair(records.take([0, *rest]), records.take([size - 1, *rest]), "replace one: first by last"),)
+    return (records.pair(records.take([0, *rest]), records.take([size - 1, *rest]), "replace one: first by last"),)
 
 
 def _turned(data: Any) -> tuple[DataRecords, int]:

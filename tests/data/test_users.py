@@ -192,7 +192,16 @@ def test_users_that_cannot_be_hashed_are_users() -> None:
                 assert found.gone + found.come == steps
 
 
-MISSING = [None, math.nan, np.nan, np.float32("nan"), Decimal("nan"), np.datetime64("NaT"), complex(math.nan, 0)]
+MISSING = [
+    None,
+    math.nan,
+    np.nan,
+    np.float32("nan"),
+    Decimal("nan"),
+    Decimal("snan"),
+    np.datetime64("NaT"),
+    complex(math.nan, 0),
+]
 
 
 def test_a_record_without_a_user_is_refused() -> None:
@@ -213,6 +222,12 @@ def test_a_record_without_a_user_is_refused() -> None:
             AdjacentPair(data.iloc[1:], data, user="id").check(USER)
     with pytest.raises(InvalidSpec, match="record 2 has no user, user = 0 is nan"):
         AdjacentPair(np.array([[1.0, 2.0], [np.nan, 2.0]]), np.array([[1.0, 2.0]]), user=0).check(USER)
+    days = np.array(["2020-01-01", "NaT", "2020-01-01"], "M8[ns]")
+    dated = np.array(list(zip(days, range(3), strict=True)), dtype=[("id", "M8[ns]"), ("cost", "i8")])
+    for first, second in (({"id": days, "a": [1, 2, 3]}, {"id": days[:1], "a": [1]}), (dated, dated[:1])):
+        with pytest.raises(InvalidSpec, match=r"record 2 has no user, user = 'id' is .*NaT.* there"):
+            AdjacentPair(first, second, user="id").check(USER)
+    check(dated[::2], dated[:0], "id", 1)
     masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], [[0, 0], [1, 0]])
     with pytest.raises(InvalidSpec, match="record 2 has no user, user = 0 is None"):
         AdjacentPair(masked, masked[:1], user=0).check(USER)

@@ -82,7 +82,7 @@ BUDGET = {
     "processes": 2_220,
     "execution": 880,
     "search": 3_700,
-    "scores": 3_250,
+    "scores": 3_230,
     "auditing": 4_050,
     "verify": 13_470,
     "report": 3_600,

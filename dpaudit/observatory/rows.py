@@ -193,7 +193,7 @@ def decisive(result: AuditResult) -> Finding | AuditResult:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A row and what became of it; `page` and `record` are the names of its files in the report."""
+    """A row and what became of it."""
 
     row: LibraryAudit
     entry: SuiteEntry

@@ -14,20 +14,7 @@ from dpaudit.base.strict import stored
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import intervals, one_run
-from dpaudit.scores.counts import (
-    AttackCounts,
-    auroc,
-    best_accuracy,
-    checked,
-    corners,
-    epsilon_of,
-    epsilon_of_mu,
-    histogram,
-    hull_area,
-    mu_of,
-    raw_epsilon,
-    tpr_at,
-)
+from dpaudit.scores.counts import AttackCounts, checked, corners, epsilon_of, epsilon_of_mu, histogram, mu_of, roc
 from dpaudit.scores.intervals import RATIOS, Bootstrap, Measure, Posterior
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import DESIGNS, MANY, NORMAL, ONE, Every, Given, Judged, ScoresQuestion, choice_of, curved
@@ -282,11 +269,15 @@ def _fit(inside: Any, outside: Any) -> tuple[float, float]:
 
 MEASURES: dict[str, Callable[[ScoresQuestion], list[tuple[str, Measure, dict[str, Any]]]]] = {
     "raw-counts": lambda q: [
-        ("epsilon", partial(raw_epsilon, delta=q.delta, min_count=q.min_count), {"min_count": q.min_count})
+        ("epsilon", lambda a, b: roc(a, b).raw_epsilon(q.delta, q.min_count), {"min_count": q.min_count})
     ],
-    "auroc": lambda q: [("auroc", auroc, {"hull": hull_area(q.inside, q.outside)})],
-    "tpr-at-fpr": lambda q: [(f"tpr at fpr {fpr:g}", partial(tpr_at, fpr=fpr), {"fpr": fpr}) for fpr in q.fpr],
+    "auroc": lambda q: [("auroc", lambda a, b: roc(a, b).area, {"hull": roc(q.inside, q.outside).hull_area})],
+    "tpr-at-fpr": lambda q: [(f"tpr at fpr {fpr:g}", partial(_tpr_at, fpr), {"fpr": fpr}) for fpr in q.fpr],
 }  # of a method its quantities, what computes each from the scores in and out, and the detail
+
+
+def _tpr_at(fpr: float, inside: Any, outside: Any) -> float:
+    return roc(inside, outside).tpr_at(fpr)
 
 
 def measured(question: ScoresQuestion, name: str) -> list[Estimate]:
@@ -312,7 +303,12 @@ def max_accuracy(question: ScoresQuestion, name: str) -> Estimate:
     weight = inside.size / (inside.size + outside.size) if share is None else share
     right_in, right_out = intervals.right_limits(inside, outside, question.alpha)
     upper = min(1.0, float((weight * right_in + (1.0 - weight) * right_out).max()))
-    values = {"quantity": "accuracy", "delta": None, "value": best_accuracy(inside, outside, share), "upper": upper}
+    values = {
+        "quantity": "accuracy",
+        "delta": None,
+        "value": roc(inside, outside).best_accuracy(weight),
+        "upper": upper,
+    }
     within = f"every threshold is paid for; {intervals.WITHIN}"
     return question.estimate(name, CERTIFIED, within, {"prevalence": weight}, **values)
 

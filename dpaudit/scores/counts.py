@@ -196,6 +196,61 @@ class Roc:
         places = hull(self)
         return self.fp[places] / self.others, self.tp[places] / self.members
 
+    @property
+    def area(self) -> float:
+        """The chance that a member's score is above another's, ties counted half (Mann-Whitney).
+
+        >>> roc(np.array([1.0, 2.0]), np.array([0.0, 1.0])).area
+        0.875
+        """
+        area = np.sum((self.tp[1:] + self.tp[:-1]).astype(float) * np.diff(self.fp))
+        return float(area / (2.0 * self.members * self.others))
+
+    @property
+    def hull_area(self) -> float:
+        """The area under the hull: the AUROC of an attack that may mix thresholds; never below `area`."""
+        x, y = self.corners
+        return float(np.sum((y[1:] + y[:-1]) * np.diff(x)) / 2.0)
+
+    def tpr_at(self, fpr: float) -> float:
+        """The largest true positive rate at this false positive rate, mixing two thresholds where none meets it.
+
+        >>> round(roc(np.arange(100) + 9.5, np.arange(100)).tpr_at(0.01), 4)
+        0.11
+        """
+        x, y = self.corners
+        return float(y[-1]) if fpr >= x[-1] else _on_hull(x, y, fpr)
+
+    def best_accuracy(self, prevalence: float) -> float:
+        """The largest accuracy of a threshold, where a part `prevalence` of the examples are members.
+
+        >>> roc(np.array([1.0, 2.0]), np.array([0.0, 1.0])).best_accuracy(0.5)
+        0.75
+        """
+        right = prevalence * self.tp / self.members + (1.0 - prevalence) * (1.0 - self.fp / self.others)
+        return float(right.max())
+
+    def raw_epsilon(self, delta: float, min_count: int) -> float:
+        """The largest ln((tpr - delta) / fpr) over the hull where at least `min_count` others are guessed in.
+
+        A point estimate: it has been chosen as the largest, and comes with no guarantee. Both the rule and its opposite
+        (low scores of non-members) are tried. 0.0 where no threshold has that many.
+
+        >>> round(roc(np.arange(100) + 9.5, np.arange(100)).raw_epsilon(0.0, 10), 4)
+        0.6931
+        """
+        best = 0.0
+        for hits, false in ((self.tp, self.fp), ((self.others - self.fp)[::-1], (self.members - self.tp)[::-1])):
+            if min_count >= false[-1]:
+                continue
+            x, y = Roc(self.thresholds, hits, false).corners
+            least = min_count / false[-1]
+            x, y = np.append(x, least), np.append(y, _on_hull(x, y, least))
+            enough = (x >= least) & (y > delta)
+            if enough.any():
+                best = max(best, float(np.max(np.log(y[enough] - delta) - np.log(x[enough]))))
+        return best
+
 
 def roc(in_scores: Any, out_scores: Any) -> Roc:
     """The counts of every rule "in where the score is at least a threshold".
@@ -233,77 +288,6 @@ def hull(curve: Roc) -> Any:
             places.pop()
         places.append(place)
     return np.array(places)
-
-
-def tpr_at(in_scores: Any, out_scores: Any, fpr: float) -> float:
-    """The largest true positive rate at this false positive rate, mixing two thresholds where none meets it.
-
-    >>> import numpy as np
-    >>> round(tpr_at(np.arange(100) + 9.5, np.arange(100), 0.01), 4)
-    0.11
-    """
-    target = validate.probability("fpr", fpr)
-    x, y = roc(in_scores, out_scores).corners
-    return float(y[-1]) if target >= x[-1] else _on_hull(x, y, target)
-
-
-def auroc(in_scores: Any, out_scores: Any) -> float:
-    """The area under the ROC: the chance that a member's score is above another's, ties counted half (Mann-Whitney).
-
-    >>> import numpy as np
-    >>> auroc(np.array([1.0, 2.0]), np.array([0.0, 1.0]))
-    0.875
-    """
-    curve = roc(in_scores, out_scores)
-    area = np.sum((curve.tp[1:] + curve.tp[:-1]).astype(float) * np.diff(curve.fp))
-    return float(area / (2.0 * curve.members * curve.others))
-
-
-def hull_area(in_scores: Any, out_scores: Any) -> float:
-    """The area under the hull of the ROC: the AUROC of an attack that may mix thresholds; never below `auroc`."""
-    x, y = roc(in_scores, out_scores).corners
-    return float(np.sum((y[1:] + y[:-1]) * np.diff(x)) / 2.0)
-
-
-def best_accuracy(in_scores: Any, out_scores: Any, prevalence: float | None = None) -> float:
-    """The largest accuracy of a threshold on these scores, where a part `prevalence` of the examples are members.
-
-    Without `prevalence`, it is the part of the scores that are members'.
-
-    >>> import numpy as np
-    >>> best_accuracy(np.array([1.0, 2.0]), np.array([0.0, 1.0]))
-    0.75
-    """
-    curve = roc(in_scores, out_scores)
-    share = curve.members / (curve.members + curve.others)
-    if prevalence is not None:
-        share = validate.probability("prevalence", prevalence)
-    right = share * curve.tp / curve.members + (1.0 - share) * (1.0 - curve.fp / curve.others)
-    return float(right.max())
-
-
-def raw_epsilon(in_scores: Any, out_scores: Any, delta: float = 0.0, min_count: int = 50) -> float:
-    """The largest ln((tpr - delta) / fpr) over the hull where at least `min_count` others are guessed in.
-
-    A point estimate: it has been chosen as the largest, and comes with no guarantee. Both the rule and its opposite
-    (low scores of non-members) are tried. 0.0 where no threshold has that many.
-
-    >>> import numpy as np
-    >>> round(raw_epsilon(np.arange(100) + 9.5, np.arange(100), min_count=10), 4)
-    0.6931
-    """
-    least = validate.whole("min_count", min_count, least=1)
-    best = 0.0
-    curve = roc(in_scores, out_scores)
-    for hits, false in ((curve.tp, curve.fp), ((curve.others - curve.fp)[::-1], (curve.members - curve.tp)[::-1])):
-        if least >= false[-1]:
-            continue
-        x, y = Roc(curve.thresholds, hits, false).corners
-        x, y = np.append(x, least / false[-1]), np.append(y, _on_hull(x, y, least / false[-1]))
-        enough = (x >= least / false[-1]) & (y > delta)
-        if enough.any():
-            best = max(best, float(np.max(np.log(y[enough] - delta) - np.log(x[enough]))))
-    return best
 
 
 def _on_hull(x: Any, y: Any, at: float) -> float:

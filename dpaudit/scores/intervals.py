@@ -318,10 +318,9 @@ class Bootstrap:
         """The bootstrap quantiles of `measure(in_scores, out_scores)`, at `shares` strictly between 0 and 1.
 
         >>> import numpy as np
-        >>> from dpaudit.scores.counts import auroc
         >>> a, b = np.arange(50) + 10.0, np.arange(50) + 0.0
-        >>> low, high = Bootstrap("percentile", 200).quantiles(auroc, a, b, [0.05, 0.95], seed=0)
-        >>> bool(low < auroc(a, b) < high)
+        >>> low, high = Bootstrap("percentile", 200).quantiles(lambda a, b: roc(a, b).area, a, b, [0.05, 0.95], seed=0)
+        >>> bool(low < roc(a, b).area < high)
         True
         """
         from scipy.special import ndtr, ndtri

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,19 +32,26 @@ def test_the_area_is_that_of_its_definition() -> None:
     rng = np.random.default_rng(0)
     for _ in range(5):
         a, b = rng.integers(0, 6, 30) + 0.0, rng.integers(0, 5, 20) + 0.0
-        assert counts.auroc(a, b) == pytest.approx(naive.auroc(a.tolist(), b.tolist()), abs=1e-12)
-        assert counts.hull_area(a, b) >= counts.auroc(a, b) - 1e-12
+        assert counts.roc(a, b).area == pytest.approx(naive.auroc(a.tolist(), b.tolist()), abs=1e-12)
+        assert counts.roc(a, b).hull_area >= counts.roc(a, b).area - 1e-12
+
+
+def area(inside: Any, outside: Any) -> float:
+    return counts.roc(inside, outside).area
 
 
 def test_the_measures_equal_the_values_of_other_tools() -> None:
+    curve = counts.roc(INSIDE, OUTSIDE)
     for fpr, expected in zip((0.0, 0.01, 0.1, 0.37, 1.0), CANARY["tpr"], strict=True):
-        assert counts.tpr_at(INSIDE, OUTSIDE, fpr) == pytest.approx(expected, abs=1e-12)
-    assert counts.hull_area(INSIDE, OUTSIDE) == pytest.approx(CANARY["auroc_hull"], abs=1e-12)
-    assert counts.best_accuracy(INSIDE, OUTSIDE) == pytest.approx(CANARY["max_accuracy"], abs=1e-12)
+        assert curve.tpr_at(fpr) == pytest.approx(expected, abs=1e-12)
+    assert curve.hull_area == pytest.approx(CANARY["auroc_hull"], abs=1e-12)
+    assert curve.best_accuracy(INSIDE.size / (INSIDE.size + OUTSIDE.size)) == pytest.approx(
+        CANARY["max_accuracy"], abs=1e-12
+    )
     for (least, delta), expected in zip(((5, 0.0), (50, 0.0), (50, 0.05)), CANARY["raw"], strict=True):
-        assert counts.raw_epsilon(INSIDE, OUTSIDE, delta, least) >= expected - 1e-12  # the larger of two rules here
-    assert counts.raw_epsilon(INSIDE, OUTSIDE, 0.0, 50) == pytest.approx(CANARY["raw_two"], abs=1e-12)
-    assert counts.raw_epsilon(INSIDE, OUTSIDE, 0.0, 400) == 0.0
+        assert curve.raw_epsilon(delta, least) >= expected - 1e-12  # the larger of two rules here
+    assert curve.raw_epsilon(0.0, 50) == pytest.approx(CANARY["raw_two"], abs=1e-12)
+    assert curve.raw_epsilon(0.0, 400) == 0.0
 
 
 def test_equal_scores_are_never_told_apart() -> None:
@@ -128,10 +136,10 @@ def test_the_gaussian_model_is_its_own_inverse() -> None:
 def test_the_bootstrap_holds_the_estimate_and_repeats_itself(kind: str) -> None:
     rng = np.random.default_rng(2)
     a, b = rng.normal(1.0, 1.0, 60), rng.normal(0.0, 1.0, 50)
-    one = Bootstrap(kind, 200).quantiles(counts.auroc, a, b, [0.025, 0.975], seed=4)
-    two = Bootstrap(kind, 200).quantiles(counts.auroc, a, b, [0.025, 0.975], seed=4)
+    one = Bootstrap(kind, 200).quantiles(area, a, b, [0.025, 0.975], seed=4)
+    two = Bootstrap(kind, 200).quantiles(area, a, b, [0.025, 0.975], seed=4)
     assert one.tolist() == two.tolist()
-    assert one[0] < counts.auroc(a, b) < one[1]
+    assert one[0] < counts.roc(a, b).area < one[1]
     assert 0.05 < one[1] - one[0] < 0.4
 
 

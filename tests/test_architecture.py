@@ -68,7 +68,7 @@ BUDGET = {
     "errors": 80,
     "base": 910,
     "claims": 2_360,
-    "data": 2_180,
+    "data": 2_190,
     "mechanisms": 1_050,
     "adapters": 620,
     "outputs": 2_180,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import chain, count, islice, product
+from itertools import count, islice, product
 from numbers import Integral, Real
 from string import ascii_lowercase, digits
 from typing import Any
@@ -141,13 +141,18 @@ class UserRecords(DataRecords):
     def new(self, number: int) -> list[Any]:
         """So many identities of the column's own type, which nobody has. Raises `InvalidSpec` where there are none."""
         names: list[Any] = []
+        known = {each for each in self.owners if _is_hashable(each)}
+        others = [each for each in self.owners if not _is_hashable(each)]
         for candidates in _candidates(self.owners, self._categories()):
+            width = -1
             with suppress(Exception):  # of types that do not add up, or whose end is reached
                 for name in islice(candidates, number + len(self.owners)):
-                    if any(_same(name, each) for each in chain(self.owners, names)):
+                    if name in known or any(_same(name, each) for each in others):
                         continue
-                    if not self._holds(name):
+                    if len(str(name)) != width and not self._holds(name):
                         break
+                    width = len(str(name))  # one of as many characters is held as this one is, or refused with its rows
+                    known.add(name)
                     names.append(name)
                     if len(names) == number:
                         return names
@@ -187,6 +192,13 @@ def _same(one: Any, other: Any) -> bool:
         return bool(one == other)
     except Exception:  # arrays, and whatever a class raises
         return False
+
+
+def _is_hashable(owner: Any) -> bool:
+    with suppress(Exception):  # a tuple of a list has a hash by its class alone
+        hash(owner)
+        return True
+    return False
 
 
 def _candidates(owners: list[Any], categories: list[Any]) -> Iterator[Iterable[Any]]:

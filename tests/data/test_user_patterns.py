@@ -220,6 +220,7 @@ def test_a_new_user_fits_the_array() -> None:
         (np.array([(each, 1) for each in (True, False)], dtype=[("id", "?"), ("age", "i1")]), "id"),
         ([((1, 2), 5)], 0),
         ([([1], 5)], 0),
+        ([(([1],), 5)], 0),
         ([(SimpleNamespace(a=1), 5)], 0),
     ):
         with pytest.raises(

@@ -143,7 +143,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def as_given(name: str, value: Any) -> Any:
-    """For what is checked with the claim (`auditing.question.plan`)."""
+    """For what is checked where it is used: with the claim (`auditing.question.plan`), by pairs, by the engine."""
     return value
 
 
@@ -306,6 +306,15 @@ class Options:
         topic="sought",
         keyword="repeats of each spiked control: the same audit with a known leak put in",
         stored=StoredKey(10, int, {"ge": 0, "le": 2**63 - 1}),
+    )
+    user: str | int | None = option(
+        None,
+        check=as_given,  # by every pair
+        kind=str | int | None,
+        words="under add_or_remove_user: the column, key, field or position that says whose record each one is",
+        example='"id"',
+        topic="users",
+        keyword="the column, key, field or position that says whose record each one is, as in `user='id'`",
     )
     selector: str = option(
         SELECTOR,

@@ -50,6 +50,7 @@ def audit(
     representation: bool = False,
     detect: Mapping[str, float] | None = None,
     controls: int = 0,
+    user: str | int | None = None,
     upper: UpperBound | None = None,
     record: Mapping[str, str | int] | None = None,
     n_jobs: int | None = None,
@@ -66,8 +67,10 @@ def audit(
     draws pairs stands for the first of them that it draws from `seed`. With `data`, one example dataset, pairs are made
     of it under the relation (`add_or_remove_one` where none is stated, and the result says so); `pairs` may then name
     the patterns, as `stock_pairs` has them. The claim is `claim`, or `epsilon` with `delta`;
-    `relation` says who is a neighbour of whom, and is then checked. `parameters` are further keywords of the function,
-    of what `batched` marks or `built_by` calls. `name` is what the result is called, the mechanism's own by default.
+    `relation` says who is a neighbour of whom, and is then checked; under `add_or_remove_user`, where a user may own
+    several records, `user` is the column, key or position that says whose each one is. `parameters` are further
+    keywords of the function, of what `batched` marks or `built_by` calls. `name` is what the result is called, the
+    mechanism's own by default.
     `runs` caps all executions (left out: 1,000,000, or as few as 10,000 where a short probe says that these would take
     more than about a minute, and none with `max_time_s`), `max_time_s` (seconds) the time: a short probe, and a look
     at the clock before certification, choose fewer runs where not all fit. The calls of one run that confirm a
@@ -116,19 +119,20 @@ def pose(mechanism: Any, **keywords: Any) -> Question:
     """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, but for `WORKING`."""
     told = {**USUAL, **keywords}
     asked = _claim(*(told[key] for key in ("claim", "epsilon", "delta", "relation")))
-    pair, pairs, data, upper = (told[key] for key in ("pair", "pairs", "data", "upper"))
+    pair, pairs, data, upper, user = (told[key] for key in ("pair", "pairs", "data", "upper", "user"))
     if upper is not None:
         _check_upper(upper)
     wrapped = wrap(mechanism, told["parameters"])
     assumed = None
     if data is None:
         own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
-        posed = own or _pairs(pair, pairs, told["seed"])
+        posed = tuple(each.of_user(user) for each in own or _pairs(pair, pairs, told["seed"]))
     else:
         promised = wrapped.claim if isinstance(wrapped, Adapted) and isinstance(asked, OwnClaim) else None
         under = asked.relation or getattr(promised, "relation", None)
-        assumed = None if under else Relation.ADD_OR_REMOVE_ONE
-        posed = _made_of(data, under or Relation.ADD_OR_REMOVE_ONE, pair, pairs)
+        usual = Relation.ADD_OR_REMOVE_ONE if user is None else Relation.ADD_OR_REMOVE_USER
+        assumed = None if under else usual
+        posed = _made_of(data, under or usual, pair, pairs, user)
     stated, adjacent = offered(asked, wrapped, posed)
     return Question(
         stated.with_relation(assumed) if assumed else stated,
@@ -240,10 +244,10 @@ def _claim(claim: Any, epsilon: float | None, delta: float, relation: Any) -> Cl
     return claim_of(epsilon, delta, relation)  # type: ignore[arg-type]  # which refuses a delta alone
 
 
-def _made_of(data: Any, relation: Relation, pair: Any, patterns: Any) -> tuple[AdjacentPair, ...]:
+def _made_of(data: Any, relation: Relation, pair: Any, patterns: Any, user: Any) -> tuple[AdjacentPair, ...]:
     if pair is not None or not (patterns is None or isinstance(patterns, list | tuple)):
         raise InvalidSpec("of data pairs are made: leave out pair, and give pairs as a list of patterns or not at all")
-    return pairs_of_data(data, relation, patterns)
+    return pairs_of_data(data, relation, patterns, user)
 
 
 def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:

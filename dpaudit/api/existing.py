@@ -53,7 +53,7 @@ def respecified(result: AuditResult, mechanism: Any) -> Question:
     return Question(
         claim=claim_from_dict(result.spec["claim"]),
         mechanism=wrap(mechanism),
-        pairs=(AdjacentPair(first, second, stored["name"], stored["distance"], stored.get("sensitivity")),),
+        pairs=(AdjacentPair(first, second, *(stored.get(key) for key in ("name", "distance", "sensitivity", "user"))),),
         runs=result.spec["runs"],
         confidence=result.spec["confidence"],
         seed=result.spec["seed"] + 1,

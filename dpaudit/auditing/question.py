@@ -132,6 +132,8 @@ class Plan(Question):
         if self.detect is not None and self.detect.parameter != self.claim.parameter:
             wanted, known = self.detect.parameter, self.claim.parameter
             raise InvalidSpec(f"detect: the parameter of {self.claim} is {known}, got {wanted!r}")
+        if self.user is not None and self.claim.relation is not Relation.ADD_OR_REMOVE_USER:
+            raise InvalidSpec(f"user = {self.user!r} is for relation 'add_or_remove_user': state that relation")
         self._check_together()
         self._check_reach()
 

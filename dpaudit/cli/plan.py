@@ -74,6 +74,7 @@ def _page(question: "SpecQuestion") -> list[str]:
     from dpaudit.base.quoting import clean
 
     relation = "no relation stated" if question.claim.relation is None else question.claim.relation.value
+    relation += "" if question.user is None else f" by {question.user!r}"
     expected = "bits" if question.bits else question.expect.value.lower().replace("_", "-")
     lines = [
         f"{clean(question.name)} ({question.source})",

@@ -51,7 +51,7 @@ def stated(user: User | None) -> User:
     """What says whose record each one is. Raises `InvalidSpec` where nothing does."""
     if user is None:
         raise InvalidSpec(
-            "under add_or_remove_user it must be known whose record each one is: give user = 'id', the name of the "
+            "under add_or_remove_user it must be known whose record each one is; give user = 'id', the name of the "
             "column, key or field, or the position that says it"
         )
     return user

@@ -24,6 +24,7 @@ class ImportedPair:
     name: str
     folder: str | None = None
     relation: Relation | None = None
+    user: str | int | None = None
     distance: ClassVar[int] = 1  # until it is made
     reason: ClassVar[str] = ""
     what: ClassVar[str] = "pair"
@@ -41,7 +42,7 @@ class ImportedPair:
 
     def resolve(self) -> tuple[AdjacentPair, ...]:
         """The pair, checked against the relation. Raises `InvalidSpec` for any other value."""
-        pair = AdjacentPair.of(self.value(), self.name)
+        pair = AdjacentPair.of(self.value(), self.name).of_user(self.user)
         pair.check(self.relation)
         return (pair,)
 
@@ -56,10 +57,12 @@ class ImportedData(ImportedPair):
     def resolve(self) -> tuple[AdjacentPair, ...]:
         """The pairs, checked against the relation. Raises `InvalidSpec` where none can be made."""
         assert self.relation is not None
-        return pairs_of_data(self.value(), self.relation, self.patterns)
+        return pairs_of_data(self.value(), self.relation, self.patterns, self.user)
 
 
-def made_of(table: "AuditTable", folder: str, relation: Relation | None) -> tuple[AdjacentPair | ImportedPair, ...]:
+def made_of(
+    table: "AuditTable", folder: str, relation: Relation | None, user: str | int | None = None
+) -> tuple[AdjacentPair | ImportedPair, ...]:
     """The pairs of a dataset that a spec contains or names. Raises `InvalidSpec` without a relation."""
     names = None if table.pairs is None else tuple(each for each in table.pairs if isinstance(each, str))
     if table.pair is not None or len(names or ()) < len(table.pairs or ()):
@@ -67,26 +70,28 @@ def made_of(table: "AuditTable", folder: str, relation: Relation | None) -> tupl
     if relation is None:
         raise InvalidSpec('pairs are made of data under a relation: give relation = "add_or_remove_one" or another')
     if isinstance(table.data, str) and relation is not Relation.LOCAL:
-        return (ImportedData(table.data, "data", folder, relation, names),)
-    return pairs_of_data(table.data, relation, names)
+        return (ImportedData(table.data, "data", folder, relation, user, names),)
+    return pairs_of_data(table.data, relation, names, user)
 
 
 def pairs_of(
-    entries: "Sequence[PairEntry]", folder: str, relation: Relation | None
+    entries: "Sequence[PairEntry]", folder: str, relation: Relation | None, user: str | int | None = None
 ) -> tuple[AdjacentPair | ImportedPair, ...]:
     """The pairs that a spec in this folder names. Raises `InvalidSpec` for an empty list or a bad entry."""
     if not entries:
         raise InvalidSpec("pairs must name at least one pair, got an empty list")
     names = ["pair"] if len(entries) == 1 else [f"pair {number}" for number, _ in enumerate(entries, start=1)]
-    return tuple(_pair(entry, name, folder, relation) for entry, name in zip(entries, names, strict=True))
+    return tuple(_pair(entry, name, folder, relation, user) for entry, name in zip(entries, names, strict=True))
 
 
-def _pair(entry: "PairEntry", name: str, folder: str, relation: Relation | None) -> AdjacentPair | ImportedPair:
+def _pair(
+    entry: "PairEntry", name: str, folder: str, relation: Relation | None, user: str | int | None
+) -> AdjacentPair | ImportedPair:
     if isinstance(entry, str):
         module, colon, function = entry.partition(":")
         if not (module and colon and function):
             raise InvalidSpec(f"{name} must be a table or read module:function, got {entry!r}")
-        return ImportedPair(entry, function if name == "pair" else f"{name}, {function}", folder, relation)
-    pair = AdjacentPair(entry.first, entry.second, entry.name or name, entry.distance)
+        return ImportedPair(entry, function if name == "pair" else f"{name}, {function}", folder, relation, user)
+    pair = AdjacentPair(entry.first, entry.second, entry.name or name, entry.distance, user=user)
     pair.check(relation)
     return pair

@@ -38,12 +38,13 @@ if TYPE_CHECKING:
     from dpaudit.spec.tables import AuditTable, UpperTable
 
 USUAL = {"runs": OPTIONS["runs"].default}  # of a question that says neither runs nor time
-PAIRS = {"pair", "pairs", "pattern", "pattern_parameters"}
+PAIRS = {"pair", "pairs", "data", "pattern", "pattern_parameters", "user"}
 INSTEAD = {  # of wrong values, so that the other keys can be checked
     "name": "audit",
     "mechanism": "stand_in:mechanism",
     "claim": {"epsilon": 1.0},
     "pair": {"first": 0, "second": 1},
+    "user": "id",
 }
 
 
@@ -204,7 +205,7 @@ def _question(source: Path, table: "AuditTable", layers: Layers) -> SpecQuestion
         if bits and not given["representation"]:
             raise InvalidSpec('expect = "bits" needs representation = true: without it bits are not looked at')
     with _about("pair"):
-        pairs = _pairs(table, folder, claim, known)
+        pairs = _pairs(table, folder, claim, known, given.get("user"))
     with _about("upper"):
         upper = None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs)
     options = precedence(layers.command, given, layers.project, USUAL)
@@ -262,24 +263,24 @@ def _claim(table: "AuditTable", relation: Relation | None, known: Known | None) 
 
 
 def _pairs(
-    table: "AuditTable", folder: str, claim: Claim | OwnClaim, known: Known | None
+    table: "AuditTable", folder: str, claim: Claim | OwnClaim, known: Known | None, user: str | int | None
 ) -> tuple[AdjacentPair | ImportedPair, ...]:
     if table.data is not None:
-        return made_of(table, folder, claim.relation)
+        return made_of(table, folder, claim.relation, user)
     if table.pattern is not None:
         if table.pair is not None or table.pairs is not None:
             raise InvalidSpec("give pair, pairs or pattern, one of the three")
-        for key in ("pattern", "relation"):
+        for key in ("pattern", "relation", "user"):
             if key in table.pattern_parameters:
                 raise InvalidSpec(f"pattern_parameters: {key!r} is no parameter of a pattern; it is a key of the audit")
-        return stock_pairs(table.pattern, relation=claim.relation, **table.pattern_parameters)
+        return stock_pairs(table.pattern, relation=claim.relation, user=user, **table.pattern_parameters)
     if table.pattern_parameters:
         raise InvalidSpec("pattern_parameters needs pattern, the name of a stock pattern")
     if table.pair is None and table.pairs is None and (known is not None or isinstance(claim, OwnClaim)):
-        return () if known is None else (known.pair,)
+        return () if known is None else (known.pair.of_user(user),)
     if (table.pair is None) == (table.pairs is None):
         raise InvalidSpec("give pair = { first = ..., second = ... } or pairs = [...], one of the two")
-    return pairs_of([table.pair] if table.pair is not None else table.pairs or [], folder, claim.relation)
+    return pairs_of([table.pair] if table.pair is not None else table.pairs or [], folder, claim.relation, user)
 
 
 def _check_plain(key: str, value: Any) -> None:

@@ -247,7 +247,7 @@ def test_pairs_of_any_rows_are_neighbours(rows: list[Any]) -> None:
 @for_each(
     ("data", "user", "words"),
     [
-        (ROWS, None, r"must be known whose record each one is: give user = 'id'"),
+        (ROWS, None, r"must be known whose record each one is; give user = 'id'"),
         ([], 0, "data hold no records, so no user: give a dataset of at least one user"),
         (np.zeros((0, 2)), 0, "data hold no records, so no user"),
         ({"id": []}, "id", "data hold no records, so no user"),

@@ -237,8 +237,8 @@ def _refusals() -> list[tuple[Any, Any, Any, str]]:
     rows = [{"id": 1, "cost": 2}, {"id": 2, "cost": 2}]
     columns = {"id": [1, 2], "cost": [2, 2]}
     return [
-        (rows, rows[:1], None, r"must be known whose record each one is: give user = 'id'"),
-        ([1, 2], [1], None, r"must be known whose record each one is: give user = 'id'"),
+        (rows, rows[:1], None, r"must be known whose record each one is; give user = 'id'"),
+        ([1, 2], [1], None, r"must be known whose record each one is; give user = 'id'"),
         (
             rows,
             rows[:1],

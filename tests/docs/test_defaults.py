@@ -25,7 +25,7 @@ from tests.docs.pages import ROOT
 AUDIT = 'name = "a"\nmechanism = "m:f"\nclaim = { epsilon = 1.0 }\npair = { first = 1, second = 2 }\n'
 SWEEP = 'mechanisms = "dpaudit.catalogue.additive:laplace"\n'
 LEFT_OUT = {"relation", "pairs", "pattern", "max_time_s", "run_timeout_s", "search_share", "certifier", "detect"}
-LEFT_OUT |= {"upper", "record", "data"}
+LEFT_OUT |= {"upper", "record", "data", "user"}
 
 
 @pytest.fixture

@@ -77,20 +77,25 @@ class OwnClaim:
         return {"form": self.short, "relation": self.relation and self.relation.value}
 
 
-def settled(claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]) -> tuple[Any, tuple[AdjacentPair, ...]]:
+def settled(
+    claim: Any, user: str | int | None, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]
+) -> tuple[Any, tuple[AdjacentPair, ...]]:
     """`offered` of the mechanism behind a name; of one that is not adapted, claim and pairs as they are."""
     inner = mechanism.resolve() if isinstance(mechanism, Imported) else mechanism
     asked = isinstance(claim, OwnClaim) or isinstance(inner, Adapted)
-    return offered(claim, inner, pairs) if asked else (claim, pairs)
+    return offered(claim, user, inner, pairs) if asked else (claim, pairs)
 
 
-def offered(claim: Any, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]) -> tuple[Claim, Any]:
+def offered(
+    claim: Any, user: str | int | None, mechanism: Mechanism, pairs: tuple[AdjacentPair, ...]
+) -> tuple[Claim, Any]:
     """Claim and pairs of an audit: of an adapted mechanism its own where none are given, the pairs checked.
 
-    Raises `InvalidSpec` where there is no claim (`OwnClaim`), and for a pair that is none under claim or mechanism.
+    `user` says whose record each one of their datasets is. Raises `InvalidSpec` where there is no claim (`OwnClaim`), and for a pair that is none under claim or mechanism.
     """
     own = mechanism if isinstance(mechanism, Adapted) else None
-    pairs = pairs if own is None else tuple(map(own.checked, pairs or own.pairs))
+    pairs = tuple(each.of_user(user) for each in (pairs if own is None else pairs or own.pairs))
+    pairs = pairs if own is None else tuple(map(own.checked, pairs))
     if isinstance(claim, OwnClaim):
         stated = None if own is None else own.claim
         if stated is None:

@@ -126,14 +126,14 @@ def pose(mechanism: Any, **keywords: Any) -> Question:
     assumed = None
     if data is None:
         own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
-        posed = tuple(each.of_user(user) for each in own or _pairs(pair, pairs, told["seed"]))
+        posed = own or _pairs(pair, pairs, told["seed"])
     else:
         promised = wrapped.claim if isinstance(wrapped, Adapted) and isinstance(asked, OwnClaim) else None
         under = asked.relation or getattr(promised, "relation", None)
         usual = Relation.ADD_OR_REMOVE_ONE if user is None else Relation.ADD_OR_REMOVE_USER
         assumed = None if under else usual
         posed = _made_of(data, under or usual, pair, pairs, user)
-    stated, adjacent = offered(asked, wrapped, posed)
+    stated, adjacent = offered(asked, user, wrapped, posed)
     return Question(
         stated.with_relation(assumed) if assumed else stated,
         wrapped,

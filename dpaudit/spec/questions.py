@@ -69,7 +69,7 @@ class SpecQuestion(Question):
     @property
     def settle(self) -> Callable[..., Any]:
         """The function that finds claim and pairs in a worker: those of the mechanism, where it is adapted."""
-        return partial(settled, self.claim)
+        return partial(settled, self.claim, self.user)
 
     def outline(self) -> Plan:
         """The plan, with names in place of what only a worker may import. Raises `InvalidSpec` as `plan` does."""

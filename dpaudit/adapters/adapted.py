@@ -91,7 +91,8 @@ def offered(
 ) -> tuple[Claim, Any]:
     """Claim and pairs of an audit: of an adapted mechanism its own where none are given, the pairs checked.
 
-    `user` says whose record each one of their datasets is. Raises `InvalidSpec` where there is no claim (`OwnClaim`), and for a pair that is none under claim or mechanism.
+    `user` says whose record each one of their datasets is. Raises `InvalidSpec` where there is no claim (`OwnClaim`),
+    and for a pair that is none under claim or mechanism.
     """
     own = mechanism if isinstance(mechanism, Adapted) else None
     pairs = tuple(each.of_user(user) for each in (pairs if own is None else pairs or own.pairs))

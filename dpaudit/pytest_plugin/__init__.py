@@ -9,17 +9,16 @@ import os
 import shlex
 import sys
 from collections.abc import Generator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.options import FEWEST_RUNS, IN_PROJECTS, OPTIONS, Option
-from dpaudit.pytest_plugin.records import PROFILES, Defaults, Records, plan, settings_of
+from dpaudit.pytest_plugin.records import PROFILES, Records, SessionState, plan, settings_of
 
 if TYPE_CHECKING:
     from dpaudit.pytest_plugin.auditor import Auditor
@@ -29,19 +28,6 @@ MARKER = (
     f"dpaudit({', '.join(IN_PROJECTS)}, epsilon, ..., expect): what the audits of this test are given, by the keywords "
     "of dpaudit.audit; every test that uses the fixture audit has the marker, so that -m dpaudit selects them"
 )
-
-
-@dataclass
-class SessionState:
-    """The session in one process: its plan, the folder of the report, and the modules of its tests."""
-
-    plan: Defaults
-    folder: Path | None  # of the report
-    baseline: Path | None  # the file of accepted findings
-    shared: bool  # by several processes, of which this is one that runs tests
-    terminal: TextIO | None = None  # where pytest's capturing does not reach
-    modules: tuple[ModuleType, ...] | None = None
-    audits: bool = False  # whether a test uses the fixture
 
 
 STATE = pytest.StashKey[SessionState]()
@@ -86,7 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
     baseline = config.rootpath / settings["accepted"] if "accepted" in settings else usual if usual.is_file() else None
     seen = mine is None and sys.stderr is not None and sys.stderr.isatty()
     terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w") if seen else None
-    config.stash[STATE] = SessionState(settled, folder, baseline, shared=mine is not None, terminal=terminal)
+    shared, shown = mine is not None, given.dpaudit_report
+    config.stash[STATE] = SessionState(settled, config.rootpath, folder, shown, baseline, shared, terminal)
     if mine is None:
         ending = SessionEnd(config)
         config.pluginmanager.register(ending, "dpaudit-ending")
@@ -118,31 +105,19 @@ def audit(request: pytest.FixtureRequest) -> "Auditor":
     The keywords are those of dpaudit.audit, and expect="refuted" (or "bits") for a violation that is known. The
     mechanism runs in a process of its own: what the test has changed in other modules (mocks) is there as it was.
     """
-    from dpaudit.pytest_plugin.auditor import Auditor, Place
+    from dpaudit.pytest_plugin.auditor import Auditor
 
-    state, config, node = request.config.stash[STATE], request.config, request.node
+    state, node = request.config.stash[STATE], request.node
     marks = list(node.iter_markers("dpaudit"))
     if any(mark.args for mark in marks):
         pytest.fail("the marker dpaudit takes keywords only: @pytest.mark.dpaudit(runs=100_000)", pytrace=False)
-    if state.modules is None:
-        state.modules = tuple(_modules(request))
-    place = Place(
-        test=str(node.nodeid),
-        command=f"pytest {shlex.quote(_seen(config, node))}",
-        root=config.rootpath,
-        modules=state.modules,
-        shared=state.shared,
-        folder=state.folder,
-        shown=config.option.dpaudit_report,
-        terminal=state.terminal,
-        baseline=state.baseline,
-    )
-    marked = tuple(mark.kwargs for mark in reversed(marks))
+    state.modules = state.modules or tuple(_modules(request))
     node.stash[ATTEMPTS] = attempt = node.stash.get(ATTEMPTS, 0) + 1
     return Auditor(
-        place,
-        state.plan,
-        marked,
+        state,
+        str(node.nodeid),
+        f"pytest {shlex.quote(_seen(request.config, node))}",
+        tuple(mark.kwargs for mark in reversed(marks)),
         attempt=attempt,
         audited=node.stash.setdefault(AUDITED, []),
         patches=request.getfixturevalue("monkeypatch") if "monkeypatch" in request.fixturenames else None,

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
-from pathlib import Path
 from types import ModuleType
-from typing import Any, TextIO
+from typing import Any
 
 from dpaudit import report
 from dpaudit.account.sections import missed_lines, refuted_lines, weak_lines
@@ -26,7 +25,7 @@ from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.ledger.results import Ledger
 from dpaudit.mechanisms import Batched, Description, PerRun
 from dpaudit.options import WORKING, precedence
-from dpaudit.pytest_plugin.records import AuditOfTest, Defaults
+from dpaudit.pytest_plugin.records import AuditOfTest, SessionState
 from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
@@ -35,21 +34,6 @@ from dpaudit.spec.settings import Settings, read_settings
 
 EXPECTATIONS = ("not-refuted", "refuted", "bits")
 CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs", "data")  # of each group, one replaces the others
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of an audit: its test, the command that repeats it, and the modules that only this process has."""
-
-    test: str
-    command: str  # without the options
-    root: Path
-    modules: tuple[ModuleType, ...]
-    shared: bool  # other processes run tests of the session at the same time
-    folder: Path | None  # of the report
-    shown: str | None  # that folder as the command line names it
-    baseline: Path | None  # the file of accepted findings
-    terminal: TextIO | None = None  # where a bar can be seen
 
 
 @dataclass(slots=True, repr=False)
@@ -61,8 +45,9 @@ class Auditor:
     Every other option is a keyword of `dpaudit.audit`, or of the marker `dpaudit`.
     """
 
-    place: Place
-    plan: Defaults
+    session: SessionState
+    test: str
+    command: str  # that repeats the test, without the options
     marked: tuple[dict[str, Any], ...]  # keywords of the markers, the outermost first
     number: int = 0
     attempt: int = 1  # at this test, where it is run again
@@ -70,7 +55,7 @@ class Auditor:
     patches: Any = None  # pytest's monkeypatch of the test
 
     def __repr__(self) -> str:
-        return f"<the fixture audit of {self.place.test}>"
+        return f"<the fixture audit of {self.test}>"
 
     def __call__(self, mechanism: Any, *, expect: str | None = None, **keywords: Any) -> AuditResult:
         """The result. Raises `ClaimRefuted`, `AssertionError` for a violation not found or power not reached,
@@ -93,22 +78,22 @@ class Auditor:
         options, expected = _merged(self.marked, keywords), _expected(self.marked, expect)
         number = f" {options['name']}" if options.get("name") else "" if self.number == 1 else f" #{self.number}"
         known = Verdict.REFUTED if expected == "refuted" else Verdict.NOT_REFUTED
-        entry = SuiteEntry(f"{self.place.test}{number}", known, bits=expected == "bits")
+        entry = SuiteEntry(f"{self.test}{number}", known, bits=expected == "bits")
         record = AuditOfTest(
             key=os.urandom(8).hex(),
-            test=self.place.test,
+            test=self.test,
             attempt=self.attempt,
             number=self.number,
             name=entry.name,
             expect=expected,
-            confidence=float(self.plan.usual["confidence"]),
+            confidence=float(self.session.plan.usual["confidence"]),
         )
         try:
             if entry.bits and not options.get("representation"):
                 raise InvalidSpec("expect='bits' needs representation=True: without it bits are not looked at")
-            settings, baseline = read_settings(self.place.root), self.place.baseline
+            settings, baseline = read_settings(self.session.root), self.session.baseline
             acceptances = () if baseline is None else read_baseline(baseline)  # before the runs: no verdict is lost
-            asked = self.plan.settle(options)
+            asked = self.session.plan.settle(options)
             if isinstance(asked["confidence"], float) and 0.0 < asked["confidence"] < 1.0:
                 record = replace(record, confidence=asked["confidence"])
             entry = replace(entry, result=self._result(mechanism, asked, options, entry.name, settings))
@@ -122,7 +107,7 @@ class Auditor:
         record = self._stored(entry, record, settings.ledger)
         self._keep(record)
         return entry, _failure(
-            entry, None if record.file is None else os.path.join(self.place.shown or "", record.file)
+            entry, None if record.file is None else os.path.join(self.session.shown or "", record.file)
         )
 
     def _result(
@@ -131,17 +116,17 @@ class Auditor:
         arguments = _arguments(mechanism, asked)
         workers, backend, ledger, shown = (arguments.pop(key) for key in WORKING)
         if "n_jobs" not in options:
-            workers = 1 if self.place.shared else workers if settings.jobs is None else settings.jobs
+            workers = 1 if self.session.shared else workers if settings.jobs is None else settings.jobs
         question = pose(**arguments)
         question = replace(question, name=name, description=_described(question.mechanism, name))
         # a process of its own: what one mechanism leaves behind in it is gone before the next test
         with (
-            by_value(self.place.modules, (question.mechanism, question.pairs)),
+            by_value(self.session.modules, (question.mechanism, question.pairs)),
             Engine(workers, backend, supervised=True, isolation=question.isolation) as engine,
-            watching(1, name, shown=shown, below=self.place.terminal) as watcher,
+            watching(1, name, shown=shown, below=self.session.terminal) as watcher,
             kept(question, ledger, name) as call,
         ):
-            check_patches(self.patches, self.place.modules, question.mechanism)
+            check_patches(self.patches, self.session.modules, question.mechanism)
             result = Runner(engine, call, watcher, partial(self._origin, options, settings)).run(question)
             result = result if call is None else call.keep(result)
             cover(engine, question.mechanism, question.pairs)
@@ -151,23 +136,23 @@ class Auditor:
         """Where a result comes from: the command that repeats its test, the file of the test, and the commit."""
         origin: dict[str, Any] = {
             "command": self._command(planned, options),
-            "source": self.place.test.partition("::")[0],
+            "source": self.test.partition("::")[0],
         }
         if (
-            self.place.folder or settings.ledger
+            self.session.folder or settings.ledger
         ):  # git may have much to look at: only where a result outlives the session
-            origin["commit"] = commit_of(self.place.root)
+            origin["commit"] = commit_of(self.session.root)
         return {key: value for key, value in origin.items() if value}
 
     def _command(self, planned: Plan, stated: dict[str, Any]) -> str:
         """The command that repeats the audit, with the options that the test does not set itself."""
         options = ""
-        if "seed" in self.plan.command or "seed" not in stated:
+        if "seed" in self.session.plan.command or "seed" not in stated:
             options += f" --dpaudit-seed {planned.seed}"
         timed = stated.get("max_time_s") is not None
-        if "runs" in self.plan.command or "runs" not in stated or timed:
+        if "runs" in self.session.plan.command or "runs" not in stated or timed:
             options += f" --dpaudit-runs {planned.runs}"
-        return f"{self.place.command}{options}"
+        return f"{self.command}{options}"
 
     def _stored(self, entry: SuiteEntry, record: AuditOfTest, ledger: str | None) -> AuditOfTest:
         """The record of a result, which is written at once where a report or a ledger is wanted."""
@@ -186,18 +171,18 @@ class Auditor:
         problem = None
         if ledger is not None:
             try:
-                with Ledger(self.place.root / ledger) as opened:
+                with Ledger(self.session.root / ledger) as opened:
                     opened.record(result)
             except DpAuditError as error:
                 problem = str(error)
-        if self.place.folder is None:
+        if self.session.folder is None:
             return replace(record, problem=problem)
         (file,) = report.record_names(SuiteResult((entry,), record.confidence))
         assert file is not None
         if file in {each["file"] for each in self.audited}:  # the result of an earlier attempt stays
             file = f"{file.removesuffix('.json')}-{self.attempt}.json"
         try:
-            report.write(result, self.place.folder / file)
+            report.write(result, self.session.folder / file)
         except OSError as error:  # the verdict stands all the same; the session will not count as a success
             return replace(record, problem=f"the result could not be written: {error.strerror or error}")
         return replace(record, file=file, problem=problem)

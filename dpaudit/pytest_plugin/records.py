@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TextIO
 
 from dpaudit.options import OPTIONS, precedence
 
@@ -52,7 +53,7 @@ class Defaults:
         """The keywords of an audit: of the command line, then of its test, then the usual ones.
 
         >>> Defaults(PROFILES["dev"], {"runs": 20_000, "seed": 0}, {"seed": 7}).settle({"runs": 500, "seed": 1})
-        {'runs': 500, 'seed': 7}
+        {'seed': 7, 'runs': 500}
         """
         return precedence(self.command, options, self.usual)
 
@@ -77,6 +78,21 @@ def plan(
     if profile is None:
         usual.update({key: value for key, value in settings.items() if key in usual})
     return Defaults(chosen, usual, {key: value for key, value in command.items() if value is not None})
+
+
+@dataclass(slots=True)
+class SessionState:
+    """The session in one process: its plan, the folder of the report, and the modules of its tests."""
+
+    plan: Defaults
+    root: Path
+    folder: Path | None = None  # of the report
+    shown: str | None = None  # that folder as the command line names it
+    baseline: Path | None = None  # the file of accepted findings
+    shared: bool = False  # by several processes, of which this is one that runs tests
+    terminal: TextIO | None = None  # where pytest's capturing does not reach
+    modules: tuple[ModuleType, ...] = ()  # that only this process has, once a test has used the fixture
+    audits: bool = False  # whether a test uses the fixture
 
 
 def settings_of(root: Path) -> dict[str, Any]:

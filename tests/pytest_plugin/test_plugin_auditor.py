@@ -19,8 +19,8 @@ from dpaudit.ledger import baseline
 from dpaudit.ledger.results import Ledger
 from dpaudit.outputs.canonical import Pilot, Token
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.pytest_plugin.auditor import Auditor, Place
-from dpaudit.pytest_plugin.records import Defaults, plan
+from dpaudit.pytest_plugin.auditor import Auditor
+from dpaudit.pytest_plugin.records import Defaults, SessionState, plan
 from dpaudit.results.result import AuditResult
 from tests.cases import for_each
 from tests.golden.example import kept, result
@@ -40,8 +40,8 @@ def answering(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answering:
             return answer
 
         monkeypatch.setattr(Auditor, "_result", answered)
-        place = Place("t.py::test_it", "pytest t.py::test_it", tmp_path, (), False, folder, "rep", accepted)
-        return Auditor(place, PLAN, ())
+        session = SessionState(PLAN, tmp_path, folder, "rep", accepted)
+        return Auditor(session, "t.py::test_it", "pytest t.py::test_it", ())
 
     return made
 

@@ -1,43 +1,34 @@
 """`dpaudit catalogue`: the mechanisms that come with dpaudit, and how to audit one."""
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import Any
 
-import click
-
+from dpaudit.catalogue import Entry, find, rooms
+from dpaudit.catalogue.attacks import ATTACKS, achieves, allowed
+from dpaudit.catalogue.attacks.attack import Attack
+from dpaudit.catalogue.entry import written
+from dpaudit.cli.commands import CatalogueCommand
 from dpaudit.cli.options import show
 
-if TYPE_CHECKING:
-    from dpaudit.catalogue import Entry
-    from dpaudit.catalogue.attacks.attack import Attack
 
-
-@click.command("catalogue")
-@click.argument("words", nargs=-1, metavar="[NAME | WORD...]")
-def catalogue_command(words: tuple[str, ...]) -> int:
-    """List mechanisms by topic, each with its twins, and attacks; or describe the one called NAME.
-
-    Words choose among them: those stay that have every WORD in their name, title, topic, formula, claim or verdict.
-    """
-    from dpaudit.catalogue import find, rooms
-    from dpaudit.catalogue.attacks import ATTACKS
-
+def catalogue_command(call: CatalogueCommand) -> int:
     attacks = {attack.name: attack for attack in ATTACKS}
     entries = {
         topic: [each for entry in room for each in (entry, *entry.twins.values())] for topic, room in rooms().items()
     }
-    if len(words) == 1 and words[0] in attacks:
-        show("\n".join(_attack_page(attacks[words[0]])))
+    if len(call.words) == 1 and call.words[0] in attacks:
+        show("\n".join(_attack_page(attacks[call.words[0]])))
         return 0
-    if len(words) == 1 and words[0] in {each.name for room in entries.values() for each in room}:
-        show("\n".join(_page(find(words[0]))))
+    if len(call.words) == 1 and call.words[0] in {each.name for room in entries.values() for each in room}:
+        show("\n".join(_page(find(call.words[0]))))
         return 0
     rows = {topic: [_row(each, topic) for each in room] for topic, room in entries.items()}
     rows["Attacks on releases"] = [(each.name, "attack", each.title, each.formula) for each in ATTACKS]
     every = [row for room in rows.values() for row in room]
-    asked = [word.lower() for word in words]
+    asked = [word.lower() for word in call.words]
     chosen = [row for row in every if all(word in " ".join(row).lower() for word in asked)]
     if not chosen:
-        find(" ".join(words))  # says what is near
+        find(" ".join(call.words))  # says what is near
     width = max(len(row[0]) for row in chosen)
     for topic, room in rows.items():
         if here := [row for row in room if row in chosen]:
@@ -47,28 +38,24 @@ def catalogue_command(words: tuple[str, ...]) -> int:
     return 0
 
 
-def _row(entry: "Entry", topic: str) -> tuple[str, str, str, str]:
+def _row(entry: Entry, topic: str) -> tuple[str, str, str, str]:
     """Name, indented for a twin, whether it keeps its claim, title, and further text that words are searched in."""
     about = f"{entry.name} {topic} {entry.formula} {entry.claim()} {entry.claim().form}"
     return ("  " if entry.reason else "") + entry.name, _keeps(entry), entry.title, about
 
 
-def named(name: str) -> "Entry":
+def named(name: str) -> Entry:
     """The entry or twin of this name; raises `InvalidSpec`."""
-    from dpaudit.catalogue import find
-
     return find(name)
 
 
-def _keeps(entry: "Entry") -> str:
+def _keeps(entry: Entry) -> str:
     if entry.broken:
         return "breaks its claim"
     return "does no harm" if entry.reason else "keeps its claim"
 
 
-def _page(entry: "Entry") -> list[str]:
-    from dpaudit.catalogue.entry import written
-
+def _page(entry: Entry) -> list[str]:
     pair, claim = entry.pair, entry.claim()
     loss = entry.true_loss(pair.first, pair.second)
     unit = "" if claim.parameter == "epsilon" else f" ({claim.parameter})"
@@ -105,9 +92,7 @@ def _page(entry: "Entry") -> list[str]:
     ]
 
 
-def _attack_page(attack: "Attack") -> list[str]:
-    from dpaudit.catalogue.attacks import achieves, allowed
-
+def _attack_page(attack: Attack) -> list[str]:
     claim, pair = attack.private.claim(), attack.pair
     rates = [achieves(attack, entry, attack.runs, seed=0).advantage for entry in (attack.without, attack.private)]
     most = allowed(claim.epsilon_at(claim.delta), claim.delta)
@@ -124,8 +109,6 @@ def _attack_page(attack: "Attack") -> list[str]:
 
 def _toml(value: Any) -> str:
     """A plain value in the notation of a spec."""
-    import json
-
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     number = isinstance(value, float)  # JSON has no infinity

@@ -11,7 +11,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from dpaudit.cli.options import one_line, say, say_error
+from dpaudit.cli import commands
+from dpaudit.cli.options import CommandLine, one_line, say, say_error
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.version import __version__
 
@@ -24,7 +25,6 @@ HOMES = {  # the module of a command that shares one; of any other command it ha
     "compare": "history",
     "accept": "history",
     "attest": "recheck",
-    "sweep": "run",
     "bisect": "observe",
     "check": "verify",
     "audit-scores": "scores",
@@ -60,7 +60,7 @@ def _of_digits(convert: Callable[..., Any], value: Any, param: click.Parameter, 
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are in modules beside this one, imported when they are called or listed."""
+    """A group whose commands do their work in modules beside this one, imported when they are called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         """The commands in the order in which users need them."""
@@ -70,8 +70,13 @@ class LazyGroup(click.Group):
         """The command of that name, if there is one."""
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"dpaudit.cli.{HOMES.get(name, name)}")
-        command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
+
+        def work(call: CommandLine) -> int:
+            module = importlib.import_module(f"dpaudit.cli.{HOMES.get(name, name)}")
+            code: int = getattr(module, f"{name.replace('-', '_')}_command")(call)
+            return code
+
+        command: click.Command = getattr(commands, f"{name.title().replace('-', '')}Command").command(name, work)
         for each in command.params:
             if each.metavar in FILES:
                 each.type = File()

@@ -4,6 +4,7 @@ A terminal gets lines within its width, and words of verdicts in colour; files a
 """
 
 import contextlib
+import inspect
 import os
 import re
 import shlex
@@ -11,20 +12,22 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, dataclass_transform, get_args, get_origin
 
 import click
 
+from dpaudit.base.strict import parsed
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.options import OPTIONS
+from dpaudit.report import formats_of
+from dpaudit.spec.settings import read_settings
 
 if TYPE_CHECKING:
     from dpaudit.claims import Claim
     from dpaudit.report import Format
     from dpaudit.spec.questions import Layers, SpecQuestion
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 LONGEST_LINE = 600  # characters of a message; what is longer was data
 NARROWEST = 40  # columns; narrower terminals break lines themselves
@@ -113,33 +116,73 @@ AUDITS = {"audit": "audit", "all": "all audits together", "instead": ""}  # what
 POINTS = {"audit": "point", "all": "each point for itself", "instead": ", instead of those of the spec"}
 
 
-def asked(*names: str, about: Mapping[str, str] = AUDITS) -> Callable[[Command], Command]:
-    """The command's options for these options of audits, as they are declared, in this order."""
-
-    def add(command: Command) -> Command:
-        for each in (OPTIONS[name] for name in reversed(names)):
-            number = next((kind for kind in (float, int) if kind in get_args(each.kind)), None)
-            metavar = {float: "N" if int in get_args(each.kind) else "C", int: "N", None: "MODE"}[number]
-            words = each.flag_words.format_map(about)
-            command = click.option(each.flag, type=number, metavar=metavar, help=words)(command)
-        return command
-
-    return add
+def argument(metavar: str, **more: Any) -> Any:
+    """A field that is an argument; a tuple takes all that are left."""
+    return field(metadata={"metavar": metavar, **more})
 
 
-def layers(look: bool = False, **given: Any) -> "Layers":
-    """Options of the command line, and the project's. Raises `InvalidSpec` naming the option, or the project's key."""
+def option(words: str | None = None, metavar: str | None = None, *, flag: str = "", **more: Any) -> Any:
+    """A field that is an option, of its own name where there is no `flag`; its kind says what may be given.
+
+    A bool is given without a value, a tuple again and again; `shown` is a default that the help names.
+    """
+    return field(metadata={"flag": flag, "help": words, "metavar": metavar, **more})
+
+
+def asked(metavar: str = "N", about: Mapping[str, str] = AUDITS) -> Any:
+    """A field that is the option of audits of its name, in the words of its declaration; `layers` reads it."""
+    return field(metadata={"flag": "", "about": about, "metavar": metavar})
+
+
+def _param(name: str, kind: Any, told: dict[str, Any]) -> click.Parameter:
+    """What a field is for click."""
+    kinds, several = (kind, *get_args(kind)), get_origin(kind) is tuple
+    if "flag" not in told:
+        return click.Argument([name], nargs=-1 if several else 1, **told)
+    if "about" in told:
+        told["help"] = OPTIONS[name].flag_words.format_map(told.pop("about"))
+    if "shown" in told:
+        told |= {"default": told.pop("shown"), "show_default": True}
+    words = next((click.Choice(get_args(each)) for each in kinds if get_origin(each) is Literal), None)
+    number = next((each for each in kinds if each in (int, float)), words)
+    told = {"is_flag": True, **told} if kind is bool else {"type": number, "multiple": several, **told}
+    return click.Option([told.pop("flag") or f"--{name.replace('_', '-')}", name], **told)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(argument, option, asked))
+class CommandLine:
+    """What a command is given: its arguments and options, each a field, in the order of its help, the docstring."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
+
+    def keywords_of(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """What is given for those keywords of a function that a field is named after."""
+        known = inspect.signature(function).parameters
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name in known}  # type: ignore[arg-type]
+
+    @classmethod
+    def command(cls, name: str, work: Callable[["CommandLine"], int]) -> click.Command:
+        """The command of this name, for click; `work` does it, and returns its exit code."""
+        params = [_param(each.name, each.type, dict(each.metadata)) for each in fields(cls)]  # type: ignore[arg-type]
+        return click.Command(name, callback=lambda **given: work(cls(**given)), params=params, help=cls.__doc__)
+
+
+def layers(look: bool = False) -> "Layers":
+    """Options of audits on this command line, in the order in which they were typed, and the project's.
+
+    Raises `InvalidSpec` naming the option, or the project's key.
+    """
     from dpaudit.spec.questions import Layers
-    from dpaudit.spec.settings import read_settings
 
-    stated = {name: value for name, value in given.items() if value is not None}
+    given = click.get_current_context().params
+    stated = {name: value for name, value in given.items() if name in OPTIONS and value is not None}
     command = {name: OPTIONS[name].check(OPTIONS[name].flag, value) for name, value in stated.items()}
     return Layers(command, read_settings(Path.cwd()).options, look)
 
 
 def stated_claim(text: str | None, mu: float | None = None) -> "Claim | None":
     """The claim of --claim, or of --mu; None where neither is given. Raises `InvalidSpec` naming the option."""
-    from dpaudit.base.strict import parsed
     from dpaudit.claims import GaussianDP, claim_from_dict
 
     if text is None:
@@ -186,7 +229,6 @@ def report_folder(report: str) -> Path:
 def chosen_ledger(option: str | None) -> Path:
     """The ledger of the option, of this project's settings, or the default one. It need not be there."""
     from dpaudit.ledger.database import DEFAULT
-    from dpaudit.spec.settings import read_settings
 
     named = option if option is not None else read_settings(Path.cwd()).ledger
     return DEFAULT if named is None else Path(named)
@@ -194,8 +236,6 @@ def chosen_ledger(option: str | None) -> Path:
 
 def report_formats(text: str) -> "tuple[Format, ...]":
     """The formats of --format, by their names with commas between them."""
-    from dpaudit.report import formats_of
-
     with at("--format"):
         return formats_of(name.strip() for name in text.split(","))
 

@@ -5,62 +5,52 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import asked, layers, nothing_to_audit, read_all, show, tagged
+from dpaudit.account.findings import FOUND, SIMPLE
+from dpaudit.adapters.adapted import OwnClaim
+from dpaudit.auditing import Runner
+from dpaudit.auditing.controls import most_runs
+from dpaudit.auditing.probing import time_of_a_run
+from dpaudit.auditing.question import Plan
+from dpaudit.auditing.search_stage import budget
+from dpaudit.base.numerals import confidence_text, counted, duration, least_text, up
+from dpaudit.base.quoting import clean
+from dpaudit.base.validate import error_probability, exact
+from dpaudit.certify import smallest_caught
+from dpaudit.certify.certifiers import MASSES
+from dpaudit.claims import Claim
+from dpaudit.cli.commands import PlanCommand, ValidateCommand
+from dpaudit.cli.options import layers, nothing_to_audit, read_all, show, tagged
 from dpaudit.errors import at
+from dpaudit.execution.engine import Engine
+from dpaudit.results.result import POWER
+from dpaudit.search.look import ends
+from dpaudit.spec.questions import SpecQuestion, shared
 
-if TYPE_CHECKING:
-    from dpaudit.auditing.question import Plan
-    from dpaudit.claims import Claim
-    from dpaudit.spec.questions import SpecQuestion
 
-
-@click.command("plan")
-@click.argument("paths", nargs=-1, required=True, metavar="SPEC...")
-@asked("confidence", "runs")
-@click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only audits with this tag; may be repeated.")
-@asked("controls")
-@click.option("--probe", is_flag=True, help="Run each mechanism for a moment, to say how long its audit would take.")
-@click.option("--look", is_flag=True, help="Run each mechanism, and tell what its runs see: no claim, no verdict.")
-@click.option("--jobs", type=int, default=-1, metavar="N", help="Workers that the time is told for; -1 for all.")
-def plan_command(
-    paths: tuple[str, ...], tags: tuple[str, ...], probe: bool, look: bool, jobs: int, **options: Any
-) -> int:
-    """Show what `run` would do: claims, pairs, runs of each stage, and the smallest loss it would catch.
-
-    Imports no mechanism and runs none, unless its claim is not in the spec, the time is asked for with --probe, or a
-    look at outputs with --look: also where the runs are too few to refute the claim.
-    """
-    from dpaudit.base.numerals import confidence_text
-    from dpaudit.spec.questions import shared
-
-    questions = read_all(paths, layers(look, **options))
-    chosen, together = shared(tagged(questions, tags))
+def plan_command(call: PlanCommand) -> int:
+    questions = read_all(call.paths, layers(call.look))
+    chosen, together = shared(tagged(questions, call.tags))
     if not chosen:
-        raise nothing_to_audit(paths, tags, len(questions))
-    if look:
+        raise nothing_to_audit(call.paths, call.tags, len(questions))
+    if call.look:
         from dpaudit.api.look import look_at
 
         for question in chosen:
-            show(str(look_at(question, jobs)))
+            show(str(look_at(question, call.jobs)))
         return 0
     show(f"{len(chosen)} audit{'' if len(chosen) == 1 else 's'} at suite confidence {confidence_text(together)}")
     for question in map(_with_claim, chosen):
         show("\n" + "\n".join(_page(question)))
-        if probe:
-            show(f"  time        {_time(question, jobs)}")
+        if call.probe:
+            show(f"  time        {_time(question, call.jobs)}")
     return 0
 
 
-def _with_claim(question: "SpecQuestion") -> "SpecQuestion":
+def _with_claim(question: SpecQuestion) -> SpecQuestion:
     """The question with claim and pairs of the mechanism itself, where the spec states no claim."""
-    from dpaudit.adapters.adapted import OwnClaim
-    from dpaudit.auditing import Runner
-    from dpaudit.execution.engine import Engine
-
     if not isinstance(question.claim, OwnClaim):
         return question
     question.check_requirements()
@@ -69,10 +59,7 @@ def _with_claim(question: "SpecQuestion") -> "SpecQuestion":
     return replace(question, claim=planned.claim, pairs=planned.pairs)
 
 
-def _page(question: "SpecQuestion") -> list[str]:
-    from dpaudit.base.numerals import confidence_text
-    from dpaudit.base.quoting import clean
-
+def _page(question: SpecQuestion) -> list[str]:
     relation = "no relation stated" if question.claim.relation is None else question.claim.relation.value
     relation += "" if question.user is None else f" by {question.user!r}"
     expected = "bits" if question.bits else question.expect.value.lower().replace("_", "-")
@@ -91,14 +78,8 @@ def _page(question: "SpecQuestion") -> list[str]:
     return [*lines, *_spending(question)]
 
 
-def _time(question: "SpecQuestion", jobs: int) -> str:
+def _time(question: SpecQuestion, jobs: int) -> str:
     """About how long the audit takes, from a moment of runs in a process of their own."""
-    from dpaudit.auditing import Runner
-    from dpaudit.auditing.controls import most_runs
-    from dpaudit.auditing.probing import time_of_a_run
-    from dpaudit.base.numerals import counted, duration
-    from dpaudit.execution.engine import Engine
-
     with Engine(jobs, supervised=True) as engine:
         spec = Runner(engine).plan(question)
         run_s = time_of_a_run(spec, spec.pairs, engine).run_s
@@ -109,15 +90,8 @@ def _time(question: "SpecQuestion", jobs: int) -> str:
         return f"about {duration(runs * run_s / engine.n_jobs)} with {workers}, {run_s:.2g} s a run"
 
 
-def _spending(question: "SpecQuestion") -> list[str]:
+def _spending(question: SpecQuestion) -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
-    from dpaudit.account.findings import FOUND, SIMPLE
-    from dpaudit.auditing.controls import most_runs
-    from dpaudit.auditing.search_stage import budget
-    from dpaudit.base.validate import error_probability
-    from dpaudit.results.result import POWER
-    from dpaudit.search.look import ends
-
     spec = question.outline()
     parts = budget(spec)
     anytime = spec.stopping == "anytime"
@@ -146,14 +120,8 @@ def _spending(question: "SpecQuestion") -> list[str]:
     return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying, searching))]
 
 
-def _power(spec: "Plan", claim: "Claim", runs: int, searching: int) -> list[str]:
+def _power(spec: Plan, claim: Claim, runs: int, searching: int) -> list[str]:
     """What these runs can find and certify: a line for each event probability, the ceiling, the power demanded."""
-    from dpaudit.base.numerals import least_text, up
-    from dpaudit.base.validate import exact
-    from dpaudit.certify import smallest_caught
-    from dpaudit.certify.certifiers import MASSES
-    from dpaudit.results.result import POWER
-
     certifier, level, name = spec.certifier.at(claim), spec.fixed_level, claim.parameter
     least = partial(
         smallest_caught, claim, runs, confidence=level, certifier=certifier, power=POWER, searching=searching
@@ -172,30 +140,22 @@ def _power(spec: "Plan", claim: "Claim", runs: int, searching: int) -> list[str]
     return lines
 
 
-@click.command("validate")
-@click.argument("paths", nargs=-1, metavar="PATH...")
-@click.option(
-    "--schema", type=click.Choice(["spec", "result", "suite"]), help="Print the JSON Schema of a file format instead."
-)
-def validate_command(paths: tuple[str, ...], schema: str | None) -> int:
-    """Check spec files, or all in a folder; a mechanism is imported only beside a stored proof, in another process."""
-    if schema is not None:
+def validate_command(call: ValidateCommand) -> int:
+    if call.schema is not None:
         from dpaudit.results import stored
         from dpaudit.spec import tables
 
         makers = {"spec": tables.json_schema, "result": stored.json_schema, "suite": stored.suite_schema}
-        click.echo(json.dumps(makers[schema](), indent=1))
+        click.echo(json.dumps(makers[call.schema](), indent=1))
         return 0
-    if not paths:
+    if not call.paths:
         raise click.UsageError("Missing argument 'PATH...'.")
 
-    from dpaudit.adapters.adapted import OwnClaim
-
-    def show_count(path: Path, questions: "Sequence[SpecQuestion]") -> None:
+    def show_count(path: Path, questions: Sequence[SpecQuestion]) -> None:
         asked = sum(isinstance(question.claim, OwnClaim) for question in questions)
         left = f"; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks" if asked else ""
         click.echo(f"{path}: {len(questions)} audit{'' if len(questions) == 1 else 's'}{left}")
 
-    if not read_all(paths, layers(), show_count):
-        raise nothing_to_audit(paths, (), 0)
+    if not read_all(call.paths, layers(), show_count):
+        raise nothing_to_audit(call.paths, (), 0)
     return 0

@@ -9,79 +9,68 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit.account.sections import evidence_lines
+from dpaudit.account.statements import headline
+from dpaudit.base import validate
+from dpaudit.base.files import FOLDER, found_at, write_text
 from dpaudit.base.quoting import clean
+from dpaudit.cli.commands import AttestCommand, RecheckCommand
 from dpaudit.cli.options import one_line, say, show, writing
 from dpaudit.errors import DpAuditError, InvalidSpec, NotAttested
+from dpaudit.ledger.database import LedgerError
+from dpaudit.ledger.results import Ledger, digest
+from dpaudit.mechanisms import Imported
+from dpaudit.mechanisms.importing import is_own
+from dpaudit.results.attesting import (
+    Head,
+    StoredFile,
+    attest,
+    attestation_path,
+    envelopes,
+    verified,
+    verify_attestation,
+)
+from dpaudit.results.result import AuditResult
+from dpaudit.results.stored import load, stored_files
+from dpaudit.results.suite import SuiteResult
 
 if TYPE_CHECKING:
-    from dpaudit.mechanisms import Imported
-    from dpaudit.results.attesting import Head, StoredFile
-    from dpaudit.results.result import AuditResult
     from dpaudit.spec.questions import SpecQuestion
 
 PASSWORD = "DPAUDIT_KEY_PASSWORD"
 
 
-@click.command("recheck")
-@click.argument("results", type=click.Path(), nargs=-1, metavar="[RESULT.json]...")
-@click.option("--fresh", is_flag=True, help="Run the witness again, on new runs of what its spec file or it names.")
-@click.option("--seed", type=int, metavar="N", help="Seed of the fresh runs; the stored one plus 1 by default.")
-@click.option("--jobs", type=int, default=-1, metavar="N", help="Workers for the fresh runs; -1 for all processors.")
-@click.option("--no-progress", is_flag=True, help="Say nothing while the fresh runs are made.")
-@click.option("--key", metavar="FILE", help="A public key that must have attested RESULT.json, in the file beside it.")
-@click.option("--ledger", metavar="FILE", help="Follow the chain of this ledger; RESULT.json must be in it, if given.")
-@click.option(
-    "--head", metavar="ROWS:HASH", help="A head of the ledger that was written down: does it lead there still?"
-)
-def recheck_command(
-    results: tuple[str, ...],
-    fresh: bool,
-    seed: int | None,
-    jobs: int,
-    no_progress: bool,
-    key: str | None,
-    ledger: str | None,
-    head: str | None,
-) -> int:
-    """Check the arithmetic of RESULT.json from its counts; with --fresh, repeat its witness on new runs.
-
-    With --ledger, check that no recorded result was changed, taken out or put in; RESULT.json may then be left out. A
-    file that its own numbers contradict, and a chain that does not hold, are refused (2); fresh runs that give another
-    verdict end with 1, and so does an attestation that does not hold with --key. A result of a Python call is repeated
-    where it names a function of a module in this folder. Of several files the worst code counts: 2, 1, 3, 0.
-    """
-    if ledger is not None:
-        for each in results or (None,):
-            show(_chain(ledger, head, each))
-    elif head is not None or not results:
+def recheck_command(call: RecheckCommand) -> int:
+    if call.ledger is not None:
+        for each in call.results or (None,):
+            show(_chain(call, call.ledger, each))
+    elif call.head is not None or not call.results:
         raise click.UsageError("give a RESULT.json, or --ledger (which --head belongs to)")
-    if not results and (fresh or seed is not None or key is not None):
+    if not call.results and (call.fresh or call.seed is not None or call.key is not None):
         raise click.UsageError("--fresh, --seed and --key are for a RESULT.json: give one")
-    if len(results) < 2:
-        return max((_recheck(each, fresh, seed, jobs, no_progress, key) for each in results), default=0)
+    if len(call.results) < 2:
+        return max((_recheck(call, each) for each in call.results), default=0)
     codes = []
-    for each in results:
+    for each in call.results:
         show(clean(each, 200))
         try:
-            codes.append(_recheck(each, fresh, seed, jobs, no_progress, key))
+            codes.append(_recheck(call, each))
         except DpAuditError as error:  # the others are checked all the same
             say(f"error: {one_line(error)}")
             codes.append(error.exit_code)
     return next((code for code in (2, 1, 3) if code in codes), max(codes))
 
 
-def _chain(path: str, head: str | None, file: str | None) -> str:
+def _chain(call: RecheckCommand, path: str, file: str | None) -> str:
     """What the chain of a ledger says; raises `LedgerError` where it does not hold, or has no such result."""
-    from dpaudit.api.existing import load
-    from dpaudit.ledger.database import LedgerError
-    from dpaudit.ledger.results import Ledger, digest
-
-    rows, _, link = ("" if head is None else head).partition(":")
-    if head is not None and not (rows.isascii() and rows.isdigit() and len(rows) < 19 and link):
-        raise click.UsageError(f"--head must be ROWS:HASH as dpaudit recheck --ledger prints it, got {clean(head)!r}")
+    rows, _, link = ("" if call.head is None else call.head).partition(":")
+    if call.head is not None and not (rows.isascii() and rows.isdigit() and len(rows) < 19 and link):
+        raise click.UsageError(
+            f"--head must be ROWS:HASH as dpaudit recheck --ledger prints it, got {clean(call.head)!r}"
+        )
     place = f"ledger {clean(path, 200)}"
     with Ledger(path, read_only=True) as opened:
-        chain = opened.chain(None if head is None else (int(rows), link))
+        chain = opened.chain(None if call.head is None else (int(rows), link))
         if chain.wrong is not None:
             raise LedgerError(f"{place}: {chain.text}; restore the ledger from a copy")
         content = None if file is None else digest(load(file).to_json())
@@ -90,25 +79,21 @@ def _chain(path: str, head: str | None, file: str | None) -> str:
     return f"{place}: {chain.text}"
 
 
-def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool, key: str | None) -> int:
-    from dpaudit.account.sections import evidence_lines
-    from dpaudit.account.statements import headline
-    from dpaudit.api.existing import load
-    from dpaudit.results.attesting import attestation_path, verify_attestation
+def _recheck(call: RecheckCommand, result: str) -> int:
 
     stored = load(result)  # refuses a file that its counts contradict
     attestation = attestation_path(result)
-    if key is not None:
-        verify_attestation(attestation, result, key)
+    if call.key is not None:
+        verify_attestation(attestation, result, call.key)
         show(f"{attestation}: attested with this key")
     elif attestation.exists():
         say(f"note: {attestation} was not looked at; --key PUBLIC says whether it holds")
-    if not fresh:
-        if seed is not None:
+    if not call.fresh:
+        if call.seed is not None:
             raise click.UsageError("--seed is for --fresh: stored counts have no randomness left")
         show(f"{headline(stored)}\nthe stored counts give this verdict, bound and p-value")
         return 0
-    again = fresh_result(stored, result, seed, jobs, silent=no_progress)
+    again = fresh_result(stored, result, call.seed, call.jobs, silent=call.no_progress)
     show(f"stored  {headline(stored)}")
     show(f"fresh   {headline(again)}")
     for line in evidence_lines(again):
@@ -117,12 +102,11 @@ def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress:
     return 0 if again.verdict is stored.verdict else 1
 
 
-def fresh_result(stored: "AuditResult", path: str, seed: int | None, jobs: int, *, silent: bool) -> "AuditResult":
+def fresh_result(stored: AuditResult, path: str, seed: int | None, jobs: int, *, silent: bool) -> AuditResult:
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit.api.existing import respecified
     from dpaudit.auditing import Runner
     from dpaudit.auditing.watching import watching
-    from dpaudit.base import validate
     from dpaudit.execution.engine import Engine
 
     seed = stored.spec["seed"] + 1 if seed is None else validate.whole("--seed", seed, least=0)
@@ -142,11 +126,8 @@ def fresh_result(stored: "AuditResult", path: str, seed: int | None, jobs: int, 
             return Runner(engine, progress=watcher).repeat(stored, witness, planned)
 
 
-def _named(stored: "AuditResult", path: str) -> "Imported":
+def _named(stored: AuditResult, path: str) -> Imported:
     """The function that a result of a Python call names, of a module here: a file must not choose other code to run."""
-    from dpaudit.mechanisms import Imported
-    from dpaudit.mechanisms.importing import is_own
-
     entry, here = stored.spec["mechanism"], Path.cwd()
     reference = str(entry["reference"] or "")
     top = reference.partition(":")[0].partition(".")[0]
@@ -161,7 +142,7 @@ def _named(stored: "AuditResult", path: str) -> "Imported":
     return Imported(reference, dict(entry["parameters"]), None if ours else str(here), entry["kind"])
 
 
-def _question(stored: "AuditResult", path: str) -> "SpecQuestion":
+def _question(stored: AuditResult, path: str) -> "SpecQuestion":
     """The audit of this name in the spec file that the result came from, at its runs and confidence."""
     from dpaudit.spec.questions import read_spec
 
@@ -174,7 +155,7 @@ def _question(stored: "AuditResult", path: str) -> "SpecQuestion":
     return replace(questions[0], runs=stored.spec["runs"], confidence=stored.spec["confidence"])
 
 
-def _compare(stored: "AuditResult", now: dict[str, object], path: str) -> None:
+def _compare(stored: AuditResult, now: dict[str, object], path: str) -> None:
     """Fresh runs answer the stored question only where claim, mechanism and pairs are still the same."""
     for key, are in (("claim", "is not what it was"), ("pairs", "are not what they were")):
         if now[key] != stored.spec[key]:
@@ -186,54 +167,28 @@ def _compare(stored: "AuditResult", now: dict[str, object], path: str) -> None:
 # --- attestations -------------------------------------------------------------------------------------------
 
 
-@click.command("attest")
-@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
-@click.option(
-    "--key",
-    required=True,
-    metavar="FILE",
-    help="A key in PEM (Ed25519, ECDSA, RSA): the private one that signs; with --verify the public one.",
-)
-@click.option("--verify", "attestation", metavar="FILE", help="Sign nothing: check whether this attestation holds.")
-@click.option("--output", metavar="FILE", help="Where the attestation goes; RESULT.intoto.jsonl if not given.")
-@click.option(
-    "--ledger", metavar="FILE", help="Bind the head of this ledger's chain too, or ask if it still leads there."
-)
-def attest_command(
-    results: tuple[str, ...], key: str, attestation: str | None, output: str | None, ledger: str | None
-) -> int:
-    """Sign RESULT..., result files, a suite.json or a folder of a report, or check such a signature with --verify.
-
-    An attestation is an in-toto statement in a DSSE envelope: the digest of each file, and its question, witness,
-    counts, certificate, verdict, health, environment and source digest. It shows that the holder of the key says so.
-    One more is added to a file that holds some. The password of an encrypted key is asked for, or taken from
-    DPAUDIT_KEY_PASSWORD. Exit codes: 0 signed, or it holds; 1 it does not hold; 2 a file is not what it should be, or
-    contradicts its own counts.
-    """
-    from dpaudit.base.files import FOLDER, found_at, write_text
-    from dpaudit.results.attesting import attest, attestation_path, envelopes, verified
-
-    files = [file for given in results for file in (_files_of(given) if found_at(given) == FOLDER else [given])]
-    if attestation is not None:
-        if output is not None:
+def attest_command(call: AttestCommand) -> int:
+    files = [file for given in call.results for file in (_files_of(given) if found_at(given) == FOLDER else [given])]
+    if call.attestation is not None:
+        if call.output is not None:
             raise click.UsageError("--output is for signing: --verify writes nothing")
         followed: set[Head] = set()  # of the chain, each once
         for path, (file, head) in zip(
-            files, verified(attestation, files, key, whole=tuple(files) != results), strict=True
+            files, verified(call.attestation, files, call.key, whole=tuple(files) != call.results), strict=True
         ):
-            if ledger is not None:
+            if call.ledger is not None:
                 if head is None:
-                    raise NotAttested(f"{clean(attestation, 200)}: no head of a ledger was attested in it")
+                    raise NotAttested(f"{clean(call.attestation, 200)}: no head of a ledger was attested in it")
                 if head not in followed:
                     followed.add(head)
-                    _head(ledger, head)
+                    _head(call.ledger, head)
             click.echo(attested_line(path, file))
         return 0
-    if len(results) > 1 and output is None:
+    if len(call.results) > 1 and call.output is None:
         raise InvalidSpec("several results need --output, the file of their attestation")
-    _warn_of_readers(key)
-    line = attest(files, key, password=_password, ledger=None if ledger is None else _head(ledger))
-    target = attestation_path(results[0]) if output is None else Path(output)
+    _warn_of_readers(call.key)
+    line = attest(files, call.key, password=_password, ledger=None if call.ledger is None else _head(call.ledger))
+    target = attestation_path(call.results[0]) if call.output is None else Path(call.output)
     before = envelopes(target) if found_at(target) else []
     with writing("--output", str(target)):
         write_text(target, "\n".join([*before, line, ""]))
@@ -241,11 +196,8 @@ def attest_command(
     return 0
 
 
-def attested_line(path: str, file: "StoredFile") -> str:
+def attested_line(path: str, file: StoredFile) -> str:
     """That an attestation holds, and what it is of."""
-    from dpaudit.account.statements import headline
-    from dpaudit.results.suite import SuiteResult
-
     if isinstance(file.held, SuiteResult):
         what = f"{len(file.held.entries)} audits, exit code {file.held.exit_code}"
     else:
@@ -254,10 +206,8 @@ def attested_line(path: str, file: "StoredFile") -> str:
     return f"{clean(path, 200)}: attested with this key{as_named}: {what}"
 
 
-def _head(path: str, head: "Head | None" = None) -> "Head":
+def _head(path: str, head: Head | None = None) -> Head:
     """The head of a ledger. Raises `NotAttested` where its chain does not hold, or does not lead to the given head."""
-    from dpaudit.ledger.results import Ledger
-
     with Ledger(path, read_only=True) as opened:
         chain = opened.chain(head)
     if chain.wrong is not None:
@@ -267,8 +217,6 @@ def _head(path: str, head: "Head | None" = None) -> "Head":
 
 def _files_of(folder: str) -> list[str]:
     """The results and the suite of a folder. Raises `InvalidSpec` where there is none."""
-    from dpaudit.results.stored import stored_files
-
     stored_files(Path(folder))
     return sorted(str(path) for path in Path(folder).glob("*.json") if not path.name.startswith("."))
 

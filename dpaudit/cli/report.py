@@ -2,58 +2,37 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from dpaudit import report
 from dpaudit.base.files import FOLDER, found_at, write_text
 from dpaudit.base.quoting import clean
+from dpaudit.cli.commands import ReportCommand
 from dpaudit.cli.options import one_line, report_formats, say, show, writing
 from dpaudit.errors import InvalidSpec
-
-if TYPE_CHECKING:
-    from dpaudit.report import Format
-    from dpaudit.results.result import AuditResult
-    from dpaudit.results.suite import SuiteResult
+from dpaudit.report import Format
+from dpaudit.results.result import AuditResult
+from dpaudit.results.stored import load_either, stored_files
+from dpaudit.results.suite import SuiteResult, together
 
 NAMES = ", ".join(report.FORMATS)
 STANDARD = "-"
 
 
-@click.command("report")
-@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
-@click.option(
-    "--format", "formats", default="txt", show_default=True, metavar="NAME[,NAME...]", help=f"One or more of {NAMES}."
-)
-@click.option(
-    "--output",
-    metavar="PATH",
-    help="A file for one format, a folder for several and for html; standard output if not given, or -.",
-)
-def report_command(results: tuple[str, ...], formats: str, output: str | None) -> int:
-    """Write stored results anew: result files, a suite.json, or a folder of a report, in other formats.
-
-    A file that its own numbers contradict is refused (2). Of a folder that holds a suite.json, this is read; of
-    another, all results in it. Results without a suite are reported as if no violation had been expected of them. A
-    file that was read is never written over. A result of audit-training is printed, or becomes its page in --output.
-    """
-    from dpaudit.results.stored import load_either, stored_files
-    from dpaudit.results.suite import together
-
-    chosen = report_formats(formats)
-    if output == STANDARD:
-        output = None
+def report_command(call: ReportCommand) -> int:
+    chosen = report_formats(call.formats)
+    output = None if call.output == STANDARD else call.output
     parts: list[AuditResult | SuiteResult] = []
     read: list[Path] = []
     wrong = 0
-    for given in results:
+    for given in call.results:
         for path in stored_files(Path(given)) if found_at(given) == FOLDER else [Path(given)]:
             read.append(path)
             try:
                 parts.append(load_either(path))
             except InvalidSpec as error:
-                if len(results) == 1 and _trained(path, output):
+                if len(call.results) == 1 and _trained(path, output):
                     return 0
                 say(f"error: {one_line(error)}")
                 wrong += 1
@@ -63,7 +42,7 @@ def report_command(results: tuple[str, ...], formats: str, output: str | None) -
     if len(chosen) == 1 and (output is None or not _is_folder(output, chosen[0])):
         _one(whole, chosen[0], output, read)
     elif output is None:
-        raise InvalidSpec(f"--format {formats}: several formats need --output, the folder to write them to")
+        raise InvalidSpec(f"--format {call.formats}: several formats need --output, the folder to write them to")
     else:
         _several(together(parts), chosen, output, read)
     return 0
@@ -87,7 +66,7 @@ def _trained(read: Path, output: str | None) -> bool:
     return True
 
 
-def _is_folder(output: str, form: "Format") -> bool:
+def _is_folder(output: str, form: Format) -> bool:
     """Whether a path is meant as a folder; for pages of HTML, also one that is not there and has no suffix."""
     there = found_at(output)
     return there == FOLDER or output.endswith("/") or (form.name == "html" and not Path(output).suffix and not there)
@@ -116,7 +95,7 @@ def _print(text: str, *, plain: bool = False) -> None:
         raise InvalidSpec(f"standard output cannot be written ({error.strerror}); name a file with --output") from None
 
 
-def _one(whole: "AuditResult | SuiteResult", form: "Format", output: str | None, read: list[Path]) -> None:
+def _one(whole: AuditResult | SuiteResult, form: Format, output: str | None, read: list[Path]) -> None:
     if output is not None:
         _spare(read, [Path(output)])
     text = report.render(whole, form)
@@ -128,7 +107,7 @@ def _one(whole: "AuditResult | SuiteResult", form: "Format", output: str | None,
     click.echo(output)
 
 
-def _several(suite: "SuiteResult", chosen: "tuple[Format, ...]", output: str, read: list[Path]) -> None:
+def _several(suite: SuiteResult, chosen: "tuple[Format, ...]", output: str, read: list[Path]) -> None:
     names: list[str] = [each.file for each in chosen]
     if "json" in {each.name for each in chosen}:
         names += filter(None, report.record_names(suite))

@@ -1,6 +1,5 @@
 """Audits one after the other, recorded in a ledger: whatever one of them does, the others keep their results."""
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import Watcher, watching
 from dpaudit.base.numerals import confidence_text, duration
 from dpaudit.base.quoting import clean
+from dpaudit.cli.commands import RunCommand
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
 from dpaudit.cli.options import one_line, say, show
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
@@ -33,7 +33,6 @@ from dpaudit.ledger.runs import Begun, Run, resume, start, taken
 from dpaudit.mechanisms import Mechanism
 from dpaudit.processes.frames import UnreadableShard
 from dpaudit.results.provenance import commit_of, versions
-from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
 from dpaudit.running.program import unknown
 from dpaudit.spec.questions import Layers, SpecQuestion, command
@@ -56,50 +55,6 @@ class Recording:
     run: Run
     resumed: bool
 
-    def recorded(self, number: int, question: SpecQuestion) -> SuiteEntry | None:
-        """The entry of an audit that has ended in this run, from the ledger; None where it has not ended."""
-        entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
-        if not self.resumed:
-            return None
-        record = self.ledger.of_run(self.run.id, number).get(number)
-        if record is not None:
-            result = self.ledger.load(record)
-            self.run.drop(number)  # a kill may have come in between
-            return dataclasses.replace(entry, result=result, exit_code=result.exit_code)
-        failure = self.ledger.failures(self.run.id, number).get(number)
-        if failure is None:
-            return None
-        _, error, code = failure
-        return dataclasses.replace(entry, error=error, exit_code=code)
-
-    def check(self, number: int, question: SpecQuestion, make: Callable[[str | None], Engine]) -> None:
-        """Raises `CannotResume` where the mechanism of an audit that has ended is not what it was."""
-        journal = RecordedAudit(self, number)
-        try:
-            question.check_requirements()
-            with make(None) as engine:
-                asked = Runner(engine, journal).plan(question)
-                journal.look_at(question.mechanism, engine)
-        except DpAuditError as error:
-            if journal.begun is None:
-                return  # it could not be asked before either
-            raise no_longer(question, error) from None
-        if journal.begun is None:
-            raise CannotResume(
-                f"--resume: audit {question.name!r} could not be asked when it was tried, and now can; "
-                "leave out --resume to begin anew"
-            )
-        with _of_the_whole_run():
-            self.run.check(number, asked.to_dict(), journal.parts)
-
-    def keep(self, number: int, entry: SuiteEntry) -> None:
-        """Records how an audit ended; its shards are needed no longer."""
-        if entry.result is not None:
-            self.ledger.record(entry.result, run=self.run.id, number=number)
-        else:
-            self.ledger.fail(entry.name, entry.error or "", entry.exit_code, run=self.run.id, number=number)
-        self.run.drop(number)
-
 
 @dataclass(slots=True)
 class RecordedAudit:
@@ -107,6 +62,7 @@ class RecordedAudit:
 
     recording: Recording
     number: int
+    question: SpecQuestion
     parts: dict[str, str] = field(default_factory=dict)  # of its mechanism, before any run
 
     @property
@@ -127,10 +83,56 @@ class RecordedAudit:
         with _of_the_whole_run():
             return run.begin(self.number, asked, self.parts, runs)
 
+    def ended(self) -> SuiteEntry | None:
+        """Its entry from the ledger where it has ended in this run; None where it has not."""
+        ledger, run = self.recording.ledger, self.recording.run
+        if not self.recording.resumed:
+            return None
+        record = ledger.of_run(run.id, self.number).get(self.number)
+        if record is not None:
+            result = ledger.load(record)
+            run.drop(self.number)  # a kill may have come in between
+            return replace(entry_of(self.question), result=result, exit_code=result.exit_code)
+        failure = ledger.failures(run.id, self.number).get(self.number)
+        return None if failure is None else replace(entry_of(self.question), error=failure[1], exit_code=failure[2])
 
-def no_longer(question: SpecQuestion, error: DpAuditError) -> CannotResume:
-    """An audit that had begun and now cannot even be asked."""
-    return CannotResume(f"--resume: audit {question.name!r} had begun and can no longer be asked: {one_line(error)}")
+    def check(self, make: Callable[[str | None], Engine]) -> None:
+        """Raises `CannotResume` where the mechanism of an audit that has ended is not what it was."""
+        try:
+            self.question.check_requirements()
+            with make(None) as engine:
+                asked = Runner(engine, self).plan(self.question)
+                self.look_at(self.question.mechanism, engine)
+        except DpAuditError as error:
+            if self.begun is None:
+                return  # it could not be asked before either
+            raise self.no_longer(error) from None
+        if self.begun is None:
+            raise CannotResume(
+                f"--resume: audit {self.question.name!r} could not be asked when it was tried, and now can; "
+                "leave out --resume to begin anew"
+            )
+        with _of_the_whole_run():
+            self.recording.run.check(self.number, asked.to_dict(), self.parts)
+
+    def keep(self, entry: SuiteEntry) -> None:
+        """Records how it ended; its shards are needed no longer."""
+        ledger, run = self.recording.ledger, self.recording.run
+        if entry.result is not None:
+            ledger.record(entry.result, run=run.id, number=self.number)
+        else:
+            ledger.fail(entry.name, entry.error or "", entry.exit_code, run=run.id, number=self.number)
+        run.drop(self.number)
+
+    def no_longer(self, error: DpAuditError) -> CannotResume:
+        """For an audit that had begun and now cannot even be asked."""
+        audit = f"audit {self.question.name!r} had begun and can no longer be asked"
+        return CannotResume(f"--resume: {audit}: {one_line(error)}")
+
+
+def entry_of(question: SpecQuestion) -> SuiteEntry:
+    """The entry of an audit, before it has an outcome."""
+    return SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
 
 
 @contextmanager
@@ -144,28 +146,28 @@ def _of_the_whole_run() -> Iterator[None]:
 
 @contextmanager
 def recording(
-    questions: Sequence[SpecQuestion], *, path: str | None, wanted: bool, again: bool, options: dict[str, Any]
+    call: RunCommand, questions: Sequence[SpecQuestion], path: str | None, options: dict[str, Any]
 ) -> Iterator[Recording | None]:
-    """The ledger for these questions, open: a new run in it, or with `again` the unfinished one.
+    """The ledger for these questions, open: a new run in it, or with --resume the unfinished one.
 
     Without a `path` it is the default one, and where that cannot be used the audits run without a ledger. Raises
-    `InvalidSpec` or `LedgerError` where a `path` or `again` cannot be satisfied.
+    `InvalidSpec` or `LedgerError` where a `path` or --resume cannot be satisfied.
     """
-    if not wanted:
+    if call.no_ledger:
         yield None
         return
     with ExitStack() as opened:
         try:
             ledger = opened.enter_context(Ledger(DEFAULT if path is None else Path(path)))
-            run = _run(ledger, questions, options, again=again)
+            run = _run(ledger, questions, options, again=call.resume)
         except LedgerError as error:
-            if path is not None or again:
+            if path is not None or call.resume:
                 raise
             say(f"note: {one_line(error)}; this run is not recorded, and cannot be resumed")
             yield None
             return
         opened.callback(run.close)
-        yield Recording(ledger, run, again)
+        yield Recording(ledger, run, call.resume)
 
 
 def _run(database: Database, questions: Sequence[SpecQuestion], options: dict[str, Any], *, again: bool) -> Run:
@@ -202,9 +204,8 @@ class Suite:
 
     questions: tuple[SpecQuestion, ...]
     confidence: float
+    call: RunCommand
     engine: Callable[[str | None], Engine]  # of a spec's isolation
-    tags: tuple[str, ...]
-    only: tuple[str, ...]
     layers: Layers
     caller: Caller
     again: str = ""
@@ -215,19 +216,21 @@ class Suite:
     entries: list[SuiteEntry] = field(default_factory=list)
     unwritten: bool = False
 
-    def run(self, *, silent: bool) -> SuiteResult:
+    def run(self) -> SuiteResult:
         """Runs every audit; its result is on disk before the next one begins."""
         try:
+            silent = self.call.no_progress or self.call.quiet
             with watching(len(self.questions), shown=not silent) as watcher:
                 for number, question in enumerate(self.questions, start=1):
                     watcher.audit(number, question.name)
-                    known = None if self.recording is None else self.recording.recorded(number, question)
-                    if known is not None and self.recording is not None:
-                        self.recording.check(number, question, self.engine)
-                    self.entries.append(known or self._answer(number, question, watcher))
+                    journal = None if self.recording is None else RecordedAudit(self.recording, number, question)
+                    known = None if journal is None else journal.ended()
+                    if known is not None and journal is not None:
+                        journal.check(self.engine)
+                    self.entries.append(known or self._answer(question, journal, watcher))
                     try:
-                        if self.recording is not None and known is None:
-                            self.recording.keep(number, self.entries[-1])
+                        if journal is not None and known is None:
+                            journal.keep(self.entries[-1])
                     finally:  # what the ledger cannot take is not lost
                         self._keep()
                     self._tell(watcher, question, known=known is not None)
@@ -259,16 +262,16 @@ class Suite:
             return [() if each.result is None else trend(ledger, each.result) for each in self.entries]
         return []
 
-    def tell(self, suite: SuiteResult, *, quiet: bool) -> None:
+    def tell(self, suite: SuiteResult) -> None:
         """The result on standard output: the whole account of what is not as expected, a line for the rest."""
-        if not quiet:
+        if not self.call.quiet:
             for entry in suite.entries:
                 alone = len(suite.entries) == 1 or not entry.as_expected
                 whole = alone and entry.result is not None
                 show(f"\n{full_text(entry.result)}\n" if whole and entry.result else suite_line(entry))
             show()
         show(f"{suite_headline(suite)}; exit code {suite.exit_code}")
-        if self.folder is not None and not self.unwritten and not quiet:
+        if self.folder is not None and not self.unwritten and not self.call.quiet:
             pages = {"html": "index.html", "md": "report.md"}
             page = next((pages[each] for each in pages if each in self.formats), "")
             click.echo(f"report: {self.folder / page}")
@@ -278,47 +281,38 @@ class Suite:
         cure = f"; go on with: {self.again}" if self.recording is not None and again else ""
         return f"{len(self.entries)} of {len(self.questions)} audits finished{place}{cure}"
 
-    def _answer(self, number: int, question: SpecQuestion, watcher: Watcher) -> SuiteEntry:
-        entry = SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
+    def _answer(self, question: SpecQuestion, journal: RecordedAudit | None, watcher: Watcher) -> SuiteEntry:
+        entry = entry_of(question)
         try:
-            result = self._result(number, question, watcher)
+            question.check_requirements()
+            # an engine of its own: what one mechanism imports or breaks is gone with its process
+            with self.engine(question.isolation) as engine:
+                result = Runner(engine, journal, watcher, partial(self._origin, question)).run(question)
             return replace(entry, result=result, exit_code=result.exit_code)
         except STOPS:
             raise
         except DpAuditError as error:
-            if self._begun(number) is not None and self.recording and number not in self.recording.run.driven:
-                raise no_longer(question, error) from None
-            return replace(entry, error=one_line(self._why(number, error)), exit_code=error.exit_code)
+            begun = None if journal is None else journal.begun
+            if journal is not None and begun is not None and journal.number not in journal.recording.run.driven:
+                raise journal.no_longer(error) from None
+            why = str(error)
+            if begun is not None and begun.interruptions and isinstance(error, UnsoundAudit):
+                told = f"its runs are those of {begun.drivers} processes, one after the other"
+                why = f"{error}; it was interrupted, so {told}"
+            return replace(entry, error=one_line(why), exit_code=error.exit_code)
         except Exception as error:
             internal_error(error, self.caller)
             what = f"internal error: {type(error).__name__}: {one_line(error)}"
             return replace(entry, error=what, exit_code=INTERNAL)
-
-    def _result(self, number: int, question: SpecQuestion, watcher: Watcher) -> AuditResult:
-        question.check_requirements()
-        journal = None if self.recording is None else RecordedAudit(self.recording, number)
-        # an engine of its own: what one mechanism imports or breaks is gone with its process
-        with self.engine(question.isolation) as engine:
-            return Runner(engine, journal, watcher, partial(self._origin, question)).run(question)
 
     def _origin(self, question: SpecQuestion, planned: Plan) -> dict[str, Any]:
         """Where a result comes from: its spec, the command that repeats it, and the commit."""
         given = {name: value for name, value in self.layers.command.items() if name not in KEPT}
         if "runs" in self.layers.project or question.max_time_s is not None:
             given = {"runs": planned.runs, **given}
-        repeat = command(question, self.questions, self.tags, only=self.only, given=given)
+        repeat = command(question, self.questions, self.call.tags, only=self.call.only, given=given)
         commit = commit_of(question.source.parent)
         return {"source": str(question.source), "command": repeat, **({} if commit is None else {"commit": commit})}
-
-    def _why(self, number: int, error: DpAuditError) -> str:
-        """The text of an error, with a note where an interruption may have caused it."""
-        begun = self._begun(number)
-        if begun is None or begun.interruptions == 0 or not isinstance(error, UnsoundAudit):
-            return str(error)
-        return f"{error}; it was interrupted, so its runs are those of {begun.drivers} processes, one after the other"
-
-    def _begun(self, number: int) -> Begun | None:
-        return None if self.recording is None else self.recording.run.begun(number)
 
     def _tell(self, watcher: Watcher, question: SpecQuestion, *, known: bool) -> None:
         entry = self.entries[-1]

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpaudit.base import validate
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import parsed
+from dpaudit.cli.commands import CheckCommand, VerifyCommand
 from dpaudit.cli.options import check_writable, one_line, say, show, writing
 from dpaudit.errors import InvalidSpec, at
 
@@ -17,73 +21,41 @@ OPEN = 3
 LONGEST = 2_000  # characters of a line
 
 
-@click.command("verify")
-@click.argument("target", metavar="TARGET")
-@click.option("--claim", metavar="EPS", help="The claim: a number, or a formula in the parameters such as 2*eps.")
-@click.option("--delta", type=float, default=0.0, metavar="D", help="With a number as the claim: (EPS, D)-DP.")
-@click.option("--adjacency", metavar="WORD", help="all-differ, one-differs, monotone, or one way: up, down.")
-@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter; may be repeated.")
-@click.option("--answers", type=int, metavar="N", help="Number of query answers, where no proof is for any number.")
-@click.option("--pair", metavar="JSON", help="Two datasets: '[[0, 0], [1, -1]]'; left out: the worst that is found.")
-@click.option("--runs", type=float, default=1_000_000, metavar="N", help="Executions of the audit; 0: none.")
-@click.option("--max-time", type=float, default=60.0, metavar="S", help="Seconds that all of it may take.")
-@click.option("--confidence", type=float, default=0.999, metavar="C", help="Confidence of the audit.")
-@click.option("--seed", type=int, default=0, metavar="N", help="Seed of the audit.")
-@click.option("--jobs", type=int, default=-1, metavar="N", help="Workers; -1, the default, for all processors.")
-@click.option("--save", metavar="CERT", help="Write the proof to a file that `dpaudit check` reads.")
-@click.option("--json", "as_json", is_flag=True, help="Print the bracket as JSON.")
-def verify_command(
-    target: str,
-    claim: str | None,
-    delta: float,
-    adjacency: str | None,
-    params: tuple[str, ...],
-    answers: int | None,
-    pair: str | None,
-    runs: float,
-    max_time: float,
-    confidence: float,
-    seed: int,
-    jobs: int,
-    save: str | None,
-    as_json: bool,
-) -> int:
-    """Bound a mechanism from both sides: TARGET is an entry of the catalogue, or module:function.
-
-    Reads its source, compares it with what runs once it is imported, looks for a proof and for exact losses, and
-    audits it; it is imported in processes of its own. Exit codes: 0 proved or pinned, 1 refuted, 3 open; a loss
-    that is known of one pair alone is open.
-    """
-    from dpaudit.base import validate
-    from dpaudit.base.quoting import clean
+def verify_command(call: VerifyCommand) -> int:
     from dpaudit.cli.catalogue import named
     from dpaudit.data import AdjacentPair
     from dpaudit.execution.engine import Engine
     from dpaudit.results.bounds import BracketVerdict
     from dpaudit.verify.bracketing import Wanted, run_bracket, target_named, target_of
 
-    if save is not None:
-        check_writable("--save", save)
+    if call.save is not None:
+        check_writable("--save", call.save)
     wanted = Wanted(
-        claim=_claim(claim, delta),
-        pair=None if pair is None else AdjacentPair.of(_json("--pair", pair)),
-        adjacency=adjacency,
-        answers=answers,
-        runs=validate.whole("--runs", runs, least=0),
-        confidence=validate.open_probability("--confidence", confidence),
-        seed=validate.whole("--seed", seed, least=0),
-        max_time_s=validate.positive("--max-time", max_time),
+        claim=_claim(call.claim, call.delta),
+        pair=None if call.pair is None else AdjacentPair.of(_json("--pair", call.pair)),
+        adjacency=call.adjacency,
+        answers=call.answers,
+        runs=validate.whole("--runs", call.runs, least=0),
+        confidence=validate.open_probability("--confidence", call.confidence),
+        seed=validate.whole("--seed", call.seed, least=0),
+        max_time_s=validate.positive("--max-time", call.max_time),
     )
     if sys.stderr.isatty():
         say("reading the source, looking for a proof, then auditing")
-    with Engine(jobs, supervised=True) as engine:
-        given = _parameters(params)
-        mechanism = target_named(target, given, os.getcwd()) if ":" in target else target_of(named(target), given)
+    with Engine(call.jobs, supervised=True) as engine:
+        given = _parameters(call.params)
+        mechanism = (
+            target_named(call.target, given, os.getcwd())
+            if ":" in call.target
+            else target_of(named(call.target), given)
+        )
         joined = run_bracket(mechanism, wanted, engine)
     lines = (clean(line, LONGEST) for line in str(joined.bracket).splitlines())
-    (click.echo if as_json else show)(json.dumps(joined.bracket.to_dict(), indent=1) if as_json else "\n".join(lines))
-    if save is not None:
-        _save(joined, save)
+    (click.echo if call.as_json else show)(
+        json.dumps(joined.bracket.to_dict(), indent=1) if call.as_json else "\n".join(lines)
+    )
+    if call.save is not None:
+        _save(joined, call.save)
     return {BracketVerdict.REFUTED: 1, BracketVerdict.OPEN: OPEN}.get(joined.bracket.verdict, 0)
 
 
@@ -116,8 +88,6 @@ def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _json(option: str, text: str) -> Any:
-    from dpaudit.base.strict import parsed
-
     cure = "give JSON such as 1.5 or [[0, 0], [1, -1]]"
     with at(option):
         return parsed(text, cure=cure, not_json=cure)
@@ -139,18 +109,11 @@ def _save(joined: "Joined", path: str) -> None:
         say(f"proof: {name}")
 
 
-@click.command("check")
-@click.argument("certificate", type=click.Path(), metavar="CERT")
-def check_command(certificate: str) -> int:
-    """Check the proof in CERT and say what it shows, for which inputs, and which obligations were discharged.
-
-    The program is read from the certificate, never run. Exit codes: 0 accepted, 1 rejected, 2 not a proof at all. An
-    accepted proof bounds the loss by its cost; where that is above the claim the claim is open, and the code 3.
-    """
+def check_command(call: CheckCommand) -> int:
     from dpaudit.verify.checker import check
     from dpaudit.verify.stored import load
 
-    checked = check(load(certificate))
+    checked = check(load(call.certificate))
     lines = [f"accepted: {checked.statement}"]
     if checked.claim is not None:
         keeps = "the claim holds" if checked.keeps_claim else "the cost is above it for some parameters of the scope"

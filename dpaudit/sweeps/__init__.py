@@ -19,10 +19,10 @@ from dpaudit.report.display import Display, View, parts
 from dpaudit.results.display import Displayed
 from dpaudit.results.result import AuditResult
 from dpaudit.sweeps import page
-from dpaudit.sweeps.grid import Grid, Point
+from dpaudit.sweeps.grid import Grid
 from dpaudit.sweeps.page import KINDS, mechanisms_table
 from dpaudit.sweeps.rows import COLUMNS, REALS, columns
-from dpaudit.sweeps.running import LedgerStore, run_points
+from dpaudit.sweeps.running import run_points
 from dpaudit.sweeps.sentences import NOT_SHOWN, READING, left_out, sweep_headline, sweep_lines, sweep_row
 from dpaudit.sweeps.spec import axis, combinations
 
@@ -183,20 +183,19 @@ def sweep(
         if pairs is None
         else tuple(_pair(each, f"pair {number}") for number, each in enumerate(axis(pairs), start=1)),
         options={name: axis(given[key]) for name, key in SWEEP_KEYS.items() if key in given},
+        prove=prove,
     )
 
     def engine() -> Engine:
         return Engine(n_jobs, backend, isolation=isolation)
 
-    return run_sweep(grid, engine, prove=prove, ledger=ledger, record=record, progress=progress)
+    return run_sweep(grid, engine, ledger=ledger, record=record, progress=progress)
 
 
 def run_sweep(
     grid: Grid,
     make_engine: Callable[[], Engine],
     *,
-    name: str = "sweep",
-    prove: bool = False,
     ledger: Any = None,
     record: Callable[[AuditResult], object] | None = None,
     progress: Callable[[Fields], object] | bool | None = None,
@@ -211,22 +210,17 @@ def run_sweep(
             nullcontext(ledger) if open_already else Ledger(ledger) as opened,
             watching(grid.size, shown=False if callable(progress) else progress) as watcher,
         ):
-
-            def begins(point: Point) -> None:
-                watcher.audit(point.number, point.name)
-
-            store = LedgerStore(opened, record)
-            for row in run_points(grid, make_engine, store=store, prove=prove, progress=watcher, begins=begins):
-                rows.append(row.fields)
-                put(row.fields)
+            for row in run_points(grid, make_engine, ledger=opened, record=record, watcher=watcher):
+                rows.append(row)
+                put(row)
                 if callable(progress):
-                    progress(row.fields)
+                    progress(row)
                 else:
-                    (watcher.failed if row.result is None else watcher.finished)(sweep_row(row.fields))
+                    (watcher.failed if row["verdict"] is None else watcher.finished)(sweep_row(row))
     except KeyboardInterrupt:
         goes_on = "" if ledger is None else "; the same call goes on from there"
-        raise SweepInterrupted(Sweep(tuple(rows), name), grid.size, goes_on) from None
-    return Sweep(tuple(rows), name)
+        raise SweepInterrupted(Sweep(tuple(rows), grid.name), grid.size, goes_on) from None
+    return Sweep(tuple(rows), grid.name)
 
 
 def _pair(pair: Any, name: str) -> Any:

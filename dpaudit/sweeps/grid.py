@@ -36,7 +36,7 @@ class Grid:
     `mechanisms` are what `dpaudit.audit` takes. `parameters` are the combinations of their keywords. A claim or pair of
     None is the catalogue entry's own; a function is called with the parameters of the point. `options` are the values
     of options of audits, by their names; those that are left out have their default. Each point is certified at its
-    confidence for itself.
+    confidence for itself. `prove`: every question is bounded from above too.
 
     Raises `InvalidSpec` for an empty axis, an unknown word or a number out of range.
     """
@@ -48,6 +48,8 @@ class Grid:
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     folder: str | None = None  # heads the import path of mechanisms given as text
     relation: Relation | None = None
+    name: str = "sweep"
+    prove: bool = False
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:

@@ -16,7 +16,7 @@ from dpaudit.base.numerals import down, p_text
 from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.display import Verdict
-from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns
+from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns, parameters_of
 from dpaudit.sweeps.sentences import (
     NOT_SHOWN,
     READING,
@@ -29,8 +29,6 @@ from dpaudit.sweeps.sentences import (
 from dpaudit.version import __version__
 
 Fields = Mapping[str, Any]
-ALIKE = (1, 2, 3, 4, 5, 11)  # columns of the points that are left out where all cells are one
-NUMBERS = (3, 5, 8, 9, 10, 11, 12)  # columns of the points that hold numbers
 
 
 def mechanisms_table(rows: Sequence[Fields]) -> Table:
@@ -38,47 +36,22 @@ def mechanisms_table(rows: Sequence[Fields]) -> Table:
     groups: dict[str, list[Fields]] = {}
     for row in rows:
         groups.setdefault(str(row["mechanism"]), []).append(row)
-    head = (
-        "mechanism",
-        "points",
-        "claimed epsilon",
-        "refuted",
-        "certified of exact, median",
-        "exact of claimed, median",
-        "proved",
-        "without verdict",
-    )
-    table_rows = tuple(_mechanism(name, group) for name, group in groups.items())
     title = "Points of each mechanism; shares are of epsilons at one delta, over the points where both are known"
-    return Table(title, head, table_rows, frozenset({1, 3, 4, 5, 6, 7}))
+    table_rows = tuple((clean(name), *(cell(group) for cell in MECHANISMS.values())) for name, group in groups.items())
+    return Table(title, ("mechanism", *MECHANISMS), table_rows, frozenset({1, 3, 4, 5, 6, 7}))
 
 
 def points_table(rows: Sequence[Fields]) -> Table:
     """A row for each point; what is the same at all of them stands in the note, once."""
-    head = (
-        "mechanism",
-        "parameters",
-        "claim",
-        "runs",
-        "procedure",
-        "seed",
-        "verdict",
-        "certified",
-        "claimed epsilon",
-        "exact epsilon",
-        "proved epsilon",
-        "at delta",
-        "p-value",
-    )
-    cells = [_point(row) for row in rows]
-    same = [k for k in ALIKE if len({row[k] for row in cells}) == 1 and len(cells) > 1]
-    columns_shown = [k for k in range(len(head)) if k not in same]
-    common = ", ".join(f"{head[k]} {cells[0][k]}" for k in same if cells[0][k])
+    cells = [{name: cell(row) for name, cell in POINTS.items()} for row in rows]
+    same = [name for name in ALIKE if len({row[name] for row in cells}) == 1 and len(cells) > 1]
+    shown = [name for name in POINTS if name not in same]
+    common = ", ".join(f"{name} {cells[0][name]}" for name in same if cells[0][name])
     return Table(
         "Every point of the sweep",
-        tuple(head[k] for k in columns_shown),
-        tuple(tuple(row[k] for k in columns_shown) for row in cells),
-        frozenset(at for at, k in enumerate(columns_shown) if k in NUMBERS),
+        tuple(shown),
+        tuple(tuple(row[name] for name in shown) for row in cells),
+        frozenset(at for at, name in enumerate(shown) if name in NUMBERS),
         f"The same at every point: {common}." if common else "",
     )
 
@@ -96,49 +69,47 @@ def exact_of(row: Fields) -> float | None:
     return epsilon
 
 
-def _mechanism(name: str, group: Sequence[Fields]) -> tuple[str, ...]:
-    claimed = [row["claimed_epsilon"] for row in group if row["claimed_epsilon"] is not None]
-    ends = (claim_text(min(claimed)), claim_text(max(claimed))) if claimed else ("", "")
-    certified = [share(row["epsilon_lower"], exact_of(row)) for row in group]
-    exact = [share(exact_of(row), row["claimed_epsilon"]) for row in group]
-    return (
-        clean(name),
-        str(len(group)),
-        ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}",
-        str(sum(row["verdict"] == Verdict.REFUTED.value for row in group)),
-        _median(certified),
-        _median(exact),
-        str(sum(row["proved"] is not None for row in group)),
-        str(sum(row["verdict"] is None for row in group)),
-    )
-
-
 def _median(shares: Sequence[float | None]) -> str:
     known = [each for each in shares if each is not None]
     return down(statistics.median(known), 2) if known else ""
 
 
-def _point(row: Fields) -> tuple[str, ...]:
-    given = {key.removeprefix(PARAMETERS): value for key, value in row.items() if key.startswith(PARAMETERS)}
-    text = ", ".join(f"{key} = {json.dumps(value, default=str)}" for key, value in given.items() if value is not None)
-    verdict = "no verdict" if row["verdict"] is None else row["verdict"].lower().replace("_", " ")
-    return (
-        clean(row["mechanism"]),
-        clean(text, 200),
-        clean(row["claim"] or ""),
-        f"{row['runs']:,}",
-        clean(", ".join(filter(None, (row["certifier"], row["stopping"])))),
-        str(row["base_seed"]),
-        verdict,
-        clean(row["error"] or "", 200) if row["verdict"] is None else certified_text(row),
-        "" if row["claimed_epsilon"] is None else claim_text(row["claimed_epsilon"]),
-        epsilon_text(exact_of(row)),
-        epsilon_text(row["proved"]),
-        "" if not row["delta"] else f"{row['delta']:.3g}",
-        "" if row["p_value"] is None else p_text(row["p_value"]),
-    )
+def _claimed(group: Sequence[Fields]) -> str:
+    claimed = [row["claimed_epsilon"] for row in group if row["claimed_epsilon"] is not None]
+    return " to ".join(dict.fromkeys((claim_text(min(claimed)), claim_text(max(claimed))))) if claimed else ""
 
 
+def _given(row: Fields) -> str:
+    given = {key: value for key, value in parameters_of(row).items() if value is not None}
+    return clean(", ".join(f"{key} = {json.dumps(value, default=str)}" for key, value in given.items()), 200)
+
+
+MECHANISMS: dict[str, Callable[[Sequence[Fields]], str]] = {  # columns of the table of mechanisms
+    "points": lambda group: str(len(group)),
+    "claimed epsilon": _claimed,
+    "refuted": lambda group: str(sum(row["verdict"] == Verdict.REFUTED.value for row in group)),
+    "certified of exact, median": lambda group: _median([share(row["epsilon_lower"], exact_of(row)) for row in group]),
+    "exact of claimed, median": lambda group: _median([share(exact_of(row), row["claimed_epsilon"]) for row in group]),
+    "proved": lambda group: str(sum(row["proved"] is not None for row in group)),
+    "without verdict": lambda group: str(sum(row["verdict"] is None for row in group)),
+}
+POINTS: dict[str, Callable[[Fields], str]] = {  # columns of the table of points
+    "mechanism": lambda row: clean(row["mechanism"]),
+    "parameters": _given,
+    "claim": lambda row: clean(row["claim"] or ""),
+    "runs": lambda row: f"{row['runs']:,}",
+    "procedure": lambda row: clean(", ".join(filter(None, (row["certifier"], row["stopping"])))),
+    "seed": lambda row: str(row["base_seed"]),
+    "verdict": lambda row: (row["verdict"] or "no verdict").lower().replace("_", " "),
+    "certified": lambda row: certified_text(row) if row["verdict"] else clean(row["error"] or "", 200),
+    "claimed epsilon": lambda row: "" if row["claimed_epsilon"] is None else claim_text(row["claimed_epsilon"]),
+    "exact epsilon": lambda row: epsilon_text(exact_of(row)),
+    "proved epsilon": lambda row: epsilon_text(row["proved"]),
+    "at delta": lambda row: "" if not row["delta"] else f"{row['delta']:.3g}",
+    "p-value": lambda row: "" if row["p_value"] is None else p_text(row["p_value"]),
+}
+ALIKE = ("parameters", "claim", "runs", "procedure", "seed", "at delta")  # left out where all cells are one
+NUMBERS = ("runs", "seed", "claimed epsilon", "exact epsilon", "proved epsilon", "at delta", "p-value")
 TABLE, MARKDOWN, HTML, GROWING = "sweep.csv", "sweep.md", "sweep.html", "sweep.csv.part"
 KINDS = ("claimed_against_certified", "bound_against_runs", "power_curves", "runs_to_refute")  # of figures
 LONGEST_CELL = 1_000  # characters of a text
@@ -253,7 +224,7 @@ def growing(folder: Path | None) -> Callable[[dict[str, Any]], None]:
         write_text(path, _csv(COLUMNS))
 
     def add(fields: dict[str, Any]) -> None:  # parameters stand with the mechanism
-        given = {key.removeprefix(PARAMETERS): value for key, value in fields.items() if key.startswith(PARAMETERS)}
+        given = parameters_of(fields)
         shown = {**fields, "mechanism": f"{fields['mechanism']} {given}" if given else fields["mechanism"]}
         with _told(path), path.open("a", encoding="utf-8") as file:
             file.write(_csv([shown.get(name) for name in COLUMNS]))

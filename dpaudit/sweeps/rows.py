@@ -6,7 +6,7 @@ above about a question, proofs and exact losses, is found once for all its runs 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +125,11 @@ def columns(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     names = list(COLUMNS)
     place = names.index("pair")
     return (*names[:place], *keys, *names[place:])
+
+
+def parameters_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the mechanism's keywords in a row, by their names."""
+    return {key.removeprefix(PARAMETERS): value for key, value in row.items() if key.startswith(PARAMETERS)}
 
 
 def row_of(

@@ -10,6 +10,7 @@ from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify.certificate import divided, holm
 from dpaudit.results.display import Verdict
+from dpaudit.sweeps.rows import parameters_of
 
 MOST_REASONS = 6  # that a page lists, the most frequent first
 JOINT = 0.95  # what all bounds together would have, where nothing can be said of them as they are
@@ -100,8 +101,7 @@ def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:
 def sweep_row(row: Fields) -> str:
     """One point on one line, as the command line tells it when it is done."""
     name = clean(row["mechanism"])
-    parameters = {key.partition(".")[2]: value for key, value in row.items() if key.startswith("parameters.")}
-    given = ", ".join(f"{key}={clean(value)}" for key, value in parameters.items() if value is not None)
+    given = ", ".join(f"{key}={clean(value)}" for key, value in parameters_of(row).items() if value is not None)
     what = f"{name}({given})" if given else name
     if row["verdict"] is None:
         return f"{what}: no verdict: {clean(row['error'] or 'no reason was recorded', LONGEST_DATA)}"

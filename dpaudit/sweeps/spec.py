@@ -5,7 +5,6 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,30 +21,19 @@ if TYPE_CHECKING:
     from dpaudit.spec.tables import SweepTable
 
 
-@dataclass(frozen=True, slots=True)
-class SweepQuestion:
-    """One sweep of a spec file: its name, its grid, and whether its questions are bounded from above too."""
-
-    source: Path
-    name: str
-    grid: Grid
-    prove: bool
-
-
-def read_sweep_file(path: str | os.PathLike[str], layers: Layers | None = None) -> tuple[SweepQuestion, ...]:
-    """The sweeps of a spec file. Raises `InvalidSpec` that names file, sweep and key."""
+def read_sweep_file(path: str | os.PathLike[str], layers: Layers | None = None) -> tuple[Grid, ...]:
+    """The grids of a spec file. Raises `InvalidSpec` that names file, sweep and key."""
     from dpaudit.spec.reading import read_sweeps
 
     source = Path(path)
-    questions: list[SweepQuestion] = []
-    tables = read_sweeps(read_toml(source), str(source))
-    for table in tables:
+    grids: dict[str, Grid] = {}
+    for table in read_sweeps(read_toml(source), str(source)):
         place = f"{source}: sweep {table.name!r}"
-        if any(other.name == table.name for other in questions):
+        if table.name in grids:
             raise InvalidSpec(f"{place}: a name may stand only once in a file; rename one of the two")
         with at(place):
-            questions.append(SweepQuestion(source, table.name, _grid(source, table, layers or Layers()), table.prove))
-    return tuple(questions)
+            grids[table.name] = _grid(source, table, layers or Layers())
+    return tuple(grids.values())
 
 
 def _grid(source: Path, table: "SweepTable", layers: Layers) -> Grid:
@@ -64,6 +52,8 @@ def _grid(source: Path, table: "SweepTable", layers: Layers) -> Grid:
         options=options,
         folder=folder,
         relation=relation,
+        name=table.name,
+        prove=table.prove,
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.cli.run import run_command
+from dpaudit.cli.commands import RunCommand
 
 ACTION = Path(__file__).parents[2] / "action.yml"
 INPUTS = ("PATHS", "CONFIDENCE", "SEED", "TAG", "REPORT", "FORMATS", "LEDGER", "ACCEPTED")
@@ -65,7 +65,7 @@ def test_every_input_becomes_an_option_that_the_command_has(tmp_path: Path) -> N
     for name in more:
         assert options[options.index(f"--{name.lower()}") + 1] == more[name]
     assert arguments[arguments.index("--") + 1 :] == ["one", "two", "three"]
-    known = {option for parameter in run_command.params for option in parameter.opts}
+    known = {option for parameter in RunCommand.command("run", lambda call: 0).params for option in parameter.opts}
     assert {each for each in options if each.startswith("--")} | {"--no-ledger"} <= known
 
 

@@ -154,14 +154,14 @@ pairs = ["swept:pair", { first = 1, second = 2 }]
 relation = "replace_one"
 """
     rooms, listed = read_sweep_file(sweeps(text))
-    assert rooms.grid.size == (len(sparse.ENTRIES) + 1) * 2 * 2 * 3 * 2
-    assert rooms.grid.options["confidence"] == (0.999,)
-    assert listed.grid.size == 2 * 2 * 2
-    assert [getattr(pair, "name", None) for pair in listed.grid.pairs] == ["pair 1, pair", "pair 2"]
-    assert {claim.relation.value for claim in listed.grid.claims} == {"replace_one"}
+    assert rooms.size == (len(sparse.ENTRIES) + 1) * 2 * 2 * 3 * 2
+    assert rooms.options["confidence"] == (0.999,)
+    assert listed.size == 2 * 2 * 2
+    assert [getattr(pair, "name", None) for pair in listed.pairs] == ["pair 1, pair", "pair 2"]
+    assert {claim.relation.value for claim in listed.claims} == {"replace_one"}
     given = Layers({"runs": 5_000, "seed": 9, "confidence": 0.9})
     (_, other) = read_sweep_file("spec.toml", given)
-    assert [other.grid.options[name] for name in given.command] == [(5_000,), (9,), (0.9,)]
+    assert [other.options[name] for name in given.command] == [(5_000,), (9,), (0.9,)]
 
 
 def test_a_ledger_that_was_named_must_be_one(dpaudit: Run, sweeps: Write, folder: Path) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.auditing.watching import Silent
 from dpaudit.catalogue import find
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, Relation, RenyiDP
 from dpaudit.data import AdjacentPair
@@ -452,8 +453,14 @@ def test_the_account_says_what_the_confidence_means(catalogue_sweep: Sweep) -> N
 def test_rows_come_one_by_one() -> None:
     """The second point has not begun when the first row is there."""
     begun: list[int] = []
+
+    class Begun(Silent):
+        def audit(self, number: int, name: str) -> None:
+            begun.extend([number] * bool(name))  # a watcher begins with an audit of no name
+            super().audit(number, name)
+
     grid = Grid((coin, leak), claims=(1.0,), pairs=(AdjacentPair(1, 2),), options={"runs": (RUNS,)})
-    rows = run_points(grid, lambda: Engine(1), begins=lambda point: begun.append(point.number))
+    rows = run_points(grid, lambda: Engine(1), watcher=Begun())
     next(rows)
     assert begun == [1]
     rows.close()

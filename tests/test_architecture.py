@@ -94,7 +94,7 @@ BUDGET = {
     "training": 1_700,
     "observatory": 930,
     "cli": 2_470,
-    "pytest_plugin": 900,
+    "pytest_plugin": 880,
 }
 SLACK = 100  # lines that a room may lie below its budget, before this is lowered
 LONGEST = 700  # lines of a module

@@ -1,6 +1,7 @@
 """What each command is given: its arguments and options, in the order of its help, and its help.
 
-What a command does is the function of its name in its own module, which loads when the command is called.
+They stand in the order in which users need them. What a command does is the function of its name in its `home`, a
+module that loads when it is called.
 """
 
 from typing import Literal
@@ -56,7 +57,7 @@ class PlanCommand(CommandLine):
     jobs: int = option("Workers that the time is told for; -1 for all.", "N", default=-1)
 
 
-class ValidateCommand(CommandLine):
+class ValidateCommand(CommandLine, home="plan"):
     """Check spec files, or all in a folder; a mechanism is imported only beside a stored proof, in another process."""
 
     paths: tuple[str, ...] = argument("PATH...")
@@ -109,7 +110,7 @@ class HistoryCommand(CommandLine):
     form: Literal["table", "csv", "json"] = option("How the results are printed.", flag="--format", shown="table")
 
 
-class CompareCommand(CommandLine):
+class CompareCommand(CommandLine, home="history"):
     """Say what changed from OLD to NEW: each a result, a suite, a report folder, a ledger, or a commit in a ledger.
 
     A regression is a claim that became refuted, a bound that rose beyond noise, or a verdict that is not there any
@@ -128,7 +129,7 @@ class CompareCommand(CommandLine):
     jobs: int = option("Workers for --rerun; -1 for all processors.", "N", default=-1)
 
 
-class AcceptCommand(CommandLine):
+class AcceptCommand(CommandLine, home="history"):
     """Accept FINDING, the file of a refuted result or a fingerprint in the ledger, for a reason and until a day.
 
     The finding is matched by its fingerprint (mechanism, claim, class of pair and event) and stays refuted in every
@@ -142,7 +143,7 @@ class AcceptCommand(CommandLine):
     ledger: str | None = option("Where fingerprints are looked up; otherwise as for dpaudit history.", "FILE")
 
 
-class AttestCommand(CommandLine):
+class AttestCommand(CommandLine, home="recheck"):
     """Sign RESULT..., result files, a suite.json or a folder of a report, or check such a signature with --verify.
 
     An attestation is an in-toto statement in a DSSE envelope: the digest of each file, and its question, witness,
@@ -203,7 +204,7 @@ class ObserveCommand(CommandLine):
     resume: bool = option("Take what is finished as it is, and go on with the rest.")
 
 
-class BisectCommand(CommandLine):
+class BisectCommand(CommandLine, home="observe"):
     """Find the first version of a library whose audit has another outcome than the first of A..B.
 
     SPEC names an [environment]; the version of its first requirement is exchanged. An outcome is the verdict, and
@@ -241,7 +242,7 @@ class VerifyCommand(CommandLine):
     as_json: bool = option("Print the bracket as JSON.", flag="--json")
 
 
-class CheckCommand(CommandLine):
+class CheckCommand(CommandLine, home="verify"):
     """Check the proof in CERT and say what it shows, for which inputs, and which obligations were discharged.
 
     The program is read from the certificate, never run. Exit codes: 0 accepted, 1 rejected, 2 not a proof at all. An
@@ -260,7 +261,7 @@ class CatalogueCommand(CommandLine):
     words: tuple[str, ...] = argument("[NAME | WORD...]")
 
 
-class AuditScoresCommand(CommandLine):
+class AuditScoresCommand(CommandLine, home="scores"):
     """Certify a lower bound on epsilon from the membership scores in FILE (.csv, .json, .npy, .npz).
 
     CSV: columns score and member, or in and out. JSON: {"in": [...], "out": [...]}, or counts {"tp", "fp", "tn", "fn"}.
@@ -296,7 +297,7 @@ class AuditScoresCommand(CommandLine):
     report: str | None = option("Write a page about the result there, its figures and its JSON.", "FOLDER")
 
 
-class AuditTrainingCommand(CommandLine):
+class AuditTrainingCommand(CommandLine, home="scores"):
     """Train with canaries in, and certify a lower bound on the loss of MODULE:FUNCTION, called as f(included, rng).
 
     Each training runs in a process of its own. Ends with 1 where the claim is refuted, with 0 where it is not, with 3
@@ -341,3 +342,6 @@ class CalibrateCommand(CommandLine):
     seed: int = option("Seed of the first audit of a line.", "N", shown=0)
     jobs: int = option("Workers; -1, the default, for all processors.", "N", default=-1)
     output: str | None = option("Write the lines as JSON too.", "FILE", flag="--json")
+
+
+EVERY = tuple(CommandLine.__subclasses__())

@@ -11,25 +11,11 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from dpaudit.cli import commands
+from dpaudit.cli.commands import EVERY
 from dpaudit.cli.options import CommandLine, one_line, say, say_error
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.version import __version__
 
-COMMANDS = (
-    *("run", "plan", "validate", "recheck", "report", "history", "compare", "accept", "attest", "sweep", "observe"),
-    *("bisect", "verify", "check", "catalogue", "audit-scores", "audit-training", "calibrate"),
-)
-HOMES = {  # the module of a command that shares one; of any other command it has the same name
-    "validate": "plan",
-    "compare": "history",
-    "accept": "history",
-    "attest": "recheck",
-    "bisect": "observe",
-    "check": "verify",
-    "audit-scores": "scores",
-    "audit-training": "scores",
-}
 FILES = frozenset(
     ["PATH", "PATH...", "SPEC", "SPEC...", "FILE", "DIR", "FOLDER", "RESULT...", "OLD", "NEW", "FINDING"]
 )  # of arguments and options
@@ -59,31 +45,30 @@ def _of_digits(convert: Callable[..., Any], value: Any, param: click.Parameter, 
     return convert(value, param, context)
 
 
+def _command(line: type[CommandLine]) -> click.Command:
+    """The command for click; what it does is imported when it is called."""
+
+    def work(call: CommandLine) -> int:
+        module = importlib.import_module(f"dpaudit.cli.{line.home}")
+        code: int = getattr(module, f"{line.command.replace('-', '_')}_command")(call)
+        return code
+
+    command = line.of_click(work)
+    for each in command.params:
+        if each.metavar in FILES:
+            each.type = File()
+        elif isinstance(each.type, click.types.IntParamType | click.types.FloatParamType):
+            each.type = copy.copy(each.type)
+            each.type.convert = partial(_of_digits, each.type.convert)  # type: ignore[method-assign]
+    return command
+
+
 class LazyGroup(click.Group):
     """A group whose commands do their work in modules beside this one, imported when they are called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         """The commands in the order in which users need them."""
-        return list(COMMANDS)
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command of that name, if there is one."""
-        if name not in COMMANDS:
-            return None
-
-        def work(call: CommandLine) -> int:
-            module = importlib.import_module(f"dpaudit.cli.{HOMES.get(name, name)}")
-            code: int = getattr(module, f"{name.replace('-', '_')}_command")(call)
-            return code
-
-        command: click.Command = getattr(commands, f"{name.title().replace('-', '')}Command").command(name, work)
-        for each in command.params:
-            if each.metavar in FILES:
-                each.type = File()
-            elif isinstance(each.type, click.types.IntParamType | click.types.FloatParamType):
-                each.type = copy.copy(each.type)
-                each.type.convert = partial(_of_digits, each.type.convert)  # type: ignore[method-assign]
-        return command
+        return list(self.commands)
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -108,7 +93,12 @@ def _print_version(context: click.Context, option: click.Parameter, wanted: bool
         context.exit()
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+COMMANDS = {line.command: _command(line) for line in EVERY}
+
+
+@click.group(
+    cls=LazyGroup, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
 @click.option("--debug", is_flag=True, help="Show a traceback for an internal error.")
 @click.pass_obj

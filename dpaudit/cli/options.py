@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, dataclass_transform, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform, get_args, get_origin
 
 import click
 
@@ -151,10 +151,18 @@ def _param(name: str, kind: Any, told: dict[str, Any]) -> click.Parameter:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(argument, option, asked))
 class CommandLine:
-    """What a command is given: its arguments and options, each a field, in the order of its help, the docstring."""
+    """What a command is given: its arguments and options, each a field, in the order of its help, the docstring.
 
-    def __init_subclass__(cls) -> None:
+    `home` is the module of what it does, where that is not of its own name.
+    """
+
+    command: ClassVar[str]
+    home: ClassVar[str]
+
+    def __init_subclass__(cls, home: str = "") -> None:
         dataclass(frozen=True, kw_only=True)(cls)
+        cls.command = "-".join(re.findall("[A-Z][a-z]+", cls.__name__)[:-1]).lower()  # without "Command"
+        cls.home = home or cls.command
 
     def keywords_of(self, function: Callable[..., Any]) -> dict[str, Any]:
         """What is given for those keywords of a function that a field is named after."""
@@ -162,10 +170,10 @@ class CommandLine:
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name in known}  # type: ignore[arg-type]
 
     @classmethod
-    def command(cls, name: str, work: Callable[["CommandLine"], int]) -> click.Command:
-        """The command of this name, for click; `work` does it, and returns its exit code."""
+    def of_click(cls, work: Callable[["CommandLine"], int]) -> click.Command:
+        """The command for click; `work` does it, and returns its exit code."""
         params = [_param(each.name, each.type, dict(each.metadata)) for each in fields(cls)]  # type: ignore[arg-type]
-        return click.Command(name, callback=lambda **given: work(cls(**given)), params=params, help=cls.__doc__)
+        return click.Command(cls.command, callback=lambda **given: work(cls(**given)), params=params, help=cls.__doc__)
 
 
 def layers(look: bool = False) -> "Layers":

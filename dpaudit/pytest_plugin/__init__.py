@@ -39,7 +39,7 @@ OF_SESSIONS = [each for each in reversed(OPTIONS.values()) if each.session_words
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of the command line."""
     group = parser.getgroup("dpaudit", "audits of differentially private mechanisms")
-    profiles = ", ".join(f"{name} {profile.runs:,} runs" for name, profile in PROFILES.items())
+    profiles = ", ".join(f"{name} {runs:,} runs" for name, runs in PROFILES.items())
     group.addoption("--dpaudit-profile", choices=tuple(PROFILES), help=f"how much an audit may spend: {profiles} (dev)")
     for each in OF_SESSIONS:
         group.addoption(f"--dpaudit-{each.name}", type=partial(_whole, each), metavar="N", help=each.session_words)

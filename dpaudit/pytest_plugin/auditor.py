@@ -106,9 +106,8 @@ class Auditor:
             raise
         record = self._stored(entry, record, settings.ledger)
         self._keep(record)
-        return entry, _failure(
-            entry, None if record.file is None else os.path.join(self.session.shown or "", record.file)
-        )
+        file = None if record.file is None else os.path.join(self.session.shown or "", record.file)
+        return entry, _failure(entry, file)
 
     def _result(
         self, mechanism: Any, asked: dict[str, Any], options: dict[str, Any], name: str, settings: Settings
@@ -134,14 +133,9 @@ class Auditor:
 
     def _origin(self, options: dict[str, Any], settings: Settings, planned: Plan) -> dict[str, Any]:
         """Where a result comes from: the command that repeats its test, the file of the test, and the commit."""
-        origin: dict[str, Any] = {
-            "command": self._command(planned, options),
-            "source": self.test.partition("::")[0],
-        }
-        if (
-            self.session.folder or settings.ledger
-        ):  # git may have much to look at: only where a result outlives the session
-            origin["commit"] = commit_of(self.session.root)
+        # git may have much to look at: only where a result outlives the session
+        commit = commit_of(self.session.root) if self.session.folder or settings.ledger else None
+        origin = {"command": self._command(planned, options), "source": self.test.partition("::")[0], "commit": commit}
         return {key: value for key, value in origin.items() if value}
 
     def _command(self, planned: Plan, stated: dict[str, Any]) -> str:

@@ -13,23 +13,8 @@ from typing import Any, TextIO
 from dpaudit.options import OPTIONS, precedence
 
 CONFIDENCE = 1.0 - 1e-6  # of each audit: a suite of a thousand then refutes falsely once in a thousand sessions
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """Default runs and confidence of an audit, and whether each session has a new seed."""
-
-    name: str
-    runs: int
-    confidence: float = CONFIDENCE
-    fresh_seed: bool = False
-
-
-PROFILES = {
-    profile.name: profile
-    for profile in (Profile("dev", 20_000), Profile("ci", 200_000), Profile("nightly", 5_000_000, fresh_seed=True))
-}
-DEFAULT = "dev"
+PROFILES = {"dev": 20_000, "ci": 200_000, "nightly": 5_000_000}  # the runs of an audit
+DEFAULT, FRESH = "dev", "nightly"  # the profile where none is named, and the one whose sessions have a new seed each
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +24,7 @@ class Defaults:
     `command` are those of the command line, `usual` the defaults behind those of a test.
     """
 
-    profile: Profile
+    profile: str
     usual: dict[str, Any]
     command: dict[str, Any]
 
@@ -47,12 +32,12 @@ class Defaults:
     def line(self) -> str:
         """The defaults as the header of a session prints them."""
         told = precedence(self.command, self.usual)
-        return f"profile {self.profile.name}, {told['runs']:,} runs an audit, seed {told['seed']}"
+        return f"profile {self.profile}, {told['runs']:,} runs an audit, seed {told['seed']}"
 
     def settle(self, options: dict[str, Any]) -> dict[str, Any]:
         """The keywords of an audit: of the command line, then of its test, then the usual ones.
 
-        >>> Defaults(PROFILES["dev"], {"runs": 20_000, "seed": 0}, {"seed": 7}).settle({"runs": 500, "seed": 1})
+        >>> Defaults("dev", {"runs": 20_000, "seed": 0}, {"seed": 7}).settle({"runs": 500, "seed": 1})
         {'seed': 7, 'runs': 500}
         """
         return precedence(self.command, options, self.usual)
@@ -69,9 +54,9 @@ def plan(
     >>> plan(profile="ci", command={}, settings={"runs": 50_000}).line
     'profile ci, 200,000 runs an audit, seed 0'
     """
-    chosen = PROFILES[DEFAULT if profile is None else profile]
-    usual: dict[str, Any] = {"runs": chosen.runs, "confidence": chosen.confidence, "seed": 0}
-    if chosen.fresh_seed:
+    chosen = DEFAULT if profile is None else profile
+    usual: dict[str, Any] = {"runs": PROFILES[chosen], "confidence": CONFIDENCE, "seed": 0}
+    if chosen == FRESH:
         import secrets
 
         usual["seed"] = secrets.randbits(32) if fresh is None else fresh
@@ -175,15 +160,16 @@ class Records:
     @property
     def swallowed(self) -> tuple[AuditOfTest, ...]:
         """Audits that should have failed a passing test: the error was caught, or a mark expects the failure."""
-        return tuple(each for each in self.all if each.unmet and each.key not in self._failed and not self._again(each))
+        return self._passed(again=False)
 
     @property
     def retried(self) -> tuple[AuditOfTest, ...]:
         """Audits that should have failed a test that was then run again, and passed."""
-        return tuple(each for each in self.all if each.unmet and each.key not in self._failed and self._again(each))
+        return self._passed(again=True)
 
-    def _again(self, record: AuditOfTest) -> bool:
-        return self._last[record.test] > record.attempt
+    def _passed(self, *, again: bool) -> tuple[AuditOfTest, ...]:
+        unmet = (each for each in self.all if each.unmet and each.key not in self._failed)
+        return tuple(each for each in unmet if (self._last[each.test] > each.attempt) is again)
 
     @property
     def all(self) -> tuple[AuditOfTest, ...]:

@@ -65,7 +65,7 @@ def test_every_input_becomes_an_option_that_the_command_has(tmp_path: Path) -> N
     for name in more:
         assert options[options.index(f"--{name.lower()}") + 1] == more[name]
     assert arguments[arguments.index("--") + 1 :] == ["one", "two", "three"]
-    known = {option for parameter in RunCommand.command("run", lambda call: 0).params for option in parameter.opts}
+    known = {option for parameter in RunCommand.of_click(lambda call: 0).params for option in parameter.opts}
     assert {each for each in options if each.startswith("--")} | {"--no-ledger"} <= known
 
 

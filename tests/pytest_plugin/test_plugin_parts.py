@@ -96,7 +96,8 @@ def test_the_command_line_then_the_test_then_the_project(
 def test_a_new_seed_each_night_and_the_same_confidence_always() -> None:
     seeds = {settled({}, profile="nightly")[1] for _ in range(4)}
     assert len(seeds) == 4  # by chance fewer: 1.4e-9
-    assert {profile.confidence for profile in PROFILES.values()} == {1 - 1e-6}
+    usual = [plan(profile=each, command={}, settings={}).usual for each in PROFILES]
+    assert {each["confidence"] for each in usual} == {1 - 1e-6}
 
 
 def test_runs_of_the_command_line_go_before_a_time_limit_of_the_test() -> None:
@@ -235,7 +236,7 @@ def test_what_did_not_fail_its_test_is_told() -> None:
     records.add([untold.to_dict()], "passed")  # the report of its first try was thrown away
     assert [each.test for each in records.swallowed] == ["caught", "marked", "weak", "lost"]
     assert [(each.test, each.attempt) for each in records.retried] == [("told", 1), ("untold", 1)]
-    lines = summary_lines(records, Defaults(PROFILES["ci"], {"runs": 200_000, "seed": 0}, {}), None, [])
+    lines = summary_lines(records, Defaults("ci", {"runs": 200_000, "seed": 0}, {}), None, [])
     assert lines[2:] == [
         *[
             "REFUTED  epsilon >= 1.8 > 1: fails",
@@ -271,7 +272,7 @@ def test_a_summary_tells_what_is_wrong() -> None:
         ],
         "failed",
     )
-    lines = summary_lines(records, Defaults(PROFILES["ci"], {"runs": 200_000, "seed": 0}, {}), None, ["expired: x"])
+    lines = summary_lines(records, Defaults("ci", {"runs": 200_000, "seed": 0}, {}), None, ["expired: x"])
     assert lines == [
         "4 audits: 2 refuted, 1 not refuted, 1 without verdict; 1 verdict not as expected",
         "chance of a false alarm: at most 0.51 for all of them together; profile ci, 200,000 runs an audit, seed 0",

@@ -116,12 +116,12 @@ AUDITS = {"audit": "audit", "all": "all audits together", "instead": ""}  # what
 POINTS = {"audit": "point", "all": "each point for itself", "instead": ", instead of those of the spec"}
 
 
-def argument(metavar: str, **more: Any) -> Any:
+def argument(metavar: str, **more: object) -> Any:
     """A field that is an argument; a tuple takes all that are left."""
     return field(metadata={"metavar": metavar, **more})
 
 
-def option(words: str | None = None, metavar: str | None = None, *, flag: str = "", **more: Any) -> Any:
+def option(words: str | None = None, metavar: str | None = None, *, flag: str = "", **more: object) -> Any:
     """A field that is an option, of its own name where there is no `flag`; its kind says what may be given.
 
     A bool is given without a value, a tuple again and again; `shown` is a default that the help names.
@@ -248,21 +248,6 @@ def report_formats(text: str) -> "tuple[Format, ...]":
         return formats_of(name.strip() for name in text.split(","))
 
 
-def tagged(
-    questions: "list[SpecQuestion]", tags: tuple[str, ...], only: tuple[str, ...] = ()
-) -> "tuple[SpecQuestion, ...]":
-    """The questions that carry one of the tags, and have one of the names; all of them where none is asked for.
-
-    Raises `InvalidSpec` for a name that no question has.
-    """
-    for name in only:
-        if all(name != question.name for question in questions):
-            near = ", ".join(repr(question.name) for question in questions[:5])
-            raise InvalidSpec(f"--only: no audit has the name {name!r}; there are {near or 'none'}")
-    chosen = (question for question in questions if not only or question.name in only)
-    return tuple(question for question in chosen if not tags or set(tags) & set(question.tags))
-
-
 def read_all(
     paths: tuple[str, ...],
     given: "Layers",
@@ -286,6 +271,25 @@ def read_all(
     if wrong:
         raise click.exceptions.Exit(InvalidSpec.exit_code)
     return questions
+
+
+def chosen_questions(
+    paths: tuple[str, ...], given: "Layers", tags: tuple[str, ...], only: tuple[str, ...] = ()
+) -> "tuple[SpecQuestion, ...]":
+    """The questions that carry one of the tags, and have one of the names; all of them where none is asked for.
+
+    Raises `InvalidSpec` for a name that no question has. Ends with 5 where nothing is left.
+    """
+    questions = read_all(paths, given)
+    for name in only:
+        if all(name != question.name for question in questions):
+            near = ", ".join(repr(question.name) for question in questions[:5])
+            raise InvalidSpec(f"--only: no audit has the name {name!r}; there are {near or 'none'}")
+    named = (question for question in questions if not only or question.name in only)
+    chosen = tuple(question for question in named if not tags or set(tags) & set(question.tags))
+    if not chosen:
+        raise nothing_to_audit(paths, tags, len(questions))
+    return chosen
 
 
 def nothing_to_audit(paths: tuple[str, ...], tags: tuple[str, ...], audits: int) -> click.exceptions.Exit:

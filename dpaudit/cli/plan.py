@@ -22,7 +22,7 @@ from dpaudit.certify import smallest_caught
 from dpaudit.certify.certifiers import MASSES
 from dpaudit.claims import Claim
 from dpaudit.cli.commands import PlanCommand, ValidateCommand
-from dpaudit.cli.options import layers, nothing_to_audit, read_all, show, tagged
+from dpaudit.cli.options import chosen_questions, layers, nothing_to_audit, read_all, show
 from dpaudit.errors import at
 from dpaudit.execution.engine import Engine
 from dpaudit.results.result import POWER
@@ -31,10 +31,7 @@ from dpaudit.spec.questions import SpecQuestion, shared
 
 
 def plan_command(call: PlanCommand) -> int:
-    questions = read_all(call.paths, layers(call.look))
-    chosen, together = shared(tagged(questions, call.tags))
-    if not chosen:
-        raise nothing_to_audit(call.paths, call.tags, len(questions))
+    chosen, together = shared(chosen_questions(call.paths, layers(call.look), call.tags))
     if call.look:
         from dpaudit.api.look import look_at
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dpaudit.cli.commands import RunCommand
-from dpaudit.cli.options import layers, nothing_to_audit, read_all, report_folder, report_formats, tagged, typed_again
+from dpaudit.cli.options import chosen_questions, layers, report_folder, report_formats, typed_again
 from dpaudit.cli.suite import Suite, header, recording
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
@@ -23,11 +23,7 @@ def run_command(call: RunCommand) -> int:
         return Engine(workers, call.backend, supervised=True, isolation=isolation)
 
     engine(given.command.get("isolation"))  # a bad value is refused once, here, and not by each audit
-    questions = read_all(call.paths, given)
-    chosen = tagged(questions, call.tags, call.only)
-    if not chosen:
-        raise nothing_to_audit(call.paths, call.tags, len(questions))
-    posed, together = shared(chosen)
+    posed, together = shared(chosen_questions(call.paths, given, call.tags, call.only))
     folder = call.report if call.report is not None else project.report
     if call.no_ledger and (call.ledger is not None or call.resume):
         raise InvalidSpec(f"--no-ledger and {'--resume' if call.resume else '--ledger'}: give one of the two")

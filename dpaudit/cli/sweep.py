@@ -2,7 +2,6 @@
 
 import contextlib
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -53,7 +52,7 @@ def sweep_command(call: SweepCommand) -> int:
     return code
 
 
-def _ledger(given: str | None, setting: str | None, refused: bool) -> contextlib.AbstractContextManager[Any]:
+def _ledger(given: str | None, setting: str | None, refused: bool) -> contextlib.AbstractContextManager[Ledger | None]:
     """The ledger that results go to; None where none is wanted, or the default one cannot be written."""
     named = given if given is not None else setting
     try:

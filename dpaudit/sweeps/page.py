@@ -5,7 +5,7 @@ import json
 import math
 import os
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +235,7 @@ def growing(folder: Path | None) -> Callable[[dict[str, Any]], None]:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Any:
+def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

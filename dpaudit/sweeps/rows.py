@@ -127,7 +127,7 @@ def columns(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     return (*names[:place], *keys, *names[place:])
 
 
-def parameters_of(row: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_of(row: Mapping[str, object]) -> dict[str, object]:
     """The values of the mechanism's keywords in a row, by their names."""
     return {key.removeprefix(PARAMETERS): value for key, value in row.items() if key.startswith(PARAMETERS)}
 

@@ -53,7 +53,7 @@ def mean_of_count(data: list[float], runs: int, rng: Rng, epsilon: float) -> Flo
 
 def calibrated_mu(epsilon: float, delta: float) -> float:
     """The mu at which normal noise just has this (epsilon, delta) (Balle & Wang 2018, theorem 8)."""
-    from dpaudit.losses.normal import gaussian_delta
+    from dpaudit.losses.distribution import gaussian_delta
 
     low, high = 1e-3, 10.0
     for _ in range(100):

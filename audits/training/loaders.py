@@ -284,7 +284,7 @@ def _accounted(sigma: float, rate: float, batches: int) -> float:
 
 def gaussian_epsilon(sigma: float) -> float:
     """A fixed place: one Gaussian release of sensitivity 1."""
-    from dpaudit.losses.normal import gaussian_epsilon as exact
+    from dpaudit.losses.distribution import gaussian_epsilon as exact
 
     return exact(DELTA, 1.0 / sigma)
 

@@ -15,7 +15,7 @@ from dpaudit.auditing.question import Plan
 from dpaudit.certify.certificate import divided
 from dpaudit.certify.sequential import Milestones
 from dpaudit.execution.engine import Engine, Session
-from dpaudit.execution.limit import Limit
+from dpaudit.execution.executor import Limit
 from dpaudit.options import FEWEST_RUNS
 from dpaudit.results.observations import Explored
 

@@ -14,7 +14,7 @@ from dpaudit.base.arrays import Bits, Places, Reals
 from dpaudit.catalogue.entry import Code, Loss, Program
 from dpaudit.catalogue.promises import unless_same
 from dpaudit.losses.comparisons import centred_loss, vector_loss
-from dpaudit.losses.normal import gaussian_epsilon
+from dpaudit.losses.distribution import gaussian_epsilon
 
 Rng = np.random.Generator
 SAME = 1e-9  # numbers closer than this are equal

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms.protocol import Mechanism
-from dpaudit.processes.sending import pickled
+from dpaudit.processes.pools import pickled
 
 RUNS = 20  # on each dataset,
 ENOUGH_S = 1.0  # but no further round of them after so long,

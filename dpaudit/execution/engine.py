@@ -18,17 +18,15 @@ from dpaudit.base import validate
 from dpaudit.base.arrays import Integers
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAudit
-from dpaudit.execution.executor import Retry, TaskResult, Work, layered
+from dpaudit.execution.executor import Limit, Retry, TaskResult, Work, layered, thought
 from dpaudit.execution.journal import LOADED, Recorder, ShardCall, ShardStore, identity
-from dpaudit.execution.limit import Limit, thought
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.processes import pools, tasks
 from dpaudit.processes.frames import BatchFailure, Done, KeptShard
 from dpaudit.processes.host import NO_FORKS
 from dpaudit.processes.pipes import FORKS
-from dpaudit.processes.pools import InProcess, LostWorker, Pool, Processes, tried
-from dpaudit.processes.sending import AsMade, fresh_results, pickled
+from dpaudit.processes.pools import AsMade, InProcess, LostWorker, Pool, Processes, fresh_results, pickled, tried
 from dpaudit.processes.tasks import FreshTask, left_alone, run_alone, run_task
 from dpaudit.processes.workers import Workers
 from dpaudit.running import alike

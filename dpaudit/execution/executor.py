@@ -4,19 +4,58 @@ The innermost runs tasks on workers (`engine.ShardTasks`, `engine.FreshProcesses
 end what is late, keep what came back, and report how far it is.
 """
 
-from collections.abc import Iterator
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from dpaudit.errors import OutOfTime, UnsoundAudit
-from dpaudit.execution.journal import ShardCall
-from dpaudit.execution.limit import Limit
+from dpaudit.execution.journal import Recorder, ShardCall
 from dpaudit.processes.frames import KeptShard
 from dpaudit.processes.pools import LostWorker
+from dpaudit.running.guard import ended_at
 from dpaudit.running.pieces import Piece, Pieces
 from dpaudit.running.progress import Progress
 from dpaudit.running.streams import Shard
 from dpaudit.running.watch import Reducer
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`left` tells how many seconds are left; `outside`: work is to be made where it can be ended at any moment.
+
+    What is under way when none is left is ended `grace_s` later: where a process ends another has to begin.
+    """
+
+    left: Callable[[], float]
+    outside: bool = True
+    grace_s: float = 0.0
+
+    @property
+    def until(self) -> float:
+        """The end by `time.monotonic()`; never where another clock tells the time."""
+        return time.monotonic() + self.left() + self.grace_s if self.outside else math.inf
+
+
+def thought(recorder: Recorder, until: float, think: Callable[[], Result]) -> Result:
+    """What `think` gives; raises `OutOfTime` where it is later than `until` before, or was when it was first made.
+
+    It may be ended anywhere, so it must leave nothing half done; on the main thread alone, as alarms are.
+    """
+    results: list[Result] = []
+
+    def cut() -> int:
+        with suppress(OutOfTime), ended_at(until, imports=False):
+            results.append(think())
+        return not results
+
+    if recorder.decide("thinking took too long", cut):
+        raise OutOfTime
+    return results[0] if results else think()
 
 
 @dataclass(frozen=True, slots=True)

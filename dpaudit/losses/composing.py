@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpaudit.base.arrays import Reals
-from dpaudit.losses.discrete import delta_of
-from dpaudit.losses.normal import least
+from dpaudit.losses.distribution import delta_of, least
 
 _NODES = 20  # of Gauss-Legendre, for each unit cell of the sum of uniforms: exact to rounding for k up to 30 or so
 

@@ -8,14 +8,15 @@ be undercut, and what is true lies between the two.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
-from dpaudit.base.arrays import Reals
+from dpaudit.base.arrays import Bits, Reals
+from dpaudit.claims.rounding import crossing
 
 Side = Literal["above", "below"]
 
@@ -247,3 +248,139 @@ def mixture_epsilon(delta: float, first: Mixture, second: Mixture = ALONE) -> fl
     2.3178
     """
     return repeated_epsilon(delta, step_losses(first, second, "above"), 1)
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """The least delta at an epsilon for normal noise and a shift of `mu` standard deviations (theorem 8).
+
+    >>> round(gaussian_delta(0.0, 1.0), 6)  # 2 Phi(1/2) - 1
+    0.382925
+    """
+    from scipy.special import log_ndtr
+
+    if mu == 0.0:
+        return 0.0
+    gain, loss = log_ndtr(mu / 2.0 - epsilon / mu), epsilon + log_ndtr(-mu / 2.0 - epsilon / mu)
+    return float(-math.exp(gain) * math.expm1(min(0.0, loss - gain)))
+
+
+def gaussian_epsilon(delta: float, mu: float) -> float:
+    """The least epsilon at a delta, by bisection of `gaussian_delta`.
+
+    >>> round(gaussian_epsilon(1e-5, 1.0), 4)
+    4.3772
+    """
+    return least(lambda at: gaussian_delta(at, mu), mu * (mu / 2.0 + 40.0), delta)  # there delta is below 1e-300
+
+
+def least(delta_at: Callable[[float], float], most: float, delta: float) -> float:
+    """The least epsilon in [0, most] at which the falling `delta_at` is at most delta, to the last digits."""
+    return crossing(lambda at: delta_at(at) - delta, 0.0, most)[1] if delta_at(0.0) > delta else 0.0
+
+
+@lru_cache(maxsize=256)
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest shift, in standard deviations, whose delta at `epsilon` is at most `delta`: the analytic calibration.
+
+    >>> round(1.0 / gaussian_mu(1.0, 1e-5), 3)
+    3.731
+    """
+    low, high = 0.0, 1.0
+    while gaussian_delta(epsilon, high) <= delta:
+        low, high = high, 2.0 * high
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if gaussian_delta(epsilon, middle) <= delta else (low, middle)
+    return low
+
+
+def gaussian_mu_of_tail(epsilon: float, delta: float) -> float:
+    """The shift at which the privacy loss, N(mu^2 / 2, mu^2), exceeds `epsilon` with probability exactly `delta`.
+
+    That is asking for more than (epsilon, delta)-DP (Balle & Wang 2018, section 2), so the shift is smaller.
+
+    >>> gaussian_mu_of_tail(1.0, 0.01) < gaussian_mu(1.0, 0.01)
+    True
+    """
+    from scipy.special import ndtri
+
+    z = float(ndtri(delta))
+    root = math.sqrt(z * z + 2.0 * epsilon)
+    return 2.0 * epsilon / (root - z) if z < 0.0 else z + root
+
+
+def largest_log_ratio(first: Reals, second: Reals) -> float:
+    """The loss of a discrete output: the largest |ln(p / p')| over the outcomes that happen at all.
+
+    >>> round(largest_log_ratio(np.array([0.75, 0.25]), np.array([0.25, 0.75])), 4)
+    1.0986
+    """
+    return float(np.max(np.abs(log_ratios(first, second)), initial=0.0, where=(first > 0.0) | (second > 0.0)))
+
+
+def log_ratios(first: Reals, second: Reals) -> Reals:
+    """ln(p / p') of each outcome; minus infinity where p = 0, whatever p' is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(first > 0.0, np.log(first) - np.log(second), -np.inf)
+
+
+def delta_of(first: Reals, second: Reals, epsilon: float) -> float:
+    """The least delta at an epsilon: the larger sum of max(0, p - e^epsilon p'), of the two orders.
+
+    >>> round(delta_of(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.0), 4)
+    0.5
+    """
+    with np.errstate(over="ignore"):  # an infinite ratio takes all but the outcomes that the other side never has
+        ratio = np.exp(epsilon)
+        taken = [np.multiply(ratio, q, out=np.zeros_like(q), where=q > 0.0) for q in (second, first)]
+    return float(max(np.maximum(p - q, 0.0).sum() for p, q in zip((first, second), taken, strict=True)))
+
+
+def epsilon_of(first: Reals, second: Reals, delta: float) -> float:
+    """The least epsilon at a delta, exact: `delta_of` is solved on the piece between two of its kinks.
+
+    >>> round(epsilon_of(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.05), 4)
+    1.0296
+    """
+    return max(one_way_epsilon(first, second, delta), one_way_epsilon(second, first, delta), 0.0)
+
+
+def one_way_epsilon(p: Reals, q: Reals, delta: float) -> float:
+    """ln of the largest (P(S) - delta) / Q(S): the outcomes of largest ratio are taken as long as they raise it."""
+    order = np.argsort(-log_ratios(p, q))
+    hits, misses = np.cumsum(p[order]), np.cumsum(q[order])
+    if np.any((hits > delta) & (misses == 0.0)):
+        return float(np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.max(np.where(hits > delta, np.log(hits - delta) - np.log(misses), -np.inf), initial=-np.inf))
+
+
+# --- reports of several bits: the probability of each pattern, in the order of binary numbers ---------------------
+
+
+def patterns(bits: int) -> Bits:
+    """All patterns of this many bits, one a row; the first bit is the highest.
+
+    >>> patterns(2).tolist()
+    [[0, 0], [0, 1], [1, 0], [1, 1]]
+    """
+    numbers = np.arange(2**bits)[:, None]
+    return np.asarray(numbers >> np.arange(bits)[::-1] & 1, np.int8)
+
+
+def independent(ones: Reals) -> Reals:
+    """The law of independent bits, each 1 with its own probability.
+
+    >>> independent(np.array([0.5, 0.25]))
+    array([0.375, 0.125, 0.375, 0.125])
+    """
+    return np.asarray(np.prod(np.where(patterns(len(ones)) == 1, ones, 1.0 - ones), axis=1))
+
+
+def one_hot(value: int, values: int) -> Bits:
+    """The unary code of a value: a 1 in its place, 0 elsewhere.
+
+    >>> one_hot(1, 3).tolist()
+    [0, 1, 0]
+    """
+    return np.asarray(np.arange(values) == value, np.int8)

@@ -309,7 +309,7 @@ class Observer:
         file = folder / PLAIN
         if not file.exists():
             pair = str(decisive(entry.result).witness.pair)
-            program = ["-m", "dpaudit.observatory.counting", str(row.question.source), row.question.name, pair]
+            program = ["-m", "dpaudit.observatory.environments", str(row.question.source), row.question.name, pair]
             ended = self._run(row, program)
             try:
                 counts = json.loads("" if ended.code else ended.out.splitlines()[-1])

@@ -13,8 +13,7 @@ from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.options import SELECTOR, SWEEP_KEYS, precedence
-from dpaudit.spec.pairs import pairs_of
-from dpaudit.spec.questions import Layers
+from dpaudit.spec.questions import Layers, pairs_of
 from dpaudit.sweeps.grid import LARGEST_GRID, Grid
 
 if TYPE_CHECKING:

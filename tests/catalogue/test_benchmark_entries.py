@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.losses.counting import geosample_law, geosample_steps
+from dpaudit.losses.released import geosample_law, geosample_steps
 from dpaudit.losses.selecting import largest_one_sided
 
 LEVEL = 1e-9

@@ -12,8 +12,7 @@ from scipy import integrate, stats
 
 from dpaudit.catalogue import find
 from dpaudit.losses.comparisons import halting, winning
-from dpaudit.losses.discrete import largest_log_ratio
-from dpaudit.losses.normal import gaussian_delta
+from dpaudit.losses.distribution import gaussian_delta, largest_log_ratio
 from tests.cases import for_each
 
 

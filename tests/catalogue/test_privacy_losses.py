@@ -18,13 +18,14 @@ from dpaudit.losses.distribution import (
     Losses,
     Mixture,
     added,
+    gaussian_delta,
+    gaussian_epsilon,
     mixture_epsilon,
     poisson,
     repeated_epsilon,
     step_losses,
     subsampled_gaussian_epsilon,
 )
-from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon
 from dpaudit.losses.shuffled import two_batches
 from tests.cases import for_each
 from tests.catalogue.between import between_epsilons

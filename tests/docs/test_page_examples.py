@@ -14,7 +14,7 @@ import pytest
 
 import dpaudit
 from dpaudit.auditing import probing
-from dpaudit.processes import sending
+from dpaudit.processes import pools
 from dpaudit.spec.reading import read_audits, read_sweeps
 from tests.docs.pages import NOT_RUN, PAGES, PRINTS, ROOT, Block, blocks
 
@@ -96,7 +96,7 @@ def test_the_tests_of_the_tutorial_keep_their_promise(
 def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starts fewer processes: no page shows whether a result would repeat in a fresh one, which other tests look at."""
     monkeypatch.setattr(probing, "_repeats_afresh", lambda *_: True)
-    monkeypatch.setattr(sending, "INTERPRETERS", 1)
+    monkeypatch.setattr(pools, "INTERPRETERS", 1)
 
 
 def _forget(before: set[str], folder: Path) -> None:

@@ -17,8 +17,7 @@ from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.results.display import Verdict
-from dpaudit.spec.pairs import ImportedPair
-from dpaudit.spec.questions import Layers, command, read_spec, share, shared
+from dpaudit.spec.questions import ImportedPair, Layers, command, read_spec, share, shared
 from dpaudit.spec.reading import find_specs
 from dpaudit.spec.settings import read_settings
 from tests.cases import for_each

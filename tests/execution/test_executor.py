@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import OutOfTime, UnsoundAudit
-from dpaudit.execution.executor import Deadline, Journal, Report, Retry, TaskResult, Work, layered
+from dpaudit.execution.executor import Deadline, Journal, Limit, Report, Retry, TaskResult, Work, layered
 from dpaudit.execution.journal import Recorder
-from dpaudit.execution.limit import Limit
 from dpaudit.processes.pools import LostWorker
 from dpaudit.running.pieces import Piece
 from dpaudit.running.progress import Progress

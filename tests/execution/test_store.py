@@ -20,8 +20,8 @@ from dpaudit.errors import OutOfTime
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
+from dpaudit.execution.executor import Limit
 from dpaudit.execution.journal import ForeignShard, StoredShard
-from dpaudit.execution.limit import Limit
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.outputs.encode import encode_objects

@@ -19,7 +19,7 @@ from dpaudit import AdjacentPair, InvalidSpec, UnsoundAudit, audit, batched
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import TYPE, token
-from dpaudit.processes.sending import pickled
+from dpaudit.processes.pools import pickled
 from dpaudit.processes.tasks import FreshTask
 from dpaudit.running.progress import Progress
 from dpaudit.running.streams import Shard, Stage

@@ -12,8 +12,7 @@ from scipy.stats import norm
 import dpaudit
 from dpaudit import ApproximateDP, Verdict
 from dpaudit.errors import InvalidSpec
-from dpaudit.losses.discrete import epsilon_of
-from dpaudit.losses.distribution import subsampled_gaussian_epsilon
+from dpaudit.losses.distribution import epsilon_of, subsampled_gaussian_epsilon
 from dpaudit.training.loader import Habits, LoaderMechanism, audit_loader, habits_of, one_epoch
 from tests.cases import for_each
 

@@ -17,7 +17,7 @@ from audits.lectures.claims.simulations import VOTES, Holdout, followed
 from audits.lectures.claims.sparse import of_bound
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
-from dpaudit.catalogue.adaptive.analysts import ANALYSTS, Readings
+from dpaudit.catalogue.adaptive.subsets import ANALYSTS, Readings
 from dpaudit.claims import PureDP, compose_optimal
 
 if TYPE_CHECKING:

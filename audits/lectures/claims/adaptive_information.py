@@ -14,7 +14,7 @@ from audits.lectures.claims import bounds
 from audits.lectures.claims.adaptive_example import place
 from audits.lectures.claims.information import independent, max_divergence, max_information
 from audits.lectures.claims.statement import Figure, Statement, Truth, Verdict
-from dpaudit.losses.discrete import epsilon_of
+from dpaudit.losses.distribution import epsilon_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from audits.lectures.claims import additive_accuracy, additive_normal
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
-from dpaudit.losses.discrete import delta_of, largest_log_ratio
+from dpaudit.losses.distribution import delta_of, largest_log_ratio
 
 Floats = npt.NDArray[np.float64]
 

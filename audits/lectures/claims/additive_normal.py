@@ -16,7 +16,7 @@ from dpaudit.catalogue.additive.normal import (
     halved_sigma,
     printed_sigma,
 )
-from dpaudit.losses.normal import gaussian_delta
+from dpaudit.losses.distribution import gaussian_delta
 
 Floats = npt.NDArray[np.float64]
 Sigma = Callable[[float, float, float], float]

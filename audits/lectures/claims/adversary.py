@@ -17,7 +17,7 @@ from audits.lectures.claims.attacking import CHEEMA, HAGHTALAB, SARKAR
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue.attacks import allowed
 from dpaudit.losses.composing import responses
-from dpaudit.losses.discrete import delta_of
+from dpaudit.losses.distribution import delta_of
 
 SEED = 3
 INCHES = 67.0

@@ -13,10 +13,10 @@ from audits.lectures.claims.attacking import SARKAR
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue.attacks import achieves, allowed, find
 from dpaudit.catalogue.attacks.on_aggregates import homer_advantage, member_score, people
-from dpaudit.catalogue.attacks.reconstruction import Decoder, least_squares, linear_program, release
-from dpaudit.catalogue.releases.subsets import most_queries_of_one
-from dpaudit.catalogue.releases.vectors import noise_of
-from dpaudit.losses.normal import gaussian_mu
+from dpaudit.catalogue.attacks.on_tables import Decoder, least_squares, linear_program, release
+from dpaudit.catalogue.releases.counts import noise_of
+from dpaudit.catalogue.releases.tables import most_queries_of_one
+from dpaudit.losses.distribution import gaussian_mu
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,8 @@ from audits.lectures.claims.attacking import CHEEMA, SARKAR, certain, measured
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.catalogue.attacks import allowed, identified
-from dpaudit.catalogue.attacks.on_models import joined_pull, last_pull, signed
-from dpaudit.catalogue.releases.models import fit, population
+from dpaudit.catalogue.attacks.on_aggregates import joined_pull, last_pull, signed
+from dpaudit.catalogue.releases.tables import fit, population
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

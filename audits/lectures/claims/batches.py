@@ -14,11 +14,11 @@ from dpaudit.losses.distribution import (
     Side,
     added,
     fixed_batch_epsilon,
+    gaussian_epsilon,
     poisson,
     repeated_epsilon,
     step_losses,
 )
-from dpaudit.losses.normal import gaussian_epsilon
 from dpaudit.losses.shuffled import two_batches
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from audits.lectures.claims.composition_rules import RULES
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.losses.composing import responses, responses_epsilon
-from dpaudit.losses.discrete import delta_of, largest_log_ratio
+from dpaudit.losses.distribution import delta_of, largest_log_ratio
 
 BASSI, CHEEMA, HAGHTALAB = "Bassi 2019, notes 001", "Cheema & Huszár, notes 004", "Haghtalab 2020, notes 000"
 

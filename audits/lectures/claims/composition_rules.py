@@ -8,7 +8,7 @@ from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue import find
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.losses.composing import responses
-from dpaudit.losses.discrete import epsilon_of
+from dpaudit.losses.distribution import epsilon_of
 
 BASSI, SARKAR = "Bassi 2019, notes 001", "Sarkar, notes 003"
 SEED, DRAWS = 5, 400

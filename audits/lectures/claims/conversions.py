@@ -14,7 +14,7 @@ from audits.lectures.claims.definitions import tail
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, to_approximate, to_zcdp
 from dpaudit.losses.composing import responses
-from dpaudit.losses.discrete import largest_log_ratio, log_ratios
+from dpaudit.losses.distribution import largest_log_ratio, log_ratios
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

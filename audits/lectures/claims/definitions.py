@@ -13,8 +13,7 @@ from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue.additive.normal import analytic_sigma, tail_sigma
 from dpaudit.catalogue.attacks import allowed
 from dpaudit.losses.composing import responses
-from dpaudit.losses.discrete import delta_of, largest_log_ratio, log_ratios
-from dpaudit.losses.normal import gaussian_delta
+from dpaudit.losses.distribution import delta_of, gaussian_delta, largest_log_ratio, log_ratios
 
 Floats = npt.NDArray[np.float64]
 

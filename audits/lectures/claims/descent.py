@@ -19,7 +19,7 @@ from audits.lectures.claims.converging import CONVERGING
 from audits.lectures.claims.convexity import CONVEXITY
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
-from dpaudit.losses.normal import gaussian_epsilon
+from dpaudit.losses.distribution import gaussian_epsilon
 
 GD = "CS 208, notes 002, 'DP Gradient Descent'"
 

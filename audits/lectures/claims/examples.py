@@ -11,7 +11,7 @@ import numpy.typing as npt
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.losses.composing import responses
-from dpaudit.losses.discrete import epsilon_of, largest_log_ratio
+from dpaudit.losses.distribution import epsilon_of, largest_log_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

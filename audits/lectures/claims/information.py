@@ -9,7 +9,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.losses.discrete import one_way_epsilon
+from dpaudit.losses.distribution import one_way_epsilon
 
 Reals = npt.NDArray[np.float64]
 

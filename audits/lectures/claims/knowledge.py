@@ -12,7 +12,7 @@ from audits.lectures.claims.examples import REACH, binomial, with_and_without
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.losses.composing import responses
-from dpaudit.losses.discrete import log_ratios
+from dpaudit.losses.distribution import log_ratios
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue import find
 from dpaudit.catalogue.releases.tables import HOSPITAL_A, HOSPITAL_B, decade, half, k_anonymous
 from dpaudit.losses.comparisons import density
-from dpaudit.losses.discrete import delta_of
+from dpaudit.losses.distribution import delta_of
 
 
 def groups(table: Sequence[str]) -> dict[str, Counter[str]]:

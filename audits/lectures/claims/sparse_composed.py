@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from audits.lectures.claims.statement import Statement, Truth, Verdict
-from dpaudit.catalogue.sparse.losses import listed
+from dpaudit.catalogue.sparse.values import listed
 from dpaudit.claims import PureDP, compose_optimal
 from dpaudit.losses.composing import advanced as advanced_composition
 from dpaudit.losses.composing import responses_epsilon
-from dpaudit.losses.discrete import epsilon_of
+from dpaudit.losses.distribution import epsilon_of
 
 AGAIN = "Bassi 2019, notes 001, 'Sparse vector mechanism (again)'"
 RUNS, BOTTOMS, DELTA = 4, 3, 1e-3  # of AboveThreshold: its runs, the bottoms before each top, and the slack

@@ -10,7 +10,7 @@ from audits.literature.laws.curve import ROUNDING, Curve, Floats, both
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
 from dpaudit.catalogue.local.filters import filter_of
-from dpaudit.losses.discrete import log_ratios
+from dpaudit.losses.distribution import log_ratios
 
 
 def curves(entry: Entry, pair: AdjacentPair) -> tuple[Curve, Curve]:

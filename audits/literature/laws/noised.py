@@ -11,7 +11,7 @@ import numpy as np
 from audits.literature.laws.curve import ROUNDING, Curve, both
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
-from dpaudit.losses.counting import geosample_law, geosample_steps
+from dpaudit.losses.released import geosample_law, geosample_steps
 
 STARTS = 2_001  # of half-lines, from one answer to the other
 

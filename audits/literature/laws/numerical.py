@@ -15,8 +15,8 @@ from audits.literature.laws.sums import tails
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
 from dpaudit.catalogue.sparse.values import NUMERIC
-from dpaudit.losses.discrete import log_ratios
-from dpaudit.losses.one_threshold import one_threshold_laws
+from dpaudit.losses.comparisons import one_threshold_laws
+from dpaudit.losses.distribution import log_ratios
 
 LEVELS = 2000  # nested sets, beside those that end at an atom
 SAME = 1e-12  # log ratios closer than that are the same

@@ -22,8 +22,7 @@ from audits.literature.laws.curve import Curve, Floats
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
 from dpaudit.catalogue.sparse.lyu import THREE
-from dpaudit.losses.comparisons import below, density
-from dpaudit.losses.one_threshold import outputs
+from dpaudit.losses.comparisons import below, density, outputs
 from dpaudit.losses.released import one_threshold_values_loss
 
 Counts = npt.NDArray[np.int64]

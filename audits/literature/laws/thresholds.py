@@ -12,8 +12,8 @@ import numpy as np
 from audits.literature.laws.curve import Curve, Floats, both
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
-from dpaudit.losses.discrete import log_ratios
-from dpaudit.losses.one_threshold import one_threshold_laws
+from dpaudit.losses.comparisons import one_threshold_laws
+from dpaudit.losses.distribution import log_ratios
 
 ERROR = 1e-9  # relative: of the quadrature over the threshold's noise
 

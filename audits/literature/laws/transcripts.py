@@ -14,8 +14,8 @@ from audits.literature.laws.released import METHOD, QUADRATURE, Noises, released
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
 from dpaudit.catalogue.sparse.lyu import FOUR, THREE
-from dpaudit.losses.discrete import log_ratios
-from dpaudit.losses.one_threshold import one_threshold_laws
+from dpaudit.losses.comparisons import one_threshold_laws
+from dpaudit.losses.distribution import log_ratios
 
 WIDTH = 1e-4  # of the bins: each meets every output of SVT4
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Masked, Places, Reals
-from dpaudit.catalogue.adaptive.analysts import (
+from dpaudit.catalogue.adaptive.subsets import (
     ANALYST,
     ANALYSTS,
     Analyst,
@@ -24,15 +24,15 @@ from dpaudit.catalogue.adaptive.analysts import (
     average,
     in_room,
     named,
+    select_and_average,
+    select_subsets,
 )
-from dpaudit.catalogue.adaptive.subsets import select_and_average, select_subsets
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import BASSI, EPSILON, doubled
 from dpaudit.catalogue.sparse.restarted import NO_CUT_OFF, NO_THRESHOLD_NOISE, RIGHT
 from dpaudit.catalogue.sparse.runs import BOTTOM, THRESHOLD, TOP, TOPS, Rule, Scales
-from dpaudit.losses.comparisons import halting_ratios
-from dpaudit.losses.one_threshold import one_threshold_loss
+from dpaudit.losses.comparisons import halting_ratios, one_threshold_loss
 from dpaudit.losses.released import no_top_ratio, released_value_ratio
 
 # --- many runs of a whole interaction at once, and its exact loss: runs with the same readings are asked the same

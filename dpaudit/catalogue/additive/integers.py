@@ -13,8 +13,8 @@ from dpaudit.catalogue.entry import Code, Harmless, Loss, Parameter, Source, Twi
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, also, doubled, per_unit, pure, unbounded
 from dpaudit.claims import PureDP
-from dpaudit.losses.counting import geosample_law, geosample_steps
-from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.distribution import largest_log_ratio
+from dpaudit.losses.released import geosample_law, geosample_steps
 
 GRS = "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"
 

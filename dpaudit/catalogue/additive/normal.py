@@ -18,7 +18,7 @@ from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, S
 from dpaudit.catalogue.noise import Rng, around_each, normal_each
 from dpaudit.catalogue.promises import CHEEMA, CS208, DELTA, EPSILON, also, approximate, pure, unbounded
 from dpaudit.claims import GaussianDP, ZeroConcentratedDP
-from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
+from dpaudit.losses.distribution import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
 
 Width = Callable[..., float]  # sigma from the parameters of an entry
 

@@ -5,19 +5,22 @@ from dpaudit.catalogue.attacks.on_aggregates import (
     averaging,
     colluding_students,
     differencing,
+    membership_in_a_model,
     membership_in_an_average,
+    model_differencing,
+    model_reconstruction,
     refusal,
 )
-from dpaudit.catalogue.attacks.on_models import membership_in_a_model, model_differencing, model_reconstruction
 from dpaudit.catalogue.attacks.on_tables import (
     background,
+    by_least_squares,
+    by_linear_program,
     homogeneity,
     intersection,
     inverted_pseudonyms,
     linkage,
     matched_ratings,
 )
-from dpaudit.catalogue.attacks.reconstruction import by_least_squares, by_linear_program
 from dpaudit.errors import InvalidSpec
 
 __all__ = ["ATTACKS", "Achievement", "Attack", "achieves", "allowed", "attacked", "find", "identified"]

@@ -31,7 +31,7 @@ from dpaudit.catalogue.promises import (
     pure_if_replaced,
     unbounded,
 )
-from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.distribution import largest_log_ratio
 
 Members = list[list[int]]
 

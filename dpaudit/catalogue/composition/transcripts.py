@@ -15,13 +15,13 @@ from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import BASSI, HAGHTALAB
-from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE
 from dpaudit.catalogue.sparse.runs import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS, Answers, bits, compared_values
+from dpaudit.catalogue.sparse.values import bits_loss
 from dpaudit.claims import ApproximateDP, PureDP, Relation, compose_optimal
+from dpaudit.losses.comparisons import one_threshold_laws
 from dpaudit.losses.composing import advanced, advanced_sharper, responses
-from dpaudit.losses.discrete import epsilon_of, log_ratios
-from dpaudit.losses.one_threshold import one_threshold_laws
+from dpaudit.losses.distribution import epsilon_of, log_ratios
 from dpaudit.losses.released import one_threshold_values_loss
 
 Values = list[int]

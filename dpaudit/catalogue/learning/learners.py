@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dpaudit.catalogue.adaptive.analysts import Analyst, Readings
-from dpaudit.catalogue.adaptive.analysts import Query as Asked
+from dpaudit.catalogue.adaptive.subsets import Analyst, Readings
+from dpaudit.catalogue.adaptive.subsets import Query as Asked
 from dpaudit.catalogue.entry import Parameter
 from dpaudit.catalogue.promises import one_of
 from dpaudit.errors import InvalidSpec

@@ -22,7 +22,7 @@ from dpaudit.catalogue.learning.learners import LEARNER, LEARNERS, Asking, Query
 from dpaudit.catalogue.learning.objective_noise import in_room
 from dpaudit.catalogue.noise import Rng, centred_each, places_of
 from dpaudit.catalogue.promises import EPSILON, doubled, unless_same
-from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.distribution import largest_log_ratio
 
 Data = list[list[int]]
 

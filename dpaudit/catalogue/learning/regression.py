@@ -23,7 +23,7 @@ from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.learning.objective_noise import NOTES, Data, in_room
 from dpaudit.catalogue.noise import Rng, centred, laplace, one_draw, places_of, scaled_each
 from dpaudit.catalogue.promises import CS208, DMNS, EPSILON, MCSHERRY, pure_if_added_or_removed
-from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.distribution import largest_log_ratio
 
 SUMS = 5
 

@@ -19,7 +19,7 @@ from dpaudit.catalogue.noise import Rng, random_bits
 from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_local, unbounded
 from dpaudit.claims import PureDP, Relation
 from dpaudit.errors import InvalidSpec
-from dpaudit.losses.discrete import independent, largest_log_ratio, one_hot, patterns
+from dpaudit.losses.distribution import independent, largest_log_ratio, one_hot, patterns
 
 VALUES = Parameter("k", 4, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
 in_room = partial(

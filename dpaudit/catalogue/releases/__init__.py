@@ -15,11 +15,15 @@ from dpaudit.base.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, centred, centred_each, exact
 from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed
-from dpaudit.catalogue.releases.counts import noisy_counts
-from dpaudit.catalogue.releases.models import noisy_models
-from dpaudit.catalogue.releases.subsets import noisy_subset_counts
-from dpaudit.catalogue.releases.tables import in_room, noisy_column, noisy_table, two_noisy_tables
-from dpaudit.catalogue.releases.vectors import noisy_mean_vector
+from dpaudit.catalogue.releases.counts import noisy_counts, noisy_mean_vector
+from dpaudit.catalogue.releases.tables import (
+    in_room,
+    noisy_column,
+    noisy_models,
+    noisy_subset_counts,
+    noisy_table,
+    two_noisy_tables,
+)
 
 Values = Sequence[float]
 

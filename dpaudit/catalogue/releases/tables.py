@@ -7,17 +7,20 @@ up too, have the shape of three that were published: with names left out, hashed
 """
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.base.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred, centred_each, exact
+from dpaudit.catalogue.optimum import CMS, LOGISTIC, WEIGHT, classifier, in_unit_ball
 from dpaudit.catalogue.promises import DMNS, EPSILON, SARKAR, pure_if_replaced, unless_same
 
 in_room = partial(Entry, module="dpaudit.catalogue.releases", promise=pure_if_replaced)
@@ -295,4 +298,150 @@ noisy_column = in_room(
         default_pair=_two_worlds(CABS),
     ),
     ratings=Twin(code=_WITHOUT_NAMES, default_pair=_two_worlds(RATINGS)),
+)
+
+
+Labelled = Sequence[Sequence[float]]  # a 1, the features, and a label of -1 or +1
+
+
+def population(size: int, features: int, seed: int) -> list[list[float]]:
+    """Labelled with standard normal features, to two digits; the label leans towards the first of them.
+
+    >>> population(1, 2, 0)
+    [[1.0, 0.13, -0.13, 1.0]]
+    """
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((size, features)).round(2)
+    labels = np.where(x[:, 0] + 0.5 * rng.standard_normal(size) > 0.0, 1.0, -1.0)
+    records: list[list[float]] = np.column_stack([np.ones(size), x, labels]).tolist()
+    return records
+
+
+def fit(data: Labelled, weight: float) -> Reals:
+    """The coefficients of logistic regression, each record scaled into the unit ball."""
+    return classifier([in_unit_ball(record) for record in data], weight, LOGISTIC)
+
+
+def _both(data: Labelled, epsilon: float, weight: float) -> Reals:
+    return np.concatenate([fit(data[:-1], weight), fit(data, weight)])
+
+
+def _scale(data: Labelled, epsilon: float, weight: float) -> float:
+    """A record moves each model by at most 2 / (n weight) in length, and sqrt(d) times that in absolute values."""
+    return 2.0 * math.sqrt(len(data[0]) - 1) * 2.0 / ((len(data) - 1) * weight * epsilon)
+
+
+def _read(reading: Callable[[Reals], Any]) -> Code:
+    return exact(lambda data, **given: tuple(np.ravel(reading(_both(data, **given))).tolist()))
+
+
+_PEOPLE = population(13, 3, 11)
+_ASKED = np.array(population(21, 3, 13))[:, :-1]
+
+noisy_models = in_room(
+    name="noisy_models",
+    title="A classifier before and after somebody joins, each with noise",
+    source=Source("Sarkar, notes 003, 'What about machine learning models?'", CMS),
+    formula=(
+        "logistic regression with (weight / 2) ||w||^2 on all but the last of n records, then on all, ||x|| <= 1; plus "
+        "a draw of Lap(4 sqrt(d) / ((n - 1) weight epsilon)) in each of the 2 d coefficients"
+    ),
+    neighbours="lists of n records (a 1, features, a label of -1 or +1) with one of them replaced",
+    code=centred_each(_both, _scale),
+    parameters=(EPSILON, WEIGHT),
+    default_pair=(_PEOPLE, [[*_PEOPLE[0][:-1], -_PEOPLE[0][-1]], *_PEOPLE[1:]]),
+).with_twins(
+    """exact: A classifier before and after somebody joins, exactly
+        the difference points to the features of who joined, and who knows the others finds them to the digit
+        the d coefficients without the last record, then with it
+    labels_only: Classifiers that answer only yes or no, to 21 questions
+        a record that turns the boundary across one of the questions is seen
+        for 21 public points: their labels by the model before, then by the one after""",
+    exact=Twin(code=_read(lambda both: both)),
+    labels_only=Twin(code=_read(lambda both: both.reshape(2, -1) @ _ASKED.T > 0.0)),
+)
+
+
+Bits = Sequence[int]
+
+QUERIES = Parameter("queries", 6, "queries", "how many subsets are counted")
+DINUR = "Dinur & Nissim 2003, Revealing information while preserving privacy"
+
+
+@lru_cache(maxsize=64)
+def subsets(people: int, queries: int) -> Integers:
+    """The public subsets, the same for everybody: a row for each query, with a 1 for everyone it counts.
+
+    Each holds each person with probability one half, drawn once and for all.
+
+    >>> subsets(4, 2).shape
+    (2, 4)
+    """
+    chosen = np.random.default_rng([people, queries]).integers(0, 2, (queries, people))
+    chosen.flags.writeable = False
+    return chosen
+
+
+def most_queries_of_one(people: int, queries: int) -> int:
+    """The l1 sensitivity: how many of the counts the person in most subsets is in.
+
+    >>> most_queries_of_one(8, 6)
+    5
+    """
+    return int(subsets(people, queries).sum(axis=0).max())
+
+
+def _noisy(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[float, ...]:
+    scale = most_queries_of_one(len(data), queries) / epsilon
+    chosen = subsets(len(data), queries)
+    return tuple(sum(bit for bit, c in zip(data, row, strict=True) if c) + rng.laplace(scale=scale) for row in chosen)
+
+
+def _counts(data: Bits, queries: int, **_: float) -> Reals:
+    return np.asarray(subsets(len(data), queries) @ np.asarray(data), float)
+
+
+def _bounded(data: Bits, rng: Rng, epsilon: float, queries: int, error: float) -> tuple[float, ...]:
+    return tuple(float(count + rng.uniform(-error, error)) for count in _counts(data, queries))
+
+
+def _bounded_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int, error: float) -> Reals:
+    return _counts(data, queries) + rng.uniform(-error, error, (runs, queries))
+
+
+def _flipped(data: Bits, queries: int) -> list[int]:
+    """The data with another bit for the person who is in most of the subsets."""
+    person = int(subsets(len(data), queries).sum(axis=0).argmax())
+    return [1 - bit if place == person else bit for place, bit in enumerate(data)]
+
+
+_BITS = [0, 1, 1, 0, 1, 0, 0, 1]
+
+noisy_subset_counts = in_room(
+    name="noisy_subset_counts",
+    title="Counts over many subsets of the people, with noise for all of them together",
+    source=Source("Sarkar, notes 003, 'Aggregate functions' (data reconstruction attack)", DINUR),
+    formula="for each public subset: how many in it have the bit, plus Lap(s / epsilon); nobody is in more than s",
+    neighbours="lists of bits, one a person in a public order, with one of them replaced",
+    code=centred_each(
+        _counts, lambda data, epsilon, queries: most_queries_of_one(len(data), queries) / epsilon, _noisy
+    ),
+    parameters=(EPSILON, QUERIES),
+    default_pair=(_BITS, _flipped(_BITS, 6)),
+).with_twins(
+    """exact: Exact counts over many subsets
+        as many counts as people are linear equations for all the bits
+        for each public subset: how many in it have the bit
+    bounded_noise: Counts over many subsets, each off by at most a little
+        the noise ends, and errors well below the square root of the people leave nearly every bit to be found
+        for each public subset: how many in it have the bit, plus a draw from the uniform on [-error, error]
+    noise_of_one_query: Counts over many subsets, each with the noise that one alone would need
+        every count is epsilon-DP by itself, and a person in five of them pays five times
+        for each public subset: how many in it have the bit, plus a draw of Lap(1 / epsilon)""",
+    exact=Twin(code=exact(lambda data, epsilon, queries: tuple(map(int, _counts(data, queries))))),
+    bounded_noise=Twin(
+        code=Code(_bounded, _bounded_runs, unless_same(lambda data, queries, **_: _counts(data, queries).tolist())),
+        parameters=(Parameter("error", 1.0, "people", "the largest noise"),),
+    ),
+    noise_of_one_query=Twin(code=centred_each(_counts, lambda data, epsilon, queries: 1.0 / epsilon)),
 )

@@ -15,7 +15,7 @@ from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Program, Sampl
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.comparisons import winning
-from dpaudit.losses.discrete import largest_log_ratio, log_ratios
+from dpaudit.losses.distribution import largest_log_ratio, log_ratios
 from dpaudit.losses.selecting import (
     exponential,
     largest_one_sided,

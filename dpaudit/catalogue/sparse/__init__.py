@@ -15,11 +15,10 @@ from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import BASSI, EPSILON
-from dpaudit.catalogue.sparse.losses import bits_loss, by_rule
 from dpaudit.catalogue.sparse.lyu import sparse_lyu_1, sparse_lyu_7, sparse_monotone
 from dpaudit.catalogue.sparse.restarted import RIGHT, sparse, sparse_approximate
 from dpaudit.catalogue.sparse.runs import BOTTOM, LYU, THRESHOLD, TOP, Answers, Rule, bits, in_room, one_run
-from dpaudit.catalogue.sparse.values import gap_sparse, numeric_sparse, numerical_sparse
+from dpaudit.catalogue.sparse.values import bits_loss, by_rule, gap_sparse, numeric_sparse, numerical_sparse
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.released import announced_threshold_loss
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from dpaudit.catalogue.entry import Code, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.sparse.losses import by_rule
 from dpaudit.catalogue.sparse.runs import BOTTOM, LYU, NEIGHBOURS, TOP, Answers, Rule, Scales, compared_values, in_room
+from dpaudit.catalogue.sparse.values import by_rule
 from dpaudit.losses.released import one_threshold_values_loss
 
 

@@ -9,8 +9,8 @@ from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import BASSI, BOOK, approximate
-from dpaudit.catalogue.sparse.losses import bits_loss_at, by_rule, tops_loss
 from dpaudit.catalogue.sparse.runs import BOTTOM, THRESHOLD, TOP, Answers, Rule, compared_values, in_room
+from dpaudit.catalogue.sparse.values import bits_loss_at, by_rule, tops_loss
 from dpaudit.losses.released import released_value_ratio
 
 RIGHT = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 * c / epsilon))

@@ -14,7 +14,7 @@ from scipy import stats
 
 from audits.lectures.claims import adversary, attacks, attacks_inference, attacks_models, releases, releases_linkage
 from audits.lectures.claims.statement import Statement
-from dpaudit.catalogue.attacks.reconstruction import least_squares
+from dpaudit.catalogue.attacks.on_tables import least_squares
 from dpaudit.spec.reading import find_specs
 from tests.cases import for_each
 

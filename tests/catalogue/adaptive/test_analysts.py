@@ -15,8 +15,8 @@ from scipy import stats
 
 from dpaudit.catalogue import Entry, find
 from dpaudit.catalogue.adaptive import shown
-from dpaudit.catalogue.adaptive.analysts import ANALYSTS, Analyst, Readings, average
-from dpaudit.catalogue.sparse.losses import listed
+from dpaudit.catalogue.adaptive.subsets import ANALYSTS, Analyst, Readings, average
+from dpaudit.catalogue.sparse.values import listed
 from dpaudit.errors import InvalidSpec
 from tests.catalogue.test_samplers import LEVEL, programmed, same_law, sampled
 

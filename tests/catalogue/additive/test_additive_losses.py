@@ -16,7 +16,7 @@ from scipy import integrate, stats
 from dpaudit.catalogue import find
 from dpaudit.catalogue.additive.normal import analytic_sigma, classic_sigma, halved_sigma, printed_sigma, tail_sigma
 from dpaudit.losses.comparisons import centred_loss, clamped_loss
-from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
+from dpaudit.losses.distribution import gaussian_delta, gaussian_epsilon, gaussian_mu
 from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]

@@ -11,19 +11,20 @@ from scipy import integrate, optimize, stats
 import dpaudit
 from dpaudit.catalogue.attacks import ATTACKS, Attack, achieves, allowed, attacked, find, identified
 from dpaudit.catalogue.attacks.on_aggregates import homer_advantage, member_score, people, the_last_grade
-from dpaudit.catalogue.attacks.on_tables import only, present
-from dpaudit.catalogue.attacks.reconstruction import (
+from dpaudit.catalogue.attacks.on_tables import (
     PEOPLE,
     QUERIES,
     SECRET,
     fraction_recovered,
     least_squares,
     linear_program,
+    only,
+    present,
     release,
 )
 from dpaudit.catalogue.releases import noisy_average, noisy_mean_vector
-from dpaudit.catalogue.releases.subsets import most_queries_of_one, subsets
-from dpaudit.catalogue.releases.vectors import noise_of
+from dpaudit.catalogue.releases.counts import noise_of
+from dpaudit.catalogue.releases.tables import most_queries_of_one, subsets
 from dpaudit.errors import InvalidSpec
 from tests.cases import for_each
 

@@ -23,7 +23,7 @@ from dpaudit.losses.composing import (
     responses_delta,
     responses_epsilon,
 )
-from dpaudit.losses.discrete import delta_of, epsilon_of
+from dpaudit.losses.distribution import delta_of, epsilon_of
 from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]

@@ -17,7 +17,7 @@ from scipy import stats
 from dpaudit.catalogue import find
 from dpaudit.catalogue.local.filters import filter_of, murmur3
 from dpaudit.claims import PureDP, Relation
-from dpaudit.losses.discrete import independent, one_hot, patterns
+from dpaudit.losses.distribution import independent, one_hot, patterns
 from tests.cases import for_each
 
 LEVEL = 1e-8

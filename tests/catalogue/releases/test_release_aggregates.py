@@ -20,9 +20,9 @@ from dpaudit.catalogue.releases import (
     noisy_models,
     noisy_sum,
 )
-from dpaudit.catalogue.releases.models import fit, population
-from dpaudit.catalogue.releases.vectors import noise_of
-from dpaudit.losses.normal import gaussian_delta, gaussian_mu
+from dpaudit.catalogue.releases.counts import noise_of
+from dpaudit.catalogue.releases.tables import fit, population
+from dpaudit.losses.distribution import gaussian_delta, gaussian_mu
 
 LEVEL = 1e-8
 RNG = np.random.default_rng(0)

@@ -12,8 +12,8 @@ from scipy import stats
 
 from dpaudit.catalogue.releases import noisy_counts, noisy_subset_counts
 from dpaudit.catalogue.releases.counts import AREAS, CELLS
-from dpaudit.catalogue.releases.subsets import most_queries_of_one, subsets
-from dpaudit.losses.counting import random_rounding_loss, rounded_noise_loss
+from dpaudit.catalogue.releases.tables import most_queries_of_one, subsets
+from dpaudit.losses.released import random_rounding_loss, rounded_noise_loss
 
 LEVEL = 1e-8
 RNG = np.random.default_rng(0)

@@ -10,9 +10,9 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.sparse.losses import listed
+from dpaudit.catalogue.sparse.values import listed
 from dpaudit.errors import InvalidSpec
-from dpaudit.losses.one_threshold import chances, outputs
+from dpaudit.losses.comparisons import chances, outputs
 from dpaudit.losses.released import gap_ratio, largest, log_reached
 from tests.cases import for_each
 

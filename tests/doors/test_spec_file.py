@@ -197,7 +197,7 @@ spec.toml: line 7: audit 'one': claim: unknown key 'dleta'; did you mean 'delta'
 spec.toml: line 7: audit 'one': claim.epsilon must be a number, got text '1'; for example claim = { epsilon = 1.0 }
 spec.toml: line 8: audit 'one': pairs: unknown key 'secnd'; did you mean 'second'?
 spec.toml: line 6: audit 'one': relation must be one of add_or_remove_one, replace_one, replace_special, local, \
-got 'add-remove-one'; did you mean 'add_or_remove_one'?
+add_or_remove_user, got 'add-remove-one'; did you mean 'add_or_remove_one'?
 spec.toml: line 5: audit 'one': 'dpaudit.catalogue.additive:laplase': 'dpaudit.catalogue.additive' has no 'laplase'; \
 for example mechanism = "my_module:my_function"
 spec.toml: line 12: audit 'one': runs must be at least 200, got 10; for example runs = 1_000_000

@@ -81,8 +81,9 @@ class Option:
 
     `kind` is what a spec may hold, `words` its meaning there (empty: it is no key of specs), `example` a value; `flag`
     and `flag_words` are of the command line, `axis` of sweeps, `session_words` of the plugin's `--dpaudit-...`;
-    `project`: it is a key of [tool.dpaudit] too. `keyword` is its row in the documentation's table on a `topic`, and
-    `python` the default of `dpaudit.audit` where that is another. One that `answers` nothing changes no result.
+    `project`: it is a key of [tool.dpaudit] too, `shown`: the text that repeats an audit has it at its default too.
+    `keyword` is its row in the documentation's table on a `topic`, and `python` the default of `dpaudit.audit` where
+    that is another. One that `answers` nothing changes no result.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Option:
     keyword: str = ""
     python: Any = ...
     project: bool = False
+    shown: bool = False
     answers: bool = True
     stored: StoredKey | None = None
 
@@ -142,8 +144,16 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
+def certifier(name: str, value: Any) -> Any:
+    """A certifier, or the name of one."""
+    from dpaudit.certify import certifier_named
+
+    certifier_named(value)
+    return value
+
+
 def as_given(name: str, value: Any) -> Any:
-    """For what is checked where it is used: with the claim (`auditing.question.plan`), by pairs, by the engine."""
+    """For what is checked where it is used, by the engine and the ledger."""
     return value
 
 
@@ -169,11 +179,12 @@ class Options:
         keyword="executions in all; None: 1,000,000, [fewer](runs.md#no-number-of-runs) where they would take more "
         "than a minute, or with `max_time_s` as many as fit",
         project=True,
+        shown=True,
         stored=StoredKey(0, int, {"ge": 1, "le": 2**63 - 1}),
     )
     max_time_s: float | None = option(
         None,
-        check=validate.positive,
+        check=validate.seconds,
         kind=float | None,
         words="seconds to spend at the most",
         example="60",
@@ -182,7 +193,7 @@ class Options:
     )
     run_timeout_s: float | None = option(
         None,
-        check=validate.positive,
+        check=validate.seconds,
         kind=float | None,
         words="seconds after which one run counts as hanging",
         example="1.0",
@@ -214,6 +225,7 @@ class Options:
         topic="spent",
         keyword="of the bound and of a refutation",
         project=True,
+        shown=True,
         stored=StoredKey(1, float, {"gt": 0.0, "lt": 1.0}),
     )
     seed: int = option(
@@ -229,6 +241,7 @@ class Options:
         topic="spent",
         keyword="of all randomness: the same seed and runs give the same counts",
         project=True,
+        shown=True,
         stored=StoredKey(2, int, {"ge": 0}),
     )
     search_share: float | None = option(
@@ -259,7 +272,7 @@ class Options:
     )
     certifier: Any = option(
         None,
-        check=as_given,
+        check=certifier,
         kind=str | None,  # one of `certifier_names`
         words="left out: the one that suits the form of the claim",
         axis=Axis(1, "certifiers", "left out: the one that suits the form of the claim"),
@@ -309,10 +322,11 @@ class Options:
     )
     user: str | int | None = option(
         None,
-        check=as_given,  # by every pair
+        check=validate.column,
         kind=str | int | None,
         words="under add_or_remove_user: the column, key, field or position that says whose record each one is",
         example='"id"',
+        axis=Axis(7, "user", "of every pair, under add_or_remove_user", several=False),
         topic="users",
         keyword="the column, key, field or position that says whose record each one is, as in `user='id'`",
     )

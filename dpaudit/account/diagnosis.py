@@ -7,7 +7,8 @@ what to look at and what usually mends it.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from statistics import NormalDist
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from dpaudit.account.findings import answers, does, hits_of, of_endings
 from dpaudit.base.numerals import PERCENT_FROM, percent, portion
 from dpaudit.base.quoting import LONGEST_DATA, clean, literal, plain_text, standing
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, Relation
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.event import is_one
 from dpaudit.events.features import Coordinate, Whole, spell
@@ -132,6 +133,11 @@ def diagnosis_of_kind(kind: str, sentence: str, look_at: str = "") -> Diagnosis:
     return Diagnosis(kind, sentence, look_at or ADVICE[kind][0], ADVICE[kind][1])
 
 
+BY_USER = (
+    ("what a record adds", "what a user adds with all of their records"),
+    ("the most that one record can change", "the most that all records of one user can change"),
+    ("one record changes for all", "one user changes for all"),
+)
 SURE = 4.0  # deviations beyond which a difference is no luck
 ALIKE = 0.06  # of the width: differences of shape and spread up to it are none
 MANY, FEW = 20, 8  # different numbers of a side that show noise, and that do not
@@ -157,7 +163,20 @@ def diagnosis(result: AuditResult) -> Diagnosis | None:
     event, (p, runs_p, q, runs_q) = result.witness.event, hits_of(result)
     event, rates = event.bins[0] if isinstance(event, Partition) else event, (p / max(1, runs_p), q / max(1, runs_q))
     kinds = _Seen(result, event, result.witness.p_side, p, rates, result.typical).kinds()
-    return next((diagnosis_of_kind(*each) for each in kinds), None)
+    kind = next((diagnosis_of_kind(*each) for each in kinds), None)
+    of_users = result.spec["claim"]["relation"] == Relation.ADD_OR_REMOVE_USER.value
+    if kind is None or not of_users:
+        return kind
+    return replace(kind, look_at=by_user(kind.look_at), usual_mend=by_user(kind.usual_mend))
+
+
+def by_user(advice: str) -> str:
+    """The advice for a claim per user, who may have many records.
+
+    >>> by_user("clip what a record adds to limits that are fixed beforehand")
+    'clip what a user adds with all of their records to limits that are fixed beforehand'
+    """
+    return reduce(lambda text, words: text.replace(*words), BY_USER, advice)
 
 
 WITHOUT = "means, divisions and logarithms of nothing, numbers that overflow, and branches without an answer"

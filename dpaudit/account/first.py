@@ -325,6 +325,8 @@ def differ(result: AuditResult) -> str:
     """
     pair, texts, lists, _, entries = _pair(result)
     head = "Two datasets were compared"
+    if "users" in result.adjacency[result.witness.pair : result.witness.pair + 1] and pair["distance"] == 1:
+        head += ", which differ by one user with all of their records"
     if len(result.spec["pairs"]) > 1:
         head += f', the pair "{clean(pair["name"])}" of {len(result.spec["pairs"]):,}'
     if None in lists:

@@ -84,9 +84,9 @@ def python_form(result: AuditResult) -> tuple[str, ...]:
         head.append(f"# pairs: your {counted(len(pairs), 'pair')} of datasets, too long to write here")
     claim = [f"{key}={value!r}" for key, value in spec["claim"].items() if key != "form" and value is not None]
     asked = [each for each in OPTIONS.values() if each.stored and each.keyword and each.name != "certifier"]
-    told = sorted(asked, key=lambda each: not each.project)  # what every audit has stands first
+    told = sorted(asked, key=lambda each: not each.shown)
     values = [(each, spec.get(each.name, each.default)) for each in told]
-    options = [f"{each.name}={value!r}" for each, value in values if each.project or value != each.default]
+    options = [f"{each.name}={value!r}" for each, value in values if each.shown or value != each.default]
     if spec["certifier"] != suited(claim_from_dict(spec["claim"]), spec["stopping"]).name:
         options.append(f"certifier={spec['certifier']!r}")
     tables = {name for name in ("numpy", "pandas", "polars") if f"{name}." in given}

@@ -117,11 +117,15 @@ def audit(
 
 def pose(mechanism: Any, **keywords: Any) -> Question:
     """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, but for `WORKING`."""
+    if unknown := keywords.keys() - USUAL.keys():
+        raise InvalidSpec(f"audit has no keyword {min(unknown)!r}; it has: {', '.join(USUAL)}")
     told = {**USUAL, **keywords}
     asked = _claim(*(told[key] for key in ("claim", "epsilon", "delta", "relation")))
     pair, pairs, data, upper, user = (told[key] for key in ("pair", "pairs", "data", "upper", "user"))
     if upper is not None:
         _check_upper(upper)
+    if user is not None:  # before pairs are made by it
+        validate.column("user", user)
     wrapped = wrap(mechanism, told["parameters"])
     assumed = None
     if data is None:

@@ -104,6 +104,7 @@ def search_pairs(
     seed: int = 0,
     certifier: str | None = None,
     run_timeout_s: float | None = None,
+    user: str | int | None = None,
     n_jobs: int | None = None,
     backend: str | None = None,
 ) -> PairSearch:
@@ -114,7 +115,7 @@ def search_pairs(
     `(low, high)` for any number between, a `range` or a list of choices. At most `tries` pairs are tried, with equal
     runs, which together are a part `share` of `runs`; the best `finalists` of them are screened again in the audit at
     the end, which has all runs that are left and certifies one. `runs` caps all executions. The same seed gives the
-    same tries, where `generate` draws from `rng` only.
+    same tries, where `generate` draws from `rng` only. `user` is that of `dpaudit.audit`.
 
     Raises `InvalidSpec` for what `generate` makes that is no pair, or no pair of the claim's relation, with the
     number of the try and its parameters; else as `dpaudit.audit`.
@@ -152,11 +153,12 @@ def search_pairs(
             seed=seed,
             certifier=certifier,
             run_timeout_s=run_timeout_s,
+            user=user,
         )
 
     wrapped: Mechanism = wrap(mechanism)
     with Engine(n_jobs, backend) as engine:
-        search = _Search(engine, claim, spec, seed, tries=most, each=each, end=limit - most * each)
+        search = _Search(engine, claim, spec, seed, user, tries=most, each=each, end=limit - most * each)
         search.over(generate, bounds)
         best = search.best(number)
         result = Runner(engine).run(spec(best, limit - search.runs))
@@ -171,6 +173,7 @@ class _Search:
     claim: Claim
     spec: Callable[[tuple[AdjacentPair, ...], int], Question]
     seed: int
+    user: str | int | None
     tries: int
     each: int
     end: int
@@ -278,7 +281,7 @@ class _Search:
     def _pair(self, given: Any, number: int, parameters: Parameters) -> AdjacentPair:
         name = _words(parameters) or f"try {number}"
         with at(self._place(parameters)):
-            pair = AdjacentPair.of(given, name)
+            pair = AdjacentPair.of(given, name).of_user(self.user)
             pair.check(self.claim.relation)
         return replace(pair, name=name) if pair.name == "pair" else pair
 

@@ -62,6 +62,10 @@ class Question(Options):
         Options.__post_init__(self)
         if not isinstance(self.name, str):
             raise InvalidSpec(f"name must be a text, got {self.name!r}")
+        if self.detect is not None and not isinstance(self.claim, OwnClaim):
+            wanted, known = self.detect.parameter, self.claim.parameter
+            if wanted != known:
+                raise InvalidSpec(f"detect: the parameter of {self.claim} is {known}, got {wanted!r}")
 
     @property
     def settle(self) -> Callable[..., Any] | None:
@@ -103,8 +107,12 @@ class Question(Options):
         return spec_hash(self.to_dict())
 
     def identity(self) -> dict[str, Any]:
-        """What decides the answer, beside the mechanism, as it is known before anything is opened: for journals."""
-        answering = {name: getattr(self, name) for name, each in OPTIONS.items() if each.answers}
+        """What decides the answer, beside the mechanism, as it is known before anything is opened: for journals.
+
+        Options at their defaults are left out, so that a new one changes no question that does not set it.
+        """
+        values = {name: getattr(self, name) for name, each in OPTIONS.items() if each.answers}
+        answering = {name: value for name, value in values.items() if value != OPTIONS[name].default}
         pairs = [digests_of(pair) if hasattr(pair, "record") else _fields(pair) for pair in self.pairs]
         return {"name": self.name, "claim": self.claim.to_dict(), **answering, "pairs": pairs}
 
@@ -129,9 +137,6 @@ class Plan(Question):
             raise InvalidSpec(
                 f"certify_pairs must be at most the number of pairs, {len(self.pairs)}, got {self.certify_pairs}"
             )
-        if self.detect is not None and self.detect.parameter != self.claim.parameter:
-            wanted, known = self.detect.parameter, self.claim.parameter
-            raise InvalidSpec(f"detect: the parameter of {self.claim} is {known}, got {wanted!r}")
         if self.user is not None and self.claim.relation is not Relation.ADD_OR_REMOVE_USER:
             raise InvalidSpec(f"user = {self.user!r} is for relation 'add_or_remove_user': state that relation")
         self._check_together()
@@ -200,7 +205,7 @@ def plan(
         "claim": claim,
         "pairs": question.pairs if pairs is None else pairs,
         "runs": planned,
-        "certifier": certifier_named(question.certifier) if question.certifier else suited(claim, question.stopping),
+        "certifier": certifier_named(question.certifier or suited(claim, question.stopping)),
         "search_share": question.search_share or (LEARNING_SHARE if large else SEARCH_SHARE if anytime else None),
         "shard_runs": question.shard_runs or min(max(LARGEST_SHARD, size // 128), max(SMALLEST_SHARD, size)),
         "description": described,

@@ -88,9 +88,11 @@ class Runner:
         return repeated(result, evidence, health, seed=planned.seed)
 
     def described(self, question: Question) -> tuple[Description, tuple[Pair, ...]]:
-        """The mechanism described, and the pairs, resolved where mechanisms may run."""
+        """The mechanism described, and the pairs, resolved where mechanisms may run; those that are here stay here."""
         if question.description is not None:
             return question.description, question.pairs
+        if question.settle is None and not any(hasattr(pair, "resolve") for pair in question.pairs):
+            return self.engine.describe(question.mechanism, ())[0], question.pairs
         return self.engine.describe(question.mechanism, question.pairs, question.settle)
 
     @property

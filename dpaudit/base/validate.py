@@ -8,6 +8,7 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 
+MOST_S = 100_000_000
 NOT_FINITE = ("nan", "inf", "-inf")  # floats that JSON lacks
 
 
@@ -75,6 +76,22 @@ def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
     """One of the known words."""
     if not isinstance(value, str) or value not in known:
         raise InvalidSpec(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    return value
+
+
+def seconds(name: str, value: object) -> float:
+    """A time above 0, of at most three years."""
+    if (number := positive(name, value)) > MOST_S:
+        raise InvalidSpec(f"{name} must be at most {MOST_S:,} (seconds, three years), got {value!r}")
+    return number
+
+
+def column(name: str, value: object) -> str | int:
+    """The name of a column or key, or a position."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InvalidSpec(
+            f"{name} must be the name of a column or key ({name} = 'id'), or a position, got {value!r:.100}"
+        )
     return value
 
 

@@ -25,7 +25,7 @@ from dpaudit.observatory.rows import (
 
 
 def observe_command(call: ObserveCommand) -> int:
-    rows, left_out = read_rows(call.paths, Path(call.environments), layers())
+    rows, left_out = read_rows(call.paths, Path(call.environments), layers(call))
     for path in left_out:
         say(f"note: {path} names no [environment] and is left out; `dpaudit run` runs it")
     chosen = choose(rows, tags=call.tags, skipped=(*call.skipped, *[SLOW] * call.fast), only=call.only)

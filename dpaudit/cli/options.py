@@ -140,7 +140,7 @@ def _param(name: str, kind: Any, told: dict[str, Any]) -> click.Parameter:
     if "flag" not in told:
         return click.Argument([name], nargs=-1 if several else 1, **told)
     if "about" in told:
-        told["help"] = OPTIONS[name].flag_words.format_map(told.pop("about"))
+        told |= {"flag": OPTIONS[name].flag, "help": OPTIONS[name].flag_words.format_map(told.pop("about"))}
     if "shown" in told:
         told |= {"default": told.pop("shown"), "show_default": True}
     words = next((click.Choice(get_args(each)) for each in kinds if get_origin(each) is Literal), None)
@@ -176,15 +176,15 @@ class CommandLine:
         return click.Command(cls.command, callback=lambda **given: work(cls(**given)), params=params, help=cls.__doc__)
 
 
-def layers(look: bool = False) -> "Layers":
-    """Options of audits on this command line, in the order in which they were typed, and the project's.
+def layers(call: CommandLine, look: bool = False) -> "Layers":
+    """What a command is given that is named like an option of audits, and the project's options.
 
     Raises `InvalidSpec` naming the option, or the project's key.
     """
     from dpaudit.spec.questions import Layers
 
-    given = click.get_current_context().params
-    stated = {name: value for name, value in given.items() if name in OPTIONS and value is not None}
+    given = {each.name: getattr(call, each.name) for each in fields(call) if each.name in OPTIONS}  # type: ignore[arg-type]
+    stated = {name: value for name, value in given.items() if value is not None}
     command = {name: OPTIONS[name].check(OPTIONS[name].flag, value) for name, value in stated.items()}
     return Layers(command, read_settings(Path.cwd()).options, look)
 

@@ -31,7 +31,7 @@ from dpaudit.spec.questions import SpecQuestion, shared
 
 
 def plan_command(call: PlanCommand) -> int:
-    chosen, together = shared(chosen_questions(call.paths, layers(call.look), call.tags))
+    chosen, together = shared(chosen_questions(call.paths, layers(call, call.look), call.tags))
     if call.look:
         from dpaudit.api.look import look_at
 
@@ -77,11 +77,11 @@ def _page(question: SpecQuestion) -> list[str]:
 
 def _time(question: SpecQuestion, jobs: int) -> str:
     """About how long the audit takes, from a moment of runs in a process of their own."""
+    if question.max_time_s is not None:
+        return f"{question.max_time_s:g} s, as the spec asks"
     with Engine(jobs, supervised=True) as engine:
         spec = Runner(engine).plan(question)
         run_s = time_of_a_run(spec, spec.pairs, engine).run_s
-        if question.max_time_s is not None:
-            return f"{question.max_time_s:g} s, as the spec asks"
         runs = spec.runs + (most_runs(spec, spec.controls) if spec.controls else 0)
         workers = counted(engine.n_jobs, "worker")
         return f"about {duration(runs * run_s / engine.n_jobs)} with {workers}, {run_s:.2g} s a run"
@@ -153,6 +153,6 @@ def validate_command(call: ValidateCommand) -> int:
         left = f"; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks" if asked else ""
         click.echo(f"{path}: {len(questions)} audit{'' if len(questions) == 1 else 's'}{left}")
 
-    if not read_all(call.paths, layers(), show_count):
+    if not read_all(call.paths, layers(call), show_count):
         raise nothing_to_audit(call.paths, (), 0)
     return 0

@@ -16,7 +16,7 @@ from dpaudit.spec.settings import read_settings
 
 
 def run_command(call: RunCommand) -> int:
-    given, project = layers(), read_settings(Path.cwd())
+    given, project = layers(call), read_settings(Path.cwd())
     workers = next(value for value in (call.jobs, project.jobs, -1) if value is not None)
 
     def engine(isolation: str | None) -> Engine:

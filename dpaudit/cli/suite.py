@@ -205,7 +205,7 @@ class Suite:
     questions: tuple[SpecQuestion, ...]
     confidence: float
     call: RunCommand
-    engine: Callable[[str | None], Engine]  # of a spec's isolation
+    engine: Callable[[str | None], Engine]  # of the isolation of a question
     layers: Layers
     caller: Caller
     again: str = ""
@@ -307,9 +307,9 @@ class Suite:
 
     def _origin(self, question: SpecQuestion, planned: Plan) -> dict[str, Any]:
         """Where a result comes from: its spec, the command that repeats it, and the commit."""
-        given = {name: value for name, value in self.layers.command.items() if name not in KEPT}
-        if "runs" in self.layers.project or question.max_time_s is not None:
-            given = {"runs": planned.runs, **given}
+        names = ["runs"] if question.max_time_s is not None else []
+        names += [*self.layers.project, *self.layers.command]
+        given = {name: getattr(planned, name) for name in dict.fromkeys(names) if name not in KEPT}
         repeat = command(question, self.questions, self.call.tags, only=self.call.only, given=given)
         commit = commit_of(question.source.parent)
         return {"source": str(question.source), "command": repeat, **({} if commit is None else {"commit": commit})}

@@ -27,8 +27,9 @@ def sweep_command(call: SweepCommand) -> int:
     def engine() -> Engine:
         return Engine(workers, call.backend, supervised=True, isolation=call.isolation)
 
+    given = layers(call)
     engine()  # a bad value is refused once, here, and not by each point
-    grids = read_sweep_file(call.spec, layers())
+    grids = read_sweep_file(call.spec, given)
     where = call.report if call.report is not None else project.report
     folder = None if where is None else report_folder(where)
     code = 0

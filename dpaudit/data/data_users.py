@@ -12,7 +12,7 @@ from typing import Any
 
 from dpaudit.data.data import home_of
 from dpaudit.data.data_records import DataRecords, cell, filled, joined, like, short, taken
-from dpaudit.data.owners import User, is_missing, owners_of, stated
+from dpaudit.data.owners import User, check_apart, is_missing, owners_of, stated
 from dpaudit.data.pair import owner_keys
 from dpaudit.errors import InvalidSpec, at
 
@@ -54,7 +54,10 @@ class UserRecords(DataRecords):
         with at("data"):
             owners = owners_of(self.data, data.user)
         of: dict[Any, list[int]] = {}
-        for place, key in enumerate(owner_keys(self.data, owners)):
+        keys = owner_keys(self.data, owners)
+        with at("data"):
+            check_apart(owners, keys)
+        for place, key in enumerate(keys):
             of.setdefault(key, []).append(place)
         self.owned = list(of.values())
         self.owners = [owners[places[0]] for places in self.owned]

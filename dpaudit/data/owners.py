@@ -1,6 +1,7 @@
 """Whose record each one is: the column, key, field, attribute or position that says it, whatever holds the records."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -65,6 +66,24 @@ def is_missing(owner: Any) -> bool:
         return bool(owner != owner)
     except Exception:  # arrays, and whatever a class raises; a signalling NaN is one too
         return isinstance(owner, Decimal)
+
+
+def check_apart(owners: Iterable[Any], keys: Iterable[Hashable]) -> None:
+    """Raises `InvalidSpec` for two users who are equal and have different keys: a mechanism may take them for one.
+
+    >>> check_apart([1, True], ["1", "True"])
+    Traceback (most recent call last):
+    dpaudit.errors.InvalidSpec: users 1 and True are equal and not alike, so a mechanism may take them for one: ...
+    """
+    known: dict[Any, tuple[Any, Hashable]] = {}
+    for owner, key in zip(owners, keys, strict=True):
+        with suppress(TypeError):  # what cannot be hashed is no key of a mechanism's either
+            other, same = known.setdefault(tuple(owner) if isinstance(owner, list) else owner, (owner, key))
+            if same != key:
+                raise InvalidSpec(
+                    f"users {other!r} and {owner!r} are equal and not alike, so a mechanism may take them for one: "
+                    "write each user in one way"
+                )
 
 
 def _owners(data: Any, user: User) -> list[Any]:

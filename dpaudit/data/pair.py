@@ -19,7 +19,7 @@ from typing import Any
 from dpaudit.base import validate
 from dpaudit.claims.claim import Relation
 from dpaudit.data.data import LONGEST_NUMBER, digest, home_of, plain_value, records_of, same, text_of
-from dpaudit.data.owners import User, by_user, owners_of, stated
+from dpaudit.data.owners import User, by_user, check_apart, owners_of, stated
 from dpaudit.errors import InvalidSpec, at
 
 VALUES = {bool, int, float, str, bytes, type(None)}  # one record as it is, whatever it says
@@ -53,10 +53,8 @@ class AdjacentPair:
         validate.whole("distance", self.distance, least=1)
         if self.sensitivity is not None:
             validate.positive("sensitivity", self.sensitivity)
-        if isinstance(self.user, bool) or not isinstance(self.user, str | int | None):
-            raise InvalidSpec(
-                f"user must be the name of a column or key (user = 'id'), or a position, got {self.user!r:.100}"
-            )
+        if self.user is not None:
+            validate.column("user", self.user)
         if same(self.first, self.second):
             raise InvalidSpec(f"the datasets of {self.name!r} must differ, got the same value twice")
 
@@ -160,7 +158,9 @@ class AdjacentPair:
         proof[Relation.LOCAL] = proof[Relation.LOCAL] or (None if records and records.how == "rows" else "one value")
         if proof[Relation.REPLACE_SPECIAL] not in (None, "answers"):
             proof[Relation.REPLACE_SPECIAL] = "neutral"
-        return {**proof, None: next((how for how in near if how not in (None, word)), word) or apart}
+        shown_by = next((how for how in near if how not in (None, word)), word) or apart
+        of_users = self.user is not None and self.sensitivity is None
+        return {**proof, None: proof[Relation.ADD_OR_REMOVE_USER] if of_users else shown_by}
 
     def _by_user(self) -> "ComparedRecords | None":
         with at(f"the datasets of {self.name!r}"):
@@ -284,11 +284,14 @@ def compared_users(first: Any, second: Any, user: User | None) -> ComparedRecord
         return None
     user = stated(user)
     tables = _tables_of(first, second, user)
-    sides = []
+    sides, everyone, every_key = [], [], []
     for word, (data, keys) in zip(("first", "second"), tables or (), strict=tables is not None):
         with at(f"the {word}"):
             owners = owners_of(data, user)
-        sides.append(_grouped(owner_keys(data, owners), keys))
+        sides.append(_grouped(own := owner_keys(data, owners), keys))
+        everyone += owners
+        every_key += own
+    check_apart(everyone, every_key)
     if not sides:
         return None
     before, after = sides

@@ -15,7 +15,7 @@ import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn
@@ -411,9 +411,7 @@ class Call:
             return self.run.begin(1, spec, {}, runs)
 
     def keep(self, result: AuditResult) -> AuditResult:
-        """Records the result with the number of its interruptions; shards are needed no longer."""
-        more = {} if self.begun is None else {"interruptions": self.begun.interruptions}
-        result = replace(result, provenance={**result.provenance, **more})
+        """Records the result; shards are needed no longer."""
         self.ledger.record(result, run=self.run.id, number=1)
         return result
 

@@ -266,7 +266,7 @@ def check_backend(name: str) -> str:
 
     from dpaudit.processes import backend  # noqa: F401  which registers ours
 
-    if name not in BACKENDS and name not in EXTERNAL_BACKENDS:
+    if not isinstance(name, str) or name not in {*BACKENDS, *EXTERNAL_BACKENDS}:
         known = ", ".join(sorted({*BACKENDS, *EXTERNAL_BACKENDS}))
         raise InvalidSpec(f"backend must be a registered joblib backend ({known}), got {name!r}")
     return name

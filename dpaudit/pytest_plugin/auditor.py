@@ -113,7 +113,8 @@ class Auditor:
         self, mechanism: Any, asked: dict[str, Any], options: dict[str, Any], name: str, settings: Settings
     ) -> AuditResult:
         arguments = _arguments(mechanism, asked)
-        workers, backend, ledger, shown = (arguments.pop(key) for key in WORKING)
+        working = {key: arguments.pop(key) for key in WORKING}
+        workers, backend, ledger, shown = (working[key] for key in ("n_jobs", "backend", "ledger", "progress"))
         if "n_jobs" not in options:
             workers = 1 if self.session.shared else workers if settings.jobs is None else settings.jobs
         question = pose(**arguments)

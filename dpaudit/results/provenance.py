@@ -32,6 +32,8 @@ def recorded(given: Mapping[str, Any] | None) -> dict[str, str]:
     >>> recorded({"releases": 12, "owner": "statistics team"})
     {'owner': 'statistics team', 'releases': '12'}
     """
+    if not isinstance(given, Mapping | None):
+        raise InvalidSpec(f"record must be a mapping such as {{'owner': ...}}, got {given!r:.100}")
     for key, value in (given or {}).items():
         if key not in RECORD:
             raise InvalidSpec(f"record has no {key!r}; it has: {', '.join(RECORD)}")

@@ -251,7 +251,7 @@ def _asked(source: Path, raw: Any, place: "SpecPlace", layers: Layers) -> "tuple
     while True:
         wrong |= PAIRS if wrong & PAIRS else wrong
         given = {key: value for key, value in raw.items() if key not in wrong}
-        right = {key: INSTEAD[key] for key in wrong if key in INSTEAD}
+        right = {key: INSTEAD[key] for key in wrong if key in INSTEAD and (key != "user" or key in raw)}
         try:
             question = _question(source, convert({**given, **right}, AuditTable), layers)
             with _about("runs"):

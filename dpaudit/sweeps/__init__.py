@@ -142,6 +142,7 @@ def sweep(
     seeds: Any = 0,
     confidence: float = 0.999,
     run_timeout_s: float | None = None,
+    user: str | int | None = None,
     prove: bool = False,
     ledger: Any = None,
     record: Callable[[AuditResult], object] | None = None,
@@ -157,7 +158,8 @@ def sweep(
     single one; a function is called with the parameters of the point, a number is an epsilon, and an entry of the
     catalogue brings its own. A point that cannot be asked (a parameter the mechanism does not have, a certifier
     that is not for the claim), or whose audit breaks, is a row that says so. `prove` bounds every question from
-    above too, by proof and exact loss where there is one. `confidence` is that of each point for itself.
+    above too, by proof and exact loss where there is one. `confidence` is that of each point for itself;
+    `user` is that of `dpaudit.audit`.
 
     Each result goes to `record` and into `ledger` (a file, or a `Ledger`) before the next point begins; points that
     the ledger holds already, for the same question, sources and versions, are not run again. `progress` is a

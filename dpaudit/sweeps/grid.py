@@ -58,6 +58,11 @@ class Grid:
         for name, values in self.axes.items():
             if not values:
                 raise InvalidSpec(f"{name} must hold at least one value, got none")
+        if unknown := [name for name in self.options if name not in IN_SWEEPS]:
+            raise InvalidSpec(f"a sweep has no option {unknown[0]!r}; it has: {', '.join(IN_SWEEPS)}")
+        for name, each in IN_SWEEPS.items():
+            if each.axis and not each.axis.several and len(self.procedures[name]) > 1:
+                raise InvalidSpec(f"{each.axis.key} must be one value for all points, got {len(self.procedures[name])}")
         checked = {name: tuple(_checked(name, each) for each in values) for name, values in self.procedures.items()}
         put("options", checked)
         put("parameters", tuple({key: plain_number(value) for key, value in each.items()} for each in self.parameters))
@@ -86,7 +91,8 @@ class Grid:
 def _checked(name: str, value: Any) -> Any:
     if name == "certifier" and value is not None:
         return validate.one_of(SWEEP_KEYS[name], value, certifier_names())
-    return value if value is None else IN_SWEEPS[name].check(SWEEP_KEYS[name], value)
+    option = IN_SWEEPS[name]
+    return value if value is option.default is None else option.check(SWEEP_KEYS[name], value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,7 @@ def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any
         promised = _claim(claim, values, known, grid.relation)
         between = _pair(pair, values, known)
         if isinstance(between, AdjacentPair):
+            between = between.of_user(grid.options["user"][0])
             between.check(promised.relation)
     except DpAuditError as error:
         return _point(name, given, error=str(error))

@@ -40,14 +40,15 @@ def _grid(source: Path, table: "SweepTable", layers: Layers) -> Grid:
     folder = str(source.resolve().parent)
     stated = {name: getattr(table, key) for name, key in SWEEP_KEYS.items()}
     given = {name: value for name, value in stated.items() if value is not None}
-    options = {name: axis(value) for name, value in precedence(layers.command, given, layers.project).items()}
+    settled = precedence(layers.command, given, layers.project)
+    options = {name: axis(value) for name, value in settled.items() if name in SWEEP_KEYS}
     if (selectors := options["selector"]) != (SELECTOR,):
         raise InvalidSpec(f"selectors must hold {SELECTOR!r} once, got {list(selectors)}; leave the key out")
     return Grid(
         mechanisms=_mechanisms(axis(table.mechanisms)),
         parameters=combinations(table.parameters),
         claims=tuple(None if each is None else _claim(each, relation) for each in axis(table.claims)),
-        pairs=(None,) if table.pairs is None else pairs_of(axis(table.pairs), folder, relation),
+        pairs=(None,) if table.pairs is None else pairs_of(axis(table.pairs), folder, relation, given.get("user")),
         options=options,
         folder=folder,
         relation=relation,

@@ -17,15 +17,15 @@ import pytest
 
 import dpaudit
 from dpaudit.execution.engine import Engine
-from dpaudit.options import OPTIONS, Working, options
+from dpaudit.options import IN_SPECS, OPTIONS, Working, options
 from dpaudit.spec.questions import read_spec
 from dpaudit.sweeps.spec import read_sweep_file
 from tests.docs.pages import ROOT
 
 AUDIT = 'name = "a"\nmechanism = "m:f"\nclaim = { epsilon = 1.0 }\npair = { first = 1, second = 2 }\n'
 SWEEP = 'mechanisms = "dpaudit.catalogue.additive:laplace"\n'
-LEFT_OUT = {"relation", "pairs", "pattern", "max_time_s", "run_timeout_s", "search_share", "certifier", "detect"}
-LEFT_OUT |= {"upper", "record", "data", "user"}
+LEFT_OUT = {"relation", "pairs", "pattern", "upper", "record", "data"}
+LEFT_OUT |= {name for name, each in IN_SPECS.items() if each.default is None and name != "isolation"}
 
 
 @pytest.fixture

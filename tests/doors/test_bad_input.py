@@ -68,7 +68,8 @@ REFUSED_ON_READING = {
     "distance 0": (spec(pair="{ first = 1, second = 2, distance = 0 }"), AT + "distance must be at least 1, got 0"),
     "unknown relation": (
         spec(relation='"add_one"'),
-        AT + "relation must be one of add_or_remove_one, replace_one, replace_special, local, add_or_remove_user, got 'add_one'",
+        AT + "relation must be one of add_or_remove_one, replace_one, replace_special, local, add_or_remove_user, "
+        "got 'add_one'",
     ),
     "unknown expectation": (
         spec(expect='"not_refuted"'),

@@ -116,3 +116,41 @@ def test_a_question_that_names_no_user_is_stored_and_hashed_as_before() -> None:
     stored = plan(question).to_dict()
     assert "user" not in stored
     assert "user" not in stored["pairs"][0]
+
+
+def clipped_by_user(rows: list[tuple[Any, float]], rng: np.random.Generator) -> float:
+    """A sum of what each user adds, bounded by 1: one user changes it by 1 at most."""
+    totals: dict[Any, float] = {}
+    for user, value in rows:
+        totals[user] = totals.get(user, 0.0) + value
+    return sum(max(-1.0, min(1.0, total)) for total in totals.values()) + float(rng.laplace())
+
+
+@for_each("other", [1.0, True, np.int64(1)])
+def test_users_that_a_mechanism_may_take_for_one_are_refused(other: Any) -> None:
+    with pytest.raises(InvalidSpec, match="are equal and not alike"):
+        audit(clipped_by_user, data=[(1, 5.0), (2, 0.3), (other, -10.0)], user=0, **ASKED)
+    with pytest.raises(InvalidSpec, match="are equal and not alike"):
+        audit(clipped_by_user, pair=([(1, 5.0), (2, 0.3)], [(other, 5.0)]), user=0, **ASKED)
+
+
+def test_a_mechanism_that_bounds_what_a_user_adds_keeps_its_claim_and_its_advice_speaks_of_users() -> None:
+    data = [(1, 5.0), (2, 0.3), (1, -10.0)]
+    assert audit(clipped_by_user, data=data, user=0, runs=20_000, **ASKED).verdict is Verdict.NOT_REFUTED
+    broken = audit(visits, data=data, user=0, runs=20_000, **ASKED)
+    text = str(broken)
+    assert "which differ by one user with all of their records" in text
+    assert "a record adds" not in text
+    assert dpaudit.recheck(broken, visits, fresh=True).verdict is Verdict.REFUTED  # lists of tuples are there again
+
+
+def test_sweeps_and_searches_take_the_user_too() -> None:
+    claim = PureDP(1.0, "add_or_remove_user")  # type: ignore[arg-type]
+    (row,) = dpaudit.sweep(
+        visits, pair=(RECORDS, RECORDS[3:]), claim=claim, user="id", runs=5_000, n_jobs=1, progress=False
+    ).rows
+    assert (row["verdict"], row["error"]) == ("REFUTED", None)
+    searched = dpaudit.search_pairs(
+        visits, [(RECORDS, RECORDS[3:])], claim=claim, user="id", runs=20_000, tries=1, n_jobs=1
+    )
+    assert searched.result.verdict is Verdict.REFUTED

@@ -150,6 +150,8 @@ def _keys(tables: Schema, name: str) -> Schema:
 def _meaning(table_name: str, key: str, value: Schema, meanings: Meanings) -> str:
     """What a key means. Raises `LookupError` where nobody has said it: a page with a gap is not built."""
     told: str = value.get("description") or meanings.get(table_name, {}).get(key) or COMMON.get(key, "")
+    if not told and table_name == "StoredSpec" and key in OPTIONS:
+        told = OPTIONS[key].words
     if not told:
         raise LookupError(f"{table_name}.{key} has no meaning; give its model a description, or docs/hooks one")
     return told

@@ -5,7 +5,7 @@ Contract: a key may be added; none is renamed and none changes its meaning.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
@@ -154,22 +154,24 @@ class StoredPair(Stored):
     user: str | int | UnsetType = UNSET
 
 
+def stored_spec(known: Iterable[Option]) -> Any:
+    """The model of a stored question with these options."""
+    keys = [
+        ("name", str),
+        ("claim", dict[str, Any]),  # `stored_claim`
+        ("mechanism", StoredMechanism),
+        ("pairs", Annotated[list[StoredPair], msgspec.Meta(min_length=1)]),
+        *map(stored_key, known),  # `certifier` is one of `certifier_names`
+        ("hash", str),
+    ]
+    about = {"__doc__": "The question; `hash` is the digest of everything else in it."}
+    return msgspec.defstruct("StoredSpec", keys, bases=(Stored,), kw_only=True, namespace=about)
+
+
 if TYPE_CHECKING:
     StoredSpec = Any
 else:
-    StoredSpec = msgspec.defstruct(
-        "StoredSpec",
-        [
-            ("name", str),
-            ("claim", dict[str, Any]),  # `stored_claim`
-            ("mechanism", StoredMechanism),
-            ("pairs", Annotated[list[StoredPair], msgspec.Meta(min_length=1)]),
-            *(stored_key(each) for each in STORED.values()),  # `certifier` is one of `certifier_names`
-            ("hash", str),
-        ],
-        bases=(Stored,),
-        namespace={"__doc__": "The question; `hash` is the digest of everything else in it."},
-    )
+    StoredSpec = stored_spec(STORED.values())
 
 
 class StoredToken(Stored):

@@ -171,7 +171,7 @@ def test_two_users_at_a_distance_of_two() -> None:
 
 OWNERS: list[list[Any]] = [
     ["ann", "bob"],
-    [1, True],
+    [1, 2],
     [0.5, 1.5],
     [math.inf, 1.0],
     [1e300, 2.0],

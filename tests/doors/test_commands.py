@@ -47,6 +47,10 @@ def test_plan_of_a_time_limit_says_that_a_probe_decides(dpaudit: Run, write: Wri
     assert "as many as fit into 60 s, chosen by a probe when it runs" in ended.out
     ended = dpaudit("plan", write(spec(runs="1_000", max_time_s="60")))
     assert "as many as fit into 60 s, at most 1,000, chosen by a probe when it runs" in ended.out
+    ended = dpaudit("plan", write(spec(runs=None, max_time_s="60", claim="{ epsilon = 13.0 }")), "--probe")
+    assert (
+        "  time        60 s, as the spec asks\n" in ended.out
+    )  # a million runs are not asked for, and could not refute
 
 
 RECORDS: dict[str, str] = {}  # the record of one run, by its name: it is made once for all tests

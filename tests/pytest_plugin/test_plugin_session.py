@@ -42,6 +42,15 @@ def test_traced(audit):
 """
 
 
+OWN_TYPES = """
+class Rows(list):
+    pass
+
+def test_rows_of_this_module(audit):
+    audit("json:dumps", pair=(Rows([1]), Rows([1, 2])), epsilon=1.5, runs=2_000, expect="refuted")
+"""
+
+
 # pages and figures are the report's own business, and seconds of work
 JSON_ONLY = """
 from functools import partial
@@ -215,3 +224,8 @@ def test_a_failure_that_cannot_be_told_is_a_failure_all_the_same(tmp_path: Path)
     assert "this part cannot be told (OverflowError: cannot convert float infinity to integer)" in ended.out
     assert "internal error" not in ended.out
     assert load(next((tmp_path / "out").glob("test-*.json"))).refuted
+
+
+def test_datasets_of_a_type_that_only_the_test_has_stay_where_they_are(tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text(OWN_TYPES)
+    assert "1 passed" in session(tmp_path, "--import-mode=importlib").out

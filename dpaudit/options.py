@@ -52,7 +52,7 @@ class Detect:
         return {self.parameter: self.value, "mass": self.mass}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StoredKey:
     """The place of an option among the keys of a stored question, and what may stand there, with limits as msgspec's.
 
@@ -65,7 +65,7 @@ class StoredKey:
     when_set: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Axis:
     """The place of an option among the keys of a sweep, its name and meaning there; `several`: a list varies it."""
 
@@ -75,7 +75,7 @@ class Axis:
     several: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Option:
     """One option: its name in Python, what it is where nobody gives it, and how each door names it.
 
@@ -157,7 +157,7 @@ def as_given(name: str, value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Options:
     """What may be asked beside mechanism, claim and datasets; a value of None leaves the choice to dpaudit.
 
@@ -346,7 +346,7 @@ class Options:
                 object.__setattr__(self, each.name, each.check(each.name, value))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Working:
     """The keywords of `dpaudit.audit` that say how it runs; none of them changes an answer."""
 

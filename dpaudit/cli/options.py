@@ -18,11 +18,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform, g
 
 import click
 
-from dpaudit.base.strict import parsed
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.options import OPTIONS
 from dpaudit.report import formats_of
-from dpaudit.spec.settings import read_settings
 
 if TYPE_CHECKING:
     from dpaudit.claims import Claim
@@ -160,7 +158,7 @@ class CommandLine:
     home: ClassVar[str]
 
     def __init_subclass__(cls, home: str = "") -> None:
-        dataclass(frozen=True, kw_only=True)(cls)
+        dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)  # each costs every command its start
         cls.command = "-".join(re.findall("[A-Z][a-z]+", cls.__name__)[:-1]).lower()  # without "Command"
         cls.home = home or cls.command
 
@@ -182,6 +180,7 @@ def layers(call: CommandLine, look: bool = False) -> "Layers":
     Raises `InvalidSpec` naming the option, or the project's key.
     """
     from dpaudit.spec.questions import Layers
+    from dpaudit.spec.settings import read_settings
 
     given = {each.name: getattr(call, each.name) for each in fields(call) if each.name in OPTIONS}  # type: ignore[arg-type]
     stated = {name: value for name, value in given.items() if value is not None}
@@ -191,6 +190,7 @@ def layers(call: CommandLine, look: bool = False) -> "Layers":
 
 def stated_claim(text: str | None, mu: float | None = None) -> "Claim | None":
     """The claim of --claim, or of --mu; None where neither is given. Raises `InvalidSpec` naming the option."""
+    from dpaudit.base.strict import parsed
     from dpaudit.claims import GaussianDP, claim_from_dict
 
     if text is None:
@@ -237,6 +237,7 @@ def report_folder(report: str) -> Path:
 def chosen_ledger(option: str | None) -> Path:
     """The ledger of the option, of this project's settings, or the default one. It need not be there."""
     from dpaudit.ledger.database import DEFAULT
+    from dpaudit.spec.settings import read_settings
 
     named = option if option is not None else read_settings(Path.cwd()).ledger
     return DEFAULT if named is None else Path(named)

@@ -12,7 +12,7 @@ from dpaudit.cli.options import POINTS, CommandLine, argument, asked, option
 from dpaudit.report import FORMATS
 
 
-class RunCommand(CommandLine):
+class RunCommand(CommandLine, home="suite"):
     """Run the audits of spec files, or of all spec files in a folder.
 
     Options go before the spec, the spec before [tool.dpaudit] in ./pyproject.toml.

@@ -21,21 +21,33 @@ from dpaudit.base.numerals import confidence_text, duration
 from dpaudit.base.quoting import clean
 from dpaudit.cli.commands import RunCommand
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
-from dpaudit.cli.options import one_line, say, show
+from dpaudit.cli.options import (
+    chosen_questions,
+    layers,
+    one_line,
+    report_folder,
+    report_formats,
+    say,
+    show,
+    typed_again,
+)
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.execution.engine import Engine
 from dpaudit.execution.journal import ForeignShard, ShardStore
-from dpaudit.ledger.baseline import review
+from dpaudit.ledger.baseline import DEFAULT as ACCEPTED
+from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.ledger.database import DEFAULT, Database, LedgerError, LedgerLost
 from dpaudit.ledger.history import trend
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Begun, Run, resume, start, taken
 from dpaudit.mechanisms import Mechanism
 from dpaudit.processes.frames import UnreadableShard
+from dpaudit.report import USUAL
 from dpaudit.results.provenance import commit_of, versions
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
 from dpaudit.running.program import unknown
-from dpaudit.spec.questions import Layers, SpecQuestion, command
+from dpaudit.spec.questions import Layers, SpecQuestion, command, shared
+from dpaudit.spec.settings import read_settings
 from dpaudit.version import __version__
 
 
@@ -350,3 +362,39 @@ class Suite:
 
     def _fail(self, reason: str, exit_code: int) -> None:
         self.entries[-1] = replace(self.entries[-1], error=reason, exit_code=exit_code)
+
+
+def run_command(call: RunCommand) -> int:
+    given, project = layers(call), read_settings(Path.cwd())
+    workers = next(value for value in (call.jobs, project.jobs, -1) if value is not None)
+
+    def engine(isolation: str | None) -> Engine:
+        return Engine(workers, call.backend, supervised=True, isolation=isolation)
+
+    engine(given.command.get("isolation"))  # a bad value is refused once, here, and not by each audit
+    posed, together = shared(chosen_questions(call.paths, given, call.tags, call.only))
+    folder = call.report if call.report is not None else project.report
+    if call.no_ledger and (call.ledger is not None or call.resume):
+        raise InvalidSpec(f"--no-ledger and {'--resume' if call.resume else '--ledger'}: give one of the two")
+    baseline = call.accepted if call.accepted is not None else project.accepted
+    suite = Suite(
+        posed,
+        together,
+        call,
+        engine,
+        given,
+        caller=click.get_current_context().obj,
+        again=typed_again("--resume", without=("resume",)),
+        accepted=read_baseline(ACCEPTED if baseline is None else baseline, missing_ok=baseline is None),
+        formats=USUAL if call.formats is None else tuple(each.name for each in report_formats(call.formats)),
+        folder=None if folder is None else report_folder(folder),
+    )
+    where = call.ledger if call.ledger is not None else project.ledger
+    together_asked = {"confidence": together, "tags": sorted(call.tags)}
+    with recording(call, posed, where, together_asked) as record:
+        suite.recording = record
+        if not call.quiet:
+            click.echo(header(posed, together))
+        finished = suite.run()
+    suite.tell(finished)
+    return finished.exit_code

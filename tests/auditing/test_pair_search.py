@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, InvalidSpec, PureDP, Verdict, batched
-from dpaudit.auditing.pair_moves import Spent, check_bounds, move
-from dpaudit.auditing.pair_search import PairSearch, search_pairs
+from dpaudit.auditing.pair_search import PairSearch, Spent, check_bounds, move, search_pairs
 from dpaudit.execution.engine import Session
 from dpaudit.running.streams import Stage
 from tests.cases import for_each

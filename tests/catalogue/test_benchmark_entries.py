@@ -16,8 +16,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.losses.released import geosample_law, geosample_steps
-from dpaudit.losses.selecting import largest_one_sided
+from dpaudit.losses.released import geosample_law, geosample_steps, largest_one_sided
 
 LEVEL = 1e-9
 Answers = tuple[float, ...]

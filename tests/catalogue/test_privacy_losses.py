@@ -25,8 +25,8 @@ from dpaudit.losses.distribution import (
     repeated_epsilon,
     step_losses,
     subsampled_gaussian_epsilon,
+    two_batches,
 )
-from dpaudit.losses.shuffled import two_batches
 from tests.cases import for_each
 from tests.catalogue.between import between_epsilons
 

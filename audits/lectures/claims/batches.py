@@ -18,8 +18,8 @@ from dpaudit.losses.distribution import (
     poisson,
     repeated_epsilon,
     step_losses,
+    two_batches,
 )
-from dpaudit.losses.shuffled import two_batches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

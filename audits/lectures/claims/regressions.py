@@ -56,7 +56,7 @@ def _lasso() -> Truth:
 
 def largest_move(weight: float, records: int, seed: int) -> tuple[float, float]:
     """The largest share of 2 / (n lambda) that one label turned moved the optimum by: huber hinge, and logistic."""
-    from dpaudit.catalogue.optimum import HUBER_HINGE, LOGISTIC, classifier
+    from dpaudit.catalogue.promises import HUBER_HINGE, LOGISTIC, classifier
 
     rng = np.random.default_rng(seed)
     found = [0.0, 0.0]

@@ -116,7 +116,7 @@ def noisy_features(noise: float) -> tuple[float, float]:
 
 def check_source_of_noise() -> Truth:
     from dpaudit.catalogue import find
-    from dpaudit.catalogue.optimum import HUBER_HINGE, classifier
+    from dpaudit.catalogue.promises import HUBER_HINGE, classifier
 
     noised, penalised = noisy_features(0.4)
     first, second = find("output_perturbation").default_pair

@@ -10,7 +10,7 @@ import numpy as np
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.losses.comparisons import winning
-from dpaudit.losses.selecting import exponential
+from dpaudit.losses.released import exponential
 
 BASSI, CS208, CHEEMA = "Bassi 2019, notes 001", "CS 208, notes 002", "Cheema & Huszár, notes 004"
 NOISY_MAX = f"{BASSI}, 'Report Noisy Max'"

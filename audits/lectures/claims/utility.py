@@ -12,7 +12,7 @@ import numpy.typing as npt
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from audits.lectures.claims.utility_queries import QUERIES
 from dpaudit.catalogue import find
-from dpaudit.losses.selecting import exponential, permute_and_flip
+from dpaudit.losses.released import exponential, permute_and_flip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

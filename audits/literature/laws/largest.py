@@ -15,8 +15,7 @@ from audits.literature.laws.curve import Curve, Floats, both
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
 from dpaudit.losses.comparisons import winning
-from dpaudit.losses.released import largest
-from dpaudit.losses.selecting import permute_and_flip
+from dpaudit.losses.released import largest, permute_and_flip
 
 ERROR = 1e-9  # relative: of the quadrature of a race
 CLOSED = 1e-11  # relative: of a cell's mass, a difference of two numbers that are at least a cell apart

@@ -7,8 +7,7 @@ import numpy as np
 from dpaudit.base.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack, Guess
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.optimum import LOGISTIC, signed
-from dpaudit.catalogue.promises import BASSI, BOOK, CHEEMA, SARKAR
+from dpaudit.catalogue.promises import BASSI, BOOK, CHEEMA, LOGISTIC, SARKAR, signed
 from dpaudit.catalogue.releases import noisy_average, noisy_count_and_average, noisy_maxima, noisy_sum
 from dpaudit.catalogue.releases.counts import HOMER, noisy_mean_vector
 from dpaudit.catalogue.releases.tables import Labelled, fit, noisy_models, population

@@ -21,8 +21,18 @@ import numpy as np
 from dpaudit.base.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, normal_each, one_draw
-from dpaudit.catalogue.optimum import CMS, HUBER_HINGE, LOGISTIC, WEIGHT, classifier, in_unit_ball, signed
-from dpaudit.catalogue.promises import EPSILON, GDP, pure_if_replaced
+from dpaudit.catalogue.promises import (
+    CMS,
+    EPSILON,
+    GDP,
+    HUBER_HINGE,
+    LOGISTIC,
+    WEIGHT,
+    classifier,
+    in_unit_ball,
+    pure_if_replaced,
+    signed,
+)
 from dpaudit.claims import GaussianDP, Relation
 from dpaudit.errors import InvalidSpec
 

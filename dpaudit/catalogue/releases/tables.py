@@ -20,8 +20,18 @@ import numpy.typing as npt
 from dpaudit.base.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred, centred_each, exact
-from dpaudit.catalogue.optimum import CMS, LOGISTIC, WEIGHT, classifier, in_unit_ball
-from dpaudit.catalogue.promises import DMNS, EPSILON, SARKAR, pure_if_replaced, unless_same
+from dpaudit.catalogue.promises import (
+    CMS,
+    DMNS,
+    EPSILON,
+    LOGISTIC,
+    SARKAR,
+    WEIGHT,
+    classifier,
+    in_unit_ball,
+    pure_if_replaced,
+    unless_same,
+)
 
 in_room = partial(Entry, module="dpaudit.catalogue.releases", promise=pure_if_replaced)
 

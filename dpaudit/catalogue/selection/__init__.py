@@ -34,8 +34,8 @@ from dpaudit.catalogue.selection.utilities import (
     private_median,
 )
 from dpaudit.losses.comparisons import below, winning
-from dpaudit.losses.selecting import exponential, flip_in_order, flip_one_coin, releasing
-from dpaudit.losses.selecting import permute_and_flip as law_of
+from dpaudit.losses.released import exponential, flip_in_order, flip_one_coin, releasing
+from dpaudit.losses.released import permute_and_flip as law_of
 
 HEAD_START = Parameter("head_start", 1.0, "counts", "what the first count is given, known to all", validate.real)
 

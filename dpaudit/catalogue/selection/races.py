@@ -16,7 +16,7 @@ from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.comparisons import winning
 from dpaudit.losses.distribution import largest_log_ratio, log_ratios
-from dpaudit.losses.selecting import (
+from dpaudit.losses.released import (
     exponential,
     largest_one_sided,
     last_clock,

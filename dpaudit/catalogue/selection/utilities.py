@@ -13,7 +13,7 @@ from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import CS208, EPSILON, pure_if_added_or_removed, pure_if_replaced, unless_same
 from dpaudit.catalogue.selection.races import by_law, in_room, of_answers, pick, rate, told_exactly
-from dpaudit.losses.selecting import exponential
+from dpaudit.losses.released import exponential
 
 Utilities = list[float]
 

@@ -14,7 +14,7 @@ from scipy import optimize, stats
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.regression import sensitivity
-from dpaudit.catalogue.optimum import HUBER, HUBER_HINGE, LOGISTIC, Loss, classifier, in_unit_ball
+from dpaudit.catalogue.promises import HUBER, HUBER_HINGE, LOGISTIC, MarginLoss, classifier, in_unit_ball
 
 LEVEL = 1e-9
 
@@ -38,7 +38,7 @@ def huber_hinge(margin: Any) -> Any:
     [(HUBER_HINGE, huber_hinge), (LOGISTIC, lambda m: np.logaddexp(0.0, -m))],
     ids=["hinge", "logistic"],
 )
-def test_the_optimum_is_that_of_a_general_minimiser(loss: Loss, value: Any, weight: float) -> None:
+def test_the_optimum_is_that_of_a_general_minimiser(loss: MarginLoss, value: Any, weight: float) -> None:
     for seed in range(4):
         data = random_records(seed, features=3)
         signed = np.array(data)[:, :-1] * np.array(data)[:, -1:]

@@ -14,7 +14,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.catalogue import find
-from dpaudit.losses import selecting
+from dpaudit.losses import released
 from tests.cases import for_each
 
 UTILITIES = ([0.0, 0.0, 0.0], [1.0, -1.0, 0.5, 0.5], [3.0, 0.0], [-2.0, -2.0, 0.0, -7.0, 1.0])
@@ -35,7 +35,7 @@ def by_all_orders(utilities: Sequence[float], rate: float) -> list[float]:
 @for_each("utilities", UTILITIES)
 @for_each("rate", [0.5, 1.0, 3.0])
 def test_permute_and_flip_over_all_orders(utilities: list[float], rate: float) -> None:
-    found = selecting.permute_and_flip(np.array(utilities), rate)
+    found = released.permute_and_flip(np.array(utilities), rate)
     assert found == pytest.approx(by_all_orders(utilities, rate), rel=1e-12)
 
 
@@ -47,14 +47,14 @@ def test_one_coin_over_all_subsets(utilities: list[float], rate: float) -> None:
     law = np.zeros(len(heads))
     for low, high in itertools.pairwise(sorted({0.0, *heads})):
         law[heads >= high] += (high - low) / np.count_nonzero(heads >= high)
-    assert selecting.flip_one_coin(np.array(utilities), rate) == pytest.approx(law, rel=1e-12)
+    assert released.flip_one_coin(np.array(utilities), rate) == pytest.approx(law, rel=1e-12)
 
 
 @pytest.mark.parametrize("utilities", UTILITIES)
 def test_flips_in_order(utilities: list[float]) -> None:
     heads = [math.exp(0.5 * (utility - max(utilities))) for utility in utilities]
     by_hand = [head * math.prod(1.0 - one for one in heads[:place]) for place, head in enumerate(heads)]
-    assert selecting.flip_in_order(np.array(utilities), 0.5) == pytest.approx(by_hand)
+    assert released.flip_in_order(np.array(utilities), 0.5) == pytest.approx(by_hand)
 
 
 def by_quadrature(
@@ -84,7 +84,7 @@ def test_exponential_noise_is_permute_and_flip(answers: list[float]) -> None:
         lambda x: math.exp(-x / 2.0) / 2.0 if x >= 0.0 else 0.0,
         lambda x: -math.expm1(-max(x, 0.0) / 2.0),
     )
-    assert selecting.permute_and_flip(np.array(answers), 0.5) == pytest.approx(quad, abs=1e-9)
+    assert released.permute_and_flip(np.array(answers), 0.5) == pytest.approx(quad, abs=1e-9)
 
 
 @pytest.mark.parametrize("answers", UTILITIES)
@@ -97,15 +97,15 @@ def test_gumbel_noise_is_the_exponential_mechanism_and_its_mirror_the_last_clock
 
     upright = by_quadrature(answers, density, below)
     mirrored = by_quadrature(answers, lambda x: density(-x), lambda x: -math.expm1(-math.exp(min(x, 80.0) / 2.0)))
-    assert selecting.exponential(np.array(answers), 0.5) == pytest.approx(upright, abs=1e-8)
-    assert selecting.last_clock(np.array(answers), 0.5) == pytest.approx(mirrored, abs=1e-8)
+    assert released.exponential(np.array(answers), 0.5) == pytest.approx(upright, abs=1e-8)
+    assert released.last_clock(np.array(answers), 0.5) == pytest.approx(mirrored, abs=1e-8)
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 def test_the_two_largest_of_three(scale: float) -> None:
     """Every row adds up to the probability of its winner, and one entry by a double integral."""
     answers = np.array([0.0, 1.0, -0.5])
-    law, noise = selecting.top_two(answers, scale), stats.laplace(scale=scale)
+    law, noise = released.top_two(answers, scale), stats.laplace(scale=scale)
     assert law.sum() == pytest.approx(1.0)
     assert law.sum(axis=1) == pytest.approx(selecting_by_winning(answers, scale))
     levels = np.linspace(-40.0 * scale, 40.0 * scale, 400_001)
@@ -133,13 +133,13 @@ def test_what_a_released_value_costs(first: list[float], second: list[float], in
         return np.array(each if index else [np.logaddexp.reduce(each)])
 
     largest = float(np.max(np.abs(logs(first) - logs(second))))
-    found = selecting.releasing(np.array(first, float), np.array(second, float), 2.0, index=index)
+    found = released.releasing(np.array(first, float), np.array(second, float), 2.0, index=index)
     assert found == pytest.approx(largest, abs=1e-5)
     assert found >= largest - 1e-9
 
 
 def test_what_a_released_value_costs_with_one_sided_noise() -> None:
-    both = selecting.releasing_one_sided
+    both = released.releasing_one_sided
     assert both(np.array([0.0, 0.0]), np.array([1.0, 1.0]), 2.0) == math.inf
     assert both(np.array([1.0, 0.0]), np.array([1.0, 1.0]), 2.0) == math.inf
     assert both(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 2.0) == math.inf

@@ -14,7 +14,7 @@ from scipy import stats
 from dpaudit.catalogue import Entry, find
 from dpaudit.catalogue.selection.races import chosen, race, with_values
 from dpaudit.claims import PureDP, Relation
-from dpaudit.losses import selecting
+from dpaudit.losses import released
 from dpaudit.losses.comparisons import winning
 from tests.cases import for_each
 
@@ -31,15 +31,15 @@ def drawn(entry: Entry, data: Sequence[float], seed: int) -> np.ndarray:
 LAWS: dict[str, Law] = {
     "report_noisy_max_general": lambda u: winning(u, 2.0),
     "report_noisy_max_general.counts_noise": lambda u: winning(u, 1.0),
-    "report_noisy_max_exponential": lambda u: selecting.permute_and_flip(u, 0.5),
-    "report_noisy_max_exponential.counts_noise": lambda u: selecting.permute_and_flip(u, 1.0),
-    "report_noisy_max_gumbel": lambda u: selecting.exponential(u, 0.5),
-    "report_noisy_max_gumbel.inverse_scale": lambda u: selecting.exponential(u, 2.0),
-    "report_noisy_max_gumbel.wrong_tail": lambda u: selecting.last_clock(u, 0.5),
-    "permute_and_flip": lambda u: selecting.permute_and_flip(u, 0.5),
-    "permute_and_flip.factor_two_missing": lambda u: selecting.permute_and_flip(u, 1.0),
-    "permute_and_flip.no_permutation": lambda u: selecting.flip_in_order(u, 0.5),
-    "permute_and_flip.one_coin": lambda u: selecting.flip_one_coin(u, 0.5),
+    "report_noisy_max_exponential": lambda u: released.permute_and_flip(u, 0.5),
+    "report_noisy_max_exponential.counts_noise": lambda u: released.permute_and_flip(u, 1.0),
+    "report_noisy_max_gumbel": lambda u: released.exponential(u, 0.5),
+    "report_noisy_max_gumbel.inverse_scale": lambda u: released.exponential(u, 2.0),
+    "report_noisy_max_gumbel.wrong_tail": lambda u: released.last_clock(u, 0.5),
+    "permute_and_flip": lambda u: released.permute_and_flip(u, 0.5),
+    "permute_and_flip.factor_two_missing": lambda u: released.permute_and_flip(u, 1.0),
+    "permute_and_flip.no_permutation": lambda u: released.flip_in_order(u, 0.5),
+    "permute_and_flip.one_coin": lambda u: released.flip_one_coin(u, 0.5),
 }
 
 
@@ -57,7 +57,7 @@ def test_the_two_largest_have_the_exact_law() -> None:
     data = [0.0, 1.0, 0.5, 0.5]
     found = drawn(find("report_noisy_max_general.top_two"), data, 22)
     seen = np.bincount(found[:, 0] * 4 + found[:, 1], minlength=16)
-    law = selecting.top_two(np.array(data), 2.0).ravel()
+    law = released.top_two(np.array(data), 2.0).ravel()
     assert stats.chisquare(seen[law > 0.0], law[law > 0.0] * RUNS).pvalue > LEVEL
 
 

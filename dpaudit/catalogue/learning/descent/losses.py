@@ -22,8 +22,8 @@ from dpaudit.losses.distribution import (
     repeated_epsilon,
     step_losses,
     subsampled_gaussian_epsilon,
+    two_batches,
 )
-from dpaudit.losses.shuffled import two_batches
 
 _SAME = 1e-9  # of the size of what is compared: closer than this is equal
 FAR = 8.0  # deviations of the noise within which a canary must stay clipped: it leaves with probability 1e-15

@@ -21,8 +21,7 @@ from dpaudit.catalogue.learning.descent.programs import Data, Descent, Record, p
 from dpaudit.catalogue.learning.objective_noise import in_room
 from dpaudit.catalogue.noise import Rng
 from dpaudit.losses.composing import transcript_epsilon
-from dpaudit.losses.distribution import Mixture, repeated_epsilon, step_losses
-from dpaudit.losses.shuffled import two_batches
+from dpaudit.losses.distribution import Mixture, repeated_epsilon, step_losses, two_batches
 
 TINY = 1e-300  # a gradient of length 0 is divided by it
 MOST = 16  # records that the sampler and the exact losses take: they look at all batches

@@ -12,7 +12,7 @@ from audits.literature.laws import Curve, curves
 from audits.literature.oracle import ceiling, oracle_bound
 from audits.literature.record import CONFIDENCE, Point, Record
 from audits.literature.rows import Row
-from dpaudit.certify import error_probability
+from dpaudit.certify import CoinFlip, error_probability
 
 SEED = 0
 SMALLER = (100_000, 1_000_000, 5_000_000)  # for the figure of bound against executions
@@ -119,19 +119,19 @@ def measured(
 
 def point(row: Row, known: Truth, result: dpaudit.AuditResult) -> Point:
     """One audit as plain data. Raises ValueError where the evidence is not that of the coin-flip design."""
-    counts, witness = result.evidence.to_dict(), result.witness
-    if counts["kind"] != "coin-flip":
-        raise ValueError(f"{row.name}: the bounds are those of the coin-flip design, the evidence is {counts['kind']}")
+    counts, witness = result.evidence, result.witness
+    if not isinstance(counts, CoinFlip):
+        raise ValueError(f"{row.name}: the bounds are those of the coin-flip design, the evidence is {counts.kind}")
     pair, side = row.pairs[witness.pair], 0 if witness.p_side == "first" else 1
     sides = (words(pair.first), words(pair.second))
     oracle, oracle_all = known.oracle(result.evidence.runs, witness.pair, side)
     return Point(
         asked=int(result.spec["runs"]),
         executions=result.runs_used,
-        hits_p=int(str(counts["hits_p"])),
-        hits_q=int(str(counts["hits_q"])),
-        runs_p=int(str(counts["runs_p"])),
-        runs_q=int(str(counts["runs_q"])),
+        hits_p=counts.hits_p,
+        hits_q=counts.hits_q,
+        runs_p=counts.runs_p,
+        runs_q=counts.runs_q,
         pair=pair.name,
         likelier=sides[side],
         rarer=sides[1 - side],

@@ -10,11 +10,12 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from itertools import repeat
 from types import UnionType
-from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from dpaudit.base.files import read_bytes
 from dpaudit.base.quoting import clean
@@ -26,7 +27,7 @@ DEEPEST = 64  # objects and lists inside one another
 
 
 def stored(value: Any) -> Any:
-    """A value as JSON holds it: by `to_dict` where it has one, a dataclass by its fields, a tuple as a list.
+    """A value as JSON holds it: by `to_dict` where it has one, a dataclass by its keys, a tuple as a list.
 
     >>> from dpaudit.results.observations import Explored
     >>> stored((Explored("feature", "output", "looked at", math.inf),))
@@ -49,9 +50,37 @@ def stored(value: Any) -> Any:
     return "inf" if value == math.inf else "-inf" if value == -math.inf else value
 
 
-def by_fields(value: Any) -> dict[str, Any]:
-    """A dataclass as JSON holds it, its fields in their order."""
-    return {field.name: stored(getattr(value, field.name)) for field in fields(value)}
+def by_fields(value: Any, **derived: Any) -> dict[str, Any]:
+    """A dataclass as JSON holds it: its fields in their order, or what its class says.
+
+    `KEYS` of a class are fields and properties instead, of which those that are `derived` are given; keys that are
+    `SPARSE` are left out where there is nothing. A `kind` of the class stands first.
+    """
+    kind = type(value)
+    sparse, values = getattr(kind, "SPARSE", ()), _tag(kind)
+    for key in keys_of(kind):
+        each = derived[key] if key in derived else getattr(value, key)
+        if each or key not in sparse:
+            values[key] = each if key in derived else stored(each)
+    return values
+
+
+def keys_of(kind: Any) -> tuple[str, ...]:
+    """The keys under which a dataclass is stored."""
+    keys: tuple[str, ...] = getattr(kind, "KEYS", None) or tuple(each.name for each in fields(kind))
+    return keys
+
+
+def _tag(kind: Any) -> dict[str, Any]:
+    """The kind of a class that is one of several, as it is stored."""
+    if not hasattr(kind, "kind") or any(each.name == "kind" for each in fields(kind)):
+        return {}
+    return {"kind": kind.kind}
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def text_of(value: Any) -> str:
@@ -261,33 +290,114 @@ def _inside(value: Any, at: Keys) -> Iterator[Keys]:
         yield from _inside(each, (*at, key))
 
 
-def models(types: Mapping[Any, Any], names: Mapping[str, Any]) -> Callable[[Any], Any]:
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the model of a dataclass has that the class does not say: a name, a description, the kinds of some keys."""
+
+    name: str = ""
+    about: str = ""
+    kinds: Mapping[str, Any] = field(default_factory=dict)
+
+
+def models(types: Mapping[Any, Any], tables: Mapping[type, Layout] | None = None) -> Callable[[Any], Any]:
     """What gives the model of a type: of a dataclass, in which no key may be missing and none may be added.
 
-    `types` stand for others, such as a number with its limits for a number; `names` for those of fields of that name,
-    with a default where the key may be missing.
+    `types` stand for others, such as a number with its limits for a number. Keys that the class has in `LATER`, which
+    older files lack, may be missing; a kind in a table is one with a default where it is a tuple.
     """
     import msgspec
 
+    def table(kind: Any) -> Any:
+        more = (tables or {}).get(kind, Layout())
+        later, sparse = getattr(kind, "LATER", ()), getattr(kind, "SPARSE", ())
+        needed, optional = [], {}
+        for key in keys_of(kind):
+            if (hint := more.kinds.get(key)) is None:
+                hint = _hints(kind).get(key) or _hints(getattr(kind, key).fget)["return"]  # a field, or a property
+                left = tuple(each for each in get_args(hint) if each is not type(None))
+                hint = model(Union[left] if key in sparse and left else hint)  # noqa: UP007
+            if key in later:
+                optional[key] = (key, hint | msgspec.UnsetType, msgspec.UNSET)
+            elif isinstance(hint, tuple):
+                optional[key] = (key, *hint)
+            else:
+                needed.append((key, hint))
+        about = more.about or " ".join((kind.__doc__ or "").partition("\n\n")[0].split())
+        return msgspec.defstruct(
+            f"Stored{more.name or kind.__name__.removeprefix('Stored')}",
+            [*needed, *(optional[key] for key in sorted(optional, key=(*later, *optional).index))],
+            namespace={"__doc__": about},
+            forbid_unknown_fields=True,
+            tag_field="kind" if _tag(kind) else None,
+            tag=_tag(kind).get("kind"),
+        )
+
     @cache
     def model(kind: Any) -> Any:
-        kinds = get_args(kind)
+        kinds, origin = get_args(kind), get_origin(kind)
+        if kind in types:
+            return types[kind]
         if is_dataclass(kind):
-            hints = {name: names.get(name) or model(hint) for name, hint in get_type_hints(kind).items()}
-            fields = [(name, *(hint if isinstance(hint, tuple) else (hint,))) for name, hint in hints.items()]
-            about = {"__doc__": " ".join((kind.__doc__ or "").partition("\n\n")[0].split())}
-            return msgspec.defstruct(f"Stored{kind.__name__}", fields, namespace=about, forbid_unknown_fields=True)  # type: ignore[union-attr]
+            return table(kind)
         if isinstance(kind, type) and issubclass(kind, Enum):
             return Literal[tuple(each.value for each in kind)]
-        match get_origin(kind):
-            case origin if origin is tuple and kinds[-1] is ...:
-                return list[model(kinds[0])]  # type: ignore[misc]
-            case origin if origin is tuple:
-                return tuple[tuple(map(model, kinds))]  # type: ignore[misc]
-            case origin if origin is Mapping:
-                return dict[str, model(kinds[1])]  # type: ignore[misc]
-            case origin if origin in (Union, UnionType):
-                return Union[tuple(map(model, kinds))]  # noqa: UP007
-        return types.get(kind, kind)
+        if origin is Annotated:
+            limits = dict(kind.__metadata__)
+            words = limits.pop("words", ())
+            inner = kinds[0] if kinds[0] in (int, float, str) else model(kinds[0])
+            inner = Annotated[inner, msgspec.Meta(**limits)] if limits else inner
+            return inner | Literal[words] if words else inner
+        if origin is ClassVar:
+            return model(kinds[0])
+        if origin is tuple:
+            return list[model(kinds[0])] if kinds[-1] is ... else tuple[tuple(map(model, kinds))]  # type: ignore[misc]
+        if origin is Mapping:
+            return dict[str, model(kinds[1])]  # type: ignore[misc]
+        if origin in (Union, UnionType):
+            return Union[tuple(map(model, kinds))]  # noqa: UP007
+        return kind
 
     return model
+
+
+Own = Mapping[Any, Callable[[Any, str], Any]]
+PLAIN: Mapping[Any, Callable[[Any], Any]] = {float: float, datetime.date: datetime.date.fromisoformat}
+
+
+def value_of(kind: Any, given: Any, own: Own, place: str = "") -> Any:
+    """A value of a type from its stored form, which its model has passed: the way back from `stored`.
+
+    `own` reads types in a way of their own, told the stored form and the place where it stands.
+
+    >>> from dpaudit.results.observations import Explored
+    >>> value_of(tuple[Explored, ...], [{"what": "a", "name": "b", "status": "c", "score": "inf", "runs": 2}], {})
+    (Explored(what='a', name='b', status='c', score=inf, runs=2),)
+    """
+    kinds, origin = get_args(kind), get_origin(kind)
+    if kind in own:
+        return own[kind](given, place)
+    if kind in PLAIN:
+        return PLAIN[kind](given)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return kind(**fields_of(kind, given, own, place))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(given)
+    if origin is Annotated:
+        return value_of(kinds[0], given, own, place)
+    if origin is tuple:
+        each = repeat(kinds[0], len(given)) if kinds[-1] is ... else kinds
+        return tuple(
+            value_of(one, part, own, f"{place}[{j}]") for j, (one, part) in enumerate(zip(each, given, strict=True))
+        )
+    if origin in (Union, UnionType) and given is not None:
+        left = [one for one in kinds if one is not type(None)]
+        one = left[0] if len(left) == 1 else next(one for one in left if _tag(one)["kind"] == given["kind"])
+        return value_of(one, given, own, place)
+    return given
+
+
+def fields_of(kind: Any, given: Mapping[str, Any], own: Own, place: str = "") -> dict[str, Any]:
+    """The fields of a dataclass that its stored form has."""
+    start, hints = f"{place}." if place else "", _hints(kind)
+    names = [each.name for each in fields(kind) if each.name in given]
+    return {name: value_of(hints[name], given[name], own, f"{start}{name}") for name in names}

@@ -4,12 +4,20 @@ import math
 import numbers
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 from dpaudit.errors import InvalidSpec
 
 MOST_S = 100_000_000
 NOT_FINITE = ("nan", "inf", "-inf")  # floats that JSON lacks
+# numbers with their limits, which files are held to; `words` stand for floats that JSON lacks
+Count = Annotated[int, ("ge", 0), ("le", 2**63 - 1)]
+AtLeastOne = Annotated[int, ("ge", 1), ("le", 2**63 - 1)]
+NotNegative = Annotated[float, ("ge", 0.0)]
+Probability = Annotated[float, ("ge", 0.0), ("le", 1.0)]
+OpenProbability = Annotated[float, ("gt", 0.0), ("lt", 1.0)]
+Bound = Annotated[float, ("ge", 0.0), ("words", ("inf",))]
+Edge = Annotated[float, ("words", ("inf", "-inf"))]
 
 
 def real(name: str, value: object) -> float:

@@ -1,13 +1,12 @@
 """A certified statement: a deterministic function of evidence, claim and confidence; and the ways to make one."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from dpaudit.base.validate import error_probability
+from dpaudit.base.validate import Bound, OpenProbability, Probability, error_probability
 from dpaudit.certify.evidence import CoinFlip, Evidence, FixedSides
 from dpaudit.claims.claim import Claim, frozen_delta
 from dpaudit.errors import InvalidSpec
@@ -23,11 +22,11 @@ class Certificate:
     the unconditional certifier is one for this confidence, sharp near it and never below a 500th of its error.
     """
 
-    lower: float
-    epsilon_lower: float | None
-    p_value: float
-    delta: float
-    confidence: float
+    lower: Bound
+    epsilon_lower: Bound | None
+    p_value: Probability
+    delta: Probability
+    confidence: OpenProbability
     method: str
 
     @property
@@ -60,11 +59,6 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
         highest = max(highest, (len(p_values) - rank) * p_values[place])
         adjusted[place] = min(1.0, highest)
     return tuple(adjusted)
-
-
-def plain(number: float | None) -> float | str | None:
-    """A float as JSON can hold it."""
-    return "inf" if number == math.inf else number
 
 
 @dataclass(frozen=True)

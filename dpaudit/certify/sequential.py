@@ -15,18 +15,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.base.validate import error_probability
+from dpaudit.base.validate import AtLeastOne, OpenProbability, error_probability
 from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.claims.claim import Claim
 from dpaudit.errors import InvalidSpec
-from dpaudit.events import Event, event_from_dict
+from dpaudit.events import Event
 
 STEPS, FEW_STEPS = 20, 8  # of Newton's method, halving where it leaves the bracket: to the last digit, and for scores
 
@@ -91,12 +91,11 @@ HIGHEST = 700.0  # the ladder ends, e^epsilon being near the largest number
 CHUNK = 16  # rungs that are tested together
 OFFSETS = 64  # half-planes of a claim that bets choose among, at the most
 RAREST = 1e-6  # the least q at which one of them touches the region
-BET = ("p_side", "p", "q", "delta")  # of a block, as results store them
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some runs, and the bet that was frozen before the first of them.
+    """Some runs of an anytime audit, and the bet that was frozen before them.
 
     The bet: `event` has rate `p` on side `p_side` and `q` on the other, both strictly between 0 and 1, against the
     claim's half-plane at the offset `delta`, 0 <= delta < 1. `evidence` counts the block's runs. Raises `InvalidSpec`.
@@ -104,10 +103,11 @@ class Block:
 
     event: Event
     p_side: Literal["first", "second"]
-    p: float
-    q: float
-    delta: float
+    p: OpenProbability
+    q: OpenProbability
+    delta: Annotated[float, ("ge", 0.0), ("lt", 1.0)]
     evidence: CoinFlip
+    KEYS: ClassVar = ("event", "event_in_words", "p_side", "p", "q", "delta", "evidence")  # of its stored form
 
     def __post_init__(self) -> None:
         for name in ("p", "q"):
@@ -117,21 +117,10 @@ class Block:
         if self.p_side not in ("first", "second"):
             raise InvalidSpec(f"p_side of a bet must be 'first' or 'second', got {self.p_side!r}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """The block as results store it."""
-        return {
-            "event": self.event.to_dict(),
-            "event_in_words": str(self.event),
-            **{name: getattr(self, name) for name in BET},
-            "evidence": self.evidence.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Block:
-        """The block of a stored result."""
-        counts = {name: stored["evidence"][name] for name in ("hits_p", "hits_q", "runs_p", "runs_q")}
-        bet = {name: stored[name] for name in BET}
-        return cls(event=event_from_dict(stored["event"]), evidence=CoinFlip(**counts), **bet)
+    @property
+    def event_in_words(self) -> str:
+        """The event as it prints."""
+        return str(self.event)
 
 
 def log_factors(p: Reals, q: Reals, epsilon: Reals, delta: Reals) -> Reals:
@@ -324,13 +313,14 @@ MOST = 24  # milestones: the first of them has a 4,000th of the runs
 
 @dataclass(frozen=True, slots=True)
 class Milestones:
-    """The numbers of runs (`ends`, growing) at which a certificate may be made, and the part of the last of them.
+    """Where a deadline could cut certification: numbers of runs, fixed before the first, and the part of the last.
 
-    The earlier ones share what it leaves; one alone has all. Raises `InvalidSpec` where they do not grow.
+    A certificate may be made at the `ends`, which grow. The earlier ones share what the last leaves; one alone has all.
+    Raises `InvalidSpec` where they do not grow.
     """
 
-    ends: tuple[int, ...]
-    last: float = LAST_SHARE
+    ends: Annotated[tuple[AtLeastOne, ...], ("min_length", 1)]
+    last: OpenProbability = LAST_SHARE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ends", tuple(self.ends))

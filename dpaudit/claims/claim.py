@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.base.validate import exact
+from dpaudit.base.validate import Bound, exact
 from dpaudit.errors import InvalidSpec
 
 _ALIASES = {"unbounded": "add_or_remove_one", "bounded": "replace_one"}
@@ -106,7 +106,7 @@ class HalfPlane:
     True
     """
 
-    ratio: float
+    ratio: Bound
     offset: float
 
     def holds(self, p: float, q: float) -> bool:

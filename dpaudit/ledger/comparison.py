@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.account.change import ORDER, Change, Comparison, Half, Kind, RunNoise
-from dpaudit.base.strict import spec_hash
+from dpaudit.base.strict import spec_hash, stored
 from dpaudit.base.validate import error_probability
 from dpaudit.certify import Binned, CoinFlip
 from dpaudit.certify.binned import ORDERS
@@ -143,9 +143,7 @@ def _run_again(old: AuditResult, chance: RunNoise, again: Again) -> RunNoise:
 
 
 def _counts(result: AuditResult) -> Any:
-    blocks = [block.to_dict() for block in result.blocks]
-    others = [finding.to_dict() for finding in result.others]
-    return result.witness.to_dict(), result.evidence.to_dict(), blocks, others
+    return stored((result.witness, result.evidence, result.blocks, result.others))
 
 
 def _of(result: AuditResult, key: str) -> Any:

@@ -46,10 +46,9 @@ from dpaudit.account.suites import (
 )
 from dpaudit.base.numerals import p_text
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import stored, text_of
+from dpaudit.base.strict import text_of
 from dpaudit.report import inside, spec_of
 from dpaudit.results.result import AuditResult
-from dpaudit.results.stored import SUITE_SCHEMA
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.version import __version__
 
@@ -74,23 +73,7 @@ def json_result(result: AuditResult) -> str:
 
 def json_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A suite in the schema `dpaudit.suite/1`: each entry with its result, or the reason why there is none."""
-    entries = [
-        {
-            "name": entry.name,
-            "source": entry.source,
-            "expect": entry.expected,
-            "as_expected": entry.as_expected,
-            "exit_code": entry.exit_code,
-            "error": entry.error,
-            "p_value_holm": adjusted,
-            "accepted": stored(entry.accepted),
-            "result": None if entry.result is None else entry.result.to_dict(),
-        }
-        for entry, adjusted in zip(suite.entries, suite.holm(), strict=True)
-    ]
-    head = {"schema": SUITE_SCHEMA, "confidence": suite.confidence, "exit_code": suite.exit_code}
-    # ASCII only: hidden and bidirectional characters stand as escapes, and come back exactly
-    return text_of({**head, "reviewed": stored(suite.reviewed), "entries": entries})
+    return text_of(suite.to_dict())
 
 
 def json_files(

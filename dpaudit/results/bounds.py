@@ -9,11 +9,12 @@ import itertools
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from dpaudit.base import validate
 from dpaudit.base.presenter import presented
 from dpaudit.base.strict import by_fields, stored
+from dpaudit.base.validate import Bound, Probability
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.display import Displayed
@@ -39,8 +40,9 @@ class Arithmetic(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UpperBound:
-    """The privacy loss is at most `epsilon_upper` at `delta`, for what `scope` says.
+    """An upper bound on the loss: what kind of statement it is, for which inputs, and where it comes from.
 
+    The privacy loss is at most `epsilon_upper` at `delta`, for what `scope` says.
     `scope` says in words which inputs (and which number of them) the bound holds for; `source` what made it.
     `epsilon_lower` is given where the same computation also says that the loss is at least so large, as an exact one
     does: it is then no statistical bound. Labels `exact-finite` and `proved` hold for all inputs of the scope;
@@ -50,13 +52,14 @@ class UpperBound:
     True
     """
 
-    epsilon_upper: float
-    delta: float
+    epsilon_upper: Bound
+    delta: Probability
     label: Label
     scope: str
     arithmetic: Arithmetic
     source: str
-    epsilon_lower: float | None = None
+    epsilon_lower: Bound | None = None
+    KEYS: ClassVar = ("epsilon_upper", "epsilon_lower", "delta", "label", "scope", "arithmetic", "source")
 
     def __post_init__(self) -> None:
         for name, kind in (("label", Label), ("arithmetic", Arithmetic), ("scope", str), ("source", str)):
@@ -73,15 +76,14 @@ class UpperBound:
         if self.epsilon_lower is not None and not 0.0 <= self.epsilon_lower <= self.epsilon_upper:
             raise InvalidSpec(f"epsilon_lower must lie in [0, {self.epsilon_upper!r}], got {self.epsilon_lower!r}")
 
+    def to_dict(self) -> dict[str, Any]:
+        """The bound as plain values, as results store it."""
+        return by_fields(self)
+
     @property
     def holds_for_all_inputs(self) -> bool:
         """Whether the bound is one for every pair of the scope, not for one pair alone."""
         return self.label is not Label.EXACT_PAIR
-
-    def to_dict(self) -> dict[str, Any]:
-        """The bound as results store it; infinity is the string "inf"."""
-        first = ("epsilon_upper", "epsilon_lower")  # the two ends stand side by side in a file
-        return {**dict.fromkeys(first), **by_fields(self)}
 
 
 PINNED_WITHIN = 0.01  # of the upper bound
@@ -116,16 +118,13 @@ class LowerBound:
     refutes: bool = False
     parameter: str = "epsilon"
     lower: float | None = None
+    KEYS: ClassVar = ("epsilon_lower", "delta", "confidence", "scope", "source", "refutes")
 
     def __post_init__(self) -> None:
         if math.isnan(self.epsilon_lower) or self.epsilon_lower < 0.0:
             raise InvalidSpec(f"epsilon_lower must be at least 0, got {self.epsilon_lower!r}")
         validate.probability("delta", self.delta)
         validate.open_probability("confidence", self.confidence)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The bound as plain values; infinity is the string "inf"."""
-        return {key: value for key, value in by_fields(self).items() if key not in ("parameter", "lower")}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

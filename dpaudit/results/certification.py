@@ -6,17 +6,17 @@ The witness is the frozen question put to the fresh runs: which pair, which even
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers
-from dpaudit.certify.certificate import Certificate, Certifier, divided, plain
+from dpaudit.certify.certificate import Certificate, Certifier, divided
 from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.certify.sequential import Block, certificate, united
 from dpaudit.claims.claim import Claim, HalfPlane
 from dpaudit.errors import InvalidSpec
-from dpaudit.events import Event, Partition, event_from_dict, partition_from_dict
+from dpaudit.events import Event, Partition
 
 Side = Literal["first", "second"]
 
@@ -37,6 +37,12 @@ class Witness:
     selector: str
     score: float
     tangent: HalfPlane | None
+    KEYS: ClassVar = ("pair", "event", "event_in_words", "p_side", "selector", "score", "tangent")  # of its stored form
+
+    @property
+    def event_in_words(self) -> str:
+        """The event as it prints."""
+        return str(self.event)
 
     @property
     def q_side(self) -> Side:
@@ -63,32 +69,6 @@ class Witness:
         if isinstance(outputs, list):
             return event.contains(encode.encode_objects(outputs, event.wanted))
         return event.contains(encode.encode_batch(outputs, len(outputs), event.wanted))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The witness as results store it; an infinite ratio is the string "inf"."""
-        line = self.tangent
-        return {
-            "pair": self.pair,
-            "event": self.event.to_dict(),
-            "event_in_words": str(self.event),
-            "p_side": self.p_side,
-            "selector": self.selector,
-            "score": self.score,
-            "tangent": None if line is None else {"ratio": plain(line.ratio), "offset": line.offset},
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> "Witness":
-        """The witness of a stored result."""
-        line = stored["tangent"]
-        return cls(
-            pair=stored["pair"],
-            event=(partition_from_dict if "bins" in stored["event"] else event_from_dict)(stored["event"]),
-            p_side=stored["p_side"],
-            selector=stored["selector"],
-            score=stored["score"],
-            tangent=None if line is None else HalfPlane(float(line["ratio"]), line["offset"]),
-        )
 
 
 AuditEvidence = CoinFlip | Binned  # what audits leave behind: coins draw the sides of their runs

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from dpaudit.base.quoting import LONGEST_DATA, clean
+from dpaudit.base.validate import Probability
 from dpaudit.errors import UnsoundAudit
 
 BINS, MOST_VALUES = 48, 40  # of a histogram; this many different values at most have a count each
@@ -144,8 +145,8 @@ class Control:
     two failures had settled it already.
     """
 
-    mass: float
-    rarer: float
+    mass: Probability
+    rarer: Probability
     loss: float
     caught: int
     repeats: int
@@ -196,8 +197,8 @@ class Check:
     """
 
     name: str
-    log10_p: float
-    level: float
+    log10_p: Annotated[float, ("le", 0.0)]
+    level: Probability
     finding: str = ""
     cure: str = ""
 

@@ -9,14 +9,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, cast
 
 from dpaudit.base.arrays import Bools
 from dpaudit.base.files import write_text
 from dpaudit.base.presenter import presented
-from dpaudit.base.strict import content_digest, spec_hash, stored, text_of
+from dpaudit.base.strict import by_fields, content_digest, spec_hash, stored, text_of
+from dpaudit.base.validate import AtLeastOne, NotNegative
 from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
-from dpaudit.certify.certificate import divided, holm, plain
+from dpaudit.certify.certificate import divided, holm
 from dpaudit.certify.cross_check import two_interval_epsilon
 from dpaudit.certify.sequential import Block, Milestones, p_value
 from dpaudit.claims import Claim, GaussianDP
@@ -27,27 +28,33 @@ from dpaudit.results.certification import AuditEvidence, Witness, anytime_certif
 from dpaudit.results.display import Displayed, Verdict
 from dpaudit.results.observations import Control, Diagnosis, Ending, Explanation, Explored, Health, Histogram, Typical
 
-SCHEMA = "dpaudit.result/1"
+SCHEMA: Final = "dpaudit.result/1"
 MODEL_DELTA = 1e-5
 POWER = 0.95  # of the smallest loss that an audit is said to catch
 CROSS_CHECK = "two-interval Clopper-Pearson"
 TRUSTED = ("answers", "neutral", "one value")  # the datasets are neighbours if they are that
-KEYS = (  # of a stored result, in their order
-    *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
-    *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
-    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
-    *("plain", "units", "diagnosis", "provenance"),
-)
+Adjacency = Annotated[  # what shows that two datasets are neighbours
+    str,
+    (
+        "pattern",
+        r"^(records|rows|entries|any two|answers|neutral|one value|users"
+        r"|\d+ (records|rows|entries|users) leave and \d+ come)$",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One witness, the counts of its fresh runs, and what they certify of the claim at the witness's distance."""
+    """A further witness with its counts and certificate.
+
+    The counts are those of its fresh runs, the certificate is of the claim at the witness's distance.
+    """
 
     claim: Claim
     witness: Witness
     evidence: AuditEvidence
     certificate: Certificate
+    KEYS: ClassVar = ("witness", "evidence", "certificate")  # of its stored form
 
     @property
     def sides(self) -> dict[str, tuple[Any, int]]:
@@ -56,18 +63,14 @@ class Finding:
         hits = (e.counts_p, e.counts_q) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
         return dict(sorted({side: (hits[0], e.runs_p), self.witness.q_side: (hits[1], e.runs_q)}.items()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as results store it."""
-        return {key: stored(getattr(self, key)) for key in ("witness", "evidence", "certificate")}
-
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What a refutation rests on where runs of a call, or of a process, may share noise: a second bound, by units.
+    """What a refutation rests on where runs may share noise: processes (0: the unit is the call), one run in each.
 
-    `again` has for each finding that refutes, in values and in bits, the counts of one run in each of many calls, or in
-    each of many fresh processes; it is empty where there were none. `processes` is how many made the certifying runs;
-    0 where the unit is the call.
+    They give a second bound, by units: `again` has for each finding that refutes, in values and in bits, the counts of
+    one run in each of many calls, or in each of many fresh processes; it is empty where there were none. `processes` is
+    how many made the certifying runs; 0 where the unit is the call.
     """
 
     processes: int
@@ -103,9 +106,9 @@ class AuditResult(Displayed):
     witness: Witness
     evidence: AuditEvidence
     certificate: Certificate
-    runs_used: int
+    runs_used: AtLeastOne
     explored: tuple[Explored, ...]
-    ceiling: float
+    ceiling: NotNegative
     reproducible: bool
     health: Health
     blocks: tuple[Block, ...] = ()
@@ -115,7 +118,7 @@ class AuditResult(Displayed):
     upper: UpperBound | None = None
     histogram: Histogram | None = None
     trail: tuple[AuditEvidence, ...] = ()
-    adjacency: tuple[str | None, ...] = ()
+    adjacency: tuple[Adjacency | None, ...] = ()
     unseen: int = 0
     unpaired: int = 0
     unread: str = ""
@@ -125,6 +128,19 @@ class AuditResult(Displayed):
     plain: Finding | None = None
     units: Units | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
+
+    schema: ClassVar[Literal["dpaudit.result/1"]] = SCHEMA
+    KEYS: ClassVar = (  # of its stored form, in their order
+        *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
+        *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper"),
+        *("histogram", "trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones"),
+        *("typical", "plain", "units", "diagnosis", "provenance"),
+    )
+    LATER: ClassVar = (  # keys that older files lack
+        *("histogram", "trail", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
+        *("plain", "units", "diagnosis"),
+    )
+    SPARSE: ClassVar = ("unread", "milestones", "typical", "plain", "units", "diagnosis")  # left out where empty
 
     @property
     def main(self) -> Finding:
@@ -370,16 +386,9 @@ class AuditResult(Displayed):
         The digest of it all stands in its provenance, which nobody then changes by mistake.
         """
         crossed = self.cross_check
-        derived: dict[str, Any] = {
-            "schema": SCHEMA,
-            "spec": {**self.spec, "hash": spec_hash(self.spec)},
-            "verdict": self.verdict.value,
-            "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
-        }
-        later = ("unread", "milestones", "typical", "plain", "units", "diagnosis")  # where there is none, as before
-        there = [key for key in KEYS if key not in later or derived.get(key) or getattr(self, key, None)]
-        whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in there}
-        return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}
+        check = None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": stored(crossed)}
+        whole = by_fields(self, spec={**self.spec, "hash": spec_hash(self.spec)}, cross_check=check)
+        return {**whole, "provenance": {**whole["provenance"], "digest": content_digest(whole)}}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON, whole or not at all, and returns the path."""

@@ -6,11 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from dpaudit.base.validate import error_probability
+from dpaudit.base.strict import by_fields, stored
+from dpaudit.base.validate import Probability, error_probability
 from dpaudit.certify.certificate import holm
 from dpaudit.results.display import Displayed, Verdict
 from dpaudit.results.result import AuditResult
+
+SUITE_SCHEMA: Final = "dpaudit.suite/1"
+ExitCode = Annotated[int, ("ge", 0), ("le", 255)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class SuiteEntry:
-    """One audit of a suite: its result, or the reason why there is none.
+    """One audit: its result, or the reason why there is none.
 
     `source` is the spec file it stands in, where there is one. `accepted` is the acceptance, not yet expired, that has
     the fingerprint of its finding. `bits`: beside `expect`, a finding on the bits of floating-point outputs is known.
@@ -56,10 +61,14 @@ class SuiteEntry:
     expect: Verdict
     result: AuditResult | None = None
     error: str | None = None
-    exit_code: int = 0
+    exit_code: ExitCode = 0
     accepted: Acceptance | None = None
     source: str | None = None
     bits: bool = False
+    KEYS: ClassVar = (  # of its stored form
+        *("name", "source", "expect", "as_expected", "exit_code", "error", "p_value_holm", "accepted", "result"),
+    )
+    LATER: ClassVar = ("accepted", "source")  # keys that older files lack
 
     @property
     def expected(self) -> str:
@@ -87,14 +96,19 @@ class SuiteEntry:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SuiteResult(Displayed):
-    """Several audits at one suite confidence c: each of m runs at 1 - (1 - c) / m.
+    """Several audits at one suite confidence.
 
-    `reviewed` are all accepted findings of the baseline file that was used, those that expired or match nothing too.
+    At confidence c each of m audits runs at 1 - (1 - c) / m. `reviewed` are all accepted findings of the baseline file
+    that was used, those that expired or match nothing too.
     """
 
     entries: tuple[SuiteEntry, ...]
-    confidence: float
+    confidence: Probability
     reviewed: tuple[Reviewed, ...] = ()
+
+    schema: ClassVar[Literal["dpaudit.suite/1"]] = SUITE_SCHEMA
+    KEYS: ClassVar = ("schema", "confidence", "exit_code", "reviewed", "entries")  # of its stored form
+    LATER: ClassVar = ("reviewed",)  # keys that older files lack
 
     @classmethod
     def of(cls, results: Iterable[AuditResult]) -> "SuiteResult":
@@ -109,7 +123,7 @@ class SuiteResult(Displayed):
         return tuple(entry.result for entry in self.entries if entry.result is not None)
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """The worst code of the suite, in the order 70, 2, 1, 3, 4, 5, 0."""
         if not self.entries:
             return 5
@@ -123,6 +137,12 @@ class SuiteResult(Displayed):
         # an audit without a result still counts among the m: its p-value is 1
         adjusted = holm([1.0 if entry.result is None else entry.result.certificate.p_value for entry in self.entries])
         return tuple(None if entry.result is None else p for entry, p in zip(self.entries, adjusted, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The suite as plain values in the schema `dpaudit.suite/1`: each entry with its result, or why it has none."""
+        pairs = zip(self.entries, self.holm(), strict=True)
+        entries = [by_fields(entry, expect=entry.expected, p_value_holm=adjusted) for entry, adjusted in pairs]
+        return by_fields(self, entries=entries)
 
 
 def joint_confidence(results: Sequence[AuditResult]) -> float:
@@ -166,7 +186,7 @@ def together(parts: Sequence[AuditResult | SuiteResult]) -> SuiteResult:
 
 def _run_of(result: AuditResult) -> str:
     """What makes two results the same: the question, what came out, and when and where it was run."""
-    parts = [result.spec, result.witness.to_dict(), result.evidence.to_dict(), result.provenance]
+    parts = [result.spec, stored(result.witness), stored(result.evidence), result.provenance]
     return json.dumps(parts, sort_keys=True)
 
 

@@ -23,7 +23,7 @@ Rational = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,60}(/[0-9]{1,60})?$"
 Times = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 
-_model = models({Fraction: Rational, int: Times}, {})
+_model = models({Fraction: Rational, int: Times})
 MODEL: Any = msgspec.defstruct(
     "Model", [("schema", str), ("answers", AtLeastOne | None)], bases=(_model(Proof),), forbid_unknown_fields=True
 )

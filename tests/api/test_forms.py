@@ -94,7 +94,7 @@ def test_every_form_is_refuted_kept_and_repeated(claim: Any, truth: float | None
 def test_a_bound_from_bins_is_told_in_the_parameter_of_its_claim(claim: Any, tmp_path: Path) -> None:
     result = survives(audited(claim, certifier="binned"), tmp_path)
     text = str(result)
-    assert result.evidence.to_dict()["kind"] == "binned"
+    assert result.evidence.kind == "binned"
     assert result.epsilon_lower is None
     assert "whatever the mechanism is" not in text
     at_order = " at order 2" if claim.parameter == "epsilon" else ""

@@ -24,7 +24,7 @@ from dpaudit.auditing.controls import (
     spiked_with,
 )
 from dpaudit.auditing.question import Plan, Question
-from dpaudit.base.strict import stored
+from dpaudit.base.strict import stored, value_of
 from dpaudit.catalogue import find
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.data import AdjacentPair, SealedPair
@@ -32,7 +32,7 @@ from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control, by_place, smallest_seen
-from dpaudit.results.stored.models import StoredControl
+from dpaudit.results.stored.models import model_of
 from tests.auditing import marked
 from tests.cases import for_each
 from tests.statistics.rates import CONFIDENCE, refuted_too_often
@@ -179,9 +179,10 @@ def test_the_cost_is_told_beforehand() -> None:
 
 def test_controls_of_an_older_result_stood_far_outside() -> None:
     old = {"mass": 0.01, "rarer": 0.001, "loss": 1.7, "caught": 20, "repeats": 20, "needed": 19}
-    assert msgspec.convert(msgspec.convert(old, StoredControl), Control, from_attributes=True).place == FAR
+    msgspec.convert(old, model_of(Control))
+    assert value_of(Control, old, {}).place == FAR
     with pytest.raises(msgspec.ValidationError, match="place"):
-        msgspec.convert({**old, "place": "elsewhere"}, StoredControl)
+        msgspec.convert({**old, "place": "elsewhere"}, model_of(Control))
 
 
 @pytest.mark.parametrize(

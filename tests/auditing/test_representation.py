@@ -15,10 +15,12 @@ import pytest
 
 from dpaudit.auditing.other_witnesses import best, find_representation, tables
 from dpaudit.auditing.question import Plan, Question
+from dpaudit.base.strict import stored, value_of
 from dpaudit.catalogue.additive import snapping
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.data import AdjacentPair
+from dpaudit.events import Event, Partition, event_from_dict
 from dpaudit.mechanisms import batched
 from dpaudit.outputs.canonical import Pilot, Sample
 from dpaudit.outputs.encode import encode_batch
@@ -125,7 +127,8 @@ def test_a_float_plus_noise_gives_itself_away(run: Run, claim: Claim, pair: tupl
     assert certificate is not None
     assert witness.selector.startswith("representation: ")
     assert certificate.refuted
-    assert Witness.from_dict(witness.to_dict()) == witness
+    own = {Event | Partition: lambda event, _: event_from_dict(event)}
+    assert value_of(Witness, stored(witness), own) == witness
 
 
 @for_each("seed", [1, 2, 3])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from dpaudit.base.strict import stored, value_of
 from dpaudit.certify import sequential
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.certify.sequential import (
@@ -33,7 +34,7 @@ from dpaudit.claims import (
     ZeroConcentratedDP,
 )
 from dpaudit.errors import InvalidSpec
-from dpaudit.events import Event
+from dpaudit.events import Event, event_from_dict
 from dpaudit.events.features import Coordinate
 from tests.certify import exact
 
@@ -254,7 +255,9 @@ def test_both_parts_of_an_audit_are_united() -> None:
 
 def test_blocks_are_stored_whole() -> None:
     one = block(0.8, 0.15, (9, 1, 10, 12), 0.25)
-    assert Block.from_dict(one.to_dict()) == one
+    written = stored(one)
+    assert written["event_in_words"] == str(one.event)
+    assert value_of(Block, written, {Event: lambda event, _: event_from_dict(event)}) == one
     for p, q, delta in ((1.0, 0.1, 0.0), (0.5, 0.0, 0.0), (0.5, 0.1, 1.0), (0.5, 0.1, -0.1)):
         with pytest.raises(InvalidSpec):
             block(p, q, (0, 0, 0, 0), delta)

@@ -2,6 +2,7 @@
 
 from dpaudit.results.stored.models import json_schema
 from dpaudit.results.stored.reading import load, loads
-from dpaudit.results.stored.suites import SUITE_SCHEMA, load_either, load_suite, stored_files, suite_schema
+from dpaudit.results.stored.suites import load_either, load_suite, stored_files, suite_schema
+from dpaudit.results.suite import SUITE_SCHEMA
 
 __all__ = ["SUITE_SCHEMA", "json_schema", "load", "load_either", "load_suite", "loads", "stored_files", "suite_schema"]

@@ -1,39 +1,31 @@
-"""Strict models of `dpaudit.result/1`: what may stand in a stored result, key by key.
+"""Strict models of `dpaudit.result/1` and `dpaudit.suite/1`: what may stand in a stored file, key by key.
 
-Contract: a key may be added; none is renamed and none changes its meaning.
+They are those of the dataclasses, whose types have the limits; only what no class of ours holds, the question and the
+provenance, is written out here. Contract: a key may be added; none is renamed and none changes its meaning.
 """
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dpaudit.base.strict import models
-from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_names
-from dpaudit.claims import FORMS, Claim
+from dpaudit.base.strict import Layout, models
+from dpaudit.base.validate import AtLeastOne, Bound, Count, Edge, NotNegative, Probability
+from dpaudit.certify import Binned, CoinFlip, certifier_names
+from dpaudit.claims import FORMS, Claim, HalfPlane
+from dpaudit.events import Event, Partition
 from dpaudit.options import STORED, Option
-from dpaudit.results.observations import FAR, PLACES, Control, Diagnosis, Ending, Explored, Health, Histogram, Typical
-from dpaudit.results.result import SCHEMA
+from dpaudit.results.bounds import UpperBound
+from dpaudit.results.certification import Witness
+from dpaudit.results.observations import FAR, PLACES, Control
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
-NotNegative = Annotated[float, msgspec.Meta(ge=0.0)]
-Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-OpenProbability = Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
-Lower = NotNegative | Literal["inf"]
-Edge = float | Literal["inf", "-inf"]
-Adjacency = Annotated[
-    str,
-    msgspec.Meta(
-        pattern=r"^(records|rows|entries|any two|answers|neutral|one value|users"
-        r"|\d+ (records|rows|entries|users) leave and \d+ come)$"
-    ),
-]
 RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local", "add_or_remove_user"]
 PROVENANCE = (  # keys of what may differ between equal audits, in their order; none of them must be there
     ("version python numpy scipy joblib statsmodels scikit-learn platform started", str),
@@ -51,47 +43,94 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("excerpt", list[str]),
     ("digest assumed", str),
 )
-LIMITS = {  # of fields, by their names
-    **dict.fromkeys(("delta", "level", "mass", "p_value", "rarer"), Probability),
-    "confidence": OpenProbability,
-    "log10_p": Annotated[float, msgspec.Meta(le=0.0)],
-    "lower": Lower,
-    "epsilon_lower": Lower | None,
-    "place": (Literal[PLACES], FAR),
-}
-_model = models({int: Count}, LIMITS)
-if TYPE_CHECKING:
-    from dpaudit.certify import Certificate as StoredCertificate
-    from dpaudit.results.observations import Control as StoredControl
-    from dpaudit.results.observations import Diagnosis as StoredDiagnosis
-    from dpaudit.results.observations import Ending as StoredEnding
-    from dpaudit.results.observations import Explored as StoredExplored
-    from dpaudit.results.observations import Health as StoredHealth
-    from dpaudit.results.observations import Histogram as StoredHistogram
-    from dpaudit.results.observations import Typical as StoredTypical
-
-    StoredProvenance = dict[str, Any]
-else:
-    StoredCertificate, StoredEnding, StoredTypical = map(_model, (Certificate, Ending, Typical))
-    StoredExplored, StoredHealth, StoredHistogram = map(_model, (Explored, Health, Histogram))
-    StoredControl, StoredDiagnosis = map(_model, (Control, Diagnosis))
-    StoredProvenance = msgspec.defstruct(
-        "StoredProvenance",
-        [
-            (key.replace("-", "_"), kind | UnsetType, msgspec.field(default=UNSET, name=key))
-            for keys, kind in PROVENANCE
-            for key in keys.split()
-        ],
-        namespace={"__doc__": "All that may differ between equal audits; nothing in a result depends on it."},
-        forbid_unknown_fields=True,
-    )
 
 
-class Stored(msgspec.Struct, forbid_unknown_fields=True):
-    """Base of the models: no key may be missing, and none may be added."""
+@dataclass(frozen=True)
+class StoredMechanism:
+    """What a report says of the mechanism; `parameters` are the user's own."""
+
+    name: str
+    kind: str
+    reference: str | None
+    parameters: dict[str, Any]
+    takes_rng: bool
+    digest: str | None
 
 
-@lru_cache
+@dataclass(frozen=True)
+class StoredData:
+    """A dataset: its digest, its value when small and plain (otherwise null), and what it prints where it has none."""
+
+    digest: str
+    value: Any
+    shown: str
+    LATER: ClassVar = ("shown",)
+
+
+@dataclass(frozen=True)
+class StoredPair:
+    """A pair of adjacent datasets."""
+
+    name: str
+    distance: AtLeastOne
+    first: StoredData
+    second: StoredData
+    sensitivity: Annotated[float, ("gt", 0.0)]
+    user: str | int
+    LATER: ClassVar = ("sensitivity", "user")
+
+
+@dataclass(frozen=True)
+class StoredToken:
+    """A value that is not a number: how it is printed, and the code it is compared by."""
+
+    label: str
+    code: Annotated[int, ("ge", 0)]
+
+
+@dataclass(frozen=True)
+class StoredBin:
+    """A bin of a partition: half-open intervals (low, high] and tokens of its feature."""
+
+    intervals: tuple[tuple[Edge, Edge], ...]
+    tokens: tuple[StoredToken, ...]
+
+
+@dataclass(frozen=True)
+class StoredEvent:
+    """A set of outputs: half-open intervals (low, high] and tokens of one feature, which has a `kind`."""
+
+    feature: dict[str, Any]
+    intervals: tuple[tuple[Edge, Edge], ...]
+    tokens: tuple[StoredToken, ...]
+
+
+@dataclass(frozen=True)
+class StoredSets(StoredEvent):
+    """An event, or a partition: the `bins` of one feature instead of `intervals` and `tokens`."""
+
+    bins: tuple[StoredBin, ...]
+    LATER: ClassVar = ("intervals", "tokens", "bins")
+
+
+@dataclass(frozen=True)
+class StoredCrossCheck:
+    """The independent bound."""
+
+    method: str
+    epsilon_lower: Bound
+
+
+@dataclass(frozen=True)
+class StoredModelBased:
+    """What the bound would mean under a model; never a bound."""
+
+    model: str
+    delta: Probability
+    epsilon: Bound
+
+
+@cache
 def _form(form: type[Claim]) -> type[msgspec.Struct]:
     """A claim form as stored: its fields, strictly."""
     known: list[tuple[str, Any] | tuple[str, Any, bool]] = []
@@ -103,24 +142,13 @@ def _form(form: type[Claim]) -> type[msgspec.Struct]:
             known.append((each.name, RelationWord | None) if each.name == "relation" else (each.name, bool, False))
     about = f"`{form.form}` as stored{f': {form.stored}' if form.stored else ''}."
     return msgspec.defstruct(
-        f"Stored{form.form}", known, bases=(Stored,), namespace={"__doc__": about}, tag_field="form", tag=form.form
+        f"Stored{form.form}",
+        known,
+        namespace={"__doc__": about},
+        forbid_unknown_fields=True,
+        tag_field="form",
+        tag=form.form,
     )
-
-
-def stored_claim() -> Any:
-    """A claim as stored: any of the forms that there are now."""
-    return Union[tuple(_form(form) for form in FORMS)]  # noqa: UP007
-
-
-class StoredMechanism(Stored):
-    """What a report says of the mechanism; `parameters` are the user's own."""
-
-    name: str
-    kind: str
-    reference: str | None
-    parameters: dict[str, Any]
-    takes_rng: bool
-    digest: str | None
 
 
 def stored_key(each: Option) -> tuple[Any, ...]:
@@ -135,221 +163,70 @@ def stored_key(each: Option) -> tuple[Any, ...]:
     return (each.name, inner | UnsetType, UNSET) if each.stored.when_set else (each.name, inner)
 
 
-class StoredData(Stored):
-    """A dataset: its digest, its value when small and plain (otherwise null), and what it prints where it has none."""
-
-    digest: str
-    value: Any
-    shown: str | UnsetType = UNSET
-
-
-class StoredPair(Stored):
-    """A pair of adjacent datasets."""
-
-    name: str
-    distance: AtLeastOne
-    first: StoredData
-    second: StoredData
-    sensitivity: Annotated[float, msgspec.Meta(gt=0.0)] | UnsetType = UNSET
-    user: str | int | UnsetType = UNSET
-
-
-def stored_spec(known: Iterable[Option]) -> Any:
+def stored_spec(
+    forms: tuple[type[Claim], ...],
+    certifiers: tuple[str, ...],
+    model: Callable[[Any], Any],
+    known: Iterable[Option] = STORED.values(),
+) -> Any:
     """The model of a stored question with these options."""
-    keys = [
+    keys = {key: (key, kind, *more) for key, kind, *more in map(stored_key, known)}
+    keys["certifier"] = ("certifier", Literal[certifiers])
+    head = [
         ("name", str),
-        ("claim", dict[str, Any]),  # `stored_claim`
-        ("mechanism", StoredMechanism),
-        ("pairs", Annotated[list[StoredPair], msgspec.Meta(min_length=1)]),
-        *map(stored_key, known),  # `certifier` is one of `certifier_names`
-        ("hash", str),
+        ("claim", Union[tuple(map(_form, forms))]),  # noqa: UP007
+        ("mechanism", model(StoredMechanism)),
+        ("pairs", Annotated[list[model(StoredPair)], msgspec.Meta(min_length=1)]),  # type: ignore[misc]
     ]
     about = {"__doc__": "The question; `hash` is the digest of everything else in it."}
-    return msgspec.defstruct("StoredSpec", keys, bases=(Stored,), kw_only=True, namespace=about)
+    return msgspec.defstruct(
+        "StoredSpec",
+        [*head, *keys.values(), ("hash", str)],
+        namespace=about,
+        forbid_unknown_fields=True,
+        kw_only=True,
+    )
 
 
-if TYPE_CHECKING:
-    StoredSpec = Any
-else:
-    StoredSpec = stored_spec(STORED.values())
+def _provenance(model: Callable[[Any], Any]) -> Any:
+    """Where and with what a result was made."""
+    kinds = [(key, model(kind)) for keys, kind in PROVENANCE for key in keys.split()]
+    optional = [
+        (key.replace("-", "_"), kind | UnsetType, msgspec.field(default=UNSET, name=key)) for key, kind in kinds
+    ]
+    about = {"__doc__": "All that may differ between equal audits; nothing in a result depends on it."}
+    return msgspec.defstruct("StoredProvenance", optional, namespace=about, forbid_unknown_fields=True)
 
 
-class StoredToken(Stored):
-    """A value that is not a number: how it is printed, and the code it is compared by."""
-
-    label: str
-    code: Annotated[int, msgspec.Meta(ge=0)]
-
-
-class StoredBin(Stored):
-    """A bin of a partition: half-open intervals (low, high] and tokens of its feature."""
-
-    intervals: list[tuple[Edge, Edge]]
-    tokens: list[StoredToken]
-
-
-class StoredEvent(Stored):
-    """A set of outputs: half-open intervals (low, high] and tokens of one feature, which has a `kind`."""
-
-    feature: dict[str, Any]
-    intervals: list[tuple[Edge, Edge]]
-    tokens: list[StoredToken]
-
-
-class StoredSets(Stored):
-    """An event, or a partition: the `bins` of one feature instead of `intervals` and `tokens`."""
-
-    feature: dict[str, Any]
-    intervals: list[tuple[Edge, Edge]] | UnsetType = UNSET
-    tokens: list[StoredToken] | UnsetType = UNSET
-    bins: list[StoredBin] | UnsetType = UNSET
+@cache
+def _models(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Callable[[Any], Any]:
+    plain = models({})
+    written = models({int: plain(Count)}, {StoredPair: Layout(kinds={"user": str | int})})
+    kinds = {
+        "spec": stored_spec(forms, certifiers, written),
+        "cross_check": written(StoredCrossCheck | None),
+        "model_based": written(StoredModelBased | None),
+        "provenance": _provenance(plain),
+    }
+    types = {int: plain(Count), Event: written(StoredEvent), Event | Partition: written(StoredSets)}
+    holm = {"p_value_holm": plain(Probability | None)}
+    tables = {
+        AuditResult: Layout("Result", "An `AuditResult` as `to_dict` writes it.", kinds),
+        SuiteResult: Layout("Suite"),
+        SuiteEntry: Layout("Entry", kinds={"expect": Literal["REFUTED", "NOT_REFUTED", "BITS"], **holm}),
+        Witness: Layout(about="The frozen question that the certifying runs answered."),
+        HalfPlane: Layout("Tangent", "The half-plane p <= ratio q + offset."),
+        CoinFlip: Layout(about="Four integers: all that the certificate of an event rests on."),
+        Binned: Layout(about="Runs in each bin of a partition, and all runs, of either side."),
+        UpperBound: Layout("Upper"),
+        Control: Layout(kinds={"place": (Literal[PLACES], FAR)}),
+    }
+    return models(types, tables)
 
 
-class StoredTangent(Stored):
-    """The half-plane p <= ratio q + offset."""
-
-    ratio: Lower
-    offset: float
-
-
-class StoredWitness(Stored):
-    """The frozen question that the certifying runs answered."""
-
-    pair: Count
-    event: StoredSets
-    event_in_words: str
-    p_side: Literal["first", "second"]
-    selector: str
-    score: float
-    tangent: StoredTangent | None
-
-
-class StoredCoinFlip(Stored, tag_field="kind", tag=CoinFlip.kind):
-    """Four integers: all that the certificate of an event rests on."""
-
-    hits_p: Count
-    hits_q: Count
-    runs_p: Count
-    runs_q: Count
-
-
-class StoredBinned(Stored, tag_field="kind", tag=Binned.kind):
-    """Runs in each bin of a partition, and all runs, of either side."""
-
-    counts_p: list[Count]
-    counts_q: list[Count]
-    runs_p: Count
-    runs_q: Count
-
-
-StoredEvidence = StoredCoinFlip | StoredBinned
-
-
-class StoredCrossCheck(Stored):
-    """The independent bound."""
-
-    method: str
-    epsilon_lower: Lower
-
-
-class StoredModelBased(Stored):
-    """What the bound would mean under a model; never a bound."""
-
-    model: str
-    delta: Probability
-    epsilon: Lower
-
-
-class StoredFinding(Stored):
-    """A further witness with its counts and certificate."""
-
-    witness: StoredWitness
-    evidence: StoredEvidence
-    certificate: StoredCertificate
-
-
-class StoredUnits(Stored):
-    """What a refutation rests on where runs may share noise: processes (0: the unit is the call), one run in each."""
-
-    processes: Count
-    again: list[StoredFinding]
-
-
-class StoredBlock(Stored):
-    """Some runs of an anytime audit, and the bet that was frozen before them."""
-
-    event: StoredEvent
-    event_in_words: str
-    p_side: Literal["first", "second"]
-    p: OpenProbability
-    q: OpenProbability
-    delta: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)]
-    evidence: StoredCoinFlip
-
-
-class StoredMilestones(Stored):
-    """Where a deadline could cut certification: numbers of runs, fixed before the first, and the part of the last."""
-
-    ends: Annotated[list[AtLeastOne], msgspec.Meta(min_length=1)]
-    last: OpenProbability
-
-
-class StoredUpper(Stored):
-    """An upper bound on the loss: what kind of statement it is, for which inputs, and where it comes from."""
-
-    epsilon_upper: Lower
-    epsilon_lower: Lower | None
-    delta: Probability
-    label: Literal["exact-finite", "exact-pair", "proved", "numeric-upper"]
-    scope: str
-    arithmetic: Literal["exact rational", "balls", "reals", "floats"]
-    source: str
-
-
-class StoredResult(Stored):
-    """An `AuditResult` as `to_dict` writes it."""
-
-    schema: Literal["dpaudit.result/1"]
-    spec: StoredSpec
-    verdict: Literal["REFUTED", "NOT_REFUTED"]
-    witness: StoredWitness
-    evidence: StoredEvidence
-    certificate: StoredCertificate
-    cross_check: StoredCrossCheck | None
-    others: list[StoredFinding]
-    blocks: list[StoredBlock]
-    representation: StoredFinding | None
-    health: StoredHealth
-    controls: list[StoredControl]
-    model_based: StoredModelBased | None
-    runs_used: AtLeastOne
-    explored: list[StoredExplored]
-    ceiling: NotNegative
-    upper: StoredUpper | None
-    reproducible: bool
-    provenance: StoredProvenance
-    histogram: StoredHistogram | UnsetType | None = UNSET
-    trail: list[StoredEvidence] | UnsetType = UNSET
-    adjacency: list[Adjacency | None] | UnsetType = UNSET
-    unseen: Count | UnsetType = UNSET
-    unpaired: Count | UnsetType = UNSET
-    unread: str | UnsetType = UNSET
-    endings: list[StoredEnding] | UnsetType = UNSET
-    milestones: StoredMilestones | UnsetType = UNSET
-    typical: StoredTypical | UnsetType = UNSET
-    plain: StoredFinding | UnsetType = UNSET
-    units: StoredUnits | UnsetType = UNSET
-    diagnosis: StoredDiagnosis | UnsetType = UNSET
-
-
-def result_model(raw: Any) -> StoredResult:
-    """A stored result, checked key by key. Raises `msgspec.ValidationError`."""
-    model = msgspec.convert(raw, StoredResult)
-    kinds = {key: kind for (_, key), (kind,) in open_kinds().items()}
-    spec = msgspec.defstruct("Spec", list(kinds.items()))
-    given = {key: getattr(model.spec, key) for key in kinds}
-    msgspec.convert({"spec": given}, msgspec.defstruct("Result", [("spec", spec)]))
-    return model
+def model_of(kind: type) -> Any:
+    """The model of a class of results, with the claim forms and certifiers that there are now."""
+    return _models(tuple(FORMS), certifier_names())(kind)
 
 
 def schema_of(model: Any, head: Mapping[str, str], parts: Mapping[tuple[str, str], tuple[Any, ...]]) -> dict[str, Any]:
@@ -372,12 +249,6 @@ def schema_of(model: Any, head: Mapping[str, str], parts: Mapping[tuple[str, str
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **head, **schema, "$defs": ordered}
 
 
-def open_kinds() -> dict[tuple[str, str], tuple[Any, ...]]:
-    """Of the keys that depend on the claim forms and certifiers there are now: what may stand there."""
-    kind: Any = Literal[certifier_names()]
-    return {("StoredSpec", "claim"): (stored_claim(),), ("StoredSpec", "certifier"): (kind,)}
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a stored result."""
-    return schema_of(StoredResult, {"$id": SCHEMA}, open_kinds())
+def json_schema(kind: type[AuditResult | SuiteResult] = AuditResult) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a stored result, or suite."""
+    return schema_of(model_of(kind), {"$id": kind.schema}, {})

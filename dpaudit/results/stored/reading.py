@@ -7,35 +7,32 @@ one line. A file whose verdict, certificate, ceiling or hash its own numbers do 
 import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import content_digest, parsed, read, spec_hash
+from dpaudit.base.strict import content_digest, fields_of, parsed, read, spec_hash
 from dpaudit.base.validate import error_probability
-from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certifier_named, evidence_from_dict
+from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_named
 from dpaudit.certify.binomial import joint_limits
 from dpaudit.certify.certificate import divided
-from dpaudit.certify.sequential import Block, Milestones
-from dpaudit.claims import claim_from_dict
+from dpaudit.claims import Claim, claim_from_dict
 from dpaudit.errors import InvalidSpec, at
+from dpaudit.events import Event, Partition, event_from_dict, partition_from_dict
 from dpaudit.results.bounds import UpperBound
-from dpaudit.results.certification import AuditEvidence, Witness, ceiling_of, certificate_of
+from dpaudit.results.certification import ceiling_of, certificate_of
 from dpaudit.results.display import Verdict
-from dpaudit.results.observations import Control, Ending, Explored, Health, Histogram, Typical
-from dpaudit.results.result import SCHEMA, AuditResult, Finding, Units, recompute, recompute_finding
-from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
+from dpaudit.results.observations import Histogram
+from dpaudit.results.result import SCHEMA, AuditResult, Finding, recompute, recompute_finding
+from dpaudit.results.stored.models import model_of
 
 TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
 CURE = "restore the file, or audit again"
 GIVE = "give the path of a result that dpaudit saved"
-Holder = TypeVar("Holder", Witness, Block)
-of_model = partial(msgspec.convert, strict=False, from_attributes=True)  # of a model, as ours; "inf" is infinity
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:
@@ -59,14 +56,20 @@ def loads(text: str, name: object = "a stored result") -> AuditResult:
 def result_of(raw: Any) -> AuditResult:
     """The result that a JSON object holds. Raises `InvalidSpec`, or `msgspec.ValidationError` for a wrong key."""
     check_schema(raw, SCHEMA)
-    model = result_model(raw)
-    result = _result(raw, model)
-    _check(result, model)
-    _check_shown(result)
-    digest = raw["provenance"].get("digest")
-    if digest is not None:  # older files have none; a deliberate change of a file has to renew it
-        given = content_digest({**raw, "provenance": result.provenance})
-        agree("provenance.digest", digest, given, "what stands in the file gives")
+    msgspec.convert(raw, model_of(AuditResult))
+    return checked(raw)
+
+
+def checked(raw: dict[str, Any], place: str = "") -> AuditResult:
+    """The result in its stored form, which its model has passed. Raises `InvalidSpec` that names the place."""
+    with at(place) if place else nullcontext():
+        result = _result(raw)
+        _check(result, raw)
+        _check_shown(result)
+        digest = raw["provenance"].get("digest")
+        if digest is not None:  # older files have none; a deliberate change of a file has to renew it
+            given = content_digest({**raw, "provenance": result.provenance})
+            agree("provenance.digest", digest, given, "what stands in the file gives")
     return result
 
 
@@ -92,65 +95,25 @@ def check_schema(raw: Any, *schemas: str) -> None:
         raise InvalidSpec(f"schema must be {names}, got {schema!r}; read it with {reader}")
 
 
-def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
-    main = _finding(raw, model, raw, model, "")
+def _result(raw: dict[str, Any]) -> AuditResult:
+    spec = {key: value for key, value in raw["spec"].items() if key != "hash"}
 
-    def findings(stored: list[Any], mine: list[StoredFinding], place: str) -> tuple[Finding, ...]:
-        pairs = enumerate(zip(stored, mine, strict=True))
-        return tuple(_finding(*both, raw, model, f"{place}[{j}].") for j, both in pairs)
+    def claim(stored: dict[str, Any], place: str) -> Claim:
+        """The claim at the distance of a witness's pair."""
+        number, pairs = stored["witness"]["pair"], spec["pairs"]
+        if number >= len(pairs):
+            rule = f"{place}witness.pair must be below the number of pairs, {len(pairs)}"
+            raise InvalidSpec(f"{rule}, got {number}; {CURE}")
+        return claim_from_dict(spec["claim"]).at_distance(pairs[number]["distance"])
 
-    bits, units = model.representation, model.units or None
-    return AuditResult(
-        spec={key: value for key, value in raw["spec"].items() if key != "hash"},
-        claim=main.claim,
-        witness=main.witness,
-        evidence=main.evidence,
-        certificate=main.certificate,
-        runs_used=model.runs_used,
-        explored=of_model(model.explored, tuple[Explored, ...]),
-        ceiling=float(model.ceiling),
-        reproducible=model.reproducible,
-        health=of_model(model.health, Health),
-        blocks=tuple(_with_event(Block, each, f"blocks[{j}]") for j, each in enumerate(raw["blocks"])),
-        others=findings(raw["others"], model.others, "others"),
-        representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
-        controls=of_model(model.controls, tuple[Control, ...]),
-        upper=None if model.upper is None else _upper(model.upper),
-        histogram=_counted_once(of_model(model.histogram or None, Histogram | None)),
-        trail=tuple(_evidence(each) for each in raw.get("trail", ())),
-        adjacency=tuple(raw.get("adjacency", ())),
-        unseen=raw.get("unseen", 0),
-        unpaired=raw.get("unpaired", 0),
-        unread=raw.get("unread", ""),
-        endings=of_model(model.endings or (), tuple[Ending, ...]),
-        milestones=None if not model.milestones else Milestones(tuple(model.milestones.ends), model.milestones.last),
-        plain=_finding(raw["plain"], model.plain, raw, model, "plain.") if model.plain else None,
-        units=units and Units(units.processes, findings(raw["units"]["again"], units.again, "units.again")),
-        typical=of_model(model.typical or None, Typical | None),
-        provenance={key: value for key, value in raw["provenance"].items() if key != "digest"},
-    )
+    def finding(stored: dict[str, Any], place: str) -> Finding:
+        return Finding(claim(stored, f"{place}."), **fields_of(Finding, stored, own, place))
 
-
-def _finding(
-    stored: dict[str, Any], mine: StoredFinding | StoredResult, raw: dict[str, Any], model: StoredResult, place: str
-) -> Finding:
-    """A witness with its counts and certificate, against the claim at the distance of its pair."""
-    pairs = model.spec.pairs
-    if mine.witness.pair >= len(pairs):
-        rule = f"{place}witness.pair must be below the number of pairs, {len(pairs)}"
-        raise InvalidSpec(f"{rule}, got {mine.witness.pair}; {CURE}")
-    return Finding(
-        claim_from_dict(raw["spec"]["claim"]).at_distance(pairs[mine.witness.pair].distance),
-        _with_event(Witness, stored["witness"], f"{place}witness"),
-        _evidence(stored["evidence"]),
-        of_model(mine.certificate, Certificate),
-    )
-
-
-def _evidence(stored: dict[str, Any]) -> AuditEvidence:
-    evidence = evidence_from_dict(stored)
-    assert not isinstance(evidence, FixedSides)  # the models know no such kind
-    return evidence
+    own = {Finding: finding, Event: _event, Event | Partition: _event, UpperBound: _upper}
+    provenance = {key: value for key, value in raw["provenance"].items() if key != "digest"}
+    whole = fields_of(AuditResult, {**raw, "spec": spec, "provenance": provenance}, own)
+    result = AuditResult(claim=claim(raw, ""), **whole)
+    return replace(result, histogram=_counted_once(result.histogram))
 
 
 def _counted_once(shown: Histogram | None) -> Histogram | None:
@@ -175,29 +138,27 @@ def _counted_once(shown: Histogram | None) -> Histogram | None:
     return replace(shown, labels=labels, tokens_first=first, tokens_second=second)
 
 
-def _upper(u: StoredUpper) -> UpperBound:
+def _upper(stored: dict[str, Any], place: str) -> UpperBound:
     """The upper bound, as it was given: nothing in a result can tell whether it is right."""
     try:
-        bound: UpperBound = of_model(u, UpperBound)
-        return bound
-    except msgspec.ValidationError as error:
-        raise InvalidSpec(f"upper: {error}; {CURE}") from None
+        return UpperBound(**fields_of(UpperBound, stored, {}))
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{place}: {error}; {CURE}") from None
 
 
-def _with_event(kind: type[Holder], stored: dict[str, Any], place: str) -> Holder:
-    """A witness or a block, whose event must be one that this version writes the same way."""
-    event = stored["event"]
+def _event(stored: dict[str, Any], place: str) -> Event | Partition:
+    """An event, which must be one that this version writes the same way."""
     try:
-        holder = kind.from_dict(stored)
-        codes = [token["code"] for each in event.get("bins", [event]) for token in each["tokens"]]
-        str(holder.event)
-        if holder.event.to_dict() != event or max(codes, default=0) >= 2**64:
+        event = (partition_from_dict if "bins" in stored else event_from_dict)(stored)
+        codes = [token["code"] for each in stored.get("bins", [stored]) for token in each["tokens"]]
+        str(event)
+        if event.to_dict() != stored or max(codes, default=0) >= 2**64:
             raise ValueError("this version writes it in another way")
-        return holder
+        return event
     except InvalidSpec:
         raise
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
-        raise InvalidSpec(f"{place}.event is not an event ({clean(error)}); {CURE}") from None
+        raise InvalidSpec(f"{place} is not an event ({clean(error)}); {CURE}") from None
 
 
 def _check_shown(result: AuditResult) -> None:
@@ -222,18 +183,18 @@ def _check_shown(result: AuditResult) -> None:
         raise InvalidSpec(f"the counts of 'histogram' do not fit its bins; {CURE}")
 
 
-def _check(result: AuditResult, model: StoredResult) -> None:
+def _check(result: AuditResult, raw: dict[str, Any]) -> None:
     """That everything derived follows from the counts, the claim and the confidence."""
-    spec, e, sharing = model.spec, result.evidence, model.spec.certify_pairs
-    agree("spec.hash", spec.hash, spec_hash(result.spec), "the spec gives")
-    if not result.certifying_runs <= result.runs_used <= spec.runs:
-        numbers = f"{result.certifying_runs}, {result.runs_used} and {spec.runs}"
+    spec, e, sharing = raw["spec"], result.evidence, raw["spec"]["certify_pairs"]
+    agree("spec.hash", spec["hash"], spec_hash(result.spec), "the spec gives")
+    if not result.certifying_runs <= result.runs_used <= spec["runs"]:
+        numbers = f"{result.certifying_runs}, {result.runs_used} and {spec['runs']}"
         raise InvalidSpec(f"runs of the evidence, runs_used and spec.runs must not fall, got {numbers}; {CURE}")
     again, stored = recompute(result), result.certificate
     _same_certificate("certificate", stored, again)
     for certificate in (again, stored):  # a p-value at the border must fall on the same side by both
         given = Verdict.REFUTED if certificate.refuted else Verdict.NOT_REFUTED
-        agree("verdict", model.verdict, given.value, f"at p-value {again.p_value!r} the counts give")
+        agree("verdict", raw["verdict"], given.value, f"at p-value {again.p_value!r} the counts give")
     for j, finding in enumerate(result.others):
         _same_certificate(f"others[{j}].certificate", finding.certificate, recompute_finding(result, finding, sharing))
         if finding.certificate.p_value < stored.p_value:
@@ -243,17 +204,17 @@ def _check(result: AuditResult, model: StoredResult) -> None:
             _same_certificate(f"{name}.certificate", each.certificate, recompute_finding(result, each, witnesses))
     certifier = certifier_named(result.certifier)
     for j, f in enumerate(result.units.again if result.units else ()):
-        computed = certificate_of(f.witness, f.evidence, f.claim, spec.confidence, certifier)
+        computed = certificate_of(f.witness, f.evidence, f.claim, spec["confidence"], certifier)
         _same_certificate(f"units.again[{j}].certificate", f.certificate, computed)
     agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
     crossed, slack = None, 0.0
     if not isinstance(e, Binned):
         level = divided(again.confidence, 1.0 / result.part(e))
         crossed, slack = _two_intervals(e, again.delta, level), _slack(e, again.delta)
-    mine = None if model.cross_check is None else float(model.cross_check.epsilon_lower)
+    mine = None if raw["cross_check"] is None else float(raw["cross_check"]["epsilon_lower"])
     if mine is not None and (crossed is None or not math.isclose(mine, crossed, rel_tol=0.0, abs_tol=slack)):
         agree("cross_check.epsilon_lower", mine, crossed)
-    modelled = None if model.model_based is None else float(model.model_based.epsilon)
+    modelled = None if raw["model_based"] is None else float(raw["model_based"]["epsilon"])
     agree("model_based.epsilon", modelled, None if result.model_based is None else result.model_based["epsilon"])
 
 

@@ -7,64 +7,29 @@ Holm-adjusted p-values, acceptances or suite confidence its own results do not g
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from dpaudit.base.files import FILE, found_at
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import LARGEST_SUITE, models, read
+from dpaudit.base.strict import LARGEST_SUITE, fields_of, read
 from dpaudit.base.validate import error_probability
-from dpaudit.errors import InvalidSpec, at
+from dpaudit.errors import InvalidSpec
 from dpaudit.results.display import Verdict
 from dpaudit.results.result import SCHEMA, AuditResult, fingerprint
-from dpaudit.results.stored.models import Probability, Stored, StoredResult, open_kinds, schema_of
-from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
-from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
+from dpaudit.results.stored.models import json_schema, model_of
+from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, checked, named, result_of
+from dpaudit.results.suite import SUITE_SCHEMA, SuiteEntry, SuiteResult
 
-SUITE_SCHEMA, SUITE_FILE = "dpaudit.suite/1", "suite.json"
+SUITE_FILE = "suite.json"
 SOFTER = (0, 4, 5)  # exit codes that say less than that a verdict is missing
 ROUNDED = 1e-3  # relative; a confidence close to 1 keeps few digits of its distance from 1
-
-ExitCode = Annotated[int, msgspec.Meta(ge=0, le=255)]
-
-
-_model = models({}, {})
-if TYPE_CHECKING:
-    from dpaudit.results.suite import Acceptance as StoredAcceptance
-    from dpaudit.results.suite import Reviewed as StoredReviewed
-else:
-    StoredAcceptance, StoredReviewed = map(_model, (Acceptance, Reviewed))
-
-
-class StoredEntry(Stored):
-    """One audit: its result, or the reason why there is none."""
-
-    name: str
-    expect: Literal["REFUTED", "NOT_REFUTED", "BITS"]
-    as_expected: bool
-    exit_code: ExitCode
-    error: str | None
-    p_value_holm: Probability | None
-    result: StoredResult | None
-    accepted: StoredAcceptance | UnsetType | None = UNSET
-    source: str | UnsetType | None = UNSET
-
-
-class StoredSuite(Stored):
-    """Several audits at one suite confidence."""
-
-    schema: Literal["dpaudit.suite/1"]
-    confidence: Probability
-    exit_code: ExitCode
-    entries: list[StoredEntry]
-    reviewed: list[StoredReviewed] | UnsetType = UNSET
 
 
 def suite_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a stored suite."""
-    return schema_of(StoredSuite, {"$id": SUITE_SCHEMA}, open_kinds())
+    return json_schema(SuiteResult)
 
 
 def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
@@ -102,35 +67,28 @@ def stored_files(folder: Path) -> list[Path]:
 
 def _suite_of(raw: Any) -> SuiteResult:
     check_schema(raw, SUITE_SCHEMA)
-    model = msgspec.convert(raw, StoredSuite)
-    entries = [_entry(each, mine, j) for j, (each, mine) in enumerate(zip(raw["entries"], model.entries, strict=True))]
-    reviewed = of_model(model.reviewed or (), tuple[Reviewed, ...])
-    suite = SuiteResult(tuple(entries), model.confidence, reviewed)
-    _check(suite, model)
+    msgspec.convert(raw, model_of(SuiteResult))
+    suite = SuiteResult(**fields_of(SuiteResult, raw, {SuiteEntry: _entry}))
+    _check(suite, raw)
     return suite
 
 
-def _entry(stored: dict[str, Any], mine: StoredEntry, number: int) -> SuiteEntry:
-    try:
-        with at(f"entries[{number}].result"):
-            result = None if mine.result is None else result_of(stored["result"])
-    except msgspec.ValidationError as error:
-        raise msgspec.ValidationError(str(error).replace("`$.", f"`$.entries[{number}].result.")) from None
-    accepted = of_model(mine.accepted or None, Acceptance | None)
-    bits = mine.expect == "BITS"
-    expect = Verdict.NOT_REFUTED if bits else Verdict(mine.expect)
-    return SuiteEntry(mine.name, expect, result, mine.error, mine.exit_code, accepted, mine.source or None, bits)
+def _entry(stored: dict[str, Any], place: str) -> SuiteEntry:
+    bits = stored["expect"] == "BITS"
+    expect = Verdict.NOT_REFUTED.value if bits else stored["expect"]
+    given = {**stored, "expect": expect, "source": stored.get("source") or None}
+    return SuiteEntry(bits=bits, **fields_of(SuiteEntry, given, {AuditResult: checked}, place))
 
 
-def _check(suite: SuiteResult, model: StoredSuite) -> None:
+def _check(suite: SuiteResult, raw: dict[str, Any]) -> None:
     """That everything derived follows from the results, the expectations and the acceptances."""
-    for j, (entry, mine, adjusted) in enumerate(zip(suite.entries, model.entries, suite.holm(), strict=True)):
+    for j, (entry, mine, adjusted) in enumerate(zip(suite.entries, raw["entries"], suite.holm(), strict=True)):
         place = f"entries[{j}]"
         _check_entry(entry, place)
-        agree(f"{place}.as_expected", mine.as_expected, entry.as_expected, "its verdict and expectation give")
-        agree(f"{place}.p_value_holm", mine.p_value_holm, adjusted, "the results give")
+        agree(f"{place}.as_expected", mine["as_expected"], entry.as_expected, "its verdict and expectation give")
+        agree(f"{place}.p_value_holm", mine["p_value_holm"], adjusted, "the results give")
         _check_acceptance(entry, suite, place)
-    agree("exit_code", model.exit_code, suite.exit_code, "the results give")
+    agree("exit_code", raw["exit_code"], suite.exit_code, "the results give")
     _check_confidence(suite)
 
 

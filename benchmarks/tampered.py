@@ -33,8 +33,7 @@ from dpaudit.ledger.history import Half
 from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import loads
-from dpaudit.results.stored.reading import named
-from dpaudit.results.stored.suites import either_of
+from dpaudit.results.stored.reading import either_of, named
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 Place = tuple[str | int, ...]

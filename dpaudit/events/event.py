@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.base.arrays import Bools, Bytes, Integers, Words
+from dpaudit.base.validate import Edge
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.features import Coordinate, Feature, stored
 from dpaudit.outputs.canonical import ABSENT, Column, Outputs, Path, Sample, Token
@@ -23,7 +24,7 @@ class Event:
     """The outputs whose feature lies in one of the `intervals` (low, high], or is one of the `tokens`."""
 
     feature: Feature
-    intervals: tuple[tuple[float, float], ...] = ()
+    intervals: tuple[tuple[Edge, Edge], ...] = ()
     tokens: tuple[Token, ...] = ()
 
     @property

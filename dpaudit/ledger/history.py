@@ -25,7 +25,7 @@ from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import git
 from dpaudit.results.result import AuditResult, subject
 from dpaudit.results.stored import load_either, stored_files
-from dpaudit.results.stored.suites import SUITE_FILE
+from dpaudit.results.stored.reading import SUITE_FILE
 from dpaudit.results.suite import SuiteResult
 
 MAGIC = b"SQLite format 3\x00"

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, runtime_checkable
 
 if TYPE_CHECKING:
     from dpaudit.claims.claim import Claim
@@ -44,6 +44,7 @@ class Description:
     digest: str | None = None
     excerpt: tuple[str, ...] = ()  # the source; its first lines are kept
     claim: dict[str, Any] | None = None  # that it is to keep, in its stored form, where it was asked for
+    KEYS: ClassVar = ("name", "kind", "reference", "parameters", "takes_rng", "digest")  # as results store it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", {str(name): _plain(value) for name, value in self.parameters.items()})
@@ -52,7 +53,7 @@ class Description:
 
     def to_dict(self) -> dict[str, Any]:
         """The description as plain values, as results store it; file, line, excerpt live in the provenance."""
-        return {key: value for key, value in asdict(self).items() if key not in ("file", "line", "excerpt", "claim")}
+        return {key: value for key, value in asdict(self).items() if key in self.KEYS}
 
 
 def _plain(value: Any) -> Any:

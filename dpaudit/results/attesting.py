@@ -55,8 +55,7 @@ class StoredFile:
 
 def stored_file(path: str | os.PathLike[str]) -> StoredFile:
     """The result or suite at a path. Raises `InvalidSpec` as `load` does: what contradicts itself is not attested."""
-    from dpaudit.results.stored.reading import CURE, GIVE, named
-    from dpaudit.results.stored.suites import either_of
+    from dpaudit.results.stored.reading import CURE, GIVE, either_of, named
 
     with named(path):
         text = text_in(path, not_json=GIVE, largest=LARGEST_SUITE)

@@ -149,6 +149,10 @@ class Bracket(Displayed):
     uppers: tuple[UpperBound, ...] = ()
     reasons: tuple[str, ...] = ()
     one_way: str | None = None
+    KEYS: ClassVar = (  # of its stored form
+        *("name", "verdict", "claim", "delta", "epsilon", "for_all_inputs", "one_way", "contradictory", "lower"),
+        *("uppers", "reasons"),
+    )
 
     @property
     def verdict(self) -> BracketVerdict:
@@ -273,20 +277,7 @@ class Bracket(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """The bounds as plain values; infinity is the string "inf"."""
-        low, high = self.ends
-        return {
-            "name": self.name,
-            "verdict": self.verdict.value,
-            "claim": stored(self.claim),
-            "delta": self.delta,
-            "epsilon": {"lower": stored(low), "upper": stored(high)},
-            "for_all_inputs": self.for_all_inputs,
-            "one_way": self.one_way,
-            "contradictory": self.contradictory,
-            "lower": stored(self.lower),
-            "uppers": stored(self.uppers),
-            "reasons": stored(self.reasons),
-        }
+        return by_fields(self, epsilon=stored(dict(zip(("lower", "upper"), self.ends, strict=True))))
 
     def __str__(self) -> str:
         return str(presented().parts(self).text())

@@ -26,8 +26,7 @@ from dpaudit.report import exchange, summary
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Explored
 from dpaudit.results.result import AuditResult, Finding
-from dpaudit.results.stored.reading import result_of
-from dpaudit.results.stored.suites import either_of
+from dpaudit.results.stored.reading import either_of, result_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.sweeps import sentences
 from tests.cases import for_each

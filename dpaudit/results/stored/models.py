@@ -17,16 +17,17 @@ from msgspec import UNSET, UnsetType
 from dpaudit.base.strict import Layout, models
 from dpaudit.base.validate import AtLeastOne, Bound, Count, Edge, NotNegative, Probability
 from dpaudit.certify import Binned, CoinFlip, certifier_names
-from dpaudit.claims import FORMS, Claim, HalfPlane
-from dpaudit.events import Event, Partition
+from dpaudit.claims import FORMS, Claim, HalfPlane, Relation
+from dpaudit.events import Event, Feature, Partition
+from dpaudit.mechanisms.protocol import Description
 from dpaudit.options import STORED, Option
+from dpaudit.outputs.canonical import Token
 from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import Witness
 from dpaudit.results.observations import FAR, PLACES, Control
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 
-RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local", "add_or_remove_user"]
 PROVENANCE = (  # keys of what may differ between equal audits, in their order; none of them must be there
     ("version python numpy scipy joblib statsmodels scikit-learn platform started", str),
     ("wall_s cpu_s", NotNegative),
@@ -43,18 +44,6 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("excerpt", list[str]),
     ("digest assumed", str),
 )
-
-
-@dataclass(frozen=True)
-class StoredMechanism:
-    """What a report says of the mechanism; `parameters` are the user's own."""
-
-    name: str
-    kind: str
-    reference: str | None
-    parameters: dict[str, Any]
-    takes_rng: bool
-    digest: str | None
 
 
 @dataclass(frozen=True)
@@ -81,35 +70,18 @@ class StoredPair:
 
 
 @dataclass(frozen=True)
-class StoredToken:
-    """A value that is not a number: how it is printed, and the code it is compared by."""
-
-    label: str
-    code: Annotated[int, ("ge", 0)]
-
-
-@dataclass(frozen=True)
 class StoredBin:
     """A bin of a partition: half-open intervals (low, high] and tokens of its feature."""
 
     intervals: tuple[tuple[Edge, Edge], ...]
-    tokens: tuple[StoredToken, ...]
+    tokens: tuple[Token, ...]
 
 
 @dataclass(frozen=True)
-class StoredEvent:
-    """A set of outputs: half-open intervals (low, high] and tokens of one feature, which has a `kind`."""
-
-    feature: dict[str, Any]
-    intervals: tuple[tuple[Edge, Edge], ...]
-    tokens: tuple[StoredToken, ...]
-
-
-@dataclass(frozen=True)
-class StoredSets(StoredEvent):
+class StoredSets(Event):
     """An event, or a partition: the `bins` of one feature instead of `intervals` and `tokens`."""
 
-    bins: tuple[StoredBin, ...]
+    bins: tuple[StoredBin, ...] = ()
     LATER: ClassVar = ("intervals", "tokens", "bins")
 
 
@@ -139,7 +111,9 @@ def _form(form: type[Claim]) -> type[msgspec.Struct]:
             kind, limits = each.metadata["kind"], each.metadata["limits"]
             known.append((each.name, Annotated[kind, msgspec.Meta(**limits)] if limits else kind))
         elif each.init:
-            known.append((each.name, RelationWord | None) if each.name == "relation" else (each.name, bool, False))
+            known.append(
+                (each.name, models({})(Relation | None)) if each.name == "relation" else (each.name, bool, False)
+            )
     about = f"`{form.form}` as stored{f': {form.stored}' if form.stored else ''}."
     return msgspec.defstruct(
         f"Stored{form.form}",
@@ -175,7 +149,7 @@ def stored_spec(
     head = [
         ("name", str),
         ("claim", Union[tuple(map(_form, forms))]),  # noqa: UP007
-        ("mechanism", model(StoredMechanism)),
+        ("mechanism", model(Description)),
         ("pairs", Annotated[list[model(StoredPair)], msgspec.Meta(min_length=1)]),  # type: ignore[misc]
     ]
     about = {"__doc__": "The question; `hash` is the digest of everything else in it."}
@@ -200,28 +174,40 @@ def _provenance(model: Callable[[Any], Any]) -> Any:
 
 @cache
 def _models(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Callable[[Any], Any]:
-    plain = models({})
-    written = models({int: plain(Count)}, {StoredPair: Layout(kinds={"user": str | int})})
-    kinds = {
-        "spec": stored_spec(forms, certifiers, written),
-        "cross_check": written(StoredCrossCheck | None),
-        "model_based": written(StoredModelBased | None),
-        "provenance": _provenance(plain),
-    }
-    types = {int: plain(Count), Event: written(StoredEvent), Event | Partition: written(StoredSets)}
-    holm = {"p_value_holm": plain(Probability | None)}
-    tables = {
-        AuditResult: Layout("Result", "An `AuditResult` as `to_dict` writes it.", kinds),
-        SuiteResult: Layout("Suite"),
-        SuiteEntry: Layout("Entry", kinds={"expect": Literal["REFUTED", "NOT_REFUTED", "BITS"], **holm}),
+    number = models({})
+    layouts = {
+        Description: Layout("Mechanism", "What a report says of the mechanism; `parameters` are the user's own."),
+        StoredPair: Layout(kinds={"user": str | int}),
+        Token: Layout(
+            about="A value that is not a number: how it is printed, and the code it is compared by.",
+            kinds={"code": Annotated[int, msgspec.Meta(ge=0)]},  # of 64 bits, none of them a sign
+        ),
+        Event: Layout(
+            about="A set of outputs: half-open intervals (low, high] and tokens of one feature, which has a `kind`."
+        ),
         Witness: Layout(about="The frozen question that the certifying runs answered."),
         HalfPlane: Layout("Tangent", "The half-plane p <= ratio q + offset."),
         CoinFlip: Layout(about="Four integers: all that the certificate of an event rests on."),
         Binned: Layout(about="Runs in each bin of a partition, and all runs, of either side."),
         UpperBound: Layout("Upper"),
         Control: Layout(kinds={"place": (Literal[PLACES], FAR)}),
+        SuiteEntry: Layout(
+            "Entry",
+            kinds={"expect": Literal["REFUTED", "NOT_REFUTED", "BITS"], "p_value_holm": number(Probability | None)},
+        ),
+        SuiteResult: Layout("Suite"),
     }
-    return models(types, tables)
+    types: dict[Any, Any] = {int: number(Count), Feature: dict[str, Any]}
+    model = models(types, layouts)
+    types[Event | Partition] = model(StoredSets)
+    kinds = {
+        "spec": stored_spec(forms, certifiers, model),
+        "cross_check": model(StoredCrossCheck | None),
+        "model_based": model(StoredModelBased | None),
+        "provenance": _provenance(number),
+    }
+    layouts[AuditResult] = Layout("Result", "An `AuditResult` as `to_dict` writes it.", kinds)
+    return model
 
 
 def model_of(kind: type) -> Any:

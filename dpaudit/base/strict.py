@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cache
 from itertools import repeat
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from dpaudit.base.files import read_bytes
 from dpaudit.base.quoting import clean
@@ -24,6 +24,9 @@ from dpaudit.errors import InvalidSpec, at
 LARGEST, LARGEST_SUITE = 2**24, 2**26  # bytes of a file; a result has ten thousand, a suite of 2,000 audits half of it
 MOST_VALUES = 2**22  # in a text; a suite of 2,000 audits has a million
 DEEPEST = 64  # objects and lists inside one another
+
+JsonObject = dict[str, Any]
+Kind: TypeAlias = Any  # a type as annotations have it, which no type of Python describes
 
 
 def stored(value: Any) -> Any:
@@ -50,7 +53,7 @@ def stored(value: Any) -> Any:
     return "inf" if value == math.inf else "-inf" if value == -math.inf else value
 
 
-def by_fields(value: Any, **derived: Any) -> dict[str, Any]:
+def by_fields(value: Any, **derived: object) -> JsonObject:
     """A dataclass as JSON holds it: its fields in their order, or what its class says.
 
     `KEYS` of a class are fields and properties instead, of which those that are `derived` are given; keys that are
@@ -65,13 +68,13 @@ def by_fields(value: Any, **derived: Any) -> dict[str, Any]:
     return values
 
 
-def keys_of(kind: Any) -> tuple[str, ...]:
+def keys_of(kind: Kind) -> tuple[str, ...]:
     """The keys under which a dataclass is stored."""
     keys: tuple[str, ...] = getattr(kind, "KEYS", None) or tuple(each.name for each in fields(kind))
     return keys
 
 
-def _tag(kind: Any) -> dict[str, Any]:
+def _tag(kind: Kind) -> JsonObject:
     """The kind of a class that is one of several, as it is stored."""
     if not hasattr(kind, "kind") or any(each.name == "kind" for each in fields(kind)):
         return {}
@@ -79,16 +82,16 @@ def _tag(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
+def _hints(kind: Kind) -> dict[str, Kind]:
     return get_type_hints(kind, include_extras=True)
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """The text of a file: ASCII only, so that no hidden character stands in it."""
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
-def content_digest(value: Any) -> str:
+def content_digest(value: object) -> str:
     """The SHA-256 of a value of JSON, 64 hex digits, whatever the order of its keys and the spaces between them.
 
     >>> content_digest({"a": 1, "b": [0.1]}) == content_digest({"b": [0.1], "a": 1})
@@ -98,7 +101,7 @@ def content_digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def spec_hash(spec: dict[str, Any]) -> str:
+def spec_hash(spec: JsonObject) -> str:
     """The digest of a spec in its stored form."""
     return content_digest(spec)[:16]
 
@@ -126,7 +129,7 @@ def parsed(text: str, *, cure: str, not_json: str) -> Any:
     dpaudit.errors.InvalidSpec: NaN is not a number of JSON; restore the file
     """
 
-    def whole(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def whole(pairs: list[tuple[str, object]]) -> JsonObject:
         entries = dict(pairs)
         if len(entries) < len(pairs):  # readers differ in which of the two they take
             keys = [key for key, _ in pairs]
@@ -182,7 +185,7 @@ _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_NAME = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]*+\.[ \t]*+){{{DEEPEST_NAME}}}")
 
 
-def read_toml(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE, dates: bool = False) -> dict[str, Any]:
+def read_toml(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE, dates: bool = False) -> JsonObject:
     """The tables of a file. Raises `NoSuchFile`, or `InvalidSpec` that names the file, and the line where there is one.
 
     Dates and times are refused unless they are asked for: nothing in a spec is one, and results could not store them.
@@ -197,7 +200,7 @@ def read_toml(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE, date
     return parse_toml(text, shown, dates=dates)
 
 
-def parse_toml(text: str, place: str, *, dates: bool = False) -> dict[str, Any]:
+def parse_toml(text: str, place: str, *, dates: bool = False) -> JsonObject:
     """The tables of a text; `place` is what messages call it.
 
     >>> parse_toml("runs = 1_000", "x.toml")
@@ -219,7 +222,7 @@ def parse_toml(text: str, place: str, *, dates: bool = False) -> dict[str, Any]:
     return tables
 
 
-def _check_values(tables: dict[str, Any], text: str, place: str, dates: bool) -> None:
+def _check_values(tables: JsonObject, text: str, place: str, dates: bool) -> None:
     def wrong(keys: Keys, what: str) -> InvalidSpec:
         line = lines_of(text).get(keys)
         return InvalidSpec(f"{place}: {'' if line is None else f'line {line}: '}{keys[-1]}: {what}")
@@ -283,7 +286,7 @@ def _header(rest: Any, counts: Counter[Keys]) -> Keys:
     return table
 
 
-def _inside(value: Any, at: Keys) -> Iterator[Keys]:
+def _inside(value: object, at: Keys) -> Iterator[Keys]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in items:
         yield (*at, key)
@@ -296,10 +299,10 @@ class Layout:
 
     name: str = ""
     about: str = ""
-    kinds: Mapping[str, Any] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
-def models(types: Mapping[Any, Any], tables: Mapping[type, Layout] | None = None) -> Callable[[Any], Any]:
+def models(types: Mapping[Kind, Kind], tables: Mapping[type, Layout] | None = None) -> Callable[[Kind], Kind]:
     """What gives the model of a type: of a dataclass, in which no key may be missing and none may be added.
 
     `types` stand for others, such as a number with its limits for a number. Keys that the class has in `LATER`, which
@@ -307,7 +310,7 @@ def models(types: Mapping[Any, Any], tables: Mapping[type, Layout] | None = None
     """
     import msgspec
 
-    def table(kind: Any) -> Any:
+    def table(kind: Kind) -> Kind:
         more = (tables or {}).get(kind, Layout())
         later, sparse = getattr(kind, "LATER", ()), getattr(kind, "SPARSE", ())
         needed, optional = [], {}
@@ -333,8 +336,9 @@ def models(types: Mapping[Any, Any], tables: Mapping[type, Layout] | None = None
         )
 
     @cache
-    def model(kind: Any) -> Any:
-        kinds, origin = get_args(kind), get_origin(kind)
+    def model(kind: Kind) -> Kind:
+        kinds = get_args(kind)
+        origin: Kind = get_origin(kind)
         if kind in types:
             return types[kind]
         if is_dataclass(kind):
@@ -360,11 +364,11 @@ def models(types: Mapping[Any, Any], tables: Mapping[type, Layout] | None = None
     return model
 
 
-Own = Mapping[Any, Callable[[Any, str], Any]]
-PLAIN: Mapping[Any, Callable[[Any], Any]] = {float: float, datetime.date: datetime.date.fromisoformat}
+Own = Mapping[Kind, Callable[[Any, str], object]]
+PLAIN: Mapping[Kind, Callable[[Any], object]] = {float: float, datetime.date: datetime.date.fromisoformat}
 
 
-def value_of(kind: Any, given: Any, own: Own, place: str = "") -> Any:
+def value_of(kind: Kind, given: Any, own: Own, place: str = "") -> Any:
     """A value of a type from its stored form, which its model has passed: the way back from `stored`.
 
     `own` reads types in a way of their own, told the stored form and the place where it stands.
@@ -373,7 +377,8 @@ def value_of(kind: Any, given: Any, own: Own, place: str = "") -> Any:
     >>> value_of(tuple[Explored, ...], [{"what": "a", "name": "b", "status": "c", "score": "inf", "runs": 2}], {})
     (Explored(what='a', name='b', status='c', score=inf, runs=2),)
     """
-    kinds, origin = get_args(kind), get_origin(kind)
+    kinds = get_args(kind)
+    origin: Kind = get_origin(kind)
     if kind in own:
         return own[kind](given, place)
     if kind in PLAIN:
@@ -396,7 +401,7 @@ def value_of(kind: Any, given: Any, own: Own, place: str = "") -> Any:
     return given
 
 
-def fields_of(kind: Any, given: Mapping[str, Any], own: Own, place: str = "") -> dict[str, Any]:
+def fields_of(kind: Kind, given: JsonObject, own: Own, place: str = "") -> JsonObject:
     """The fields of a dataclass that its stored form has."""
     start, hints = f"{place}." if place else "", _hints(kind)
     names = [each.name for each in fields(kind) if each.name in given]

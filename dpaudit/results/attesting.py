@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.base.files import read_bytes
 from dpaudit.base.installed import lacking
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import LARGEST_SUITE, content_digest, parsed, text_in
+from dpaudit.base.strict import LARGEST_SUITE, JsonObject, content_digest, parsed, text_in
 from dpaudit.errors import InvalidSpec, NotAttested
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
@@ -49,7 +49,7 @@ class StoredFile:
 
     name: str
     sha256: str
-    raw: dict[str, Any]
+    raw: JsonObject
     held: AuditResult | SuiteResult
 
 
@@ -63,7 +63,7 @@ def stored_file(path: str | os.PathLike[str]) -> StoredFile:
         return StoredFile(Path(path).name, hashlib.sha256(text.encode()).hexdigest(), raw, either_of(raw))
 
 
-def statement(files: Iterable[StoredFile], ledger: Head | None = None) -> dict[str, Any]:
+def statement(files: Iterable[StoredFile], ledger: Head | None = None) -> JsonObject:
     """The statement about some files, and a ledger's head: each file and each known source is a subject."""
     whole = list(files)
     subjects = [{"name": each.name, "digest": {"sha256": each.sha256}} for each in whole]
@@ -119,12 +119,12 @@ def names_in(stated: Any) -> set[tuple[str, str]]:
         return set()
 
 
-def _results(raw: dict[str, Any]) -> list[dict[str, Any]]:
+def _results(raw: JsonObject) -> list[JsonObject]:
     """The stored results of a file, one or those of a suite."""
     return [raw] if "spec" in raw else [each["result"] for each in raw["entries"] if each["result"] is not None]
 
 
-def _said(raw: dict[str, Any]) -> dict[str, Any]:
+def _said(raw: JsonObject) -> JsonObject:
     """The statement about a file; of a suite, about each audit."""
     if "spec" in raw:
         return _result(raw)
@@ -135,7 +135,7 @@ def _said(raw: dict[str, Any]) -> dict[str, Any]:
     return {"confidence": raw["confidence"], "exit_code": raw["exit_code"], "audits": audits}
 
 
-def _result(raw: dict[str, Any]) -> dict[str, Any]:
+def _result(raw: JsonObject) -> JsonObject:
     """The statement about a result: question, answer, counts, environment, and digests of what is long or private."""
     return {
         "question": {key: raw["spec"][key] for key in QUESTION},
@@ -190,7 +190,7 @@ def public_key(path: str | os.PathLike[str]) -> "SSlibKey":
         raise InvalidSpec(f"{clean(path, 200)}: not a public key that signatures are checked with; {PUBLIC}") from None
 
 
-def signed(statement: dict[str, Any], by: "CryptoSigner") -> str:
+def signed(statement: JsonObject, by: "CryptoSigner") -> str:
     """The envelope of a statement, signed: one line of JSON."""
     from securesystemslib.dsse import Envelope
 

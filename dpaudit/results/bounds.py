@@ -9,11 +9,11 @@ import itertools
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpaudit.base import validate
 from dpaudit.base.presenter import presented
-from dpaudit.base.strict import by_fields, stored
+from dpaudit.base.strict import JsonObject, by_fields, stored
 from dpaudit.base.validate import Bound, Probability
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
 from dpaudit.errors import InvalidSpec
@@ -76,7 +76,7 @@ class UpperBound:
         if self.epsilon_lower is not None and not 0.0 <= self.epsilon_lower <= self.epsilon_upper:
             raise InvalidSpec(f"epsilon_lower must lie in [0, {self.epsilon_upper!r}], got {self.epsilon_lower!r}")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The bound as plain values, as results store it."""
         return by_fields(self)
 
@@ -275,7 +275,7 @@ class Bracket(Displayed):
         """Whether two of the bounds contradict each other."""
         return bool(self.contradictions)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The bounds as plain values; infinity is the string "inf"."""
         return by_fields(self, epsilon=stored(dict(zip(("lower", "upper"), self.ends, strict=True))))
 

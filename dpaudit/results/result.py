@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self, cast
 from dpaudit.base.arrays import Bools
 from dpaudit.base.files import write_text
 from dpaudit.base.presenter import presented
-from dpaudit.base.strict import by_fields, content_digest, spec_hash, stored, text_of
+from dpaudit.base.strict import JsonObject, by_fields, content_digest, spec_hash, stored, text_of
 from dpaudit.base.validate import AtLeastOne, NotNegative
 from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
 from dpaudit.certify.certificate import divided, holm
@@ -101,7 +101,7 @@ class AuditResult(Displayed):
     `units` is the second bound of a refutation whose runs may share noise by calls or processes, else None.
     """
 
-    spec: dict[str, Any]
+    spec: JsonObject
     claim: Claim
     witness: Witness
     evidence: AuditEvidence
@@ -127,7 +127,7 @@ class AuditResult(Displayed):
     typical: Typical | None = None
     plain: Finding | None = None
     units: Units | None = None
-    provenance: dict[str, Any] = field(default_factory=dict)
+    provenance: JsonObject = field(default_factory=dict)
 
     schema: ClassVar[Literal["dpaudit.result/1"]] = SCHEMA
     KEYS: ClassVar = (  # of its stored form, in their order
@@ -153,7 +153,7 @@ class AuditResult(Displayed):
         return sum(each.evidence.runs for each in (self.main, *self.others))
 
     @property
-    def pair(self) -> dict[str, Any]:
+    def pair(self) -> JsonObject:
         """The pair of the witness, in its stored form."""
         return dict(self.spec["pairs"][self.witness.pair])
 
@@ -349,7 +349,7 @@ class AuditResult(Displayed):
         return self.representation is not None and self.representation.certificate.refuted
 
     @property
-    def model_based(self) -> dict[str, Any] | None:
+    def model_based(self) -> JsonObject | None:
         """What a GaussianDP bound would mean for epsilon at delta 1e-5 under a model: never a bound, never decisive."""
         if self.mu_lower is None or not self.mu_lower > 0.0:
             return None
@@ -380,7 +380,7 @@ class AuditResult(Displayed):
         except MissingRequirement as error:
             return str(error)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf".
 
         The digest of it all stands in its provenance, which nobody then changes by mistake.
@@ -509,7 +509,7 @@ def fingerprint(result: AuditResult, *, representation: bool = False) -> str:
     return content_digest(identity(result, representation=representation))[:16]
 
 
-def identity(result: AuditResult, *, representation: bool = False) -> dict[str, Any]:
+def identity(result: AuditResult, *, representation: bool = False) -> JsonObject:
     """What the fingerprint is made of."""
     finding = result.representation if representation else None
     witness = result.witness if finding is None else finding.witness
@@ -522,7 +522,7 @@ def identity(result: AuditResult, *, representation: bool = False) -> dict[str, 
     return parts
 
 
-def subject(spec: dict[str, Any]) -> dict[str, Any]:
+def subject(spec: JsonObject) -> JsonObject:
     """Mechanism and claim: what a history follows through the versions of its source."""
     mechanism = spec["mechanism"]
     return {

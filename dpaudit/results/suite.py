@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from dpaudit.base.strict import by_fields, stored
+from dpaudit.base.strict import JsonObject, by_fields, stored
 from dpaudit.base.validate import Probability, error_probability
 from dpaudit.certify.certificate import holm
 from dpaudit.results.display import Displayed, Verdict
@@ -138,7 +138,7 @@ class SuiteResult(Displayed):
         adjusted = holm([1.0 if entry.result is None else entry.result.certificate.p_value for entry in self.entries])
         return tuple(None if entry.result is None else p for entry, p in zip(self.entries, adjusted, strict=True))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The suite as plain values in the schema `dpaudit.suite/1`: each entry with its result, or why it has none."""
         pairs = zip(self.entries, self.holm(), strict=True)
         entries = [by_fields(entry, expect=entry.expected, p_value_holm=adjusted) for entry, adjusted in pairs]

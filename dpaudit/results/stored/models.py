@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dpaudit.base.strict import Layout, models
+from dpaudit.base.strict import JsonObject, Kind, Layout, models
 from dpaudit.base.validate import AtLeastOne, Bound, Count, Edge, NotNegative, Probability
 from dpaudit.certify import Binned, CoinFlip, certifier_names
 from dpaudit.claims import FORMS, Claim, HalfPlane, Relation
@@ -105,7 +105,7 @@ class StoredModelBased:
 @cache
 def _form(form: type[Claim]) -> type[msgspec.Struct]:
     """A claim form as stored: its fields, strictly."""
-    known: list[tuple[str, Any] | tuple[str, Any, bool]] = []
+    known: list[tuple[str, Kind] | tuple[str, Kind, bool]] = []
     for each in fields(form):
         if each.metadata:
             kind, limits = each.metadata["kind"], each.metadata["limits"]
@@ -125,26 +125,21 @@ def _form(form: type[Claim]) -> type[msgspec.Struct]:
     )
 
 
-def stored_key(each: Option) -> tuple[Any, ...]:
+def stored_key(each: Option) -> tuple[Kind, ...]:
     """An option as a key of the stored question."""
     assert each.stored is not None
     inner = each.stored.kind
     limits: Any = each.stored.limits
     if limits:
         number = next(kind for kind in (get_args(inner) or (inner,)) if kind is not type(None))
-        limited: Any = Annotated[number, msgspec.Meta(**limits)]
+        limited: Kind = Annotated[number, msgspec.Meta(**limits)]
         inner = limited | None if get_args(inner) else limited
     return (each.name, inner | UnsetType, UNSET) if each.stored.when_set else (each.name, inner)
 
 
-def stored_spec(
-    forms: tuple[type[Claim], ...],
-    certifiers: tuple[str, ...],
-    model: Callable[[Any], Any],
-    known: Iterable[Option] = STORED.values(),
-) -> Any:
-    """The model of a stored question with these options."""
-    keys = {key: (key, kind, *more) for key, kind, *more in map(stored_key, known)}
+def stored_spec(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...], model: Callable[[Kind], Kind]) -> Kind:
+    """The question."""
+    keys = {key: (key, kind, *more) for key, kind, *more in map(stored_key, STORED.values())}
     keys["certifier"] = ("certifier", Literal[certifiers])
     head = [
         ("name", str),
@@ -162,7 +157,7 @@ def stored_spec(
     )
 
 
-def _provenance(model: Callable[[Any], Any]) -> Any:
+def _provenance(model: Callable[[Kind], Kind]) -> Kind:
     """Where and with what a result was made."""
     kinds = [(key, model(kind)) for keys, kind in PROVENANCE for key in keys.split()]
     optional = [
@@ -173,7 +168,7 @@ def _provenance(model: Callable[[Any], Any]) -> Any:
 
 
 @cache
-def _models(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Callable[[Any], Any]:
+def _models(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Callable[[Kind], Kind]:
     number = models({})
     layouts = {
         Description: Layout("Mechanism", "What a report says of the mechanism; `parameters` are the user's own."),
@@ -197,7 +192,7 @@ def _models(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Call
         ),
         SuiteResult: Layout("Suite"),
     }
-    types: dict[Any, Any] = {int: number(Count), Feature: dict[str, Any]}
+    types: dict[Kind, Kind] = {int: number(Count), Feature: JsonObject}
     model = models(types, layouts)
     types[Event | Partition] = model(StoredSets)
     kinds = {
@@ -210,22 +205,22 @@ def _models(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Call
     return model
 
 
-def model_of(kind: type) -> Any:
+def model_of(kind: type) -> Kind:
     """The model of a class of results, with the claim forms and certifiers that there are now."""
     return _models(tuple(FORMS), certifier_names())(kind)
 
 
-def schema_of(model: Any, head: Mapping[str, str], parts: Mapping[tuple[str, str], tuple[Any, ...]]) -> dict[str, Any]:
+def schema_of(model: Kind, head: Mapping[str, str], parts: Mapping[tuple[str, str], tuple[Kind, ...]]) -> JsonObject:
     """The JSON Schema of a model; `parts` are the kinds (and defaults) of keys of tables that are known only now."""
     schema = msgspec.json.schema(model)
-    tables: dict[str, Any] = schema["$defs"]
+    tables: JsonObject = schema["$defs"]
     for (table, key), kind in parts.items():
         further = msgspec.json.schema(msgspec.defstruct("Part", [(key, *kind)]))["$defs"]
         tables[table]["properties"][key] = further.pop("Part")["properties"][key]
         tables |= further
-    ordered: dict[str, Any] = {}
+    ordered: JsonObject = {}
 
-    def put(part: Any) -> None:
+    def put(part: object) -> None:
         for name in re.findall(r'"#/\$defs/(\w+)"', json.dumps(part)):
             if name not in ordered:
                 ordered[name] = tables[name]
@@ -235,6 +230,6 @@ def schema_of(model: Any, head: Mapping[str, str], parts: Mapping[tuple[str, str
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **head, **schema, "$defs": ordered}
 
 
-def json_schema(kind: type[AuditResult | SuiteResult] = AuditResult) -> dict[str, Any]:
+def json_schema(kind: type[AuditResult | SuiteResult] = AuditResult) -> JsonObject:
     """The JSON Schema (draft 2020-12) of a stored result, or suite."""
     return schema_of(model_of(kind), {"$id": kind.schema}, {})

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpaudit.base.files import FILE, found_at
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import LARGEST_SUITE, content_digest, fields_of, parsed, read, spec_hash
+from dpaudit.base.strict import LARGEST_SUITE, JsonObject, content_digest, fields_of, parsed, read, spec_hash
 from dpaudit.base.validate import error_probability
 from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_named
 from dpaudit.certify.binomial import joint_limits
@@ -63,7 +63,7 @@ def result_of(raw: Any) -> AuditResult:
     return checked(raw)
 
 
-def checked(raw: dict[str, Any], place: str = "") -> AuditResult:
+def checked(raw: JsonObject, place: str = "") -> AuditResult:
     """The result in its stored form, which its model has passed. Raises `InvalidSpec` that names the place."""
     with at(place) if place else nullcontext():
         result = _result(raw)
@@ -87,7 +87,7 @@ def named(name: object) -> Iterator[None]:
         raise InvalidSpec(f"{shown}: not a result of this version: {clean(error, 300)}; {CURE}") from None
 
 
-def check_schema(raw: Any, *schemas: str) -> None:
+def check_schema(raw: object, *schemas: str) -> None:
     """Raises `InvalidSpec` where a value is no object of one of the schemas."""
     names = " or ".join(map(repr, schemas))
     if not isinstance(raw, dict) or "schema" not in raw:
@@ -98,10 +98,10 @@ def check_schema(raw: Any, *schemas: str) -> None:
         raise InvalidSpec(f"schema must be {names}, got {schema!r}; read it with {reader}")
 
 
-def _result(raw: dict[str, Any]) -> AuditResult:
+def _result(raw: JsonObject) -> AuditResult:
     spec = {key: value for key, value in raw["spec"].items() if key != "hash"}
 
-    def claim(stored: dict[str, Any], place: str) -> Claim:
+    def claim(stored: JsonObject, place: str) -> Claim:
         """The claim at the distance of a witness's pair."""
         number, pairs = stored["witness"]["pair"], spec["pairs"]
         if number >= len(pairs):
@@ -109,7 +109,7 @@ def _result(raw: dict[str, Any]) -> AuditResult:
             raise InvalidSpec(f"{rule}, got {number}; {CURE}")
         return claim_from_dict(spec["claim"]).at_distance(pairs[number]["distance"])
 
-    def finding(stored: dict[str, Any], place: str) -> Finding:
+    def finding(stored: JsonObject, place: str) -> Finding:
         return Finding(claim(stored, f"{place}."), **fields_of(Finding, stored, own, place))
 
     own = {Finding: finding, Event: _event, Event | Partition: _event, UpperBound: _upper}
@@ -141,7 +141,7 @@ def _counted_once(shown: Histogram | None) -> Histogram | None:
     return replace(shown, labels=labels, tokens_first=first, tokens_second=second)
 
 
-def _upper(stored: dict[str, Any], place: str) -> UpperBound:
+def _upper(stored: JsonObject, place: str) -> UpperBound:
     """The upper bound, as it was given: nothing in a result can tell whether it is right."""
     try:
         return UpperBound(**fields_of(UpperBound, stored, {}))
@@ -149,7 +149,7 @@ def _upper(stored: dict[str, Any], place: str) -> UpperBound:
         raise InvalidSpec(f"{place}: {error}; {CURE}") from None
 
 
-def _event(stored: dict[str, Any], place: str) -> Event | Partition:
+def _event(stored: JsonObject, place: str) -> Event | Partition:
     """An event, which must be one that this version writes the same way."""
     try:
         event = (partition_from_dict if "bins" in stored else event_from_dict)(stored)
@@ -186,7 +186,7 @@ def _check_shown(result: AuditResult) -> None:
         raise InvalidSpec(f"the counts of 'histogram' do not fit its bins; {CURE}")
 
 
-def _check(result: AuditResult, raw: dict[str, Any]) -> None:
+def _check(result: AuditResult, raw: JsonObject) -> None:
     """That everything derived follows from the counts, the claim and the confidence."""
     spec, e, sharing = raw["spec"], result.evidence, raw["spec"]["certify_pairs"]
     agree("spec.hash", spec["hash"], spec_hash(result.spec), "the spec gives")
@@ -221,7 +221,7 @@ def _check(result: AuditResult, raw: dict[str, Any]) -> None:
     agree("model_based.epsilon", modelled, None if result.model_based is None else result.model_based["epsilon"])
 
 
-def agree(place: str, stored: Any, again: Any, source: str = "the counts give") -> None:
+def agree(place: str, stored: object, again: object, source: str = "the counts give") -> None:
     """Raises `InvalidSpec` naming both where what is stored is not what `source` gives.
 
     >>> agree("runs", 1.0, 1.0 + 1e-9)
@@ -259,7 +259,7 @@ SOFTER = (0, 4, 5)  # exit codes that say less than that a verdict is missing
 ROUNDED = 1e-3  # relative; a confidence close to 1 keeps few digits of its distance from 1
 
 
-def suite_schema() -> dict[str, Any]:
+def suite_schema() -> JsonObject:
     """The JSON Schema (draft 2020-12) of a stored suite."""
     return json_schema(SuiteResult)
 
@@ -305,14 +305,14 @@ def _suite_of(raw: Any) -> SuiteResult:
     return suite
 
 
-def _entry(stored: dict[str, Any], place: str) -> SuiteEntry:
+def _entry(stored: JsonObject, place: str) -> SuiteEntry:
     bits = stored["expect"] == "BITS"
     expect = Verdict.NOT_REFUTED.value if bits else stored["expect"]
     given = {**stored, "expect": expect, "source": stored.get("source") or None}
     return SuiteEntry(bits=bits, **fields_of(SuiteEntry, given, {AuditResult: checked}, place))
 
 
-def _check_suite(suite: SuiteResult, raw: dict[str, Any]) -> None:
+def _check_suite(suite: SuiteResult, raw: JsonObject) -> None:
     """That everything derived follows from the results, the expectations and the acceptances."""
     for j, (entry, mine, adjusted) in enumerate(zip(suite.entries, raw["entries"], suite.holm(), strict=True)):
         place = f"entries[{j}]"

@@ -302,16 +302,16 @@ class Layout:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
-def models(types: Mapping[Kind, Kind], tables: Mapping[type, Layout] | None = None) -> Callable[[Kind], Kind]:
+def models(types: Mapping[Kind, Kind], layouts: Mapping[type, Layout] | None = None) -> Callable[[Kind], Kind]:
     """What gives the model of a type: of a dataclass, in which no key may be missing and none may be added.
 
-    `types` stand for others, such as a number with its limits for a number. Keys that the class has in `LATER`, which
-    older files lack, may be missing; a kind in a table is one with a default where it is a tuple.
+    `types` stand for others, such as a number with its limits for a number. Keys in `LATER` of the class, which older
+    files lack, may be missing; so may a key whose kind in `layouts` is a tuple of the kind and a default.
     """
     import msgspec
 
     def table(kind: Kind) -> Kind:
-        more = (tables or {}).get(kind, Layout())
+        more = (layouts or {}).get(kind, Layout())
         later, sparse = getattr(kind, "LATER", ()), getattr(kind, "SPARSE", ())
         needed, optional = [], {}
         for key in keys_of(kind):
@@ -371,7 +371,7 @@ PLAIN: Mapping[Kind, Callable[[Any], object]] = {float: float, datetime.date: da
 def value_of(kind: Kind, given: Any, own: Own, place: str = "") -> Any:
     """A value of a type from its stored form, which its model has passed: the way back from `stored`.
 
-    `own` reads types in a way of their own, told the stored form and the place where it stands.
+    `own` has the readers of types that need their own: each takes the stored form and the place where it stands.
 
     >>> from dpaudit.results.observations import Explored
     >>> value_of(tuple[Explored, ...], [{"what": "a", "name": "b", "status": "c", "score": "inf", "runs": 2}], {})
@@ -402,7 +402,7 @@ def value_of(kind: Kind, given: Any, own: Own, place: str = "") -> Any:
 
 
 def fields_of(kind: Kind, given: JsonObject, own: Own, place: str = "") -> JsonObject:
-    """The fields of a dataclass that its stored form has."""
+    """The fields of a dataclass that its stored form has, by name."""
     start, hints = f"{place}." if place else "", _hints(kind)
     names = [each.name for each in fields(kind) if each.name in given]
     return {name: value_of(hints[name], given[name], own, f"{start}{name}") for name in names}

@@ -137,9 +137,14 @@ def stored_key(each: Option) -> tuple[Kind, ...]:
     return (each.name, inner | UnsetType, UNSET) if each.stored.when_set else (each.name, inner)
 
 
-def stored_spec(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...], model: Callable[[Kind], Kind]) -> Kind:
-    """The question."""
-    keys = {key: (key, kind, *more) for key, kind, *more in map(stored_key, STORED.values())}
+def stored_spec(
+    forms: tuple[type[Claim], ...],
+    certifiers: tuple[str, ...],
+    model: Callable[[Kind], Kind],
+    known: Iterable[Option] = STORED.values(),
+) -> Kind:
+    """The model of a stored question with these options."""
+    keys = {key: (key, kind, *more) for key, kind, *more in map(stored_key, known)}
     keys["certifier"] = ("certifier", Literal[certifiers])
     head = [
         ("name", str),

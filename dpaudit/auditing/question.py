@@ -107,12 +107,8 @@ class Question(Options):
         return spec_hash(self.to_dict())
 
     def identity(self) -> dict[str, Any]:
-        """What decides the answer, beside the mechanism, as it is known before anything is opened: for journals.
-
-        Options at their defaults are left out, so that a new one changes no question that does not set it.
-        """
-        values = {name: getattr(self, name) for name, each in OPTIONS.items() if each.answers}
-        answering = {name: value for name, value in values.items() if value != OPTIONS[name].default}
+        """What decides the answer, beside the mechanism, as it is known before anything is opened: for journals."""
+        answering = {name: getattr(self, name) for name, each in OPTIONS.items() if each.answers}
         pairs = [digests_of(pair) if hasattr(pair, "record") else _fields(pair) for pair in self.pairs]
         return {"name": self.name, "claim": self.claim.to_dict(), **answering, "pairs": pairs}
 

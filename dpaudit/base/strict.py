@@ -68,6 +68,16 @@ def by_fields(value: Any, **derived: object) -> JsonObject:
     return values
 
 
+class Written:
+    """What a stored dataclass is as plain values, for whoever has a part of a result."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> JsonObject:
+        """As its file has it."""
+        return by_fields(self)
+
+
 def keys_of(kind: Kind) -> tuple[str, ...]:
     """The keys under which a dataclass is stored."""
     keys: tuple[str, ...] = getattr(kind, "KEYS", None) or tuple(each.name for each in fields(kind))

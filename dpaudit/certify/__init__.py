@@ -3,7 +3,7 @@
 from dpaudit.base.validate import error_probability
 from dpaudit.certify.certificate import Certificate, Certifier, EventCertifier
 from dpaudit.certify.certifiers import CERTIFIERS, certifier_named, certifier_names, certify, smallest_caught, suited
-from dpaudit.certify.evidence import Binned, CoinFlip, Evidence, FixedSides
+from dpaudit.certify.evidence import Binned, CoinFlip, Evidence, FixedSides, evidence_from_dict
 
 __all__ = [
     "CERTIFIERS",
@@ -18,6 +18,7 @@ __all__ = [
     "certifier_names",
     "certify",
     "error_probability",
+    "evidence_from_dict",
     "smallest_caught",
     "suited",
 ]

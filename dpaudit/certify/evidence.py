@@ -6,10 +6,11 @@ shards merge in any order. Stored results hold these numbers, so they must stay 
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
+from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec
 
 
@@ -34,6 +35,10 @@ class _Counts:
     def runs(self) -> int:
         """All certifying runs, both sides."""
         return self.runs_p + self.runs_q
+
+    def to_dict(self) -> dict[str, object]:
+        """The counts as results store them."""
+        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in self._values()}
 
 
 def _sum(mine: Any, others: Any) -> Any:
@@ -145,3 +150,25 @@ class Binned(_Counts):
 
 
 Evidence = CoinFlip | FixedSides | Binned
+
+
+def evidence_from_dict(stored: Mapping[str, object]) -> Evidence:
+    """The evidence that `to_dict` wrote. Raises `InvalidSpec` for an unknown kind, a missing count or a wrong one.
+
+    >>> evidence_from_dict(FixedSides(3, 1, 10, 20).to_dict())
+    FixedSides(hits_p=3, hits_q=1, runs_p=10, runs_q=20)
+    """
+    forms: dict[object, type[Evidence]] = {form.kind: form for form in (CoinFlip, FixedSides, Binned)}
+    kind = stored.get("kind")
+    if kind not in forms:
+        raise InvalidSpec(f"kind of the evidence must be one of {', '.join(map(str, forms))}, got {kind!r}")
+    names = [field.name for field in fields(forms[kind])]
+    return forms[kind](**{name: _read(name, stored.get(name)) for name in names})
+
+
+def _read(name: str, given: Any) -> Any:
+    if not name.startswith("counts"):
+        return validate.whole(name, given, least=0)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise InvalidSpec(f"{name} must be a list of counts, got {given!r}")
+    return tuple(validate.whole(f"{name}[{b}]", value, least=0) for b, value in enumerate(given))

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from dpaudit.base import validate
 from dpaudit.base.presenter import presented
-from dpaudit.base.strict import JsonObject, by_fields, stored
+from dpaudit.base.strict import JsonObject, Written, by_fields, stored
 from dpaudit.base.validate import Bound, Probability
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
 from dpaudit.errors import InvalidSpec
@@ -103,7 +103,7 @@ class BracketVerdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class LowerBound:
+class LowerBound(Written):
     """The privacy loss at `delta` is at least `epsilon_lower`: certified by an audit with this confidence.
 
     `scope` says for which pair, `source` what certified it; `refutes` whether the audit refuted its claim, which its

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self, cast
 from dpaudit.base.arrays import Bools
 from dpaudit.base.files import write_text
 from dpaudit.base.presenter import presented
-from dpaudit.base.strict import JsonObject, by_fields, content_digest, spec_hash, stored, text_of
+from dpaudit.base.strict import JsonObject, Written, by_fields, content_digest, spec_hash, stored, text_of
 from dpaudit.base.validate import AtLeastOne, NotNegative
 from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
 from dpaudit.certify.certificate import divided, holm
@@ -44,7 +44,7 @@ Adjacency = Annotated[  # what shows that two datasets are neighbours
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Written):
     """A further witness with its counts and certificate.
 
     The counts are those of its fresh runs, the certificate is of the claim at the witness's distance.

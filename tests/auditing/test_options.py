@@ -42,12 +42,6 @@ def test_an_option_that_is_stored_where_it_is_set_may_be_missing_in_a_file() -> 
         msgspec.convert({**stored, "later": 0}, model)
 
 
-def test_an_option_at_its_default_is_no_part_of_an_identity() -> None:
-    asked = Question(PureDP(1.0), wrap(constant), (AdjacentPair(10, 9),))
-    assert asked.identity().keys() == {"name", "claim", "pairs"}
-    assert Question(PureDP(1.0), wrap(constant), asked.pairs, controls=2).identity()["controls"] == 2
-
-
 @for_each(
     ("keywords", "words"),
     [

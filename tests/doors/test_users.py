@@ -46,7 +46,7 @@ def frame(library: str) -> Any:
 @pytest.mark.parametrize("data", [RECORDS, COLUMNS, "pandas", "polars"])
 def test_pairs_are_made_of_users_and_the_noise_of_one_record_is_too_little(data: Any, tmp_path: Path) -> None:
     data = frame(data) if isinstance(data, str) else data
-    result = audit(visits, data=data, user="id", runs=20_000, **ASKED)
+    result = audit(visits, data=data, user="id", runs=6_000, **ASKED)
     assert result.verdict is Verdict.REFUTED
     assert result.epsilon_lower > 2.0  # three records at once
     assert result.adjacency == ("users",) * len(result.spec["pairs"])
@@ -59,13 +59,13 @@ def test_pairs_are_made_of_users_and_the_noise_of_one_record_is_too_little(data:
 def test_one_record_less_is_no_neighbour_where_a_user_has_three() -> None:
     with pytest.raises(InvalidSpec, match=r"not at distance 1 under add_or_remove_user: 1 users leave and 1 come"):
         audit(visits, pair=(RECORDS, RECORDS[1:]), user="id", **ASKED)
-    sound = audit(visits, pair=(RECORDS, RECORDS[:3]), user="id", runs=20_000, **ASKED)  # bob has one record
+    sound = audit(visits, pair=(RECORDS, RECORDS[:3]), user="id", runs=6_000, **ASKED)  # bob has one record
     assert sound.verdict is Verdict.NOT_REFUTED
 
 
 def test_without_a_relation_it_is_that_of_users_where_data_are_given() -> None:
     asked = {key: value for key, value in ASKED.items() if key != "relation"}
-    result = audit(visits, data=RECORDS, pairs=["drop_one"], user="id", runs=20_000, **asked)
+    result = audit(visits, data=RECORDS, pairs=["drop_one"], user="id", runs=6_000, **asked)
     assert result.provenance["assumed"] == result.spec["claim"]["relation"] == "add_or_remove_user"
 
 
@@ -136,8 +136,8 @@ def test_users_that_a_mechanism_may_take_for_one_are_refused(other: Any) -> None
 
 def test_a_mechanism_that_bounds_what_a_user_adds_keeps_its_claim_and_its_advice_speaks_of_users() -> None:
     data = [(1, 5.0), (2, 0.3), (1, -10.0)]
-    assert audit(clipped_by_user, data=data, user=0, runs=20_000, **ASKED).verdict is Verdict.NOT_REFUTED
-    broken = audit(visits, data=data, user=0, runs=20_000, **ASKED)
+    assert audit(clipped_by_user, data=data, user=0, runs=6_000, **ASKED).verdict is Verdict.NOT_REFUTED
+    broken = audit(visits, data=data, user=0, runs=6_000, **ASKED)
     text = str(broken)
     assert "which differ by one user with all of their records" in text
     assert "a record adds" not in text
@@ -151,6 +151,6 @@ def test_sweeps_and_searches_take_the_user_too() -> None:
     ).rows
     assert (row["verdict"], row["error"]) == ("REFUTED", None)
     searched = dpaudit.search_pairs(
-        visits, [(RECORDS, RECORDS[3:])], claim=claim, user="id", runs=20_000, tries=1, n_jobs=1
+        visits, [(RECORDS, RECORDS[3:])], claim=claim, user="id", runs=6_000, tries=1, n_jobs=1
     )
     assert searched.result.verdict is Verdict.REFUTED

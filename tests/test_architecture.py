@@ -76,7 +76,7 @@ BUDGET = {
     "certify": 2_380,
     "losses": 1_340,
     "options": 420,
-    "results": 2_640,
+    "results": 2_630,
     "account": 3_510,
     "running": 2_240,
     "processes": 2_210,

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers
-from dpaudit.base.strict import Written
 from dpaudit.certify.certificate import Certificate, Certifier, divided
 from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.certify.sequential import Block, certificate, united
@@ -23,7 +22,7 @@ Side = Literal["first", "second"]
 
 
 @dataclass(frozen=True, slots=True)
-class Witness(Written):
+class Witness:
     """What search proposes and certification tests; frozen before the first certifying run.
 
     `pair` is the index of the pair in the spec, `event` a set of outputs (or, for a Rényi bound, a partition into

@@ -7,9 +7,10 @@ text that repeats it. The signature of `dpaudit.audit` is written out for editor
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from dpaudit.base import validate
+from dpaudit.base.validate import AtLeastOne, Count, OpenProbability
 from dpaudit.errors import InvalidSpec
 
 FEWEST_RUNS = 200
@@ -54,24 +55,26 @@ class Detect:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StoredKey:
-    """The place of an option among the keys of a stored question, and what may stand there, with limits as msgspec's.
+    """The place of an option among the keys of a stored question, and what may stand there, its limits in the type.
 
     One that is stored only where it is `set` leaves the questions of earlier versions, and their digests, as they are.
     """
 
     place: int
     kind: Any
-    limits: Mapping[str, float] = field(default_factory=dict)
     when_set: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Axis:
-    """The place of an option among the keys of a sweep, its name and meaning there; `several`: a list varies it."""
+    """The place of an option among the keys of a sweep, and its name there; `several`: a list varies it.
+
+    Its meaning, where that is another than in the table of an audit.
+    """
 
     place: int
     key: str
-    words: str
+    words: str = ""
     several: bool = True
 
 
@@ -180,7 +183,7 @@ class Options:
         "than a minute, or with `max_time_s` as many as fit",
         project=True,
         shown=True,
-        stored=StoredKey(0, int, {"ge": 1, "le": 2**63 - 1}),
+        stored=StoredKey(0, AtLeastOne),
     )
     max_time_s: float | None = option(
         None,
@@ -197,7 +200,7 @@ class Options:
         kind=float | None,
         words="seconds after which one run counts as hanging",
         example="1.0",
-        axis=Axis(6, "run_timeout_s", "seconds after which one run counts as hanging", several=False),
+        axis=Axis(6, "run_timeout_s", several=False),
         topic="spent",
         keyword="seconds after which one run counts as hanging, which is an output",
         stored=StoredKey(13, float | None),
@@ -226,7 +229,7 @@ class Options:
         keyword="of the bound and of a refutation",
         project=True,
         shown=True,
-        stored=StoredKey(1, float, {"gt": 0.0, "lt": 1.0}),
+        stored=StoredKey(1, OpenProbability),
     )
     seed: int = option(
         0,
@@ -242,21 +245,21 @@ class Options:
         keyword="of all randomness: the same seed and runs give the same counts",
         project=True,
         shown=True,
-        stored=StoredKey(2, int, {"ge": 0}),
+        stored=StoredKey(2, Annotated[int, ("ge", 0)]),
     )
     search_share: float | None = option(
         None,
         check=validate.open_probability,
         kind=float | None,
         words="part of the runs that looks for the event; left out: as much as is worth it (anytime: 0.25)",
-        stored=StoredKey(11, float | None, {"gt": 0.0, "lt": 1.0}),
+        stored=StoredKey(11, OpenProbability | None),
     )
     stopping: str = option(
         "fixed",
         check=word(*STOPPING),
         kind=Literal["fixed", "anytime"],
         words="anytime: stop as soon as the claim is refuted",
-        axis=Axis(3, "stopping", "anytime: stop as soon as the claim is refuted"),
+        axis=Axis(3, "stopping"),
         topic="spent",
         keyword='`"anytime"`: stop as soon as the claim is refuted',
         stored=StoredKey(3, Literal["fixed", "anytime"]),
@@ -268,14 +271,14 @@ class Options:
         words="anytime: part of the error probability that may stop it early",
         topic="spent",
         keyword='with `"anytime"`, the part of the error probability that may stop it',
-        stored=StoredKey(6, float, {"gt": 0.0, "lt": 1.0}),
+        stored=StoredKey(6, OpenProbability),
     )
     certifier: Any = option(
         None,
         check=certifier,
         kind=str | None,  # one of `certifier_names`
         words="left out: the one that suits the form of the claim",
-        axis=Axis(1, "certifiers", "left out: the one that suits the form of the claim"),
+        axis=Axis(1, "certifiers"),
         topic="sought",
         keyword="the name of a certifier; None: the one that suits the claim",
         stored=StoredKey(5, str),
@@ -287,7 +290,7 @@ class Options:
         words="how many of the pairs to certify; 1 if left out",
         topic="sought",
         keyword="how many of several pairs are certified, each at its part of the error probability",
-        stored=StoredKey(7, int, {"ge": 1, "le": 2**63 - 1}),
+        stored=StoredKey(7, AtLeastOne),
     )
     representation: bool = option(
         False,
@@ -318,7 +321,7 @@ class Options:
         flag_words="Repeat each spiked control so many times: 20 is usual.",
         topic="sought",
         keyword="repeats of each spiked control: the same audit with a known leak put in",
-        stored=StoredKey(10, int, {"ge": 0, "le": 2**63 - 1}),
+        stored=StoredKey(10, Count),
     )
     user: str | int | None = option(
         None,
@@ -337,7 +340,7 @@ class Options:
         axis=Axis(2, "selectors", "how the event is chosen: there is one way"),
         stored=StoredKey(4, Literal["penalised"]),
     )
-    shard_runs: int | None = option(None, check=whole(least=1), stored=StoredKey(12, int, {"ge": 1, "le": 2**63 - 1}))
+    shard_runs: int | None = option(None, check=whole(least=1), stored=StoredKey(12, AtLeastOne))
 
     def __post_init__(self) -> None:
         for each in OPTIONS.values():

@@ -68,7 +68,11 @@ class LazyGroup(click.Group):
 
     def list_commands(self, context: click.Context) -> list[str]:
         """The commands in the order in which users need them."""
-        return list(self.commands)
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, made when it is asked for."""
+        return _command(COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -93,12 +97,10 @@ def _print_version(context: click.Context, option: click.Parameter, wanted: bool
         context.exit()
 
 
-COMMANDS = {line.command: _command(line) for line in EVERY}
+COMMANDS = {line.command: line for line in EVERY}
 
 
-@click.group(
-    cls=LazyGroup, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
 @click.option("--debug", is_flag=True, help="Show a traceback for an internal error.")
 @click.pass_obj

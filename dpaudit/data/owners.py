@@ -78,7 +78,7 @@ def check_apart(owners: Iterable[Any], keys: Iterable[Hashable]) -> None:
     known: dict[Any, tuple[Any, Hashable]] = {}
     for owner, key in zip(owners, keys, strict=True):
         with suppress(TypeError):  # what cannot be hashed is no key of a mechanism's either
-            other, same = known.setdefault(tuple(owner) if isinstance(owner, list) else owner, (owner, key))
+            other, same = known.setdefault((list, *owner) if isinstance(owner, list) else owner, (owner, key))
             if same != key:
                 raise InvalidSpec(
                     f"users {other!r} and {owner!r} are equal and not alike, so a mechanism may take them for one: "

@@ -122,7 +122,7 @@ def _axis_of(each: Option) -> Any:
         known = [one for one in get_args(kind) if one is not NoneType] if get_origin(kind) is UnionType else [kind]
         one: Any = reduce(or_, known)
         kind = kind | list[one]
-    return each.axis.key, Annotated[kind, Meta(description=each.axis.words)], _left_out(each)
+    return each.axis.key, Annotated[kind, Meta(description=each.axis.words or each.words)], _left_out(each)
 
 
 def _left_out(each: Option) -> Any:

@@ -13,6 +13,7 @@ from dpaudit import InvalidSpec, audit, sweep
 from dpaudit.api.audits import pose
 from dpaudit.auditing import Question, plan
 from dpaudit.base.strict import models
+from dpaudit.base.validate import AtLeastOne
 from dpaudit.certify import certifier_names
 from dpaudit.claims import FORMS, PureDP
 from dpaudit.data import AdjacentPair
@@ -32,7 +33,7 @@ def constant(data: int) -> int:
 
 
 def test_an_option_that_is_stored_where_it_is_set_may_be_missing_in_a_file() -> None:
-    later = Option("later", None, whole(least=1), stored=StoredKey(99, int | None, {"ge": 1}, when_set=True))
+    later = Option("later", None, whole(least=1), stored=StoredKey(99, AtLeastOne | None, when_set=True))
     model = stored_spec(tuple(FORMS), certifier_names(), models({}), [*STORED.values(), later])
     question = plan(Question(PureDP(1.0), wrap(constant), (AdjacentPair(10, 9),), runs=1_000))
     stored = {**question.to_dict(), "hash": question.hash}

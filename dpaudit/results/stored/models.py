@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args
+from typing import Annotated, Any, ClassVar, Literal, Union
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -125,18 +125,6 @@ def _form(form: type[Claim]) -> type[msgspec.Struct]:
     )
 
 
-def stored_key(each: Option) -> tuple[Kind, ...]:
-    """An option as a key of the stored question."""
-    assert each.stored is not None
-    inner = each.stored.kind
-    limits: Any = each.stored.limits
-    if limits:
-        number = next(kind for kind in (get_args(inner) or (inner,)) if kind is not type(None))
-        limited: Kind = Annotated[number, msgspec.Meta(**limits)]
-        inner = limited | None if get_args(inner) else limited
-    return (each.name, inner | UnsetType, UNSET) if each.stored.when_set else (each.name, inner)
-
-
 def stored_spec(
     forms: tuple[type[Claim], ...],
     certifiers: tuple[str, ...],
@@ -144,7 +132,10 @@ def stored_spec(
     known: Iterable[Option] = STORED.values(),
 ) -> Kind:
     """The model of a stored question with these options."""
-    keys = {key: (key, kind, *more) for key, kind, *more in map(stored_key, known)}
+    keys: dict[str, tuple[Kind, ...]] = {}
+    for name, place in ((each.name, each.stored) for each in known if each.stored):
+        kind = model(place.kind)
+        keys[name] = (name, kind | UnsetType, UNSET) if place.when_set else (name, kind)
     keys["certifier"] = ("certifier", Literal[certifiers])
     head = [
         ("name", str),

@@ -132,7 +132,9 @@ def runs_needed(line: Line, seed: int, runs: int = RUNS) -> float:
     with Engine(1).session(spec.mechanism, spec.pairs, seed, None) as session:
         session.per_run = False
         found = run_blocks(spec, session, pair=0, runs=runs, goal=goal)
-    return found.runs / 2.0 if found.stopped else math.inf
+    return (
+        math.inf if found.counted[0].evidence.runs else found.runs / 2.0
+    )  # the bets refuted: none was counted for more
 
 
 def run(quick: bool) -> None:

@@ -2,16 +2,16 @@
 
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from dpaudit.auditing import probing
 from dpaudit.auditing.anytime import bet
-from dpaudit.auditing.certifying import Counted, Outcome, certified, count, finding_of
+from dpaudit.auditing.certifying import Counted, Outcome, certified, certify, finding_of
 from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.controls import most_runs, with_controls
-from dpaudit.auditing.health.checks import Twins, check_compared, judge
+from dpaudit.auditing.health.checks import check_compared, judge
 from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.known import known_upper
@@ -72,23 +72,16 @@ def run_stages(plan: Plan, engine: Engine, *, progress: Progress = SILENT, clock
         findings = [certified(plan, counted, outcome.blocks) for counted in outcome.counted]
         refuted = any(finding.certificate.refuted for finding in findings)
         clock.limits(engine)
-        try:
-            probe, health, afresh = _judged(plan, session, probe, reserve - outcome.firsts, outcome, refuted=refuted)
-        except OutOfTime:
-            if refuted:
-                raise
-            left_out = Explored("time", "fresh processes", "max_time_s left no time to compare them with the others")
-            outcome = replace(outcome, explored=(*outcome.explored, left_out))
-            health, afresh = _checked(plan, outcome, None, refuted=False), 0
+        judged = _judged(plan, session, probe, reserve - outcome.firsts, outcome, refuted=refuted)
+        probe, health = judged.probe, judged.health
         units = second_bound(plan, session, outcome, findings, health, reproducible=probe.reproducible)
     return _result(
         plan,
-        outcome,
+        replace(outcome, explored=(*outcome.explored, *judged.explored)),
         findings,
-        health,
-        probe,
+        judged,
         units,
-        probe.runs + outcome.runs + outcome.firsts + afresh,
+        probe.runs + outcome.runs + outcome.firsts + judged.runs,
         outcome.milestones if clock.limited else None,
         provenance={
             **versions(),
@@ -126,10 +119,9 @@ def repeat_witness(
             session.begin_alone(rechecking(seed))
         probe = probing.probe(plan, session)
         reserve, pilot = kept_back(plan, probe), probe.pilots[witness.pair]
-        counted = count(plan, session, witness, pilot, plan.runs - probe.runs - reserve, Clock())
+        counted = certify(plan, session, witness, pilot, plan.runs - probe.runs - reserve, Clock())
         outcome = Outcome((counted,), counted.evidence.runs, (), None)
-        _, health, _ = _judged(plan, session, probe, reserve, outcome, refuted=True, glance=pilot)
-        return counted.evidence, health
+        return counted.evidence, _judged(plan, session, probe, reserve, outcome, refuted=True, glance=pilot).health
 
 
 def _answered(plan: Plan, session: Session, clock: Clock) -> tuple[Probe, int, Outcome]:
@@ -197,7 +189,7 @@ def _search_and_certify(plan: Plan, session: Session, probe: Probe, spent: int, 
             asked_too = {"bits": None if number else bits, "plain": plain[number]}
             also = {name: each for name, each in asked_too.items() if each is not None}
             wanted = last and not counted
-            counted.append(count(plan, session, witness, pilot, certifying, clock, also, wanted=wanted))
+            counted.append(certify(plan, session, witness, pilot, certifying, clock, also, wanted=wanted))
         except OutOfTime:
             if last and not counted:
                 raise
@@ -219,6 +211,19 @@ def _search_and_certify(plan: Plan, session: Session, probe: Probe, spent: int, 
 # --- health, and the whole answer -----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The health of the experiment, the probe, which a fresh process may contradict, and the runs in fresh processes.
+
+    `explored` says that there was no time for these.
+    """
+
+    health: Health
+    probe: Probe
+    runs: int = 0
+    explored: tuple[Explored, ...] = ()
+
+
 def _judged(
     plan: Plan,
     session: Session,
@@ -228,52 +233,54 @@ def _judged(
     *,
     refuted: bool,
     glance: Pilot | None = None,
-) -> tuple[Probe, Health, int]:
-    """The probe, which a fresh process may contradict; the health of the experiment; the runs in fresh processes."""
-    probe, afresh = looked_again(session, probe, refuted)
-    twins = None
+) -> Judged:
+    """Judges the experiment. Raises `UnsoundAudit` where runs depend on each other, or none gave an outcome.
+
+    `reserve` runs are there for fresh processes; a refutation wants them, whatever time is left.
+    """
     first, pilot = outcome.counted[0], outcome.pilot
-    # outputs of one process may be answers kept from its first draws, which only another stream tells
-    may_be_kept = first.processes is None and pilot is not None and nearly_constant(pilot)
-    if not probe.reproducible or (refuted and may_be_kept):
-        twins = compare_twins(session, first.witness.pair, probe, reserve - afresh, refuted=refuted)
-    health = _checked(plan, outcome, twins, glance, refuted=refuted)
-    return probe, health, afresh + (0 if twins is None else min(twins.runs, reserve - afresh))
-
-
-def _checked(
-    plan: Plan, outcome: Outcome, twins: Twins | None, glance: Pilot | None = None, *, refuted: bool
-) -> Health:
-    """The health of the experiment; raises `UnsoundAudit` where runs depend on each other, or none gave an outcome."""
+    twins, afresh, explored = None, 0, tuple[Explored, ...]()
+    try:
+        probe, afresh = looked_again(session, probe, refuted)
+        # outputs of one process may be answers kept from its first draws, which only another stream tells
+        may_be_kept = first.processes is None and pilot is not None and nearly_constant(pilot)
+        if not probe.reproducible or (refuted and may_be_kept):
+            twins = compare_twins(session, first.witness.pair, probe, reserve - afresh, refuted=refuted)
+    except OutOfTime:
+        if refuted:
+            raise
+        explored = (Explored("time", "fresh processes", "max_time_s left no time to compare them with the others"),)
     for place, each in enumerate(outcome.counted):
-        pilot = None if place else outcome.pilot or glance
-        check_compared(each.witness, each.evidence, plan.pairs[each.witness.pair].name, pilot, refuted=refuted)
+        seen = None if place else pilot or glance
+        check_compared(each.witness, each.evidence, plan.pairs[each.witness.pair].name, seen, refuted=refuted)
     processes = [each.processes for each in outcome.counted if each.processes is not None]
-    watched = [each.looked for each in outcome.counted if each.looked is not None]
     health = judge(
-        None if outcome.counted[0].processes is not None else outcome.pilot,
-        (*outcome.watched, *watched),
+        None if first.processes is not None else pilot,
+        outcome.looked,
         pairs=len(plan.pairs),
         twins=twins,
         processes=[each.seen for each in processes],
         ends=outcome.ends,
     ).raise_if_unsound()
-    if not processes:
-        return health
-    seen = outcome.pilot
-    far = ", as far as outputs were looked at" if seen is not None and seen.unseen else ""
-    note = f"every run on a dataset gave one and the same output{far}: each certifying run was made in a fresh process"
-    if outcome.counted[0].witness.selector.startswith(SELECTOR):
-        note = "each certifying run is the first of a fresh process"
-    return replace(health, notes=(*health.notes, f"{note}, {sum(each.runs for each in processes):,} in all"))
+    if processes:
+        far = ", as far as outputs were looked at" if pilot is not None and pilot.unseen else ""
+        alike = (
+            f"every run on a dataset gave one and the same output{far}: each certifying run was made in a fresh process"
+        )
+        note = (
+            "each certifying run is the first of a fresh process"
+            if first.witness.selector.startswith(SELECTOR)
+            else alike
+        )
+        health = replace(health, notes=(*health.notes, f"{note}, {sum(each.runs for each in processes):,} in all"))
+    return Judged(health, probe, afresh + (0 if twins is None else min(twins.runs, reserve - afresh)), explored)
 
 
 def _result(
     plan: Plan,
     outcome: Outcome,
     findings: list[Finding],
-    health: Health,
-    probe: Probe,
+    judged: Judged,
     units: Units | None,
     spent: int,
     milestones: Milestones | None,
@@ -282,7 +289,7 @@ def _result(
     first = min(range(len(findings)), key=lambda j: findings[j].certificate.p_value)
     main = findings.pop(first)
     explored = outcome.explored
-    if probe.alone:
+    if judged.probe.alone:
         note = f"{ALONE_WORDS}: a batched call raised, and an exception belongs to one run"
         explored = (*explored, Explored("mechanism", plan.mechanism.name, note))
     apart = sum(0 if each.processes is None else each.processes.runs for each in outcome.counted)
@@ -305,8 +312,8 @@ def _result(
         runs_used=spent,
         explored=explored,
         ceiling=ceiling_of(main.witness, main.evidence, main.claim, level, plan.certifier),
-        reproducible=probe.reproducible,
-        health=health,
+        reproducible=judged.probe.reproducible,
+        health=judged.health,
         blocks=outcome.blocks,
         others=tuple(findings),
         representation=bits,

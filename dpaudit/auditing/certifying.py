@@ -70,12 +70,17 @@ class Outcome:
     firsts: int = 0
 
     @property
+    def looked(self) -> tuple[Looked, ...]:
+        """What all runs on frozen events tell of their order, in the order in which they ran."""
+        return (*self.watched, *(each.looked for each in self.counted if each.looked is not None))
+
+    @property
     def milestones(self) -> Milestones | None:
         """Those of the witnesses, which are the same; None where all runs had processes of their own."""
         return next((each.milestones for each in self.counted if each.milestones is not None), None)
 
 
-def count(
+def certify(
     plan: Plan,
     session: Session,
     witness: Witness,
@@ -94,16 +99,17 @@ def count(
     is `wanted` of this witness, it has all the time that is left.
     """
     session.certifying = True
+    in_shards = InShards(clock, also, wanted=wanted)
     if witness.selector.startswith(SELECTOR):
-        return _in_processes(plan, session, witness, None, runs)
+        return InProcesses(None).count(plan, session, witness, runs)
     if not constants(pilot).give_away:
-        return _in_shards(plan, session, witness, runs, clock, also, wanted=wanted)
+        return in_shards.count(plan, session, witness, runs)
     try:
-        return _in_processes(plan, session, witness, pilot, runs)
+        return InProcesses(pilot).count(plan, session, witness, runs)
     except NoProcesses:
         codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
         answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
-        counted = _in_shards(plan, session, witness, runs, clock, also, answers, wanted=wanted)
+        counted = replace(in_shards, answers=answers).count(plan, session, witness, runs)
         claim = plan.claim_at(witness.pair)
         for event, evidence in ((witness, counted.evidence), *counted.also.values()):
             certificate = certificate_of(event, evidence, claim, plan.fixed_level, plan.certifier, part=counted.part)
@@ -112,69 +118,72 @@ def count(
         return counted
 
 
-def _in_shards(
-    plan: Plan,
-    session: Session,
-    witness: Witness,
-    runs: int,
-    clock: Clock,
-    also: Mapping[str, Witness],
-    answers: tuple[Event, ...] = (),
-    *,
-    wanted: bool,
-) -> Counted:
-    watch = Watch(witness.event, (*(each.event for each in also.values()), *answers))
-    with session.stage("certify", runs):
-        work = session.grid(Stage.CERTIFY, witness.pair, runs, plan.shard_runs)
-        table = session.shard_counts(work, watch)
-    ends = np.cumsum([shard.runs for shard in work]).tolist()
-    milestones = clock.milestones(plan, ends)
-    least = [shard for shard, end in zip(work, ends, strict=True) if end <= milestones.ends[0] and shard not in table]
-    if least and wanted:  # a verdict without all checks is better than none; a refutation wants them
-        clock.limits(session.engine)
-        table |= session.shard_counts(least, watch)
-    # a fixed set of shards, all of them done, whatever else is
-    first = next((place for place, shard in enumerate(work) if shard not in table), len(work))
-    runs = milestones.reached(sum(shard.runs for shard in work[:first]))
-    if runs == 0:
-        raise OutOfTime
-    beyond = sum(shard.runs for shard in table) - runs
-    table = {shard: table[shard] for shard, end in zip(work, ends, strict=True) if end <= runs}
-    total = np.sum(list(table.values()), axis=0)
-    sides = total[:2]
-    if int(sides.sum()) != runs:
-        raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
-    others = {
-        name: (each, evidence_of(each, watch.hits(total, place), sides))
-        for place, (name, each) in enumerate(also.items(), start=1)
-    }
-    parts = range(len(watch.sizes) - len(answers), len(watch.sizes))
-    crossed = any(bool(watch.hits(total, part).all()) for part in parts)
-    grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
-    trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
-    return Counted(
-        witness,
-        trail[-1],
-        others,
-        watch.read(table),
-        trail=trail,
-        crossed=crossed,
-        milestones=milestones,
-        beyond=beyond,
-    )
+@dataclass(frozen=True, slots=True)
+class InShards:
+    """Many runs in a process: a fixed grid of shards, of which the clock may leave a milestone.
+
+    Counted too are the events that are `also` asked for, and `answers`: each of one output that search saw on one
+    dataset alone.
+    """
+
+    clock: Clock
+    also: Mapping[str, Witness]
+    answers: tuple[Event, ...] = ()
+    wanted: bool = False
+
+    def count(self, plan: Plan, session: Session, witness: Witness, runs: int) -> Counted:
+        """The counts of the last milestone that is reached."""
+        watch = Watch(witness.event, (*(each.event for each in self.also.values()), *self.answers))
+        with session.stage("certify", runs):
+            work = session.grid(Stage.CERTIFY, witness.pair, runs, plan.shard_runs)
+            table = session.shard_counts(work, watch)
+        ends = np.cumsum([shard.runs for shard in work]).tolist()
+        milestones = self.clock.milestones(plan, ends)
+        least = [each for each, end in zip(work, ends, strict=True) if end <= milestones.ends[0] and each not in table]
+        if least and self.wanted:  # a verdict without all checks is better than none; a refutation wants them
+            self.clock.limits(session.engine)
+            table |= session.shard_counts(least, watch)
+        # a fixed set of shards, all of them done, whatever else is
+        first = next((place for place, shard in enumerate(work) if shard not in table), len(work))
+        runs = milestones.reached(sum(shard.runs for shard in work[:first]))
+        if runs == 0:
+            raise OutOfTime
+        beyond = sum(shard.runs for shard in table) - runs
+        table = {shard: table[shard] for shard, end in zip(work, ends, strict=True) if end <= runs}
+        total = np.sum(list(table.values()), axis=0)
+        sides = total[:2]
+        if int(sides.sum()) != runs:
+            raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
+        others = {
+            name: (each, evidence_of(each, watch.hits(total, place), sides))
+            for place, (name, each) in enumerate(self.also.items(), start=1)
+        }
+        parts = range(len(watch.sizes) - len(self.answers), len(watch.sizes))
+        crossed = any(bool(watch.hits(total, part).all()) for part in parts)
+        grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
+        trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
+        looked = watch.read(table)
+        return Counted(witness, trail[-1], others, looked, None, trail, crossed, milestones, beyond)
 
 
-def _in_processes(plan: Plan, session: Session, witness: Witness, pilot: Pilot | None, runs: int) -> Counted:
-    claim, certifier, level = plan.claim_at(witness.pair), plan.certifier, plan.fixed_level
-    needed = min(runs, processes_needed(lambda n: certifier.at(claim).refutable(n, n, claim, level)))
-    if witness.tangent is not None:  # its delta was frozen for far more runs than there will be processes
-        delta = certifier.single.best_delta(claim, 2 * needed // 5, level)
-        witness = replace(witness, tangent=tangent_at(claim, delta))
-    with session.stage("fresh processes", needed):
-        fresh = run_processes(session, witness.pair, pilot, needed)
-    watch = Watch(witness.event)
-    counts = watch.mixed(fresh.outputs, fresh.sides)
-    return Counted(witness, evidence_of(witness, watch.hits(counts), counts[:2]), processes=fresh)
+@dataclass(frozen=True, slots=True)
+class InProcesses:
+    """One run in each of many fresh processes, as many as can refute, against the constants of a pilot, if any."""
+
+    pilot: Pilot | None
+
+    def count(self, plan: Plan, session: Session, witness: Witness, runs: int) -> Counted:
+        """The counts; raises `NoProcesses` where there cannot be any."""
+        claim, certifier, level = plan.claim_at(witness.pair), plan.certifier, plan.fixed_level
+        needed = min(runs, processes_needed(lambda n: certifier.at(claim).refutable(n, n, claim, level)))
+        if witness.tangent is not None:  # its delta was frozen for far more runs than there will be processes
+            delta = certifier.single.best_delta(claim, 2 * needed // 5, level)
+            witness = replace(witness, tangent=tangent_at(claim, delta))
+        with session.stage("fresh processes", needed):
+            fresh = run_processes(session, witness.pair, self.pilot, needed)
+        watch = Watch(witness.event)
+        counts = watch.mixed(fresh.outputs, fresh.sides)
+        return Counted(witness, evidence_of(witness, watch.hits(counts), counts[:2]), processes=fresh)
 
 
 def _milestones(shards: int) -> list[int]:

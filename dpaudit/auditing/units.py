@@ -58,14 +58,13 @@ def second_bound(
     if not refuting or both[1].processes is not None or is_own(plan.description.reference or ""):
         return None
     kind, used = plan.description.kind, 0
-    looks = [*outcome.watched, *(each.looked for each in outcome.counted if each.looked is not None)]
     built = kind == "built in the worker"
     apart_by_rates = any(check.name == BETWEEN and check.p_value <= SUSPECT for check in health.checks)
     unlike = not reproducible and (built or apart_by_rates)
     if unlike or (kind != "command" and _keeps(session, both[0].witness.pair, LOOKS if built else FIRST_LOOKS)):
         used = 1 if session.one_process else session.engine.n_jobs
         most, way = MOST_PROCESSES, partial(_processes, session)
-    elif not session.per_run or any(look.calls.any() for look in looks):
+    elif not session.per_run or any(look.calls.any() for look in outcome.looked):
         sized = kind not in ("batched", "command") or "size" in plan.description.parameters  # or it may be
         session.begin_alone(apart(plan.seed))
         most, way = MOST_OF_A_SIZE if sized else MOST_CALLS, partial(_calls, session, 1 if sized else plan.shard_runs)

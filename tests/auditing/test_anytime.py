@@ -11,7 +11,8 @@ from scipy import stats
 
 import dpaudit
 from dpaudit import batched
-from dpaudit.auditing.anytime import Sequential, block_sizes, run_blocks
+from dpaudit.auditing.anytime import block_sizes, run_blocks
+from dpaudit.auditing.certifying import Outcome
 from dpaudit.auditing.question import Question
 from dpaudit.catalogue import find
 from dpaudit.certify.sequential import log_wealth, p_value
@@ -44,7 +45,7 @@ def anytime(
     seed: int = 1,
     search_share: float = 0.25,
     engine: Engine | None = None,
-) -> Sequential:
+) -> Outcome:
     """The blocks of one audit."""
     spec = Question(
         claim=claim,
@@ -76,12 +77,11 @@ def test_blocks_make_up_all_runs_and_the_freeze_lies_between_two(runs: int, free
 def test_a_gross_fault_is_found_in_tens_of_runs_and_the_wealth_is_replayed() -> None:
     entry = find("laplace.half_noise")
     found = anytime(entry, (10, 9), PureDP(1.0), seed=3)
-    assert found.stopped
+    assert found.counted[0].evidence.runs == 0
     assert found.runs < 1_500
-    assert found.evidence is None
     assert found.runs == sum(block.evidence.runs for block in found.blocks)
     assert p_value(found.blocks, PureDP(1.0)) <= 0.01 < p_value(found.blocks[:-1], PureDP(1.0))
-    assert found.blocks[-1].event == found.witness.event
+    assert found.blocks[-1].event == found.counted[0].witness.event
     assert found.blocks[0].p == found.blocks[0].q  # before anything was seen
 
 
@@ -90,21 +90,19 @@ def test_a_curved_claim_stops_too() -> None:
         return data + 0.5 * rng.standard_normal(runs)
 
     found = anytime(batched(half), (0.0, 1.0), GaussianDP(1.0), seed=5)
-    assert found.stopped
+    assert found.counted[0].evidence.runs == 0
     assert found.runs < 2_000
 
 
 def test_what_is_left_is_fresh_evidence_on_one_event() -> None:
     found = anytime(find("laplace"), (10, 9), PureDP(1.0), seed=2)
-    assert not found.stopped
-    assert found.evidence is not None
     learning, betting = block_sizes(4_000, 1_000)
     assert [block.evidence.runs for block in found.blocks] == [*learning, *betting]
-    assert found.evidence.runs == 3_000
+    assert found.counted[0].evidence.runs == 3_000
     assert sum(int(looked.runs.sum()) for looked in found.watched) == 3_000
     assert found.pilot is not None
     assert found.pilot.runs == 500 - (500 - _held(learning, 500))
-    assert found.witness.tangent.offset == 0.0
+    assert found.counted[0].witness.tangent.offset == 0.0
     assert found.explored
 
 
@@ -115,8 +113,7 @@ def test_late_in_a_long_audit_one_event_is_bet_on(monkeypatch: pytest.MonkeyPatc
     late = [block for block, end in zip(found.blocks[1:], ends, strict=False) if end > 2_000]
     assert len(late) > 3
     assert len({str(block.event) for block in late}) == 1
-    assert found.evidence is not None
-    assert found.evidence.runs == 3_000
+    assert found.counted[0].evidence.runs == 3_000
 
 
 def _held(sizes: list[int], room: int) -> int:
@@ -134,8 +131,7 @@ def test_any_share_may_look_for_the_event(search_share: float) -> None:
         find("report_noisy_max"), find("report_noisy_max").default_pair, PureDP(1.0), search_share=search_share
     )
     assert found.runs == 4_000
-    assert found.evidence is not None
-    assert found.evidence.runs == 4_000 - int(4_000 * search_share)
+    assert found.counted[0].evidence.runs == 4_000 - int(4_000 * search_share)
 
 
 def test_a_bet_is_a_function_of_earlier_blocks() -> None:
@@ -154,15 +150,16 @@ def test_workers_change_nothing(backend: str | None) -> None:
         one = anytime(mechanism, pair, claim, runs=3_000, search_share=0.5)
         other = anytime(mechanism, pair, claim, runs=3_000, search_share=0.5, engine=Engine(2, backend, task_runs=256))
         assert one.blocks == other.blocks
-        assert one.evidence == other.evidence
-        assert one.witness == other.witness
+        assert one.counted[0].evidence == other.counted[0].evidence
+        assert one.counted[0].witness == other.counted[0].witness
 
 
 @pytest.mark.long
 def test_a_true_claim_is_rarely_refuted_early() -> None:
     """12 whole audits where the claim is exactly true: at 1 %, more than 4 early stops have a chance below 1e-6."""
     claim, keep = PureDP(1.0), math.e / (1.0 + math.e)
-    stops = sum(anytime(batched(response, keep=keep), (0, 1), claim, runs=800, seed=seed).stopped for seed in range(12))
+    audits = (anytime(batched(response, keep=keep), (0, 1), claim, runs=800, seed=seed) for seed in range(12))
+    stops = sum(each.counted[0].evidence.runs == 0 for each in audits)
     assert float(stats.binom.sf(4, 12, 0.01)) < 1e-6
     assert stops <= 4
 

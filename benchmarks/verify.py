@@ -41,9 +41,9 @@ def _proofs() -> list[Row]:
     from dpaudit.verify.language import read
 
     rows = []
-    for function, adjacency, claim in RIGHT:
-        name = f"`{function.__name__}`"
-        proof, seconds = _timed(lambda f=function, a=adjacency, c=claim: prove(read(f), a, claim=c))
+    for case in RIGHT.values():
+        name, claim = f"`{case.name}`", case.claim
+        proof, seconds = _timed(lambda case=case: prove(read(case.function), case.adjacency, claim=case.claim))
         if isinstance(proof, Unproved):
             rows.append(_row(f"proof of {name}", seconds, 2.0, False, proof.reason))
             continue
@@ -59,13 +59,13 @@ def _refutations() -> list[Row]:
     from dpaudit.verify.witnesses import refute
 
     rows = []
-    for function, adjacency, claim in WRONG:
-        program, epsilon = read(function), 2 if claim.startswith("2") else 1
+    for case in WRONG.values():
+        program, epsilon = read(case.function), 2 if case.claim.startswith("2") else 1
         given = {**GIVEN, "T": 1} if "M" in program.parameters else GIVEN
         parameters = {name: Fraction(given[name]) for name in program.parameters}
-        found, seconds = _timed(lambda p=program, a=adjacency, e=epsilon, g=parameters: refute(p, a, e, g))
+        found, seconds = _timed(lambda p=program, a=case.adjacency, e=epsilon, g=parameters: refute(p, a, e, g))
         words = "not refuted" if found is None else f"loss {found.loss.lower:.6g} > {epsilon}"
-        rows.append(_row(f"refutation of `{function.__name__}`", seconds, 5.0, found is not None, words))
+        rows.append(_row(f"refutation of `{case.name}`", seconds, 5.0, found is not None, words))
     return rows
 
 

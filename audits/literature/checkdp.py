@@ -64,7 +64,7 @@ def programs() -> tuple[Wrong, ...]:
     >>> [each.name for each in programs()][:2]
     ['noisy max value', 'partial sum half noise']
     """
-    return tuple(_wrong(*each) for each in WRONG)
+    return tuple(_wrong(case.function, case.adjacency, case.claim) for case in WRONG.values())
 
 
 def audited(wrong: Wrong, *, runs: int = RUNS, n_jobs: int = -1) -> Found:

@@ -9,7 +9,6 @@ by itself, and so for this noise too.
 from __future__ import annotations
 
 import heapq
-import linecache
 import math
 import random
 from collections import defaultdict
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.programs import function_of
 from tests.verify.random_programs import Mechanism, mechanism
 
 LEAST, MOST = 1e-7, 12_000  # the probability of a run that is still made, and how many are
@@ -63,15 +63,7 @@ def hostile(seed: int) -> Hostile:
         pair = first[0], second[0]
     elif kind == "a vector":
         pair = np.array([0.0, 0.0]), np.array([1.0, -1.0])
-    return Hostile(kind, function_of(source, seed), source, parameters, pair, parameters["eps"], adjacency)
-
-
-def function_of(source: str, name: object) -> Callable[..., Any]:
-    """The function of a source, whose text can be found again."""
-    name, scope = f"<random python {name}>", dict[str, Any]()
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    exec(compile(source, name, "exec", dont_inherit=True), scope)
-    return scope["f"]  # type: ignore[no-any-return]
+    return Hostile(kind, function_of(source, "f"), source, parameters, pair, parameters["eps"], adjacency)
 
 
 # --- the programs: lines of a body ------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import dpaudit
+from benchmarks.programs import PROGRAMS
 from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.question import Question
 from dpaudit.base import installed
@@ -34,7 +35,6 @@ from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.enclosure import rational
 from dpaudit.verify.proof import ADJACENCIES
 from tests.cases import for_each
-from tests.verify.programs import PROGRAMS
 
 ONE = {"eps": 1, "N": 1, "T": 0}
 OF_ANSWERS = [each for entry in entries() for each in (entry, *entry.twins.values()) if each.adjacency]

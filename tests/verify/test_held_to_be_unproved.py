@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import dpaudit
+from benchmarks.programs import PROGRAMS
 from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.checker import ProofRejected, check, epsilon
@@ -29,7 +30,6 @@ from dpaudit.verify.replay.losses import adjacent
 from dpaudit.verify.replay.walk import confirm_with
 from dpaudit.verify.witnesses import pair_delta, pair_loss
 from tests.cases import for_each
-from tests.verify.programs import PROGRAMS
 
 LONG = "10" + "0" * 89
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
+from benchmarks.programs import FAMILY, PROGRAMS
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import Proof
 from tests.cases import for_each
 from tests.verify.alignment.coupling import coupled_cost
-from tests.verify.programs import FAMILY, PROGRAMS
 
 RUNS = 60
 PROVED = [

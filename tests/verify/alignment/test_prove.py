@@ -9,13 +9,13 @@ from typing import get_args
 
 import pytest
 
+from benchmarks.programs import FAMILY, PROGRAMS, RIGHT, least_cost
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import check
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import ADJACENCIES, Adjacency, Proof
 from tests.cases import for_each
-from tests.verify.programs import FAMILY, PROGRAMS, RIGHT, least_cost
 
 SECONDS = 2.0
 

@@ -5,166 +5,39 @@ The shifts are those of the literature; nothing here was made by the search.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from fractions import Fraction
 from textwrap import dedent
 from typing import Any
 
+from benchmarks.programs import (
+    c1_noisy_max,
+    c2_sparse_vector,
+    c4_sparse_decreasing,
+    c5_gap_sparse_vector,
+    c6_numeric_sparse_vector,
+    c7_adaptive_sparse_vector,
+    c8_partial_sum,
+    c9_smart_sum,
+    sparse_redrawn,
+    w5_sparse_unscaled,
+)
 from dpaudit.verify.proof import Alignment, Case, Kept, Potential, Proof, Shift
 
 ONE = Fraction(1)
-NOISY_MAX = """
-def noisy_max(q, rng, eps):
-    best = 0
-    winner = 0
-    for i in range(len(q)):
-        y = q[i] + rng.laplace(scale=2 / eps)
-        if i == 0 or y > best:
-            winner = i
-            best = y
-    return winner
-"""
-SPARSE = """
-def sparse(q, rng, eps, N, T):
-    assert N >= 1
-    t = T + rng.laplace(scale=2 / eps)
-    count = 0
-    out = []
-    for x in q:
-        if x + rng.laplace(scale=4 * N / eps) >= t:
-            out.append(True)
-            count += 1
-        else:
-            out.append(None)
-        if count >= N:
-            break
-    return out
-"""
-GUARDED = """
-def guarded(q, rng, eps, N, T):
-    assert N >= 1
-    t = T + rng.laplace(scale=2 / eps)
-    count = 0
-    i = 0
-    out = []
-    while count < N and i < len(q):
-        if q[i] + rng.laplace(scale=4 * N / eps) >= t:
-            out.append(True)
-            count += 1
-        else:
-            out.append(None)
-        i += 1
-    return out
-"""
-ONE_WAY = SPARSE.replace("4 * N", "2 * N")
-GAP = """
-def gap(q, rng, eps, N, T):
-    assert N >= 1
-    t = T + rng.laplace(scale=2 / eps)
-    count = 0
-    out = []
-    for x in q:
-        v = x + rng.laplace(scale=4 * N / eps)
-        if v >= t:
-            out.append(v - t)
-            count += 1
-        else:
-            out.append(None)
-        if count >= N:
-            break
-    return out
-"""
-NUMERIC = """
-def numeric(q, rng, eps, N, T):
-    assert N >= 1
-    t = T + rng.laplace(scale=3 / eps)
-    count = 0
-    out = []
-    for x in q:
-        if x + rng.laplace(scale=6 * N / eps) >= t:
-            out.append(x + rng.laplace(scale=3 * N / eps))
-            count += 1
-        else:
-            out.append(None)
-        if count >= N:
-            break
-    return out
-"""
-ADAPTIVE = """
-def adaptive(q, rng, eps, N, T):
-    assert N >= 1
-    t = T + rng.laplace(scale=2 / eps)
-    spent = 0
-    out = []
-    for x in q:
-        coarse = x + rng.laplace(scale=8 * N / eps)
-        if coarse - t >= 16:
-            out.append(coarse - t)
-            spent += 1
-        else:
-            fine = x + rng.laplace(scale=4 * N / eps)
-            if fine - t >= 0:
-                out.append(fine - t)
-                spent += 2
-            else:
-                out.append(None)
-        if spent > 2 * N - 2:
-            break
-    return out
-"""
-PARTIAL_SUM = """
-def partial_sum(q, rng, eps):
-    s = 0
-    for x in q:
-        s = s + x
-    return s + rng.laplace(scale=1 / eps)
-"""
-SMART_SUM = """
-def smart_sum(q, rng, eps, M, T):
-    assert M > 1
-    assert T >= 0
-    released = 0
-    block = 0
-    out = []
-    for i, x in enumerate(q):
-        if i > T:
-            break
-        if (i + 1) % M == 0:
-            released = block + x + rng.laplace(scale=1 / eps)
-            block = 0
-        else:
-            released = released + x + rng.laplace(scale=1 / eps)
-            block = block + x
-        out.append(released)
-    return out
-"""
-REDRAW = """
-def redraw(q, rng, eps, N, T):
-    assert N >= 1
-    t = T + rng.laplace(scale=2 * N / eps)
-    count = 0
-    out = []
-    for x in q:
-        if x + rng.laplace(scale=4 * N / eps) >= t:
-            out.append(True)
-            count += 1
-            if count >= N:
-                break
-            t = T + rng.laplace(scale=2 * N / eps)
-        else:
-            out.append(None)
-    return out
-"""
-NO_CUT_OFF = """
-def no_cut_off(q, rng, eps, T):
-    t = T + rng.laplace(scale=2 / eps)
-    out = []
-    for x in q:
-        if x + rng.laplace(scale=2 / eps) >= t:
-            out.append(True)
-        else:
-            out.append(None)
-    return out
-"""
+
+
+def text(program: Callable[..., Any]) -> str:
+    """The source of a program without its assertion that eps is positive: the checker sees that by the scales."""
+    return inspect.getsource(program).replace("    assert eps > 0\n", "")
+
+
+NOISY_MAX, GUARDED, ONE_WAY = text(c1_noisy_max), text(c2_sparse_vector), text(c4_sparse_decreasing)
+SPARSE = ONE_WAY.replace("2 * N", "4 * N")
+GAP, NUMERIC, ADAPTIVE = text(c5_gap_sparse_vector), text(c6_numeric_sparse_vector), text(c7_adaptive_sparse_vector)
+PARTIAL_SUM, SMART_SUM, NO_CUT_OFF = text(c8_partial_sum), text(c9_smart_sum), text(w5_sparse_unscaled)
+REDRAW = text(sparse_redrawn)
 RELEASE = """
 def release(data, rng, eps):
     return data + rng.laplace(scale=1 / eps)

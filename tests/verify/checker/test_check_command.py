@@ -26,7 +26,7 @@ def test_an_accepted_proof_ends_with_0_and_says_what_is_shown(
     save(RIGHT["c4"], path)
     assert exit_code(["check", str(path)]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith("accepted: the privacy loss of sparse is at most eps/2 (one way")
+    assert out[0].startswith("accepted: the privacy loss of c4_sparse_decreasing is at most eps/2 (one way")
     assert out[1] == "claim     eps: the claim holds"
     assert out[2].startswith("for       all real query answers, any number of answers; every answer falls")
     assert out[3].startswith("assumed   N >= 1; eps > 0; N is whole")

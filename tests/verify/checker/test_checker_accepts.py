@@ -33,10 +33,8 @@ def test_a_check_takes_a_fraction_of_a_second() -> None:
 
 def test_the_answer_says_what_is_shown_for_which_inputs() -> None:
     checked = check(RIGHT["c4"])
-    assert (
-        checked.statement
-        == "the privacy loss of sparse is at most eps/2 (one way: from the first dataset to the second)"
-    )
+    loss = "the privacy loss of c4_sparse_decreasing is at most eps/2"
+    assert checked.statement == f"{loss} (one way: from the first dataset to the second)"
     assert checked.scope == (
         "all real query answers, any number of answers; every answer falls by at most 1 from the first dataset to the "
         "second (one way); any eps, N, T as assumed"

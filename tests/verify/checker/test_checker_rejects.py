@@ -128,7 +128,7 @@ def test_a_proof_for_another_adjacency_is_rejected(name: str, adjacency: Any) ->
         ("c7", "2 * N - 2", "2 * N - 1"),
         ("c7", "coarse - t)", "coarse)"),
         ("c8", "1 / eps", "1 / (2 * eps)"),
-        ("c8", "s = s + x", "s = s + 2 * x"),
+        ("c8", "s += x", "s += 2 * x"),
         ("c8", "laplace", "exponential"),
         ("c9", "block = 0\n        else", "block = block + x\n        else"),
         ("c9", "block + x + rng.laplace(scale=1 / eps)", "block + x"),

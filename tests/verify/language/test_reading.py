@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.programs import FAMILY, PROGRAMS
 from dpaudit.catalogue import entries
 from dpaudit.catalogue.additive import laplace, laplace_vector
 from dpaudit.catalogue.entry import Entry, written
@@ -20,7 +21,6 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import OutsideLanguage, nodes, read
 from tests.cases import for_each
 from tests.verify.interpreter import run
-from tests.verify.programs import FAMILY, PROGRAMS
 
 HELD = {case.name: case.function for case in (*PROGRAMS.values(), *FAMILY.values())}
 PARAMETERS = {"eps": Fraction(1), "N": 2, "T": 1, "M": 2, "c": 2, "epsilon": Fraction(1), "threshold": Fraction(1, 2)}

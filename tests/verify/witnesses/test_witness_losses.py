@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from scipy import stats
 
+from benchmarks.programs import FAMILY, PROGRAMS, WRONG
 from dpaudit.catalogue import find
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label
@@ -23,7 +24,6 @@ from dpaudit.verify.witnesses import (
 )
 from dpaudit.verify.witnesses.losses import ALIKE
 from tests.cases import for_each
-from tests.verify.programs import FAMILY, PROGRAMS, WRONG
 
 ONE = {"eps": 1, "T": 0, "c": 1}
 

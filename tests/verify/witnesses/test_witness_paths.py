@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.programs import FAMILY, PROGRAMS, lyu_1
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.integrals import Between, Line, Slice
 from dpaudit.verify.language import read
@@ -18,7 +19,6 @@ from dpaudit.verify.witnesses.outputs import required
 from dpaudit.verify.witnesses.paths import paths
 from dpaudit.verify.witnesses.states import NoisySum, maximum
 from tests.cases import for_each
-from tests.verify.programs import FAMILY, PROGRAMS, lyu_1
 
 ONE = Fraction(1)
 FIRST = NoisySum.draw(0)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from benchmarks.programs import FAMILY, PROGRAMS
 from dpaudit.catalogue import rooms
 from dpaudit.catalogue.entry import Entry
 from dpaudit.errors import InvalidSpec
@@ -16,7 +17,6 @@ from dpaudit.verify.witnesses import ANY, OutsideIntegrals, at_least, at_most, l
 from dpaudit.verify.witnesses.outcomes import Outcomes
 from dpaudit.verify.witnesses.outputs import Anything, Values
 from tests.cases import for_each
-from tests.verify.programs import FAMILY, PROGRAMS
 
 SPARSE = {"eps": 1, "N": 1, "T": 0}
 RUNS = 2000

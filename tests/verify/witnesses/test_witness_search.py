@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from benchmarks.programs import FAMILY, PROGRAMS, RIGHT, WRONG, least_cost
 from dpaudit.catalogue import find
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify import integrals
@@ -15,7 +16,6 @@ from dpaudit.verify.language import read
 from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss, probability, refute, refute_at_length, worst_pair
 from dpaudit.verify.witnesses.worst import alone, layouts, moved, splits, together
 from tests.cases import for_each
-from tests.verify.programs import FAMILY, PROGRAMS, RIGHT, WRONG, least_cost
 
 DEFAULTS = {"eps": 1, "N": 1, "T": 0, "c": 1}
 SMART = {"M": 2, "T": 1}

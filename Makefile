@@ -135,7 +135,7 @@ lock: .environments/lock/.ready
 
 # SLOW=1 runs the rows that do less than a thousand runs a second, too: hours.
 audit-libraries: $(VENV)/.ready-audit
-	$(RUN) -m dpaudit observe audits/libraries --report reports/libraries $(if $(SLOW),,--fast) --resume
+	$(RUN) -m audits.libraries.observe audits/libraries --report reports/libraries $(if $(SLOW),,--fast) --resume
 
 # NAMES="opacus_steps loaders" runs these tables alone. The newest torch on PyPI brings gigabytes of CUDA.
 CPU_TORCH ?= https://download.pytorch.org/whl/cpu

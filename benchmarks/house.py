@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 WORDS = frozenset(["found", "told", "beside", "held", "kept", "made", "said", "looked"])
-DOORS = ("api", "spec", "sweeps", "cli", "pytest_plugin", "observatory")
+DOORS = ("api", "spec", "sweeps", "cli", "pytest_plugin")
 OPTIONS = (
     *("representation", "stopping", "run_timeout_s", "controls", "max_time_s", "isolation", "certify_pairs", "detect"),
     "sequential_share",

@@ -49,7 +49,6 @@ FLOW = {
     "api": "the Python door",
     "sweeps": "many audits over a grid",
     "training": "audits of private training",
-    "observatory": "audits of other people's libraries, each in its environment",
     "cli": "the door of the shell",
     "pytest_plugin": "the door of a test suite",
 }
@@ -85,15 +84,14 @@ BUDGET = {
     "scores": 3_230,
     "auditing": 4_050,
     "verify": 13_470,
-    "report": 3_580,
+    "report": 3_590,
     "ledger": 1_960,
     "catalogue": 11_710,
     "spec": 1_110,
     "api": 470,
     "sweeps": 1_540,
     "training": 1_700,
-    "observatory": 920,
-    "cli": 2_470,
+    "cli": 2_350,
     "pytest_plugin": 940,
 }
 SLACK = 100  # lines that a room may lie below its budget, before this is lowered
@@ -292,7 +290,11 @@ def test_the_engines_of_verify_stand_in_their_order() -> None:
                 assert target in shared, f"{found.where}: {here} uses {target}; it may use {', '.join(shared)}"
 
 
-@for_each("file", sources(ROOT / "audits"), ids=lambda file: str(file.relative_to(ROOT)))
+OBSERVED = [ROOT / "audits" / "libraries" / f"{name}.py" for name in ("environment", "observe", "plain")]
+AUDITS = [file for file in sources(ROOT / "audits") if file not in OBSERVED]  # the page of libraries is a door's work
+
+
+@for_each("file", AUDITS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_audits_are_written_as_a_user_would_write_them(file: Path) -> None:
     import dpaudit
 

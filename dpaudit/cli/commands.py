@@ -185,39 +185,6 @@ class SweepCommand(CommandLine):
     quiet: bool = option("Print the closing lines only; implies --no-progress.")
 
 
-class ObserveCommand(CommandLine):
-    """Audit libraries: every spec file under PATH that names an [environment] runs in that one.
-
-    Environments are made where they are missing. A plain count, where a row has one, is made beside the audit.
-    """
-
-    paths: tuple[str, ...] = argument("PATH...", required=True)
-    report: str = option("Write the page into DIR.", "DIR", shown="reports/libraries")
-    environments: str = option("Where environments are, or go.", "DIR", shown=".environments")
-    jobs: int | None = option("Rows at a time; as many as processors by default.", "N", type=click.IntRange(1))
-    tags: tuple[str, ...] = option("Only rows with this tag; may be repeated.", "WORD", flag="--tag")
-    skipped: tuple[str, ...] = option("No row with this tag; may be repeated.", "WORD", flag="--skip-tag")
-    fast: bool = option("No row that does less than a thousand runs a second: --skip-tag slow.")
-    only: tuple[str, ...] = option("Only the row of this name; may be repeated.", "NAME")
-    confidence: float | None = option("Confidence of the audits of each file together.", "C")
-    ledger: str | None = option("Record results and shards here; .dpaudit/ledger.sqlite by default.", "FILE")
-    resume: bool = option("Take what is finished as it is, and go on with the rest.")
-
-
-class BisectCommand(CommandLine, home="observe"):
-    """Find the first version of a library whose audit has another outcome than the first of A..B.
-
-    SPEC names an [environment]; the version of its first requirement is exchanged. An outcome is the verdict, and
-    whether bits refute. Versions that cannot be installed or audited are skipped, and named.
-    """
-
-    spec: str = argument("SPEC")
-    span: str = option("Releases to look among, as 1.1.2..1.2.0.", "A..B", flag="--versions", required=True)
-    name: str | None = option("The audit to ask, where SPEC has several.", "NAME", flag="--audit")
-    report: str = option("Keep what was found of each in DIR.", "DIR", shown="reports/bisect")
-    environments: str = option("Where environments are, or go.", "DIR", shown=".environments")
-
-
 class VerifyCommand(CommandLine):
     """Bound a mechanism from both sides: TARGET is an entry of the catalogue, or module:function.
 

@@ -20,6 +20,8 @@ FILES = frozenset(
     ["PATH", "PATH...", "SPEC", "SPEC...", "FILE", "DIR", "FOLDER", "RESULT...", "OLD", "NEW", "FINDING"]
 )  # of arguments and options
 INTERNAL, INTERRUPTED = 70, 130
+OBSERVE = "python -m audits.libraries.observe"
+MOVED = {"observe": OBSERVE, "bisect": f"{OBSERVE} --versions A..B"}
 
 
 @dataclass
@@ -81,6 +83,8 @@ class LazyGroup(click.Group):
         asked = arguments[0]
         if asked in COMMANDS or asked.startswith("-") or context.resilient_parsing:
             return super().resolve_command(context, arguments)
+        if asked in MOVED:
+            raise click.UsageError(f"{asked} is a program of dpaudit's repository now: {MOVED[asked]}", context)
         near = get_close_matches(asked[:100], COMMANDS, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(COMMANDS)}."
         raise click.UsageError(f"No such command {asked!r}. {hint}", context)

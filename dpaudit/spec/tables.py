@@ -76,7 +76,7 @@ class FilledTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecordTable(FilledTable, frozen=True, forbid_unknown_fields=True):
-    """The record of one audit; `dpaudit observe` shows the rest beside what was found in somebody's library."""
+    """The record of one audit; `make audit-libraries` shows the rest beside what was found in somebody's library."""
 
     finding: Annotated[
         Words | None, Meta(description="what is wrong, in a maintainer's words, and under which reading of the claim")
@@ -92,7 +92,7 @@ class RecordTable(FilledTable, frozen=True, forbid_unknown_fields=True):
 
 
 class EnvironmentTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where `dpaudit observe` runs the file: a virtual environment of its own. `dpaudit run` runs it where it is."""
+    """Where `make audit-libraries` runs the file: an environment of its own. `dpaudit run` runs it where it is."""
 
     requirements: Annotated[
         list[Words], Meta(description='what pip installs; the first is the library, "name==version"', min_length=1)
@@ -202,7 +202,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
     """A spec file of dpaudit."""
 
     schema: Literal["dpaudit.audit/1"]
-    environment: Annotated[EnvironmentTable | None, Meta(description="where `dpaudit observe` runs it")] = None
+    environment: Annotated[EnvironmentTable | None, Meta(description="where `make audit-libraries` runs it")] = None
     suite: Annotated[SuiteTable | None, Meta(description="what only people know of all audits of the file")] = None
     audit: list[AuditTable] = []
     sweep: Annotated[

@@ -20,15 +20,15 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 HERE = Path(__file__).parent
 SCRIPT = (HERE / "audits.js").read_text(encoding="utf-8")  # sorts and filters the table of a suite; nothing needs it
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def render(template: str, **values: object) -> str:
-    """The page that a template makes of these values."""
+def render(template: "str | Template", **values: object) -> str:
+    """The page that a template, or the one of this name, makes of these values."""
     return environment().get_template(template).render(values)
 
 
@@ -114,11 +114,17 @@ def render_result(
 
 
 def render_suite(
-    suite: SuiteResult, pages: Sequence[str | None] = (), records: Sequence[str | None] = (), trends: Trends = ()
+    suite: SuiteResult,
+    pages: Sequence[str | None] = (),
+    records: Sequence[str | None] = (),
+    trends: Trends = (),
+    template: "str | Template" = "suite.html",
+    **more: object,
 ) -> str:
     """The overview of a suite; `pages` and `records` are relative links, one an audit, None where it has none.
 
-    `trends` are the points of each audit's history, as `history_drawing` takes them.
+    `trends` are the points of each audit's history, as `history_drawing` takes them. A `template` of its own extends
+    that of suites by what is shown of `more`.
     """
     from dpaudit.report.figures import suite_drawing
     from dpaudit.report.figures.overview import sparkline
@@ -127,7 +133,7 @@ def render_suite(
     linked = list(itertools.zip_longest(suite.entries, table.rows, pages, records))
     odd = [(*around(suite_line(entry), clean(entry.name)), page) for entry, _, page, _ in linked if stands_out(entry)]
     return render(
-        "suite.html",
+        template,
         title=suite_headline(suite),
         question=suite_question(suite),
         table=table,
@@ -138,6 +144,7 @@ def render_suite(
         not_shown=(*not_private(*suite.results), *limits(*suite.results)),
         accepted=reviewed_lines(suite.reviewed),
         records=[(cells[0], record) for _, cells, _, record in linked if record],
+        **more,
     )
 
 

@@ -1,1 +1,0 @@
-"""The observatory: audits of other people's libraries, each in an environment of its own, and a page about them all."""

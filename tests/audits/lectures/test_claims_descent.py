@@ -1,11 +1,8 @@
-"""The statements on gradient descent: each check finds what is known, and its numbers are those of other ways."""
+"""The statements on gradient descent: their numbers are those of other ways."""
 
 from __future__ import annotations
 
 import math
-import tomllib
-from functools import cache
-from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure as Canvas
@@ -23,40 +20,15 @@ from audits.lectures.claims.batches import (
     replaced_epsilon,
 )
 from audits.lectures.claims.convexity import distances, largest_excess, predicted
-from audits.lectures.claims.descent import STATEMENTS
-from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.claims import GaussianDP, PureDP, compose_optimal
+from tests.audits.lectures.statements import STATEMENTS, truth
 from tests.catalogue.between import between_epsilons
-
-SPECS = sorted((Path(__file__).parents[3] / "audits" / "lectures").glob("*.toml"))
-NAMED = {statement.name: statement for statement in STATEMENTS}
-
-
-@cache
-def found(name: str) -> Truth:
-    return NAMED[name].check()
-
-
-@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.name)
-def test_the_check_finds_what_is_known(statement: Statement) -> None:
-    truth = found(statement.name)
-    assert truth.verdict == statement.verdict
-    assert truth.text.endswith(".")
-    assert "nan" not in truth.text
-    assert all(math.isfinite(value) for value in truth.numbers.values())
-
-
-def test_every_audit_named_is_there() -> None:
-    names = {
-        table["name"] for path in SPECS for table in tomllib.loads(path.read_text(encoding="utf-8")).get("audit", [])
-    }
-    assert not {name for statement in STATEMENTS for name in statement.audits} - names
 
 
 def test_the_noise_of_full_batches_is_that_of_gaussian_dp() -> None:
     mu = GaussianDP(1.0).lower(EPSILON, DELTA)
     assert noise_for(EPSILON, 1.0, STEPS) == pytest.approx(math.sqrt(STEPS) / mu, rel=3e-4)
-    numbers = NAMED["dp-gd-noise-on-the-average"].check().numbers
+    numbers = truth("dp-gd-noise-on-the-average").numbers
     assert numbers["sigma / Delta, replaced"] == 2.0 * numbers["sigma / Delta, added or removed"]
 
 
@@ -69,12 +41,12 @@ def test_the_noise_of_small_batches_keeps_epsilon() -> None:
 
 def test_what_is_said_to_be_reached_is_reached() -> None:
     """Losses of dense outputs, rounded to a grid and added up, and the two-sided bracket at a width of 3e-4."""
-    drawn, fixed = found("dp-sgd-as-drawn").numbers, found("dp-sgd-fixed-size-batches").numbers
+    drawn, fixed = truth("dp-sgd-as-drawn").numbers, truth("dp-sgd-fixed-size-batches").numbers
     assert 0.7176 < drawn["reached"] <= 0.71804
     assert 0.76800 <= drawn["holds"] < 0.76805
     assert 1.1524 < fixed["Poisson, replaced"] <= 1.1531
     assert 8.69 < fixed["batches of B, reached"] <= 8.7014
-    assert f"{drawn['reached']:.3f}" in found("dp-sgd-as-drawn").text
+    assert f"{drawn['reached']:.3f}" in truth("dp-sgd-as-drawn").text
 
 
 def test_the_figure_keeps_its_order() -> None:
@@ -85,7 +57,7 @@ def test_the_figure_keeps_its_order() -> None:
     each = math.log1p(0.05 * math.expm1(whole))
     assert compose_optimal(PureDP(each), 8).epsilon_at(DELTA / 2.0) <= advanced_epsilon(8)
     axes = Canvas().subplots()
-    figure = NAMED["dp-sgd-batch-size"].figure
+    figure = STATEMENTS["dp-sgd-batch-size"].figure
     assert figure is not None
     figure.draw(axes)
     assert len(axes.lines) == 3

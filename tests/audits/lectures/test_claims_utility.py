@@ -1,4 +1,4 @@
-"""Utility, conversions, examples and knowledge: checks find what is known, and chances are those of exact laws."""
+"""Utility and conversions: chances are those of exact laws."""
 
 from __future__ import annotations
 
@@ -7,66 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure as Canvas
 
-from audits.lectures.claims import conversions, examples, knowledge, utility, utility_queries
-from audits.lectures.claims.statement import Statement, Truth
+from audits.lectures.claims import conversions, utility, utility_queries
 from dpaudit.losses.comparisons import halting, winning
-from tests.cases import for_each
-
-MODULES = (utility, conversions, examples, knowledge)
-STATEMENTS = tuple(statement for module in MODULES for statement in module.STATEMENTS)
-BY_NAME = {statement.name: statement for statement in STATEMENTS}
-
-
-@pytest.fixture(scope="module")
-def truths() -> dict[str, Truth]:
-    return {statement.name: statement.check() for statement in STATEMENTS}
-
-
-@for_each("statement", STATEMENTS, ids=list(BY_NAME))
-def test_the_check_finds_what_is_known(statement: Statement, truths: dict[str, Truth]) -> None:
-    truth = truths[statement.name]
-    assert truth.verdict == statement.verdict
-    assert truth.text.endswith(".")
-    assert statement.quote
-    assert all(math.isfinite(value) for value in truth.numbers.values())
-
-
-@for_each("statement", [each for each in STATEMENTS if each.figure], ids=lambda each: each.name)
-def test_a_figure_has_lines(statement: Statement) -> None:
-    assert statement.figure is not None
-    axes = Canvas().subplots()
-    statement.figure.draw(axes)
-    assert axes.lines
-    assert axes.get_legend() is not None
-
-
-@for_each(
-    ("name", "number", "value"),
-    [
-        ("exponential-mechanism-utility", "ten", 0.9 / (1.0 + 0.9 * math.exp(-5.0))),
-        ("accuracy-and-noise", "number at 1", 1.0 - math.exp(-3.0)),
-        ("concentration-at-zero", "error", 1.0 / math.sinh(1.0)),
-        ("two-prices", "moved up", 1.0 + math.log(2.5)),
-        ("two-prices", "lower price", 1.9676),
-        ("scale-and-shift", "loss", 1000.0),
-        ("zcdp-conversions", "rho at 1", math.tanh(0.5)),
-        ("zcdp-conversions", "simple", 5.2985),
-        ("zcdp-decay", "xi of the way back", math.sqrt(math.pi / 2.0)),
-        ("smoker", "most", 0.2 * math.e / (0.2 * math.e + 0.8)),
-        ("mean-on-a-grid", "mean", 400.0 / 108.0),
-        ("mean-on-a-grid", "common", 6.0),
-        ("two-interpretations", "four databases", 4.0),
-        ("binoculars", "highest", 1.0 / (1.0 + math.exp(-1.0))),
-        ("benign-facts", "one", 0.015 / (0.015 + 0.99)),
-        ("side-information", "largest", 1.0),
-        ("groups-preclude-learning", "at least", 1.0 / (1.0 + math.e)),
-    ],
-)
-def test_the_numbers(name: str, number: str, value: float, truths: dict[str, Truth]) -> None:
-    assert truths[name].numbers[number] == pytest.approx(value, abs=5.1e-5)
-
 
 # --- the chances of being right, by the losses' own integrals -------------------------------------------------
 

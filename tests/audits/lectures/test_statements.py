@@ -1,0 +1,238 @@
+"""Every statement of the notes: its check finds what is known, its numbers are those worked out by hand.
+
+Simulations are seeded; a seed would miss by chance with less than 1e-8.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure as Canvas
+
+from audits.lectures.claims import collect, page, sparse, sparse_composed
+from audits.lectures.claims.composition_advanced import judged
+from audits.lectures.claims.definitions import normal_tail
+from audits.lectures.claims.items import NOTES
+from audits.lectures.claims.statement import CAUSES
+from dpaudit.catalogue import find
+from dpaudit.catalogue.additive.normal import classic_sigma
+from dpaudit.claims import GaussianDP
+from dpaudit.spec.reading import find_specs
+from tests.audits.lectures.statements import STATEMENTS, TOPICS, truth
+from tests.cases import for_each
+
+SPECS = find_specs([Path(__file__).parents[3] / "audits"])
+DRAWN = [name for name, statement in STATEMENTS.items() if statement.figure]
+ENDLESS = ("secure-computation", "worst-case-not-average", "laplace-average")  # losses without end are told by these
+COUNTS = {"composition": 16, "adaptive": 36, "selection": 8}  # so that none of a list is lost
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_checks_of_a_topic_find_what_is_known(topic: str) -> None:
+    assert TOPICS[topic]
+    for statement in TOPICS[topic]:
+        found = truth(statement.name)
+        assert found.verdict == statement.verdict, statement.name
+        assert found.text.endswith("."), statement.name
+        assert not re.search(r"\bnan\b", found.text), statement.name
+        assert not any(map(math.isnan, found.numbers.values())), statement.name
+        assert all(map(math.isfinite, found.numbers.values())) is (statement.name not in ENDLESS), statement.name
+        assert not found.numbers or re.search(r"\d", found.text), statement.name
+
+
+def test_statements_have_names_of_their_own_every_part_and_audits_that_are_there() -> None:
+    assert len(STATEMENTS) == sum(map(len, TOPICS.values())) > 50
+    audits = {table["name"] for path in SPECS for table in tomllib.loads(path.read_text("utf-8"))["audit"]}
+    for each in STATEMENTS.values():
+        assert set(each.audits) <= audits, each.name
+        assert len(each.says) <= 240, each.name
+        assert set(each.how) <= {"derived", "computed", "audited"}, each.name
+        assert each.verdict in page.VERDICTS, each.name
+        assert all(words for words, _ in each.quotations), each.name
+        assert each.quotations, f"{each.name}: what are the words of the notes?"
+        assert not each.cause or each.cause in CAUSES, each.name
+        assert any(notes in each.place for notes in NOTES), each.name
+        assert ("audited" in each.how) <= bool(each.audits), each.name
+
+
+@for_each("name", DRAWN)
+def test_a_figure_has_data_and_says_what_they_are(name: str) -> None:
+    figure = STATEMENTS[name].figure
+    assert figure is not None
+    axes = Canvas().subplots()
+    figure.draw(axes)
+    assert axes.has_data()
+    assert axes.get_legend() is not None
+    assert axes.get_ylabel()
+    assert axes.get_xlabel() or axes.patches
+
+
+NUMBERS = [  # closed forms, sums by hand, published digits; and how far each may be off
+    # additive noise
+    ("gaussian-version-1", "worst share", 0.319159, 5e-7),  # delta 1 at epsilon 1, by its closed form
+    ("gaussian-version-1", "delta at (1, 1e-5)", 4.1e-8, 8e-10),
+    ("gaussian-version-1", "ends at 0.01", 6.77, 0.01),
+    ("gaussian-version-1", "ends at 1e-05", 8.42, 0.01),
+    ("gaussian-version-1", "ends at 1e-10", 9.85, 0.01),
+    ("gaussian-version-2", "printed", 0.926, 2e-3),
+    ("gaussian-version-2", "halved", 0.931, 2e-3),
+    ("gaussian-version-2", "printed_sigma", 6.442, 5e-4),
+    ("uniform-noise-on-a-count", "at epsilon 2", 0.2, 1e-4),
+    ("uniform-noise-on-a-mean", "value moves by L", 50 / 101, 1e-6),
+    ("uniform-noise-on-a-mean", "value moves by 2 L", 100 / 101, 1e-6),
+    ("distortion-advanced", "advanced", 1.109, 5e-4),
+    # composition
+    ("advanced-composition", "10,000 of 1/800", 1.0156, 6e-4),
+    ("advanced-composition-sharper", "10,000 of 1/800", 1.0078, 6e-4),
+    ("advanced-composition-sharper", "optimal", 0.8916, 6e-4),
+    ("advanced-composition", "10 of 0.1", 1.7674, 6e-4),
+    ("advanced-composition-sharper", "10 of 0.1", 1.7123, 6e-4),
+    ("advanced-composition", "10 of 0.1, optimal", 0.9994, 6e-4),
+    ("replace-one", "histogram", 2.0, 6e-4),
+    ("replace-one", "single count", 1.0, 6e-4),
+    ("replace-one", "delta, times", 1.0 + math.e, 6e-4),
+    ("one-in-10000", "loss", 1.0, 6e-4),
+    ("one-in-800", "notes 001", 812.3, 0.05),
+    ("one-in-800", "notes 004", 806.2, 0.05),
+    ("one-in-800", "optimal", 715.5, 0.05),
+    ("total-privacy-loss", "at delta 1e-6", 4.775, 6e-4),
+    ("short-rule", "saved up to", 6.27, 0.01),
+    ("short-rule", "at 8 and 0.01", 2.3, 0.05),
+    ("short-rule", "at 20 and 1e-6", 187, 0.6),
+    # definitions
+    ("points-or-sets", "delta by sets", 1.0, 1e-4),
+    ("epsilon-zero", "advantage at 0.1", math.tanh(0.05), 1e-4),
+    ("log-odds", "from 0.5", 1.0 / (1.0 + math.exp(-1.0)), 1e-4),
+    ("log-odds", "from 0.9", 9.0 * math.e / (9.0 * math.e + 1.0), 1e-4),
+    ("approximate-dp-as-a-tail", "least sigma", 3.7306, 1e-4),
+    ("approximate-dp-as-a-tail", "response, tail", 0.75, 1e-4),
+    ("approximate-dp-as-a-tail", "response, delta", 0.75 - math.e / 4.0, 1e-4),
+    ("approximate-dp-as-a-tail", "merged", 0.4, 1e-4),
+    # selection
+    ("noisy-max-counts", "two counts", 0.9765, 5.1e-5),
+    ("noisy-max-counts", "three counts", 1.0000, 5.1e-5),
+    ("noisy-max-any-queries", "three answers", 2.0000, 5.1e-5),
+    ("noisy-max-any-queries", "with twice the noise", 1.0000, 5.1e-5),
+    ("noisy-max-against-all-counts", "loss of all counts", 10.0, 5.1e-5),
+    ("laplace-as-exponential-mechanism", "loss", 0.5, 5.1e-5),
+    ("laplace-as-exponential-mechanism", "scale", 2.0, 5.1e-5),
+    ("exponential-mechanism-learning", "three hypotheses", 0.9345, 5.1e-5),
+    ("exponential-mechanism-learning-as-printed", "five records", 4.9997, 5.1e-5),
+    ("exponential-mechanism-grid", "2^10", 1024.0, 5.1e-5),
+    # utility, conversions, examples, knowledge
+    ("exponential-mechanism-utility", "ten", 0.9 / (1.0 + 0.9 * math.exp(-5.0)), 5.1e-5),
+    ("accuracy-and-noise", "number at 1", 1.0 - math.exp(-3.0), 5.1e-5),
+    ("concentration-at-zero", "error", 1.0 / math.sinh(1.0), 5.1e-5),
+    ("two-prices", "moved up", 1.0 + math.log(2.5), 5.1e-5),
+    ("two-prices", "lower price", 1.9676, 5.1e-5),
+    ("scale-and-shift", "loss", 1000.0, 5.1e-5),
+    ("zcdp-conversions", "rho at 1", math.tanh(0.5), 5.1e-5),
+    ("zcdp-conversions", "simple", 5.2985, 5.1e-5),
+    ("zcdp-decay", "xi of the way back", math.sqrt(math.pi / 2.0), 5.1e-5),
+    ("smoker", "most", 0.2 * math.e / (0.2 * math.e + 0.8), 5.1e-5),
+    ("mean-on-a-grid", "mean", 400.0 / 108.0, 5.1e-5),
+    ("mean-on-a-grid", "common", 6.0, 5.1e-5),
+    ("two-interpretations", "four databases", 4.0, 5.1e-5),
+    ("binoculars", "highest", 1.0 / (1.0 + math.exp(-1.0)), 5.1e-5),
+    ("benign-facts", "one", 0.015 / (0.015 + 0.99), 5.1e-5),
+    ("side-information", "largest", 1.0, 5.1e-5),
+    ("groups-preclude-learning", "at least", 1.0 / (1.0 + math.e), 5.1e-5),
+    # releases and attacks
+    ("zero-mean-noise", "delta of whole noise", 1 / 5, 1e-6),
+    ("zero-mean-noise", "delta of random rounding", 1 / 3, 1e-6),
+    ("all-attended", "odds at 20", math.e, 3e-6),  # a noisy count of 20 or more is e times as unlikely without her
+    ("all-attended", "largest odds", math.e, 3e-6),
+    ("query-auditing", "refused", sum((v - 1) ** 3 for v in range(1, 11)) / 10**4, 1e-7),  # the last, alone the largest
+    ("query-auditing", "told", 1.0, 0.0),
+    ("drop-out", "sets of 2 that fit", sum(a <= 13 - a <= 10 for a in range(11)), 0.0),
+    ("drop-out", "sets of 1 that fit", 1, 0.0),
+    ("collusion", "median error", 10 * math.log(2), 6 * 10 / 141),  # of 20,000 Laplace errors: six deviations
+    ("differencing", "median error", 40 * math.log(2), 6 * 40 / 141),
+    ("averaging", "error at 4", 10 * math.sqrt(2 / 4), 0.12 * 10 * math.sqrt(2 / 4)),
+    ("averaging", "error at 400", 10 * math.sqrt(2 / 400), 0.12 * 10 * math.sqrt(2 / 400)),
+]
+
+
+@for_each(("name", "number", "value", "off"), NUMBERS)
+def test_the_numbers(name: str, number: str, value: float, off: float) -> None:
+    assert truth(name).numbers[number] == pytest.approx(value, rel=0.0, abs=off)
+
+
+# --- what no single number says ---------------------------------------------------------------------------------
+
+
+def test_no_statement_of_a_list_is_lost() -> None:
+    counts = dict(zip(collect.TOPICS, map(len, TOPICS.values()), strict=True))
+    assert {topic: counts[topic] for topic in COUNTS} == COUNTS
+    assert counts["releases"] + counts["attacks"] + counts["adversary"] >= 30
+
+
+def test_the_gaussian_leaves_its_claim_at_large_epsilon() -> None:
+    sigma = classic_sigma(6.8, 0.01, 1.0)
+    assert GaussianDP(1.0 / sigma).delta_at(6.8) > 0.01 > GaussianDP(1.0 / classic_sigma(6.7, 0.01, 1.0)).delta_at(6.7)
+    found = truth("gaussian-vector").numbers  # claim 5.5
+    assert found["share at 1"] < 0.32
+    assert 2.3 <= found["share at 10"] <= 4.1 + 0.05
+
+
+def test_the_clipped_noise_has_the_delta_of_its_last_step_and_of_its_other_end() -> None:
+    """At epsilon = 1 and a shift of 1: Pr(noise > k - 1), beyond the neighbour's end, and the heap on the own end."""
+    found = truth("noise-needs-infinite-support").numbers
+    for reach in (1, 5, 30):
+        last, heap = math.exp(1.0 - reach) / 2.0, math.exp(-reach) / 2.0
+        assert found[f"delta at {reach}"] == pytest.approx(last + heap, rel=1e-3, abs=0.0)
+
+
+def test_what_composes_better_than_the_notes_say() -> None:
+    found = truth("distortion-advanced").numbers
+    assert found["optimal at 1"] < 1.0
+    assert found["optimal at 8"] > 8.0
+    figure = STATEMENTS["advanced-composition"].figure
+    assert figure is not None
+    axes = Canvas().subplots()
+    figure.draw(axes)
+    lines = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    assert len(lines) == 4
+    optimal = lines["optimal (exact)"]
+    for line in lines.values():
+        assert all(best <= bound * (1 + 1e-9) for best, bound in zip(optimal, line, strict=True))
+
+
+def test_the_tail_of_the_loss_is_no_delta() -> None:
+    found = truth("approximate-dp-as-a-tail").numbers
+    assert found["tail at the least sigma"] > 10.0 * 1e-5
+    assert found["apart"] < found["merged"]
+    assert normal_tail(1.0, 1.0) == pytest.approx(0.308538, abs=1e-6)
+
+
+def test_verdicts_follow_from_ratios() -> None:
+    assert (judged([0.5, 1.01]), judged([0.5, 0.999]), judged([0.5])) == ("wrong", "right and tight", "right and loose")
+    of_bound = [sparse.of_bound(loss, 1.0) for loss in (1.01, 0.999, 0.5)]
+    assert of_bound == ["wrong", "right and tight", "right and loose"]
+
+
+@for_each(
+    ("found", "value", "off"),
+    [
+        (lambda: sparse_composed.advanced(1.0, 1_000, 1e-2), 1.109, 5e-4),
+        (lambda: sparse_composed.advanced(5.0, 1_000, 1e-6), 5.919, 5e-4),
+        (lambda: sparse_composed.largest_saved(1_000, 1e-2), 6.27, 0.01),
+        (lambda: sparse_composed.largest_saved(1_000, 1e-4), 7.59, 0.01),
+        (lambda: sparse_composed.largest_saved(1_000, 1e-6), 8.47, 0.01),
+        (lambda: sparse_composed.largest_saved(1_000, 1e-9), 9.47, 0.01),
+        (lambda: sparse_composed.excess(8.0, 1_000, 1e-2), 2.27, 0.0227),
+        (lambda: sparse_composed.excess(20.0, 1_000, 1e-6), 186.6, 1.866),
+    ],
+)
+def test_what_composed_epochs_of_sparse_cost(found: object, value: float, off: float) -> None:
+    assert callable(found)
+    assert found() == pytest.approx(value, rel=0.0, abs=off)
+
+
+def test_the_epochs_of_the_printed_line_add_up() -> None:
+    exact = find("sparse.printed_halt").true_epsilon(*sparse.repeated(3, 3), {"c": 2})
+    assert sparse.halting_as_printed(3, 2) == pytest.approx(exact)

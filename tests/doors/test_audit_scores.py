@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cases import for_each
 from tests.doors.conftest import Outcome
 
 Run = Callable[..., Outcome]
@@ -71,56 +70,6 @@ def test_the_options_reach_the_audit(dpaudit: Run, files: Path) -> None:
     assert "threshold 1, given beforehand" in every.out
     assert "tpr at fpr 0.05" in every.out
     assert dpaudit("audit-scores", "s.json", "--threshold", "all").code == 0
-
-
-REFUSED = {
-    "no file": (None, "x.csv", (), "error: x.csv: there is no such file"),
-    "another kind": ("", "x.txt", (), "error: x.txt: scores come as .csv, .json, .npy, .npz, got '.txt'"),
-    "empty": ("", "x.csv", (), "error: x.csv: is empty; the first line must name the columns"),
-    "no header": (
-        "1,2\n3,4\n",
-        "x.csv",
-        (),
-        "error: x.csv: the header must name score and member, or in and out, got 1, 2",
-    ),
-    "no such column": ("score,member\n", "x.csv", ("--score", "s"), "error: x.csv: there is no column 's'"),
-    "no rows": ("score,member\n", "x.csv", (), "error: in_scores must hold at least one score, got none"),
-    "a word": ("score,member\nx,1\n", "x.csv", (), "error: x.csv: line 2, column score must be a number, got 'x'"),
-    "NaN": ("score,member\n1,1\nnan,0\n", "x.csv", (), "error: x.csv: line 3, column score must be a finite number"),
-    "a gap": ("score,member\n,1\n", "x.csv", (), "error: x.csv: line 2, column score must be a number, got ''"),
-    "no truth": ("score,member\n1,2\n", "x.csv", (), "error: x.csv: line 2, column member must be 1 or 0, got '2'"),
-    "not JSON": ("{", "x.json", (), "error: x.json: not JSON ("),
-    "a list": ("[1]", "x.json", (), "error: x.json: must be an object such as"),
-    "one side": ('{"in": [1]}', "x.json", (), "error: x.json: must have a list under 'out'"),
-    "null": ('{"in": [null], "out": [1]}', "x.json", (), "error: x.json: in[0] must be a number, got None"),
-    "a count": ('{"tp": 1, "fp": 0, "tn": 0}', "x.json", (), "error: x.json: counts must have the keys tp, fp, tn, fn"),
-    "not numpy": ("x", "x.npy", (), "error: x.npy: cannot be read as numpy arrays"),
-    "a threshold": (
-        '{"in": [1], "out": [0]}',
-        "x.json",
-        ("--threshold", "x"),
-        "error: --threshold must be a number or all",
-    ),
-    "a claim": ('{"in": [1], "out": [0]}', "x.json", ("--claim", "x"), "error: --claim: not JSON ("),
-    "an option": (
-        '{"in": [1], "out": [0]}',
-        "x.json",
-        ("--confidence", "2"),
-        "error: confidence must lie strictly between",
-    ),
-}
-
-
-@for_each("name", REFUSED)
-def test_bad_input_is_one_line_and_code_2(dpaudit: Run, folder: Path, name: str) -> None:
-    text, file, options, message = REFUSED[name]
-    if text is not None:
-        Path(file).write_text(text)
-    ended = dpaudit("audit-scores", file, *options, *CP)
-    assert ended.code == 2
-    assert ended.err.startswith(message)
-    assert ended.err.count("\n") == 1
-    assert ended.out == ""
 
 
 def test_a_table_of_another_shape_is_refused(dpaudit: Run, folder: Path) -> None:

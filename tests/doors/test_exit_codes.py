@@ -15,7 +15,6 @@ import pytest
 
 from dpaudit.base import quoting
 from dpaudit.ledger.results import Ledger
-from tests.cases import for_each
 from tests.doors.conftest import Outcome, process, spec
 
 UNTOLD = quoting.untold  # the tests put another in its place
@@ -123,50 +122,6 @@ def test_a_part_of_a_report_that_cannot_be_told_changes_no_verdict_and_no_exit_c
     assert len(os.listdir(folder / "out")) == 11
     stored = json.loads((folder / "out" / "suite.json").read_text())
     assert (stored["exit_code"], stored["entries"][0]["result"]["verdict"]) == (1, "REFUTED")
-
-
-@for_each(
-    ("arguments", "message"),
-    [
-        (["run"], "error: Missing argument 'PATH...'. (see dpaudit run --help)"),
-        (["run", "x.toml", "--jops", "2"], "error: No such option"),
-        (["runn"], "error: No such command 'runn'"),
-        (["run", "no/such.toml"], "error: no/such.toml: there is no such file or folder"),
-        (["run", "spec.toml", "--confidence", "1"], "error: --confidence must lie strictly between 0 and 1, got 1.0"),
-        (
-            ["run", "spec.toml", "--seed", "\u0663"],
-            "error: Invalid value for '--seed': '\u0663' is not written with the",
-        ),
-        (
-            ["plan", "spec.toml", "--runs", "\uff11e5"],
-            "error: Invalid value for '--runs': '\uff11e5' is not written with",
-        ),
-        (["run", "spec.toml", "--report", ""], "error: Invalid value for '--report': give a path, got ''"),
-        (["run", "spec.toml", "--ledger", "-"], "error: Invalid value for '--ledger': give a path, got '-'; ./- is"),
-        (["run", ""], "error: Invalid value for 'PATH...': give a path, got ''"),
-        (["report", "", "--output", "-"], "error: Invalid value for 'RESULT...': give a path, got ''"),
-        (["run", "spec.toml", "--seed", "-1"], "error: --seed must be at least 0, got -1"),
-        (
-            ["run", "spec.toml", "--runs", "nan"],
-            "error: --runs must be a whole number, got nan",
-        ),
-        (["run", "spec.toml", "--jobs", "0"], "error: n_jobs must be a whole number other than 0"),
-        (["run", "spec.toml", "--backend", "no-such"], "error: backend must be a registered joblib backend"),
-        (["run", "spec.toml", "--report", "spec.toml"], "error: --report: spec.toml cannot be made"),
-        (["recheck", "no.json"], "error: no.json: there is no such file"),
-        (["recheck", "spec.toml"], "error: spec.toml: not JSON"),
-        (["catalogue", "laplase"], "error: the catalogue has no entry 'laplase'; did you mean 'laplace'?"),
-        (["validate"], "error: Missing argument 'PATH...'."),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_bad_usage_is_2_in_one_line(dpaudit: Run, write: Write, arguments: list[str], message: str) -> None:
-    write(CONSTANT)
-    ended = dpaudit(*arguments)
-    assert ended.code == 2
-    assert ended.out == ""
-    assert ended.err.startswith(message)
-    assert ended.err.count("\n") == 1
 
 
 def test_an_interrupt_is_130_at_once_and_finished_audits_stay(write: Write, folder: Path) -> None:

@@ -13,12 +13,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from tests.cases import for_each
-from tests.doors.conftest import Outcome, spec, unnumbered
+from tests.doors.conftest import Outcome, spec
 
 Run = Callable[..., Outcome]
 Write = Callable[..., str]
-AT = "error: spec.toml: audit 'it': "
 NOISY = """
 import numpy as np
 import dpaudit
@@ -186,68 +184,3 @@ def test_a_renyi_claim_several_steps_apart_can_be_planned(dpaudit: Run, write: W
     ended = dpaudit("plan", write(spec(claim="{ order = 2.0, epsilon = 0.1 }", pair=pair)))
     assert ended.code == 0, ended.err
     assert "  certifier   unconditional\n" in ended.out
-
-
-@for_each(
-    ("keys", "message"),
-    [
-        ({"claim": "{ mu = -1.0 }"}, "claim: mu must be finite and at least 0, got -1.0"),
-        ({"claim": "{ profile = [[0.0, 2.0]] }"}, "claim.profile: delta of curve[0] must be in [0, 1], got 2.0"),
-        (
-            {"claim": '{ profile = [["a", 0.2]] }'},
-            "claim.profile must be a list of points, each of two numbers, got [['a', 0.2]]",
-        ),
-        (
-            {"claim": "{ trade_off = [[0.0, 0.1, 0.2]] }"},
-            "claim.trade_off must be a list of points, each of two numbers, got [[0.0, 0.1, 0.2]]",
-        ),
-        (
-            {"claim": "{ trade_off = [[0.0, 1.0], [0.5, 0.9], [1.0, 0.0]] }"},
-            "claim.trade_off: f must be at most 1 - x, got f(0.5) = 0.9; no pair of datasets has such errors",
-        ),
-        ({"stopping": '"x"'}, "stopping must be one of fixed, anytime, got 'x'"),
-        ({"sequential_share": "nan"}, "sequential_share must be a number, got NaN"),
-        ({"certify_pairs": "2"}, "certify_pairs must be at most the number of pairs, 1, got 2"),
-        ({"detect": "{ mu = 1.2, mass = 0.1 }"}, "detect: the parameter of 1-DP is epsilon, got 'mu'"),
-        ({"detect": "{ epsilon = 1.2 }"}, "detect: the key 'mass' is missing"),
-        ({"representation": "1"}, "representation must be true or false, got a whole number 1"),
-        ({"controls": "-1"}, "controls must be at least 0, got -1"),
-        ({"pattern": '"one_differs"'}, "give pair, pairs or pattern, one of the three"),
-        (
-            {"pattern": '"one_differs"', "pair": None, "pattern_parameters": '{ relation = "local" }'},
-            "pattern_parameters: 'relation' is no parameter of a pattern; it is a key of the audit",
-        ),
-        (
-            {"pattern": '"one_differs"', "pair": None, "pattern_parameters": "{ pattern = 3 }"},
-            "pattern_parameters: 'pattern' is no parameter of a pattern; it is a key of the audit",
-        ),
-    ],
-    ids=lambda given: "" if isinstance(given, str) else "-".join(given),
-)
-def test_bad_keys_are_one_line_with_place_and_cure(
-    dpaudit: Run, write: Write, keys: dict[str, str | None], message: str
-) -> None:
-    ended = dpaudit("validate", write(spec(**keys)))
-    assert (ended.code, ended.out) == (2, "")
-    assert unnumbered(ended.err).partition("; for example ")[0].rstrip("\n") == f"{AT}{message}"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("calibrate", "--repeats", "1", "--json", "no/such.json"), "--json: no/such.json cannot be written"),
-        (("calibrate", "--form", "Nope"), "--form must be one of PureDP; local DP; "),
-        (("audit-scores", "scores.json", "--json", "no/such.json"), "--json: no/such.json cannot be written"),
-        (("audit-scores", "pairs.json", "--plot", "no/such.svg"), "--plot: no/such.svg cannot be written"),
-    ],
-    ids=["calibrate-json", "calibrate-form", "scores-json", "scores-plot"],
-)
-def test_a_file_that_cannot_be_written_is_no_internal_error(
-    dpaudit: Run, folder: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    (folder / "scores.json").write_text(json.dumps({"tp": 90, "fp": 10, "tn": 90, "fn": 10}))
-    (folder / "pairs.json").write_text(json.dumps({"in": [1.0, 2.0, 3.0, 4.0], "out": [0.0, 1.0, 2.0, 3.0]}))
-    ended = dpaudit(*arguments)
-    assert ended.code == 2
-    assert ended.err.startswith(f"error: {message}")
-    assert ended.err.count("\n") == 1

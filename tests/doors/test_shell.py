@@ -14,7 +14,6 @@ import pytest
 
 from dpaudit.cli import options
 from dpaudit.cli.options import laid_out
-from tests.cases import for_each
 from tests.doors.conftest import Outcome, spec
 
 Run = Callable[..., Outcome]
@@ -32,21 +31,6 @@ complete_words dpaudit run --is
 complete_words dpaudit run sp
 complete_words dpaudit run --ledger l
 """
-
-
-@for_each(
-    ("words", "hint"),
-    [
-        (["validat"], "No such command 'validat'. Did you mean 'validate'?"),
-        (["catalog"], "No such command 'catalog'. Did you mean 'catalogue'?"),
-        (["zzz"], "No such command 'zzz'. There are: run, plan, validate,"),
-        (["run", "x.toml", "--jops", "2"], "Did you mean"),
-    ],
-)
-def test_what_may_be_meant(dpaudit: Run, words: list[str], hint: str) -> None:
-    ended = dpaudit(*words)
-    assert ended.code == 2
-    assert hint in ended.err
 
 
 def test_the_catalogue_is_searched_by_words(dpaudit: Run) -> None:

@@ -22,6 +22,7 @@ from dpaudit.spec.reading import find_specs
 from dpaudit.spec.settings import read_settings
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, document, spec
+from tests.doors.transcript import FOLDER, cases
 
 Run = Callable[..., Outcome]
 Write = Callable[..., str]
@@ -165,63 +166,17 @@ def test_folders_are_searched_and_other_files_left_alone(dpaudit: Run, write: Wr
     assert dpaudit("validate", "a").err.startswith("error: a/typo.toml: line 1: unknown key 'shema'; did you mean")
 
 
-WRONG = """\
-schema = "dpaudit.audit/1"
-
-[[audit]]
-name = "one"
-mechanism = "dpaudit.catalogue.additive:laplase"
-relation = "add-remove-one"
-claim = { epsilon = "1", dleta = 0.0 }
-pairs = [
-    { first = [1, 2], second = [1] },
-    { first = [1, 2], secnd = [1] },
-]
-runs = 10
-confidence = 1
-
-[[audit]]
-nmae = "two"
-mechanism = "mechs:leak"
-expect = "not_refuted"
-[audit.claim]
-delta = 0.1
-
-[[audit]]
-name = "three"
-mechanism = { command = ["cat"] }
-pair = { first = 1, second = 2 }
-"""
-TOLD = """\
-spec.toml: line 7: audit 'one': claim: unknown key 'dleta'; did you mean 'delta'?
-spec.toml: line 7: audit 'one': claim.epsilon must be a number, got text '1'; for example claim = { epsilon = 1.0 }
-spec.toml: line 8: audit 'one': pairs: unknown key 'secnd'; did you mean 'second'?
-spec.toml: line 6: audit 'one': relation must be one of add_or_remove_one, replace_one, replace_special, local, \
-add_or_remove_user, got 'add-remove-one'; did you mean 'add_or_remove_one'?
-spec.toml: line 5: audit 'one': 'dpaudit.catalogue.additive:laplase': 'dpaudit.catalogue.additive' has no 'laplase'; \
-for example mechanism = "my_module:my_function"
-spec.toml: line 12: audit 'one': runs must be at least 200, got 10; for example runs = 1_000_000
-spec.toml: line 13: audit 'one': confidence must lie strictly between 0 and 1, got 1.0; for example confidence = 0.999
-spec.toml: line 16: audit number 2: unknown key 'nmae'; did you mean 'name'?
-spec.toml: line 18: audit number 2: expect must be one of refuted, not-refuted, bits, got 'not_refuted'; \
-did you mean 'not-refuted'?
-spec.toml: line 19: audit number 2: claim: its keys choose the form, one of: epsilon; epsilon, delta; mu; order, \
-epsilon; rho, [xi]; profile; trade_off; got delta
-spec.toml: line 15: audit number 2: give pair = { first = ..., second = ... } or pairs = [...], one of the two; \
-for example pair = { first = [1, 2, 3], second = [1, 2] }
-spec.toml: line 22: audit 'three': the key 'claim' is missing: claim = { epsilon = 1.0 }
-"""
-
-
 @for_each("line_end", ["\n", "\r\n"])
-def test_all_that_is_wrong_is_told_at_once_each_with_its_line(dpaudit: Run, folder: Path, line_end: str) -> None:
-    (folder / "spec.toml").write_bytes(b"\xef\xbb\xbf" + WRONG.replace("\n", line_end).encode())
-    ended = dpaudit("validate", "spec.toml")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.replace("error: ", "") == TOLD
+def test_lines_are_counted_whatever_ends_them_and_python_hears_the_same(
+    dpaudit: Run, folder: Path, line_end: str
+) -> None:
+    (case,) = cases((FOLDER / "all_mistakes.txt").read_text(encoding="utf-8"))
+    text = case.files["spec.toml"].replace("\n", line_end)
+    (folder / "spec.toml").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert dpaudit("validate", "spec.toml").err == case.steps[0].err
     with pytest.raises(InvalidSpec) as caught:
         read_spec("spec.toml")
-    assert len(caught.value.args) == len(TOLD.splitlines())
+    assert [f"error: {each}" for each in caught.value.args] == case.steps[0].err.splitlines()
 
 
 def test_every_file_of_a_folder_is_checked_before_one_is_refused(dpaudit: Run, write: Write, folder: Path) -> None:

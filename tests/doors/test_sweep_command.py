@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from dpaudit.catalogue import sparse
-from dpaudit.errors import InvalidSpec
 from dpaudit.spec.questions import Layers
 from dpaudit.spec.reading import find_specs
 from dpaudit.sweeps.spec import read_sweep_file
-from tests.cases import for_each
-from tests.doors.conftest import Outcome, process, spec, unnumbered
+from tests.doors.conftest import Outcome, process, spec
 
 Run = Callable[..., Outcome]
 Write = Callable[..., str]
@@ -102,38 +100,6 @@ def test_run_says_how_a_sweep_is_run_and_sweep_how_audits_are(dpaudit: Run, swee
         ended = dpaudit(command, "both.toml")
         assert ended.code == 2
         assert "of their own" in ended.err or "of its own" in ended.err
-
-
-@for_each(
-    ("changed", "said"),
-    [
-        ('mechanisms = "swept"', "mechanisms must read module:attribute"),
-        ('mechanisms = "dpaudit.catalogue.nothing"', "is no part of the catalogue"),
-        ("mechanisms = []", "mechanisms must hold at least one value"),
-        ("mechanism = 1", "unknown key 'mechanism'; did you mean 'mechanisms'?"),
-        ("runs = [1_000, 10]", "runs must be at least"),
-        ('runs = ["many"]', "runs must be a number"),
-        ("seeds = [1, 1]", "seeds holds the same value twice"),
-        ("selectors = []", "selectors must hold 'penalised' once, got []"),
-        ('selectors = ["penalised", "penalised"]', "selectors must hold 'penalised' once"),
-        ('certifiers = ["coin-flop"]', "certifiers must be one of coin-flip"),
-        ("claims = { epsilon = -1.0 }", "epsilon must be finite and at least 0"),
-        ("claims = { mu = 1.0, rho = 1.0 }", "claims: its keys choose the form"),
-        ("claims = { eps = 1.0 }", "unknown key 'eps'"),
-        ('pairs = "swept"', "pair must be a table or read module:function"),
-        ("pairs = [{ first = 1, second = 1 }]", "must differ"),
-        ("parameters = { times = [] }", "parameters.times must hold at least one value"),
-        ("confidence = 2.0", "confidence must lie strictly between"),
-        ("prove = 1", "prove must be true or false"),
-    ],
-)
-def test_a_wrong_table_is_refused_with_its_place(sweeps: Write, changed: str, said: str) -> None:
-    key = changed.partition(" ")[0]
-    kept = [line for line in SWEEP.splitlines() if not line.startswith(f"{key} ")]
-    with pytest.raises(InvalidSpec) as caught:
-        read_sweep_file(sweeps("\n".join([*kept, changed])))
-    assert unnumbered(str(caught.value)).startswith("spec.toml: sweep")
-    assert said in str(caught.value)
 
 
 def test_lists_are_axes_and_the_command_line_goes_first(sweeps: Write) -> None:

@@ -137,7 +137,7 @@ def proved(variant: Variant, answers: int | None, eps: Fraction, c: int) -> floa
 
 def tail(variant: Variant, answers: int, eps: Fraction, c: int) -> float:
     """0, ..., 0 against 1, ..., 1: bottoms, then a noisy answer of at most 0."""
-    from dpaudit.verify.witnesses import at_most
+    from dpaudit.verify.witnesses.outputs import at_most
 
     return _at(variant, [0] * answers, [1] * answers, eps, c, [None] * (answers - 1) + [at_most(0)])
 
@@ -157,7 +157,7 @@ def crossed(variant: Variant, answers: int, eps: Fraction, c: int) -> float:
 
 def gaps(variant: Variant, answers: int, eps: Fraction, c: int) -> float:
     """Bottoms at 20 that rise, then a top that falls and gives away a gap, over a grid of tops and gaps."""
-    from dpaudit.verify.witnesses import Values
+    from dpaudit.verify.witnesses.outputs import Values
 
     found = []
     for top in TOPS:

@@ -39,7 +39,8 @@ from dpaudit.verify.integrals import (
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import Adjacency, Proof
 from dpaudit.verify.replay import Choices, FiniteLosses, replay
-from dpaudit.verify.witnesses import at_least, pair_loss
+from dpaudit.verify.witnesses import pair_loss
+from dpaudit.verify.witnesses.outputs import at_least
 from tests.cases import for_each
 
 ROUNDED_UP = 1.0 + 1e-9  # optimal composition rounds its deltas up by less than this

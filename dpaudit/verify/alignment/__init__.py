@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.alignment.forms import NoProof
+from dpaudit.verify.alignment.forms import NoProof, cost_text
 from dpaudit.verify.alignment.lock_step import LockStep, Shown, cheaper
 from dpaudit.verify.alignment.outline import Parameters, ProgramOutline, outline_of
 from dpaudit.verify.alignment.winner import by_winner
@@ -86,7 +86,7 @@ def _searched(
         fixed=fixed,
         answers=number,
         claim=None,
-        cost=str(shown.cost),
+        cost=cost_text(shown.cost),
         shape=shape,
         alignments=shown.alignments,
         cases=shown.cases,

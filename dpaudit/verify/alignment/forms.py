@@ -6,14 +6,26 @@ A form is a mapping from atoms to factors; `ONE` stands for the number 1. Forms 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+import operator
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from dpaudit.base.installed import z3
 from dpaudit.verify.deadline import left_s
-from dpaudit.verify.language.algebra import Formula, decided, leaves, mapped, term
+from dpaudit.verify.language.algebra import (
+    Formula,
+    Monomial,
+    Polynomial,
+    Ratio,
+    decided,
+    leaves,
+    mapped,
+    multiplied,
+    term,
+)
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.nodes import Order
 from dpaudit.verify.proof import Unproved
@@ -261,3 +273,75 @@ class SolverTerms:
 
 def _numeral(value: Fraction) -> Any:
     return z3().RealVal(f"{value.numerator}/{value.denominator}") if value.denominator != 1 else int(value)
+
+
+number, variable = Ratio.number, Ratio.of
+ZERO, UNIT = number(0), Polynomial.number(1)
+
+
+def cost_text(cost: Ratio) -> str:
+    """A cost as an expression of the language.
+
+    >>> eps, n = variable("eps"), variable("N")
+    >>> cost_text(eps / (n + n) + (n - number(1)) * eps / n + eps / (n + n)), cost_text(eps / (n + n))
+    ('eps', 'eps/(2*N)')
+    """
+    above, left = cost.above, dict(cost.below)
+    for factor in left:
+        while left[factor] and (quotient := _divided(above, factor)) is not None:
+            above, left[factor] = quotient, left[factor] - 1
+    below = expanded(left.items())
+    if len(above.terms) > 1 and len(below.terms) > 1 and (inverse := _divided(below, above)) is not None:
+        above, below = UNIT, inverse
+    # whole numbers without a common divisor remain, the leading one of the denominator positive
+    both = (*above.terms, *below.terms)
+    shared = math.lcm(*(value.denominator for _, value in both))
+    scale = Fraction(shared, math.gcd(*(int(value * shared) for _, value in both)))
+    _, leading = max(below.terms, key=_order(below))
+    scale = scale if leading > 0 else -scale
+    top, bottom = _text(above.times(scale)), _text(below.times(scale))
+    if bottom == "1":
+        return top
+    return f"{f'({top})' if len(above.terms) > 1 else top}/{bottom if bottom.isalnum() else f'({bottom})'}"
+
+
+def expanded(factors: Iterable[tuple[Polynomial, int]]) -> Polynomial:
+    """The product of factors."""
+    return reduce(operator.mul, (factor**power for factor, power in factors), UNIT)
+
+
+def _divided(above: Polynomial, below: Polynomial) -> Polynomial | None:
+    """above / below where that leaves no remainder."""
+    result, order = Polynomial(), _order(above, below)
+    leading, by = max(below.terms, key=order)
+    inverse = tuple((symbol, -power) for symbol, power in leading)
+    while above.terms:
+        highest, value = max(above.terms, key=order)
+        factor = multiplied(highest, inverse)
+        if any(power < 0 for _, power in factor):
+            return None
+        step = Polynomial(((factor, value / by),))
+        result, above = result + step, above - below * step
+    return result
+
+
+def _order(*polynomials: Polynomial) -> Callable[[tuple[Monomial, Fraction]], tuple[int, ...]]:
+    """The graded lexicographic order of terms over the names of these polynomials, as a key."""
+    names = sorted(frozenset().union(*(polynomial.symbols for polynomial in polynomials)))
+
+    def key(term: tuple[Monomial, Fraction]) -> tuple[int, ...]:
+        powers = dict(term[0])
+        return sum(powers.values()), *(powers.get(name, 0) for name in names)
+
+    return key
+
+
+def _text(polynomial: Polynomial) -> str:
+    parts: list[str] = []
+    for monomial, value in sorted(polynomial.terms, key=lambda term: (-sum(power for _, power in term[0]), term[0])):
+        names = "*".join(name for name, power in monomial for _ in range(power))
+        size = abs(value)
+        part = names if names and size == 1 else f"{size}*{names}" if names else str(size)
+        sign = "-" if value < 0 else "+"
+        parts.append(f" {sign} {part}" if parts else f"-{part}" if value < 0 else part)
+    return "".join(parts) or "0"

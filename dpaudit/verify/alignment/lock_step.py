@@ -15,15 +15,28 @@ from functools import partial, reduce
 from itertools import product
 
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form, NoProof, at, difference, head
+from dpaudit.verify.alignment.forms import (
+    INDEX,
+    LENGTH,
+    ONE,
+    ZERO,
+    Atom,
+    Form,
+    NoProof,
+    at,
+    cost_text,
+    difference,
+    head,
+    number,
+    variable,
+)
 from dpaudit.verify.alignment.outline import Counter, Parameters, ProgramOutline
 from dpaudit.verify.alignment.paths import PairedPath
-from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.shifts import STEPS, Carried, Choice, Corner, Corners, PathSearch
+from dpaudit.verify.language.algebra import Ratio
 from dpaudit.verify.language.nodes import Part
 from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, Potential, Shift, Unproved
 
-ZERO = number(0)
 MOST_COMBINATIONS = 64
 
 
@@ -31,9 +44,9 @@ MOST_COMBINATIONS = 64
 class Paid:
     """A potential and the cost it shows, or the rate at which the cost grows with the number of answers."""
 
-    cost: Rational | None
+    cost: Ratio | None
     potential: Potential | None
-    rate: Rational | None = None
+    rate: Ratio | None = None
     line: int | None = None
 
 
@@ -69,34 +82,34 @@ def _better(new: Paid, old: Paid, parameters: Parameters) -> bool:
     return ours is not None and theirs is not None and cheaper(ours, theirs, parameters)
 
 
-def cheaper(new: Rational, old: Rational, parameters: Parameters) -> bool:
+def cheaper(new: Ratio, old: Ratio, parameters: Parameters) -> bool:
     """Whether the new cost is the smaller one: for all parameters, or at the reference point where that differs."""
     if parameters.at_most(old, new):
         return False
-    return parameters.at_most(new, old) or new.at(parameters.reference) < old.at(parameters.reference)
+    return parameters.at_most(new, old) or parameters.typical(new) < parameters.typical(old)
 
 
-def _weights(turns: Turns) -> Iterator[dict[str, Rational]]:
+def _weights(turns: Turns) -> Iterator[dict[str, Ratio]]:
     """The weights that |v' - v| may have: nothing, or what a draw that is shifted by it costs."""
-    options: list[list[Rational]] = []
+    options: list[list[Ratio]] = []
     for name in turns.spread:
         weights = [ZERO]
         for choice in (*turns.loop, *turns.after):
             for draw in choice.path.draws:
                 factor = choice.shifts.get(draw.name, {}).get(difference(name))
                 weight = draw.weight * number(abs(factor)) if factor else ZERO
-                if not any(weight.same(known) for known in weights):
+                if not any(weight - known == ZERO for known in weights):
                     weights.append(weight)
         options.append(weights)
     for chosen in list(product(*options))[:MOST_COMBINATIONS]:
         yield dict(zip(turns.spread, chosen, strict=True))
 
 
-def _with_weights(outline: ProgramOutline, turns: Turns, weights: Mapping[str, Rational]) -> Paid | None:
+def _with_weights(outline: ProgramOutline, turns: Turns, weights: Mapping[str, Ratio]) -> Paid | None:
     parameters = outline.parameters
     counters = {counter.name: counter for counter in outline.counters}
     turning = [choice for choice in turns.loop if not choice.path.ends]
-    needs: dict[str, Rational] = {}
+    needs: dict[str, Ratio] = {}
     for choice in turning:
         need = parameters.largest([ZERO, *_step(choice, turns.scopes["loop"], weights, now=False)])
         if need is None:
@@ -105,34 +118,34 @@ def _with_weights(outline: ProgramOutline, turns: Turns, weights: Mapping[str, R
     priced = _prices(turning, needs, list(counters.values()), parameters)
     if priced is None:
         payable = {path for counter in counters.values() for path, added in counter.added.items() if added > 0}
-        rates = [need for name, need in needs.items() if name not in payable and not need.zero]
+        rates = [need for name, need in needs.items() if name not in payable and need != ZERO]
         rate = parameters.largest(rates or list(needs.values()))
         if rate is None:
             return None
-        lines = (choice.path.line for choice in turning if needs[choice.path.name].same(rate))
+        lines = (choice.path.line for choice in turning if needs[choice.path.name] - rate == ZERO)
         return Paid(None, None, rate, next(lines, None))
     return _best((_shown(outline, turns, weights, prices, counters) for prices in priced), parameters)
 
 
-def _step(choice: Choice, scope: Corners, weights: Mapping[str, Rational], *, now: bool) -> list[Rational]:
+def _step(choice: Choice, scope: Corners, weights: Mapping[str, Ratio], *, now: bool) -> list[Ratio]:
     """What a step adds to cost and weighted differences, where the one answer is read now, or at the other corners."""
     sums = []
     for corner, cost in _corners(choice, scope):
         if corner.now == now:
             gained = [weights[name] * number(abs(at(form, corner.moves))) for name, form in choice.becomes.items()]
-            sums.append(total([cost, *gained, *_had(corner, weights)]))
+            sums.append(sum([cost, *gained, *_had(corner, weights)], ZERO))
     return sums
 
 
-def _corners(choice: Choice, scope: Corners) -> list[tuple[Corner, Rational]]:
+def _corners(choice: Choice, scope: Corners) -> list[tuple[Corner, Ratio]]:
     return list(zip(scope.corners(), choice.costs, strict=True))
 
 
 def _prices(
-    turning: Sequence[Choice], needs: Mapping[str, Rational], counters: list[Counter], parameters: Parameters
-) -> list[dict[str, Rational]] | None:
+    turning: Sequence[Choice], needs: Mapping[str, Ratio], counters: list[Counter], parameters: Parameters
+) -> list[dict[str, Ratio]] | None:
     """Prices of counters that pay for every path; None where a path that costs something raises no counter."""
-    costly = [choice.path for choice in turning if not needs[choice.path.name].zero]
+    costly = [choice.path for choice in turning if needs[choice.path.name] != ZERO]
     options: list[list[Counter]] = [
         [counter for counter in counters if counter.added[path.name] > 0] for path in costly
     ]
@@ -140,7 +153,7 @@ def _prices(
         return None
     choices = []
     for payers in list(product(*options))[:MOST_COMBINATIONS]:
-        prices: dict[str, Rational] = {}
+        prices: dict[str, Ratio] = {}
         for counter in {payer.name: payer for payer in payers}.values():
             shares = [
                 needs[path.name] * number(1 / payer.added[path.name])
@@ -159,8 +172,8 @@ def _prices(
 def _shown(
     outline: ProgramOutline,
     turns: Turns,
-    weights: Mapping[str, Rational],
-    prices: Mapping[str, Rational],
+    weights: Mapping[str, Ratio],
+    prices: Mapping[str, Ratio],
     counters: Mapping[str, Counter],
 ) -> Paid | None:
     parameters = outline.parameters
@@ -168,35 +181,37 @@ def _shown(
     used_needs = [ZERO]
     for choice in turns.loop:
         if not choice.path.ends:
-            paid_for = total([price * number(counters[name].added[choice.path.name]) for name, price in prices.items()])
+            paid_for = sum(
+                [price * number(counters[name].added[choice.path.name]) for name, price in prices.items()], ZERO
+            )
             used_needs += [need - paid_for for need in _step(choice, turns.scopes["loop"], weights, now=True)]
     used = parameters.largest(used_needs)
     if start is None or used is None:
         return None
 
-    def smaller(one: Rational, other: Rational) -> Rational:
+    def smaller(one: Ratio, other: Ratio) -> Ratio:
         return other if parameters.at_most(other, one) else one
 
-    at_head = start + total(price * reduce(smaller, counters[name].bounds) for name, price in prices.items())
+    at_head = start + sum((price * reduce(smaller, counters[name].bounds) for name, price in prices.items()), ZERO)
     ends = [at_head + cost for cost in _ends(turns, used, weights)]
     cost = parameters.largest(ends)
     if cost is None:
         return None
     potential = Potential(
-        str(start),
-        {name: str(price) for name, price in prices.items() if not price.zero},
-        str(used),
-        {name: str(weight) for name, weight in weights.items() if not weight.zero},
+        cost_text(start),
+        {name: cost_text(price) for name, price in prices.items() if price != ZERO},
+        cost_text(used),
+        {name: cost_text(weight) for name, weight in weights.items() if weight != ZERO},
     )
     return Paid(cost, potential)
 
 
-def _ends(turns: Turns, used: Rational, weights: Mapping[str, Rational]) -> Iterator[Rational]:
+def _ends(turns: Turns, used: Ratio, weights: Mapping[str, Ratio]) -> Iterator[Ratio]:
     """What is added to the potential's constant part where a run ends: after the last answer, or at a stop."""
     after = turns.scopes["after"]
     for end in turns.after:
         for corner, cost in _corners(end, after):
-            yield total([cost, *_credit(corner, used, weights)])
+            yield sum([cost, *_credit(corner, used, weights)], ZERO)
     for choice in turns.loop:
         if choice.path.ends:
             for corner, cost in _corners(choice, turns.scopes["loop"]):
@@ -204,17 +219,21 @@ def _ends(turns: Turns, used: Rational, weights: Mapping[str, Rational]) -> Iter
                     difference(name): at(form, corner.moves) for name, form in choice.becomes.items()
                 }
                 for end in turns.after:
-                    later = total(
-                        [draw.weight * number(abs(at(end.shifts.get(draw.name, {}), moved))) for draw in end.path.draws]
+                    later = sum(
+                        [
+                            draw.weight * number(abs(at(end.shifts.get(draw.name, {}), moved)))
+                            for draw in end.path.draws
+                        ],
+                        ZERO,
                     )
-                    yield total([cost, later, *_credit(corner, used, weights)])
+                    yield sum([cost, later, *_credit(corner, used, weights)], ZERO)
 
 
-def _credit(corner: Corner, used: Rational, weights: Mapping[str, Rational]) -> list[Rational]:
+def _credit(corner: Corner, used: Ratio, weights: Mapping[str, Ratio]) -> list[Ratio]:
     return [used, *_had(corner, weights)] if corner.used else []
 
 
-def _had(corner: Corner, weights: Mapping[str, Rational]) -> list[Rational]:
+def _had(corner: Corner, weights: Mapping[str, Ratio]) -> list[Ratio]:
     return [weight * number(-abs(corner.moves.get(difference(name), Fraction(0)))) for name, weight in weights.items()]
 
 
@@ -228,7 +247,7 @@ Keeping = Mapping[str, Carried]
 class Shown:
     """A proof so far: alignments, cases, and the cost."""
 
-    cost: Rational
+    cost: Ratio
     alignments: tuple[Alignment, ...]
     cases: tuple[Case, ...]
 
@@ -246,7 +265,7 @@ class LockStep:
     def for_any_number(self) -> Shown | Unproved:
         """The cheapest proof that holds for any number of answers."""
         best: Shown | None = None
-        growing: tuple[Rational, int | None] | None = None
+        growing: tuple[Ratio, int | None] | None = None
         compared = True
         for keeping in self._keepings():
             if best is not None and self._no_cheaper(keeping, best.cost):
@@ -257,7 +276,7 @@ class LockStep:
                     if cost is None:
                         what = "costs of different paths cannot be compared for all parameters: give them values"
                         raise NoProof(what)
-                    shown: Shown | None = Shown(cost, (self._alignment(turns, {}, None),), (Case(0, str(cost)),))
+                    shown: Shown | None = Shown(cost, (self._alignment(turns, {}, None),), (Case(0, cost_text(cost)),))
                 else:
                     payment = paid(self._outline, turns)
                     compared &= payment is not None
@@ -267,12 +286,12 @@ class LockStep:
                     shown = None
                     if payment is not None and payment.cost is not None and payment.potential is not None:
                         alignment = self._alignment(turns, keeping, payment.potential)
-                        shown = Shown(payment.cost, (alignment,), (Case(0, str(payment.cost)),))
+                        shown = Shown(payment.cost, (alignment,), (Case(0, cost_text(payment.cost)),))
                 if shown is not None and (best is None or cheaper(shown.cost, best.cost, self._outline.parameters)):
                     best = shown
         return best if best is not None else self._not_found(growing, compared)
 
-    def _no_cheaper(self, keeping: Keeping, cost: Rational) -> bool:
+    def _no_cheaper(self, keeping: Keeping, cost: Ratio) -> bool:
         """Whether some path before the loop alone costs as much, whatever shifts are chosen on it."""
         at_most = self._outline.parameters.at_most
         return any(
@@ -280,10 +299,10 @@ class LockStep:
             for path in self._outline.before
         )
 
-    def _not_found(self, growing: tuple[Rational, int | None] | None, compared: bool) -> Unproved:
+    def _not_found(self, growing: tuple[Ratio, int | None] | None, compared: bool) -> Unproved:
         if growing is not None:
             rate, line = growing
-            text = str(rate * variable("n"))
+            text = cost_text(rate * variable("n"))
             return Unproved(f"the least cost found grows with the number of answers n: {text}", line, text)
         if not compared:
             return Unproved("costs of different parameters cannot be compared: give the parameters values")
@@ -304,18 +323,18 @@ class LockStep:
         parameters, used, cases, costs = self._outline.parameters, [], [], []
         prices = [self._prices(turns) for turns, _ in every]
         for counts in counted:
-            best: tuple[int, Rational] | None = None
+            best: tuple[int, Ratio] | None = None
             for place, price in enumerate(prices):
                 if price is None or any(path not in price[1] for path in counts):
                     continue
-                cost = total([price[0], *(price[1][path] * number(count) for path, count in counts.items())])
+                cost = sum([price[0], *(price[1][path] * number(count) for path, count in counts.items())], ZERO)
                 if best is None or cheaper(cost, best[1], parameters):
                     best = (place, cost)
             if best is None:
                 return self._not_found(None, True)
             if best[0] not in used:
                 used.append(best[0])
-            cases.append(Case(used.index(best[0]), str(best[1]), counts))
+            cases.append(Case(used.index(best[0]), cost_text(best[1]), counts))
             costs.append(best[1])
         worst = parameters.largest(costs)
         if worst is None:
@@ -323,7 +342,7 @@ class LockStep:
         alignments = tuple(self._alignment(*every[place], None) for place in used)
         return Shown(worst, alignments, tuple(cases))
 
-    def _prices(self, turns: Turns) -> tuple[Rational, dict[str, Rational]] | None:
+    def _prices(self, turns: Turns) -> tuple[Ratio, dict[str, Ratio]] | None:
         """What the parts outside the loop cost, and each path of it; the largest over all corners."""
         largest = self._outline.parameters.largest
         outside = [largest([cost for choice in part for cost in choice.costs]) for part in (turns.before, turns.after)]
@@ -331,7 +350,7 @@ class LockStep:
         if None in outside or None in paths.values():
             return None
         return (
-            total([cost for cost in outside if cost is not None]),
+            sum([cost for cost in outside if cost is not None], ZERO),
             {name: cost for name, cost in paths.items() if cost is not None},
         )
 

@@ -1,6 +1,5 @@
 """The program as the search sees it: its public parameters and variables, its paths, its counters and their bounds."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,11 +11,26 @@ from typing import Any
 from dpaudit.base.installed import z3
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, Leaf, NoProof, SolverTerms, add, head, one
+from dpaudit.verify.alignment.forms import (
+    INDEX,
+    LENGTH,
+    ONE,
+    ZERO,
+    Form,
+    Leaf,
+    NoProof,
+    SolverTerms,
+    add,
+    cost_text,
+    expanded,
+    head,
+    number,
+    one,
+    variable,
+)
 from dpaudit.verify.alignment.paths import Environment, Follower, PairedDraw, PairedOutput, PairedPath, Quantity
-from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.language import nodes, text
-from dpaudit.verify.language.algebra import Both, Formula, Opposite, Polynomial, Truth, leaves
+from dpaudit.verify.language.algebra import Both, Formula, Opposite, Polynomial, Ratio, Truth, leaves
 from dpaudit.verify.language.facts import ORDERS, Binding, bindings, inside, is_whole, largest, reads, targets, used
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
@@ -47,37 +61,38 @@ class Parameters:
     def learn(self, draws: Iterable[PairedDraw]) -> None:
         """Take in the draws: parameters in their scales are positive. Raises `NoProof` where a scale may not be."""
         scales = {draw: number(1) / draw.weight for draw in draws}
-        in_scales = {name for scale in scales.values() for name in scale.names}
+        in_scales = {name for scale in scales.values() for name in scale.symbols}
         self._grant(
             (*(f"{n} >= 1" if n in self.integers else f"{n} > 0" for n in self.free if n in in_scales), *self._beyond)
         )
         for draw, scale in scales.items():
             if not self._positive(scale):
-                raise NoProof(f"nothing says that the scale {scale} of this noise is positive: assert it", draw.line)
+                raise NoProof(
+                    f"nothing says that the scale {cost_text(scale)} of this noise is positive: assert it", draw.line
+                )
 
     def check_divisors(self, program: nodes.Program) -> None:
         """Raises `NoProof` where a divisor of the source may be 0, used or not: an exception reveals something."""
         for divisor, line in program.divisors:
             value = Follower(self.fixed).value(divisor, {}, line)
             exact = value.exact if isinstance(value, Quantity) else None
-            if exact is None or exact.zero or not (self._positive(exact) or self._positive(number(0) - exact)):
+            if exact is None or exact == ZERO or not (self._positive(exact) or self._positive(-exact)):
                 raise NoProof(f"nothing says that the divisor {text(divisor)} is not 0: assert it is above 0", line)
 
     def _grant(self, texts: tuple[str, ...]) -> None:
         self.granted = texts
         self.preconditions: tuple[Formula, ...] = (*self._asserted, *map(_fact, texts))
         self._least = self._lower_bounds()
-        self._known: dict[tuple[Rational, Rational], bool] = {}
+        self._known: dict[tuple[Ratio, Ratio], bool] = {}
 
-    @property
-    def reference(self) -> dict[str, Fraction]:
-        """A point to order costs at where neither is always the smaller one."""
-        return {
-            name: self._least.get(name, Fraction(0)) + REFERENCE[place % len(REFERENCE)]
-            for place, name in enumerate(self.free)
-        }
+    def typical(self, cost: Ratio) -> Fraction:
+        """A cost at a point where costs are ordered of which neither is always the smaller one."""
+        places = ((name, REFERENCE[place % len(REFERENCE)]) for place, name in enumerate(self.free))
+        value = cost.put({name: number(self._least.get(name, 0) + more) for name, more in places}).constant
+        assert value is not None
+        return value
 
-    def at_most(self, smaller: Rational, larger: Rational) -> bool:
+    def at_most(self, smaller: Ratio, larger: Ratio) -> bool:
         """Whether `smaller` <= `larger` for all values that the parameters may have (False where that is not known)."""
         gap = larger - smaller
         size = gap.constant
@@ -85,13 +100,13 @@ class Parameters:
             return size >= 0
         key = (smaller, larger)
         if key not in self._known:
-            self._known[key] = self._spread(gap) > 0 or (gap.at(self.reference) >= 0 and self._never(gap, strict=True))
+            self._known[key] = self._spread(gap) > 0 or (self.typical(gap) >= 0 and self._never(gap, strict=True))
         return self._known[key]
 
-    def largest(self, costs: Iterable[Rational]) -> Rational | None:
+    def largest(self, costs: Iterable[Ratio]) -> Ratio | None:
         """The one that is never below another (0 of none); None where there is no such one."""
-        best: Rational | None = None
-        rest: list[Rational] = []
+        best: Ratio | None = None
+        rest: list[Ratio] = []
         for cost in costs:
             if best is None or self.at_most(best, cost):
                 best = cost
@@ -103,24 +118,20 @@ class Parameters:
 
     # --- signs --------------------------------------------------------------------------------------------------
 
-    def _positive(self, scale: Rational) -> bool:
+    def _positive(self, scale: Ratio) -> bool:
         size = scale.constant
         if size is not None:
             return size > 0
-        return self._spread(scale) > 0 and not scale.names & self._reached or self._never(scale, strict=False)
+        return self._spread(scale) > 0 and not scale.symbols & self._reached or self._never(scale, strict=False)
 
-    def _spread(self, function: Rational) -> int:
+    def _spread(self, function: Ratio) -> int:
         """1 where every term is positive once each name is written as its least value and more; -1; or 0."""
-        if not function.names <= set(self._least):
+        if not function.symbols <= set(self._least):
             return 0
-        values = {name: Polynomial.of(name) + Polynomial.number(self._least[name]) for name in function.names}
+        values = {name: variable(name) + number(self._least[name]) for name in function.symbols}
         signs = 1
-        for side in (function.numerator, function.denominator):
-            products = (
-                math.prod((values[name] ** power for name, power in monomial), start=Polynomial.number(value))
-                for monomial, value in side.terms
-            )
-            terms = [value for _, value in sum(products, start=Polynomial()).terms]
+        for side in (function.above, expanded(function.below)):
+            terms = [value for _, value in Ratio(side).put(values).above.terms]
             signs *= 1 if all(v > 0 for v in terms) else -1 if all(v < 0 for v in terms) else 0
         return signs
 
@@ -137,11 +148,11 @@ class Parameters:
                         self._reached = self._reached - {name} if formula.order in "<>" else self._reached | {name}
         return bounds
 
-    def _never(self, function: Rational, *, strict: bool) -> bool:
+    def _never(self, function: Ratio, *, strict: bool) -> bool:
         """Whether no values make the function negative (or, not `strict`, 0), as z3 finds."""
         module = z3()
         names = {name: module.Real(name) for name in self.free}
-        if not function.names <= set(names):
+        if not function.symbols <= set(names):
             return False
         solver = module.Solver()
         solver.set("timeout", MILLISECONDS)
@@ -150,7 +161,7 @@ class Parameters:
                 powers = (((() if atom == ONE else ((str(atom), 1),)), each) for atom, each in formula.value.items())
                 value = Polynomial(tuple(powers))
                 solver.add(ORDERS[formula.order](_term(module, value, names), 0))
-        above, below = (_term(module, side, names) for side in (function.numerator, function.denominator))
+        above, below = (_term(module, side, names) for side in (function.above, expanded(function.below)))
         solver.add(above * below < 0 if strict else above * below <= 0)
         return bool(solver.check() == module.unsat)
 
@@ -193,7 +204,7 @@ class Counter:
     name: str
     start: Fraction
     added: Mapping[str, Fraction]
-    bounds: tuple[Rational, ...]
+    bounds: tuple[Ratio, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +321,7 @@ def _all_alike(values: list[Quantity | None]) -> bool:
     if first is None or first.exact is None:
         return False
     exact = [None if value is None or value.form != first.form else value.exact for value in values]
-    return all(each is not None and each.same(first.exact) for each in exact)
+    return all(each is not None and each - first.exact == ZERO for each in exact)
 
 
 def _seen(path: PairedPath, program: nodes.Program) -> PairedPath:
@@ -369,7 +380,7 @@ def _counted(
         starts = {path.number(name) for path in before}
         if None not in steps.values() and len(starts) == 1 and (first := starts.pop()) is not None:
             plain[name] = (first, {path: value for path, value in steps.items() if value is not None})
-    bounds: dict[str, list[Rational]] = {name: [] for name in plain}
+    bounds: dict[str, list[Ratio]] = {name: [] for name in plain}
     for name, (start, added) in plain.items():
         if all(value >= 0 for value in added.values()):  # so it is never below where it starts
             invariants.append(Leaf(">=", add(one(head(name)), forms.constant(start), -1), {}))
@@ -381,7 +392,7 @@ def _counted(
                     limit = _rational(add(end, forms.constant(step)))
                     bounds[name].append(limit)
                     invariants.append(fact)
-                    if (text := f"{name} <= {limit}") not in texts:
+                    if (text := f"{name} <= {cost_text(limit)}") not in texts:
                         texts.append(text)
                     break
     counters = tuple(
@@ -432,5 +443,7 @@ def _inductive(
     return True
 
 
-def _rational(form: Form) -> Rational:
-    return total((number(1) if atom == ONE else variable(str(atom))) * number(value) for atom, value in form.items())
+def _rational(form: Form) -> Ratio:
+    return sum(
+        ((number(1) if atom == ONE else variable(str(atom))) * number(value) for atom, value in form.items()), ZERO
+    )

@@ -5,10 +5,22 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import MOVED, ONE, Atom, Form, Leaf, NoProof, add, one
-from dpaudit.verify.alignment.rational import Rational, number, variable
+from dpaudit.verify.alignment.forms import (
+    MOVED,
+    ONE,
+    ZERO,
+    Atom,
+    Form,
+    Leaf,
+    NoProof,
+    add,
+    cost_text,
+    number,
+    one,
+    variable,
+)
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Truth
+from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Ratio, Truth
 from dpaudit.verify.language.facts import ORDERS, Walk, walks
 
 MOST_PATHS = 500  # through one block
@@ -20,7 +32,7 @@ class Quantity:
 
     form: Form
     moved: Form
-    exact: Rational | None
+    exact: Ratio | None
 
     @staticmethod
     def of(atom: Atom, moved: Atom | None = None) -> "Quantity":
@@ -48,7 +60,7 @@ class PairedDraw:
 
     name: str
     law: nodes.Law
-    weight: Rational
+    weight: Ratio
     line: int
     path: str | None = None
 
@@ -95,7 +107,7 @@ class PairedPath:
         return lines[-1] if lines else None
 
 
-def quantity(exact: Rational) -> Quantity:
+def quantity(exact: Ratio) -> Quantity:
     """A public number.
 
     >>> quantity(number(2)).form
@@ -144,13 +156,13 @@ class Follower:
                     decisions.append(Decision(self.condition(condition, known, line), truth, line))
         return PairedPath(part, tuple(decisions), tuple(draws), tuple(outputs), known, ends)
 
-    def _weight(self, scale: nodes.Expression, known: Environment, line: int) -> Rational:
+    def _weight(self, scale: nodes.Expression, known: Environment, line: int) -> Ratio:
         width = self._number(scale, known, line)
         if width.exact is None:
             raise NoProof("the scale of this noise is not public", line)
-        if width.exact.zero:
+        if width.exact == ZERO:
             raise NoProof("the scale of this noise is 0", line)
-        if any(not name.isidentifier() for name in width.exact.names):
+        if any(not name.isidentifier() for name in width.exact.symbols):
             raise NoProof("the scale of this noise changes from answer to answer", line)
         return number(1) / width.exact
 
@@ -212,7 +224,7 @@ def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line:
             raise NoProof(f"{operation} of something that is not public", line)
         return _whole(operation, left.exact, right.exact, line)
     if right.exact is not None and operation == "/":
-        if right.exact.zero:
+        if right.exact == ZERO:
             raise NoProof("a division by 0", line)
         return _combined("*", left, quantity(number(1) / right.exact), line)
     if operation == "*":
@@ -228,22 +240,21 @@ def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line:
     raise NoProof("a product or quotient of two values that are not public", line)
 
 
-def _whole(operation: nodes.Operation, left: Rational, right: Rational, line: int) -> Quantity:
-    if right.zero:
+def _whole(operation: nodes.Operation, left: Ratio, right: Ratio, line: int) -> Quantity:
+    if right == ZERO:
         raise NoProof("a division by 0", line)
     above, below = left.constant, right.constant
     if above is not None and below is not None:
         return quantity(number(above // below if operation == "//" else above % below))
     atom = (operation, *(tuple(sorted(_linear(part).items(), key=repr)) for part in (left, right)))
-    return Quantity(one(atom), {}, variable(f"({left}) {operation} ({right})"))
+    return Quantity(one(atom), {}, variable(f"({cost_text(left)}) {operation} ({cost_text(right)})"))
 
 
-def _linear(exact: Rational) -> Form:
+def _linear(exact: Ratio) -> Form:
     """The form of a public number: linear in its names where it is, one atom of its own where not."""
     size = exact.constant
     if size is not None:
         return forms.constant(size)
-    polynomial = exact.polynomial
-    if polynomial is None or any(sum(power for _, power in monomial) > 1 for monomial, _ in polynomial.terms):
+    if exact.below or any(sum(power for _, power in monomial) > 1 for monomial, _ in exact.above.terms):
         return one(("rational", exact))
-    return {(monomial[0][0] if monomial else ONE): value for monomial, value in polynomial.terms}
+    return {(monomial[0][0] if monomial else ONE): value for monomial, value in exact.above.terms}

@@ -14,6 +14,7 @@ from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import (
     MOVED,
     ONE,
+    ZERO,
     Atom,
     Form,
     Leaf,
@@ -23,11 +24,11 @@ from dpaudit.verify.alignment.forms import (
     at,
     constant,
     difference,
+    number,
     shift_of,
 )
 from dpaudit.verify.alignment.paths import PairedPath, Quantity
-from dpaudit.verify.alignment.rational import Rational, number, total
-from dpaudit.verify.language.algebra import Formula, Opposite, leaves
+from dpaudit.verify.language.algebra import Formula, Opposite, Ratio, leaves
 from dpaudit.verify.language.nodes import Order, Part
 from dpaudit.verify.proof import REACH, Adjacency
 
@@ -128,7 +129,7 @@ class Choice:
 
     path: PairedPath
     shifts: Mapping[str, Form]
-    costs: tuple[Rational, ...]
+    costs: tuple[Ratio, ...]
     becomes: Mapping[str, Form]
 
 
@@ -317,7 +318,7 @@ class PathSearch:
 
     def _choice(self, shifts: Mapping[str, Form]) -> Choice:
         costs = tuple(
-            total([draw.weight * number(abs(at(shifts[draw.name], corner.moves))) for draw in self._path.draws])
+            sum([draw.weight * number(abs(at(shifts[draw.name], corner.moves))) for draw in self._path.draws], ZERO)
             for corner in self._corners
         )
         return Choice(self._path, {n: f for n, f in shifts.items() if f}, costs, self._becomes(shifts))
@@ -337,9 +338,9 @@ def _below(left: tuple[Fraction, ...], right: tuple[Fraction, ...]) -> bool:
     return len(left) <= len(right) and all(a <= b for a, b in zip(left, right, strict=False))
 
 
-def _proportional(weights: list[Rational]) -> list[tuple[int, Fraction]]:
+def _proportional(weights: list[Ratio]) -> list[tuple[int, Fraction]]:
     """Each weight as a multiple of one of few units, so that multiples of one unit can be compared."""
-    units: list[Rational] = []
+    units: list[Ratio] = []
     multiples = []
     for weight in weights:
         for place, unit in enumerate(units):

@@ -13,13 +13,13 @@ from fractions import Fraction
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker.costs import check_class_cost, check_costs, classes, exits_of
 from dpaudit.verify.checker.formulas import ProofRejected as ProofRejected
-from dpaudit.verify.checker.formulas import Ratio, Unknown, compared, decided, put
+from dpaudit.verify.checker.formulas import Unknown, compared, decided, put
 from dpaudit.verify.checker.lockstep import Coupled, check_names
 from dpaudit.verify.checker.paths import Start, all_paths, starts_of
 from dpaudit.verify.checker.values import LENGTH, Public, Scope, State, condition, fixed_values, scope_of
 from dpaudit.verify.checker.winner import check_race, race_of
 from dpaudit.verify.language import nodes, read, rounded, text
-from dpaudit.verify.language.algebra import TooLarge
+from dpaudit.verify.language.algebra import Ratio, TooLarge
 from dpaudit.verify.proof import ADJACENCIES, SYMMETRIC, Case, Proof
 
 

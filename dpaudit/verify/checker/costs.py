@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpaudit.verify.checker.formulas import Facts, ProofRejected, Ratio, Sign, Unknown, compared, decided, put
+from dpaudit.verify.checker.formulas import Facts, ProofRejected, Sign, Unknown, compared, decided, put
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.paths import Exit, Path, Start
 from dpaudit.verify.checker.values import (
@@ -40,7 +40,7 @@ from dpaudit.verify.checker.values import (
     division_facts,
     is_public,
 )
-from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Truth
+from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Ratio, Truth
 from dpaudit.verify.proof import REACH, Potential
 
 

@@ -19,7 +19,7 @@ the end of each path that returns there, from the facts at its start.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dpaudit.verify.checker.formulas import Facts, ProofRejected, Ratio, Unknown, compared, put
+from dpaudit.verify.checker.formulas import Facts, ProofRejected, Unknown, compared, put
 from dpaudit.verify.checker.paths import Drawn, Exit, Path, Start, all_paths
 from dpaudit.verify.checker.values import (
     ANSWER,
@@ -37,7 +37,7 @@ from dpaudit.verify.checker.values import (
     value_of,
 )
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.algebra import Formula, Truth
+from dpaudit.verify.language.algebra import Formula, Ratio, Truth
 from dpaudit.verify.proof import Alignment, Kept
 
 ZERO, ONE = Ratio.number(0), Ratio.number(1)

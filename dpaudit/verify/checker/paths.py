@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from dpaudit.verify.checker.formulas import ProofRejected, Ratio, Unknown
+from dpaudit.verify.checker.formulas import ProofRejected, Unknown
 from dpaudit.verify.checker.values import ANSWER, INDEX, Public, State, Value, condition, is_public, number, value_of
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.algebra import Formula, Opposite
+from dpaudit.verify.language.algebra import Formula, Opposite, Ratio
 from dpaudit.verify.language.facts import Walk, bindings, inside, is_whole, largest, targets, walks
 
 MOST_PATHS = 2_000

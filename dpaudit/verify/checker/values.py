@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.checker.formulas import Facts, ProofRejected, Ratio, Sign, Unknown, compared
+from dpaudit.verify.checker.formulas import Facts, ProofRejected, Sign, Unknown, compared
 from dpaudit.verify.language import expression, nodes, text
-from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Truth
+from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Ratio, Truth
 from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency, Proof
 
 PUBLIC = frozenset({"parameter", "length", "index", "counter", "opaque"})
@@ -55,7 +55,7 @@ class Public:
         known = divided(operation, left, right)
         if known is not None:
             return Ratio.number(known)
-        if not (left.whole and right.whole and is_public(left) and is_public(right)):
+        if not all(is_integer(side) and is_public(side) for side in (left, right)):
             raise ProofRejected(f"{operation} of numbers that are not public and whole: {left} {operation} {right}")
         meant = Division(operation, left, right)
         known_as = {division: symbol for symbol, division in self.divisions.items()}
@@ -86,6 +86,12 @@ def divided(operation: str, left: Ratio, right: Ratio) -> Fraction | None:
 def is_public(value: Ratio) -> bool:
     """Whether the value is a function of what is public."""
     return all(symbol.kind in PUBLIC for symbol in value.symbols)
+
+
+def is_integer(value: Ratio) -> bool:
+    """Whether the value is an integer for every state."""
+    whole = all(c.denominator == 1 for _, c in value.above.terms) and all(symbol.whole for symbol in value.symbols)
+    return whole and not value.below
 
 
 def value_of(expression: nodes.Expression, state: State, public: Public) -> Value:

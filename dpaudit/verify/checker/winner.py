@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpaudit.verify.checker.costs import Sizes, path_cost
-from dpaudit.verify.checker.formulas import Facts, ProofRejected, Ratio, Unknown, compared, put
+from dpaudit.verify.checker.formulas import Facts, ProofRejected, Unknown, compared, put
 from dpaudit.verify.checker.lockstep import ONE, ZERO, check_draw
 from dpaudit.verify.checker.paths import Path, numbers, paths_of
 from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, MOVED, Scope, State
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.algebra import Formula, Truth
+from dpaudit.verify.language.algebra import Formula, Ratio, Truth
 from dpaudit.verify.language.facts import targets
 from dpaudit.verify.proof import REACH, WINNER, Alignment
 

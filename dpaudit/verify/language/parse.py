@@ -25,10 +25,308 @@ from dpaudit.verify.language.outline import (
     number_in,
     outline_of,
     signature_of,
+    unreadable,
 )
-from dpaudit.verify.language.source import ReadSource, source_of
-from dpaudit.verify.language.statements import block, emits, finished, returned
-from dpaudit.verify.language.values import Lowered, Names, condition, names_of
+from dpaudit.verify.language.source import ReadSource, read_names, source_of
+from dpaudit.verify.language.values import (
+    ONE,
+    ZERO,
+    Lowered,
+    Names,
+    condition,
+    is_condition,
+    names_of,
+    number,
+    of_parameters,
+    value,
+)
+
+
+def block(names: Names, statements: Sequence[ast.stmt], *, outermost: bool = False) -> nodes.Block:
+    """The plain form of some statements; `outermost` where they stand in no branch and no loop."""
+    lowered: Lowered = []
+    for place, node in enumerate(statements):
+        if isinstance(node, ast.Break) and names.part == "loop":
+            if place + 1 < len(statements):
+                raise names.error(statements[place + 1], "a statement after break", "it is never run: take it out")
+            lowered.append(nodes.Stop(node.lineno))
+        else:
+            lowered += _statement(names, node, outermost)
+    return tuple(lowered)
+
+
+def emitted(names: Names, node: ast.expr, key: nodes.Expression | None, line: int) -> Lowered:
+    """The statements that add an output."""
+    names.forget(f"len({names.container})")
+    lowered: Lowered = []
+    symbol = symbol_of(names, node)
+    if symbol is not None:
+        lowered.append(nodes.Emit(symbol, key, line))
+    elif isinstance(node, ast.IfExp):
+        test = condition(names, node.test, lowered)
+        then, otherwise = emitted(names, node.body, key, line), emitted(names, node.orelse, key, line)
+        lowered.append(nodes.Branch(test, tuple(then), tuple(otherwise), line))
+    elif is_condition(names, node):
+        test = condition(names, node, lowered)
+        yes, no = (nodes.Emit(nodes.Symbol(word), key, line) for word in ("True", "False"))
+        lowered.append(nodes.Branch(test, (yes,), (no,), line))
+    else:
+        output = number(names, node, lowered)
+        lowered.append(nodes.Emit(output, key, line))
+    return lowered
+
+
+def symbol_of(names: Names, node: ast.expr) -> nodes.Symbol | None:
+    """The symbol that an expression is: None, True, False or a text, or a name of the module for one."""
+    match node:
+        case ast.Constant(value=None | bool() as word):
+            return nodes.Symbol(str(word))
+        case ast.Constant(value=str(word)):
+            return nodes.Symbol(repr(word))
+        case ast.Name(id=name):
+            constant = names.constants.get(name)
+            return constant if isinstance(constant, nodes.Symbol) else None
+    return None
+
+
+def _statement(names: Names, node: ast.stmt, outermost: bool) -> Lowered:
+    match node:
+        case ast.Pass():
+            return []
+        case ast.Assign(targets=[target], value=given):
+            return _set(names, target, given, node, outermost)
+        case ast.Assign():
+            return _chained(names, node)
+        case ast.AnnAssign(target=target, value=ast.expr() as given):
+            return _set(names, target, given, node, outermost)
+        case ast.AugAssign(target=ast.Name(id=name)) if name != names.container:
+            return _raised(names, name, node)
+        case ast.If():
+            return _branch(names, node)
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given], keywords=[])
+        ) if name == names.container and not names.keyed:
+            return emitted(names, given, None, node.lineno)
+    raise unreadable(names.function, node)
+
+
+def _branch(names: Names, node: ast.If) -> Lowered:
+    lowered: Lowered = []
+    test = condition(names, node.test, lowered)
+    before = dict(names.holding)
+    then = block(names, node.body)
+    after_then, names.holding = names.holding, dict(before)
+    otherwise = block(names, node.orelse)
+    arms = (after_then, names.holding)
+    names.holding = {name: part for name, part in before.items() if all(arm.get(name) == part for arm in arms)}
+    return [*lowered, nodes.Branch(test, then, otherwise, node.lineno)]
+
+
+def _set(names: Names, target: ast.expr, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
+    """target = given, where target may be several names, or the place of an output."""
+    match target, given:
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            written = {part.id for part in targets if isinstance(part, ast.Name)}
+            if len(written) != len(targets) or written & read_names(given):
+                raise names.error(node, f"`{ast.unparse(node)}`", "write one assignment for each name")
+            pairs = zip(targets, values, strict=True)
+            return [part for one, other in pairs for part in _set(names, one, other, node, outermost)]
+        case ast.Name(id=name), _:
+            return _assigned(names, name, given, node, outermost)
+        case ast.Subscript(value=ast.Name(id=name), slice=key), _ if name == names.container and names.keyed:
+            place = value(names, key, None)
+            if place != nodes.Index():
+                raise names.error(node, f"the key `{ast.unparse(key)}`", "outputs are kept by the loop's index")
+            return emitted(names, given, place, node.lineno)
+    raise unreadable(names.function, node)
+
+
+def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
+    """name = given."""
+    if isinstance(given, ast.List) and not given.elts or isinstance(given, ast.Dict) and not given.keys:
+        return _opened(names, name, given, node, outermost)
+    if names.loop is not None and name == names.loop.counter:
+        zero = isinstance(given, ast.Constant) and type(given.value) is int and given.value == 0
+        if not (zero and outermost and names.part == "before"):
+            raise names.error(node, f"`{ast.unparse(node)}`", f"set {name} to 0 once, before the loop")
+        return []
+    if name == names.container:
+        raise names.error(node, f"a new value for {name}", "it holds the outputs: give other things another name")
+    if name in names.flags:
+        assert isinstance(given, ast.Constant)
+        names.forget(name)
+        return [nodes.Assign(name, ONE if given.value else ZERO, node.lineno)]
+    lowered: Lowered = []
+    if name in names.conditions:
+        names.holding[name] = condition(names, given, lowered)
+        return lowered
+    if isinstance(given, ast.IfExp):
+        test = condition(names, given.test, lowered)
+        then, otherwise = (tuple(_assigned(names, name, arm, node, False)) for arm in (given.body, given.orelse))
+        return [*lowered, nodes.Branch(test, then, otherwise, node.lineno)]
+    expression = value(names, given, lowered)
+    if outermost and names.times[name] == 1 and (of_parameters(expression) or expression == nodes.Length()):
+        names.public[name] = expression
+        return []
+    names.forget(name)
+    return [*lowered, nodes.Assign(name, names.without_length(given, expression), node.lineno)]
+
+
+def _chained(names: Names, node: ast.Assign) -> Lowered:
+    """a = b = given: numbers, computed once."""
+    lowered: Lowered = []
+    expression = number(names, node.value, lowered)
+    for target in node.targets:
+        taken = {*read_names(node.value), *names.flags, names.container, names.loop and names.loop.counter}
+        if not isinstance(target, ast.Name) or target.id in taken:
+            raise names.error(node, f"`{ast.unparse(node)}`", "write one assignment for each name")
+        names.forget(target.id)
+        lowered.append(nodes.Assign(target.id, expression, node.lineno))
+    return lowered
+
+
+def _raised(names: Names, name: str, node: ast.AugAssign) -> Lowered:
+    """name += given, and the like."""
+    if name in names.flags or name in names.conditions or names.loop and name == names.loop.counter:
+        raise unreadable(names.function, node)
+    old = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
+    lowered: Lowered = []
+    whole = ast.copy_location(ast.BinOp(left=old, op=node.op, right=node.value), node)
+    expression = number(names, whole, lowered)
+    names.forget(name)
+    return [*lowered, nodes.Assign(name, expression, node.lineno)]
+
+
+def _opened(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
+    """name = [] or name = {}: from here on it holds the outputs."""
+    if names.container is not None or not outermost or names.part != "before" or names.times.get(name, 1) != 1:
+        cure = "keep the outputs in one list or dictionary, empty before the loop and never set again"
+        raise names.error(node, f"`{ast.unparse(node)}`", cure)
+    names.container, names.keyed = name, isinstance(given, ast.Dict)
+    return []
+
+
+def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expression, ...]]:
+    """The statements that a return still makes (draws, say), and the expressions of the output."""
+    given = node.value
+    assert given is not None
+    lowered: Lowered = []
+    match given:
+        case ast.Tuple(elts=[_, *_] as elements):
+            result = [_part(names, element, lowered) for element in elements]
+        case ast.Dict(keys=[ast.expr() as key], values=[element]):
+            result = [number(names, key, lowered), _part(names, element, lowered)]
+        case ast.IfExp():
+            result = _emitted(names, given, lowered)
+        case _ if is_condition(names, given):
+            result = _emitted(names, given, lowered)
+        case _:
+            result = [_part(names, given, lowered)]
+    if result.count(nodes.Emitted()) > 1:
+        raise names.error(node, "the list of outputs twice", "return it once")
+    return lowered, tuple(result)
+
+
+def finished(names: Names, program: nodes.Program) -> nodes.Program:
+    """The plain form after the last rules: the largest output, the number of outputs, outputs that are not returned."""
+    if names.largest is not None:
+        program = _largest(names, program)
+    if names.counted:
+        program = _counted(names, program)
+    if nodes.Emitted() in program.result:
+        return program
+    return _emitting(program, lambda emit: ())
+
+
+def emits(block: nodes.Block) -> list[nodes.Emit]:
+    """All statements of a block, at any depth, that add an output."""
+    return [statement for statement in statements(block) if isinstance(statement, nodes.Emit)]
+
+
+def _part(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
+    match node:
+        case ast.Name(id=name) if name == names.container:
+            return nodes.Emitted()
+        case ast.Call(func=ast.Name(id="tuple" | "list"), args=[ast.Name(id=name)], keywords=[]) if (
+            name == names.container and not names.keyed
+        ):
+            return nodes.Emitted()
+    symbol = symbol_of(names, node)
+    return symbol if symbol is not None else number(names, node, lowered)
+
+
+def _emitted(names: Names, node: ast.expr, lowered: Lowered) -> list[nodes.Expression]:
+    """A result that depends on a condition: one output, emitted in one branch or the other."""
+    if names.container is not None:
+        raise names.error(node, f"`return {ast.unparse(node)}`", "return the list of outputs, or use if before")
+    lowered += emitted(names, node, None, node.lineno)
+    return [nodes.Emitted()]
+
+
+def _largest(names: Names, program: nodes.Program) -> nodes.Program:
+    """The loop that keeps the largest output so far, in the place of the list."""
+    assert names.container is not None
+    loop = program.loop or ()
+    places = [place for place, statement in enumerate(loop) if isinstance(statement, nodes.Emit)]
+    stops = [
+        place for place, one in enumerate(loop) if any(isinstance(part, nodes.Stop) for part in statements((one,)))
+    ]
+    alone = len(places) == 1 == len(emits(loop)) and not emits(program.before) and not emits(program.after)
+    if not alone or any(place < places[0] for place in stops):
+        line = emits(loop)[0].line if emits(loop) else 1
+        cure = "add one number for every answer, on every path"
+        raise names.error(line, f"the {names.largest} of {names.container} as it is filled", cure)
+    if names.counted or nodes.Emitted() in program.result:
+        cure = "return one of them"
+        raise names.error(1, f"{names.container} beside its {names.largest}", cure)
+    statement = loop[places[0]]
+    assert isinstance(statement, nodes.Emit)
+    line = statement.line
+    candidate, winner, best = names.named("y"), names.named("winner"), names.named("best")
+    if isinstance(statement.value, nodes.Symbol):
+        raise names.error(line, f"the {names.largest} of symbols", "add numbers")
+    order: nodes.Order = ">" if names.largest == "max" else "<"
+    is_first = nodes.Compared("==", nodes.Index(), ZERO)
+    is_larger = nodes.Compared(order, nodes.Variable(candidate), nodes.Variable(best))
+    takes = (
+        nodes.Assign(winner, nodes.Index(), line),
+        nodes.Assign(best, nodes.Variable(candidate), line),
+    )
+    chosen: nodes.Block = (
+        nodes.Assign(candidate, statement.value, line),
+        nodes.Branch(nodes.Any((is_first, is_larger)), takes, (), line),
+    )
+    start: nodes.Block = (nodes.Assign(winner, ZERO, line), nodes.Assign(best, ZERO, line))
+    turn = (*loop[: places[0]], *chosen, *loop[places[0] + 1 :])
+    return replace(program, before=(*program.before, *start), loop=turn)
+
+
+def _counted(names: Names, program: nodes.Program) -> nodes.Program:
+    """The program with one more assignment after each output."""
+    counter = f"len({names.container})"
+    one_more = nodes.Arithmetical("+", nodes.Variable(counter), ONE)
+
+    def counting(emit: nodes.Emit) -> nodes.Block:
+        return emit, nodes.Assign(counter, one_more, emit.line)
+
+    result = _emitting(program, counting)
+    return replace(result, before=(nodes.Assign(counter, ZERO, 1), *result.before))
+
+
+def _emitting(program: nodes.Program, change: Callable[[nodes.Emit], nodes.Block]) -> nodes.Program:
+    """The program with other statements in the place of each that adds an output."""
+
+    def changed(block: nodes.Block) -> nodes.Block:
+        lowered: Lowered = []
+        for each in block:
+            if isinstance(each, nodes.Branch):
+                lowered.append(replace(each, then=changed(each.then), otherwise=changed(each.otherwise)))
+            else:
+                lowered += change(each) if isinstance(each, nodes.Emit) else (each,)
+        return tuple(lowered)
+
+    loop = None if program.loop is None else changed(program.loop)
+    return replace(program, before=changed(program.before), loop=loop, after=changed(program.after))
 
 
 def read(function: Callable[..., Any] | str, *, name: str | None = None) -> nodes.Program:

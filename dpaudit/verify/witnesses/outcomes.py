@@ -24,9 +24,9 @@ from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import rationals
 from dpaudit.verify.integrals import Between, Event, Factor, Line, Slice, summed
 from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, is_plain, output_event, required, shape
+from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, is_plain, required, shape
 from dpaudit.verify.witnesses.paths import MOST_PATHS, ConcretePath, Numbers, Parameters, answers_of, paths
-from dpaudit.verify.witnesses.states import MOST_OUTPUTS, Noise, NoisySum, OutsideIntegrals, too_many_outputs
+from dpaudit.verify.witnesses.states import Noise, NoisySum, OutsideIntegrals
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Limits = tuple[Fraction | None, Fraction | None]
@@ -254,40 +254,3 @@ class Outcomes:
             else:
                 self._known[event] = self.balls(event_of(paths(self.program, self.answers, self.parameters, event)))
         return self._known[event]
-
-
-def event(program: Program, answers: Numbers, parameters: Parameters, outputs: Iterable[object]) -> Event:
-    """The event of draws in which the program's outputs are as `outputs` says, for the integrals.
-
-    Raises `OutsideIntegrals` where the integrals cannot express it, `InvalidSpec` for wrong parameters.
-    """
-    return event_of(paths(program, answers, parameters, output_event(outputs)))
-
-
-def probability(program: Program, answers: Numbers, parameters: Parameters, outputs: Iterable[object]) -> Any:
-    """The probability of an event of outputs at concrete answers: a ball (`flint.arb`), exactly 0 where it is so.
-
-    `outputs` holds one item per output: a symbol (None, True, False, a text), a number, an interval (`at_most`,
-    `at_least`, `Values`), or `ANY`. Raises `OutsideIntegrals` (one line that names the program's line) for comparisons
-    that the integrals do not cover, `InvalidSpec` for missing parameters, `MissingRequirement` without python-flint.
-    """
-    return Outcomes(program, answers, parameters).probability(output_event(outputs))
-
-
-def law(
-    program: Program, answers: Numbers, parameters: Parameters, outputs: Iterable[Iterable[object]] | None = None
-) -> dict[OutputEvent, Any]:
-    """The probabilities of the outputs given, or of all outputs there are, which must then be symbols or exact numbers.
-
-    The balls of all outputs add up to a ball around 1. Raises as `probability` does, and `OutsideIntegrals` for a
-    program that gives out noisy numbers where no outputs are given, or more than 4,096 different ones.
-    """
-    all_outcomes = Outcomes(program, answers, parameters)
-    if outputs is not None:
-        return {wanted: all_outcomes.probability(wanted) for wanted in map(output_event, outputs)}
-    if not all_outcomes.is_discrete:
-        raise OutsideIntegrals(f"{program.name} gives out noisy numbers: give events of them, such as at_most(0)")
-    if len(all_outcomes.by_shape) > MOST_OUTPUTS:
-        raise too_many_outputs(program.name)
-    laws = {output: all_outcomes.probability(output) for output in all_outcomes.by_shape}
-    return {output: ball for output, ball in laws.items() if not ball.is_zero()}

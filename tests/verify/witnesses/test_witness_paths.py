@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -11,11 +11,12 @@ import pytest
 
 from benchmarks.programs import FAMILY, PROGRAMS, lyu_1
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.integrals import Between, Line, Slice
+from dpaudit.verify.integrals import Between, Event, Line, Slice
 from dpaudit.verify.language import read
-from dpaudit.verify.language.nodes import Symbol
-from dpaudit.verify.witnesses import ANY, OutsideIntegrals, Values, at_least, at_most, event, in_words, output_event
-from dpaudit.verify.witnesses.outputs import required
+from dpaudit.verify.language.nodes import Program, Symbol
+from dpaudit.verify.witnesses import OutsideIntegrals
+from dpaudit.verify.witnesses.outcomes import event_of
+from dpaudit.verify.witnesses.outputs import ANY, Values, at_least, at_most, in_words, output_event, required
 from dpaudit.verify.witnesses.paths import paths
 from dpaudit.verify.witnesses.states import NoisySum, maximum
 from tests.cases import for_each
@@ -27,6 +28,10 @@ FIRST = NoisySum.draw(0)
 def program(body: str, signature: str = "q, rng"):
     lines = "\n".join(f"    {line}" for line in body.splitlines())
     return read(f"def mechanism({signature}):\n{lines}\n")
+
+
+def event(program: Program, answers: Any, parameters: dict, outputs: Iterable[object]) -> Event:
+    return event_of(paths(program, answers, parameters, output_event(outputs)))
 
 
 MAXIMUM = """\

@@ -13,8 +13,19 @@ from dpaudit.catalogue import find
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify import integrals
 from dpaudit.verify.language import read
-from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss, probability, refute, refute_at_length, worst_pair
-from dpaudit.verify.witnesses.worst import alone, layouts, moved, splits, together
+from dpaudit.verify.witnesses import (
+    OutsideIntegrals,
+    alone,
+    layouts,
+    moved,
+    pair_loss,
+    refute,
+    refute_at_length,
+    splits,
+    together,
+    worst_pair,
+)
+from dpaudit.verify.witnesses.outcomes import Outcomes
 from tests.cases import for_each
 
 DEFAULTS = {"eps": 1, "N": 1, "T": 0, "c": 1}
@@ -39,7 +50,8 @@ def test_the_wrong_programs_are_refuted(name: str):
     assert all(abs(move) <= 1 for move in moves)
     assert case.adjacency != "one-differs" or sum(map(bool, moves)) == 1
     again = [
-        probability(read(case.function), each, found.parameters, found.event) for each in (found.first, found.second)
+        Outcomes(read(case.function), each, found.parameters).probability(found.event)
+        for each in (found.first, found.second)
     ]
     assert found.likelier.lower <= float(again[0]) <= found.likelier.upper
     assert found.rarer.lower <= float(again[1]) <= found.rarer.upper

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
 
 Test = Callable[..., None]
+NIGHTLY = bool(os.environ.get("DPAUDIT_NIGHTLY"))  # `make nightly`: further cases of what is tried at every change
 
 
-def for_each(names: str | Sequence[str], cases: Iterable[Any], ids: Any = None) -> Callable[[Test], Test]:
+def for_each(
+    names: str | Sequence[str], cases: Iterable[Any], ids: Any = None, nightly: Iterable[Any] = ()
+) -> Callable[[Test], Test]:
     """Like `pytest.mark.parametrize`, in one test: every case is tried, and the failure names all that failed.
 
-    `ids` as there: a function of a value, or a list of names. No fixture of the test may remember a case.
+    `ids` as there: a function of a value, or a list of names. No fixture of the test may remember a case. What is
+    `nightly` are more cases of the same kind, which `make nightly` tries too.
     """
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    rows = [tuple(case) if len(names) > 1 else (case,) for case in cases]
+    every = [*cases, *(nightly if NIGHTLY else ())]
+    rows = [tuple(case) if len(names) > 1 else (case,) for case in every]
     assert rows, "a test over no cases shows nothing"
 
     def name_of(number: int, row: tuple[Any, ...]) -> str:

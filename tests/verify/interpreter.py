@@ -38,7 +38,7 @@ def run(
     queries = [_exact(answer) for answer in answers] if isinstance(answers, Sequence) else [_exact(answers)]
     if not queries:
         raise InvalidSpec(f"{program.name} needs at least one answer")
-    state = _State(_parameters(program, parameters), len(queries), queries[0], draw)
+    state = State(program, _parameters(program, parameters), queries, draw)
     for precondition in program.preconditions:
         if not state.value(precondition):
             raise InvalidSpec(f"the parameters must keep what {program.name} asserts of them")
@@ -46,13 +46,7 @@ def run(
         for state.index in range(len(queries)):
             if state.value(divisor) == 0:
                 raise InvalidSpec(f"what is divided by in line {line} of {program.name} must not be 0")
-    state.block(program.before)
-    if program.loop is not None:
-        for state.index, state.answer in enumerate(queries):
-            if state.block(program.loop):
-                break
-    state.block(program.after)
-    found = tuple(tuple(state.outputs) if part == nodes.Emitted() else state.value(part) for part in program.result)
+    found = state.result()
     return found[0] if len(found) == 1 else found
 
 
@@ -74,15 +68,38 @@ def _parameters(program: nodes.Program, given: Mapping[str, Number]) -> dict[str
     return values
 
 
-@dataclass(slots=True)
-class _State:
-    parameters: dict[str, Any]
-    length: int
-    answer: Any
-    draw: DrawsOne
+@dataclass
+class State:
+    """A run in progress; `decisions` are those of the part that it is in."""
+
+    program: nodes.Program
+    parameters: Mapping[str, Any]
+    answers: Sequence[Any]
+    draw: Callable[..., Any]
     index: int = 0
     variables: dict[str, Any] = field(default_factory=dict)
     outputs: list[Any] = field(default_factory=list)
+    decisions: str = ""
+
+    def result(self) -> tuple[Any, ...]:
+        """What the program returns at the end of the run."""
+        self.part("before", self.program.before)
+        for place in range(len(self.answers) if self.program.loop is not None else 0):
+            self.index = place
+            if self.part("loop", self.program.loop or ()):
+                break
+        self.part("after", self.program.after)
+        parts = self.program.result
+        return tuple(tuple(self.outputs) if part == nodes.Emitted() else self.value(part) for part in parts)
+
+    def part(self, name: nodes.Part, block: nodes.Block) -> bool:
+        """Runs a part of the program; True where the loop ends."""
+        self.decisions = ""
+        return self.block(block)
+
+    def drawn(self, statement: nodes.Draw, size: Any) -> Any:
+        """The noise of a draw."""
+        return self.draw(statement.law, size)
 
     def block(self, block: nodes.Block) -> bool:
         """Runs the statements; True where the loop ends."""
@@ -90,16 +107,18 @@ class _State:
             match statement:
                 case nodes.Assign(target=target, value=value):
                     self.variables[target] = self.value(value)
-                case nodes.Draw(target=target, law=law, scale=scale):
+                case nodes.Draw(target=target, scale=scale, line=line):
                     size = self.value(scale)
                     if not size > 0:
-                        raise InvalidSpec(f"the scale in line {statement.line} must be above 0, got {size}")
-                    self.variables[target] = self.draw(law, size)
+                        raise InvalidSpec(f"the scale in line {line} must be above 0, got {size}")
+                    self.variables[target] = self.drawn(statement, size)
                 case nodes.Emit(value=value, key=key):
                     output = self.value(value)
                     self.outputs.append(output if key is None else (self.value(key), output))
                 case nodes.Branch(condition=condition, then=then, otherwise=otherwise):
-                    if self.block(then if self.value(condition) else otherwise):
+                    truth = self.value(condition)
+                    self.decisions += "T" if truth else "F"
+                    if self.block(then if truth else otherwise):
                         return True
                 case nodes.Stop():
                     return True
@@ -116,11 +135,11 @@ class _State:
             case nodes.Variable(name=name):
                 return self.variables[name]
             case nodes.Answer():
-                return self.answer
+                return self.answers[self.index]
             case nodes.Index():
                 return Fraction(self.index)
             case nodes.Length():
-                return Fraction(self.length)
+                return Fraction(len(self.answers))
             case nodes.Arithmetical(operation=operation, left=left, right=right):
                 return OPERATIONS[operation](self.value(left), self.value(right))
             case nodes.Compared(order=order, left=left, right=right):

@@ -15,21 +15,7 @@ from functools import partial, reduce
 from itertools import product
 
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import (
-    INDEX,
-    LENGTH,
-    ONE,
-    ZERO,
-    Atom,
-    Form,
-    NoProof,
-    at,
-    cost_text,
-    difference,
-    head,
-    number,
-    variable,
-)
+from dpaudit.verify.alignment.forms import ZERO, Atom, NoProof, at, cost_text, difference, head, number, variable
 from dpaudit.verify.alignment.outline import Counter, Parameters, ProgramOutline
 from dpaudit.verify.alignment.paths import PairedPath
 from dpaudit.verify.alignment.shifts import STEPS, Carried, Choice, Corner, Corners, PathSearch
@@ -181,9 +167,8 @@ def _shown(
     used_needs = [ZERO]
     for choice in turns.loop:
         if not choice.path.ends:
-            paid_for = sum(
-                [price * number(counters[name].added[choice.path.name]) for name, price in prices.items()], ZERO
-            )
+            added = ((price, counters[name].added[choice.path.name]) for name, price in prices.items())
+            paid_for = sum((price * number(more) for price, more in added), ZERO)
             used_needs += [need - paid_for for need in _step(choice, turns.scopes["loop"], weights, now=True)]
     used = parameters.largest(used_needs)
     if start is None or used is None:
@@ -219,13 +204,7 @@ def _ends(turns: Turns, used: Ratio, weights: Mapping[str, Ratio]) -> Iterator[R
                     difference(name): at(form, corner.moves) for name, form in choice.becomes.items()
                 }
                 for end in turns.after:
-                    later = sum(
-                        [
-                            draw.weight * number(abs(at(end.shifts.get(draw.name, {}), moved)))
-                            for draw in end.path.draws
-                        ],
-                        ZERO,
-                    )
+                    later = end.path.cost(end.shifts, moved)
                     yield sum([cost, later, *_credit(corner, used, weights)], ZERO)
 
 
@@ -443,14 +422,14 @@ class LockStep:
 
 
 def _shift(choice: Choice, path: str, draw: str) -> Shift:
-    form: Form = choice.shifts[draw]
+    form: forms.Form = choice.shifts[draw]
     marker = difference("")
     differences = {
         atom.removeprefix(marker): value
         for atom, value in form.items()
         if isinstance(atom, str) and atom.startswith(marker)
     }
-    return Shift(path, draw, form.get(ONE, Fraction(0)), form.get("@d", Fraction(0)), differences)
+    return Shift(path, draw, form.get(forms.ONE, Fraction(0)), form.get("@d", Fraction(0)), differences)
 
 
 MOST_CLASSES = 20_000
@@ -490,7 +469,7 @@ def _steps(
     outline: ProgramOutline, known: Mapping[str, Fraction], index: int, answers: int
 ) -> Iterator[tuple[PairedPath, Known]]:
     values: dict[Atom, Fraction] = {head(name): value for name, value in known.items()}
-    values |= {INDEX: Fraction(index), LENGTH: Fraction(answers)}
+    values |= {forms.INDEX: Fraction(index), forms.LENGTH: Fraction(answers)}
     for path in outline.loop:
         if all(forms.truth_at(met.condition, values) in (met.truth, None) for met in path.decisions):
             after = {}

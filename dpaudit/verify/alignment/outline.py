@@ -11,23 +11,7 @@ from typing import Any
 from dpaudit.base.installed import z3
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import (
-    INDEX,
-    LENGTH,
-    ONE,
-    ZERO,
-    Form,
-    Leaf,
-    NoProof,
-    SolverTerms,
-    add,
-    cost_text,
-    expanded,
-    head,
-    number,
-    one,
-    variable,
-)
+from dpaudit.verify.alignment.forms import ONE, ZERO, Form, Leaf, NoProof, SolverTerms, add, head, number, one
 from dpaudit.verify.alignment.paths import Environment, Follower, PairedDraw, PairedOutput, PairedPath, Quantity
 from dpaudit.verify.language import nodes, text
 from dpaudit.verify.language.algebra import Both, Formula, Opposite, Polynomial, Ratio, Truth, leaves
@@ -68,7 +52,8 @@ class Parameters:
         for draw, scale in scales.items():
             if not self._positive(scale):
                 raise NoProof(
-                    f"nothing says that the scale {cost_text(scale)} of this noise is positive: assert it", draw.line
+                    f"nothing says that the scale {forms.cost_text(scale)} of this noise is positive: assert it",
+                    draw.line,
                 )
 
     def check_divisors(self, program: nodes.Program) -> None:
@@ -128,9 +113,9 @@ class Parameters:
         """1 where every term is positive once each name is written as its least value and more; -1; or 0."""
         if not function.symbols <= set(self._least):
             return 0
-        values = {name: variable(name) + number(self._least[name]) for name in function.symbols}
+        values = {name: forms.variable(name) + number(self._least[name]) for name in function.symbols}
         signs = 1
-        for side in (function.above, expanded(function.below)):
+        for side in (function.above, forms.expanded(function.below)):
             terms = [value for _, value in Ratio(side).put(values).above.terms]
             signs *= 1 if all(v > 0 for v in terms) else -1 if all(v < 0 for v in terms) else 0
         return signs
@@ -161,7 +146,7 @@ class Parameters:
                 powers = (((() if atom == ONE else ((str(atom), 1),)), each) for atom, each in formula.value.items())
                 value = Polynomial(tuple(powers))
                 solver.add(ORDERS[formula.order](_term(module, value, names), 0))
-        above, below = (_term(module, side, names) for side in (function.above, expanded(function.below)))
+        above, below = (_term(module, side, names) for side in (function.above, forms.expanded(function.below)))
         solver.add(above * below < 0 if strict else above * below <= 0)
         return bool(solver.check() == module.unsat)
 
@@ -362,9 +347,9 @@ def _one_path(path: PairedPath, end: PairedPath) -> PairedPath:
 
 def _assumed(terms: SolverTerms, parameters: Parameters, invariants: tuple[Formula, ...], in_loop: bool) -> list[Any]:
     formulas = [terms.formula(part) for part in (*parameters.preconditions, *invariants)]
-    formulas += [terms.atom(LENGTH) >= 1, terms.atom(INDEX) >= 0]
+    formulas += [terms.atom(forms.LENGTH) >= 1, terms.atom(forms.INDEX) >= 0]
     if in_loop:
-        formulas.append(terms.atom(INDEX) < terms.atom(LENGTH))
+        formulas.append(terms.atom(forms.INDEX) < terms.atom(forms.LENGTH))
     return formulas
 
 
@@ -392,7 +377,7 @@ def _counted(
                     limit = _rational(add(end, forms.constant(step)))
                     bounds[name].append(limit)
                     invariants.append(fact)
-                    if (text := f"{name} <= {cost_text(limit)}") not in texts:
+                    if (text := f"{name} <= {forms.cost_text(limit)}") not in texts:
                         texts.append(text)
                     break
     counters = tuple(
@@ -445,5 +430,6 @@ def _inductive(
 
 def _rational(form: Form) -> Ratio:
     return sum(
-        ((number(1) if atom == ONE else variable(str(atom))) * number(value) for atom, value in form.items()), ZERO
+        ((number(1) if atom == ONE else forms.variable(str(atom))) * number(value) for atom, value in form.items()),
+        ZERO,
     )

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import (
-    MOVED,
     ONE,
     ZERO,
     Atom,
@@ -14,6 +13,7 @@ from dpaudit.verify.alignment.forms import (
     Leaf,
     NoProof,
     add,
+    at,
     cost_text,
     number,
     one,
@@ -94,6 +94,11 @@ class PairedPath:
         """The number that a variable is at its end, or is more than a form; None where that is no number."""
         value = self.after.get(name)
         return None if value is None else forms.number_of(add(value.form, less or {}, -1))
+
+    def cost(self, shifts: Mapping[str, Form], moves: Mapping[Atom, Fraction]) -> Ratio:
+        """What its shifts cost where atoms have these values."""
+        sizes = ((draw.weight, at(shifts.get(draw.name, {}), moves)) for draw in self.draws)
+        return sum((weight * number(abs(size)) for weight, size in sizes), ZERO)
 
     @property
     def taken(self) -> list[Formula]:
@@ -196,7 +201,7 @@ class Follower:
                     raise NoProof(f"{name} has no value here on every path", line)
                 return known[name]
             case nodes.Answer():
-                return Quantity.of(forms.ANSWER, MOVED)
+                return Quantity.of(forms.ANSWER, forms.MOVED)
             case nodes.Index():
                 return Quantity.of(forms.INDEX)
             case nodes.Length():

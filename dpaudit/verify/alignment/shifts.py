@@ -11,22 +11,7 @@ from typing import Any
 
 from dpaudit.base.installed import z3
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import (
-    MOVED,
-    ONE,
-    ZERO,
-    Atom,
-    Form,
-    Leaf,
-    NoProof,
-    SolverTerms,
-    State,
-    at,
-    constant,
-    difference,
-    number,
-    shift_of,
-)
+from dpaudit.verify.alignment.forms import MOVED, Atom, Form, Leaf, at, constant, difference, shift_of
 from dpaudit.verify.alignment.paths import PairedPath, Quantity
 from dpaudit.verify.language.algebra import Formula, Opposite, Ratio, leaves
 from dpaudit.verify.language.nodes import Order, Part
@@ -70,7 +55,7 @@ class Corners:
             corners += [Corner(dict(zip(atoms, chosen, strict=True)), used=True) for chosen in product(*sides)]
         return corners
 
-    def assumed(self, terms: SolverTerms) -> list[Any]:
+    def assumed(self, terms: forms.SolverTerms) -> list[Any]:
         """The same as assumptions."""
         module = z3()
         moved = terms.atom(MOVED)
@@ -153,7 +138,7 @@ class PathSearch:
         scope: Corners,
         before: Mapping[str, Carried],
         after: Mapping[str, Carried],
-        terms: SolverTerms,
+        terms: forms.SolverTerms,
         assumed: Callable[[], list[Any]],
     ) -> None:
         self._path, self._scope, self._terms, self._after = path, scope, terms, after
@@ -164,7 +149,7 @@ class PathSearch:
         self._goals = list(self._all_goals())
         self._assumed = assumed
         self._solver: Any = None
-        self._states: list[State] = []
+        self._states: list[forms.State] = []
         self._questions = 0
         self._tried: dict[bool, list[Form]] = {}
         self._sizes: dict[int, tuple[Fraction, ...]] = {}  # of the candidates, by their identity, at each corner
@@ -191,13 +176,13 @@ class PathSearch:
                 yield self._same(met.condition, met.truth)
         for output in path.outputs:
             if output.key is not None and output.key.moved:
-                raise NoProof("the place of an output is not public", output.line)
+                raise forms.NoProof("the place of an output is not public", output.line)
             if isinstance(output.value, Quantity):
                 yield self._zero(output.value.moved)
         for name, carried in self._after.items():
             value = path.after.get(name)
             if value is None:
-                raise NoProof(f"{name} is not a number in every run", path.line)
+                raise forms.NoProof(f"{name} is not a number in every run", path.line)
             if carried.spread:
                 form = forms.substituted(value.moved, self._known)
                 yield _Goal(_needs(form), zero=form, bound=carried.value)
@@ -253,7 +238,7 @@ class PathSearch:
 
     def _bounded(self, form: Form, most: Fraction) -> bool:
         """Whether |form| <= most * used after this step, and 0 as long as nothing differs."""
-        if form.get(ONE):
+        if form.get(forms.ONE):
             return False
         return all(
             abs(at(form, corner.moves)) <= (most if corner.used or corner.now else 0) for corner in self._corners
@@ -283,7 +268,7 @@ class PathSearch:
                 self._solver = self._terms.solver([*self._assumed(), *self._scope.assumed(self._terms), *taken])
             self._questions += 1
             if self._questions > MOST_QUESTIONS:
-                raise NoProof(f"more than {MOST_QUESTIONS} questions about one path", self._path.line)
+                raise forms.NoProof(f"more than {MOST_QUESTIONS} questions about one path", self._path.line)
             answer = self._terms.follows(self._solver, later == goal.truth)
             if answer is not True:
                 if isinstance(answer, dict):
@@ -317,10 +302,7 @@ class PathSearch:
         return becomes
 
     def _choice(self, shifts: Mapping[str, Form]) -> Choice:
-        costs = tuple(
-            sum([draw.weight * number(abs(at(shifts[draw.name], corner.moves))) for draw in self._path.draws], ZERO)
-            for corner in self._corners
-        )
+        costs = tuple(self._path.cost(shifts, corner.moves) for corner in self._corners)
         return Choice(self._path, {n: f for n, f in shifts.items() if f}, costs, self._becomes(shifts))
 
 
@@ -328,9 +310,9 @@ def _needs(form: Form) -> frozenset[str]:
     return frozenset(atom for atom in form if isinstance(atom, str) and atom.startswith("shift:"))
 
 
-def _seen(formula: Formula, state: State) -> Formula:
+def _seen(formula: Formula, state: forms.State) -> Formula:
     """The moves at a state as numbers: all their atoms have values there."""
-    moves = {atom for leaf in leaves(formula, Leaf) for atom in leaf.moved if atom != ONE}
+    moves = {atom for leaf in leaves(formula, Leaf) for atom in leaf.moved if atom != forms.ONE}
     return forms.with_moves(formula, {atom: constant(state.get(atom, Fraction(0))) for atom in moves})
 
 

@@ -10,20 +10,7 @@ from itertools import product
 
 from dpaudit.base.installed import z3
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import (
-    ANSWER,
-    INDEX,
-    MOVED,
-    ONE,
-    Atom,
-    Form,
-    Leaf,
-    add,
-    cost_text,
-    head,
-    number,
-    one,
-)
+from dpaudit.verify.alignment.forms import ANSWER, INDEX, MOVED, ONE, Atom, Form, Leaf, add, head, number, one
 from dpaudit.verify.alignment.lock_step import Shown
 from dpaudit.verify.alignment.outline import ProgramOutline
 from dpaudit.verify.alignment.paths import PairedPath
@@ -73,7 +60,7 @@ def by_winner(outline: ProgramOutline, adjacency: Adjacency) -> Shown | Unproved
                 }
                 moved = Shift(WINNER, race.draw, shift.get(ONE, Fraction(0)), shift.get(MOVED, Fraction(0)))
                 alignment = Alignment((moved,), phases=phases)
-                return Shown(cost, (alignment,), (Case(0, cost_text(cost)),))
+                return Shown(cost, (alignment,), (Case(0, forms.cost_text(cost)),))
     return Unproved("no shift of the winner's noise alone keeps the winner", race.taking[0].line)
 
 

@@ -1,49 +1,19 @@
 """The definition of an alignment, run: the first run with given draws, then the second with the shifted ones.
 
-It knows nothing of the search: it follows the tree with numbers, as an interpreter does, and does what the proof says.
+It knows nothing of the search: it follows the tree with numbers, as the interpreter does, and does what the proof says.
 """
 
 from __future__ import annotations
 
-import operator
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.language import expression
-from dpaudit.verify.language.nodes import (
-    All,
-    Answer,
-    Arithmetical,
-    Assign,
-    Branch,
-    Compared,
-    Draw,
-    Emit,
-    Emitted,
-    Index,
-    Length,
-    Number,
-    Program,
-    ProgramParameter,
-    Stop,
-    Symbol,
-    Variable,
-)
-from dpaudit.verify.language.nodes import Any as SomeOf
-from dpaudit.verify.proof import Alignment, Proof
-
-OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv}
-OPERATIONS["%"] = operator.mod
-ORDERS = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
+from dpaudit.verify.language import expression, nodes
+from dpaudit.verify.proof import Alignment, Case, Proof
+from tests.verify.interpreter import State
 
 
 @dataclass
@@ -53,79 +23,24 @@ class Turn:
     name: str
     index: int
     start: dict[str, Any]
-    draws: list[tuple[str, Fraction, Fraction]] = field(default_factory=list)
+    draws: dict[str, Fraction] = field(default_factory=dict)
 
 
-class Run:
-    """One run; `draw(place of the turn, name of the draw, law, scale)` gives the draws."""
+@dataclass
+class Run(State):
+    """One run; `draw(place of the turn, its path so far, statement, scale)` gives the draws."""
 
-    def __init__(self, program: Program, answers: list[Fraction], parameters: dict[str, Fraction], draw: Any) -> None:
-        self.program, self.answers, self.parameters, self.draw = program, answers, parameters, draw
-        self.known: dict[str, Any] = {}
-        self.outputs: list[Any] = []
-        self.turns: list[Turn] = []
-        self.index = 0
-        self._block("before", program.before)
-        for self.index in range(len(answers) if program.loop is not None else 0):
-            if self._block("loop", program.loop or ()):
-                break
-        self._block("after", program.after)
-        self.result = tuple(
-            tuple(self.outputs) if isinstance(part, Emitted) else self.value(part) for part in program.result
-        )
+    turns: list[Turn] = field(default_factory=list)
 
-    def _block(self, part: str, block: Any) -> bool:
-        self.turns.append(Turn("", self.index, dict(self.known)))
-        decisions: list[str] = []
-        stopped = self._followed(block, decisions)
-        self.turns[-1].name = f"{part}:{''.join(decisions)}"
-        return stopped
+    def part(self, name: nodes.Part, block: nodes.Block) -> bool:
+        self.turns.append(Turn("", self.index, dict(self.variables)))
+        ends = super().part(name, block)
+        self.turns[-1].name = nodes.path_name(name, self.decisions)
+        return ends
 
-    def _followed(self, block: Any, decisions: list[str]) -> bool:
-        for statement in block:
-            match statement:
-                case Assign(target, value, _):
-                    self.known[target] = self.value(value)
-                case Draw(target, law, scale, _):
-                    size = self.value(scale)
-                    self.known[target] = self.draw(len(self.turns) - 1, target, law, size)
-                    self.turns[-1].draws.append((target, self.known[target], size))
-                case Emit(value, key, _):
-                    self.outputs.append((None if key is None else self.value(key), self.value(value)))
-                case Branch(condition, then, otherwise, _):
-                    truth = self.value(condition)
-                    decisions.append("T" if truth else "F")
-                    if self._followed(then if truth else otherwise, decisions):
-                        return True
-                case Stop():
-                    return True
-        return False
-
-    def value(self, part: Any) -> Any:
-        match part:
-            case Number(value):
-                return value
-            case Symbol(name):
-                return name
-            case ProgramParameter(name):
-                return self.parameters[name]
-            case Variable(name):
-                return self.known[name]
-            case Answer():
-                return self.answers[self.index]
-            case Index():
-                return Fraction(self.index)
-            case Length():
-                return Fraction(len(self.answers))
-            case Arithmetical(operation, left, right):
-                return OPERATIONS[operation](self.value(left), self.value(right))
-            case Compared(order, left, right):
-                return ORDERS[order](self.value(left), self.value(right))
-            case All(parts):
-                return all(self.value(each) for each in parts)
-            case SomeOf(parts):
-                return any(self.value(each) for each in parts)
-        return not self.value(part.part)
+    def drawn(self, statement: nodes.Draw, size: Any) -> Any:
+        value = self.turns[-1].draws[statement.target] = self.draw(self, statement, size)
+        return value
 
 
 def moved(adjacency: str, count: int, rng: random.Random) -> list[Fraction]:
@@ -138,65 +53,55 @@ def moved(adjacency: str, count: int, rng: random.Random) -> list[Fraction]:
     return found
 
 
-def chosen_alignment(proof: Proof, run: Run) -> tuple[Alignment, Any]:
+def chosen_alignment(proof: Proof, run: Run) -> tuple[Alignment, Case]:
     """The alignment and the case that the proof has for a run."""
-    counts: dict[str, int] = {}
-    for turn in run.turns:
-        if turn.name.startswith("loop:"):
-            counts[turn.name] = counts.get(turn.name, 0) + 1
+    counts = Counter(turn.name for turn in run.turns if turn.name.startswith("loop:"))
     for case in proof.cases:
-        if case.counts is None or {name: times for name, times in case.counts.items() if times} == counts:
+        if case.counts is None or Counter(case.counts) == counts:
             return proof.alignments[case.alignment], case
     raise AssertionError(f"no case for {counts}")
 
 
 def coupled_cost(
-    proof: Proof, program: Program, parameters: dict[str, Fraction], count: int, rng: random.Random
+    proof: Proof, program: nodes.Program, parameters: dict[str, Fraction], count: int, rng: random.Random
 ) -> tuple[Fraction, Fraction]:
     """The cost of a random run of the first dataset and what the proof allows; fails where the outputs differ."""
     answers = [Fraction(rng.randint(-8, 8), 4) for _ in range(count)]
     moves = moved(proof.adjacency, count, rng)
     others = [answer + move for answer, move in zip(answers, moves, strict=True)]
 
-    def noise(turn: int, name: str, law: str, scale: Fraction) -> Fraction:
+    def noise(run: Run, draw: nodes.Draw, scale: Fraction) -> Fraction:
         size = Fraction(rng.randint(0, 12 * rng.choice((1, 1, 1, 8))), 4)
-        return size if law == "exponential" or rng.random() < 0.5 else -size
+        return size if draw.law == "exponential" or rng.random() < 0.5 else -size
 
-    first = Run(program, answers, parameters, noise)
+    first = Run(program, parameters, answers, noise)
+    output = first.result()
     alignment, case = chosen_alignment(proof, first)
     shifts = {(shift.path, shift.draw): shift for shift in alignment.shifts}
-    spent = Fraction(0)
+    spent: list[Fraction] = []
 
-    def again(turn: int, name: str, law: str, scale: Fraction) -> Fraction:
-        nonlocal spent
-        before = first.turns[turn]
-        value = next(value for known, value, _ in before.draws if known == name)
-        path = before.name
+    def again(run: Run, draw: nodes.Draw, scale: Fraction) -> Fraction:
+        before, here = first.turns[len(run.turns) - 1], run.turns[-1]
+        value, path = before.draws[draw.target], before.name
         if proof.shape == "winner":
-            path = "winner" if first.result[0] == before.index and path.startswith("loop:") else ""
-        shift = shifts.get((path, name))
-        if shift is None:
+            path = "winner" if output[0] == before.index and path.startswith("loop:") else ""
+        if (shift := shifts.get((path, draw.target))) is None:
             return value
-        here = second_runs[-1].turns[turn].start
         amount = shift.constant + shift.answer * (moves[before.index] if count else 0)
-        amount += sum(
-            (factor * (here[variable] - before.start[variable]) for variable, factor in shift.differences.items()),
-            Fraction(0),
-        )
-        assert law != "exponential" or amount >= 0
-        spent += abs(amount) / scale
+        for name, factor in shift.differences.items():
+            amount += factor * (here.start[name] - before.start[name])
+        assert draw.law != "exponential" or amount >= 0
+        spent.append(abs(amount) / scale)
         return value + amount
 
-    second_runs: list[Run] = []
+    found = Run(program, parameters, others, again).result()
+    assert found == output, (answers, others, output, found)
+    allowed, most = (cost_at(text, proof, program, parameters, answers) for text in (case.cost, proof.cost))
+    assert allowed <= most
+    return sum(spent, Fraction(0)), allowed
 
-    class Second(Run):
-        def __init__(self) -> None:
-            second_runs.append(self)
-            super().__init__(program, others, parameters, again)
 
-    second = Second()
-    assert second.result == first.result, (answers, others, first.result, second.result)
-    values = {**parameters, **proof.fixed}
-    allowed = Run(program, answers, values, noise).value(expression(case.cost, program))
-    assert allowed <= Run(program, answers, values, noise).value(expression(proof.cost, program))
-    return spent, allowed
+def cost_at(text: str, proof: Proof, program: nodes.Program, parameters: dict[str, Fraction], answers: Any) -> Fraction:
+    """A cost of the proof at values of its parameters."""
+    values: dict[str, Fraction] = {**parameters, **proof.fixed}
+    return State(program, values, answers, lambda law, size: size).value(expression(text, program))  # type: ignore[no-any-return]

@@ -41,11 +41,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         "y, which may have no value yet",
     ),
     "a comparison of what has no value, unused": (plain("high = q > 0 and z > 0", "z = 1", "return 0"), 2, "z, which"),
-    "an unseen output without a value": (
-        loop("if x > 0:\n    out.append(y)\ny = 1", after="return 0"),
-        5,
-        "y, which",
-    ),
+    "an unseen output without a value": (loop("if x > 0:\n    out.append(y)\ny = 1", after="return 0"), 5, "y, which"),
     "a sum of what has no value": (loop("if x > 0:\n    y += 1\ny = 1"), 5, "y, which may have no value yet"),
     "a guard without a value": (
         plain("i = 0", "while i < len(q) and go > 0:", "    go = 1", "    i += 1", "return 0"),
@@ -76,11 +72,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a power": (plain("return q ** 2"), 2, "`q ** 2`"),
     "a rounded secret": (plain("return q // 1"), 2, "`q // 1`"),
     "a remainder of a counter": (loop("k += 1\nif k % 2 == 0:\n    break", before="k = 0"), 6, "`k % 2`"),
-    "a remainder of a real parameter": (
-        loop("if i % b == 0:\n    break", signature="q, rng, b: float"),
-        4,
-        "`i % b`",
-    ),
+    "a remainder of a real parameter": (loop("if i % b == 0:\n    break", signature="q, rng, b: float"), 4, "`i % b`"),
     "a rounding call": (plain("return round(q)"), 2, "the call `round(q)`"),
     "int of a real": (plain("return int(q)"), 2, "`int(q)`"),
     "a clipped answer": (plain("return max(q, 0)"), 2, "the call `max(q, 0)`"),
@@ -98,11 +90,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a scale of a secret": (plain("return q + rng.laplace(scale=q)"), 2, "the scale of"),
     "a scale of the number of answers": (loop("out.append(rng.laplace(scale=len(q)))"), 4, "the scale of"),
     "a scale of a counter": (loop("out.append(rng.laplace(scale=i))"), 4, "the scale of"),
-    "a scale that changes": (
-        loop("out.append(rng.laplace(scale=b))\nb += 1", before="b = 1"),
-        5,
-        "the scale of",
-    ),
+    "a scale that changes": (loop("out.append(rng.laplace(scale=b))\nb += 1", before="b = 1"), 5, "the scale of"),
     "a scale of 0": (plain("return q + rng.laplace(scale=0)"), 2, "the scale of"),
     "several draws at once": (plain("return q + rng.laplace(0, 1, 3)"), 2, "the call"),
     "draws with a size": (plain("return q + rng.laplace(scale=1, size=2)"), 2, "the call"),
@@ -140,16 +128,8 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         5,
         "full, whose comparison no longer holds",
     ),
-    "a comparison from one branch": (
-        loop("if x > 0:\n    a = x > 1\nif a:\n    out.append(1)"),
-        6,
-        "a, whose comparison no longer holds",
-    ),
-    "a name for a flag and a comparison": (
-        loop("a = x > 0\nif a:\n    break", before="a = False"),
-        3,
-        "False as a number",
-    ),
+    "a comparison from one branch": (loop("if x > 0:\n    a = x > 1\nif a:\n    out.append(1)"), 6, "a, whose"),
+    "a name for a flag and a comparison": (loop("a = x > 0\nif a:\n    break", before="a = False"), 3, "False as a"),
     # outputs
     "another list": (plain("a, b = [], []", "return a"), 2, "`a, b = ([], [])`"),
     "a list that is emptied": (loop("out.append(x)\nout = []"), 2, "`out = []`"),
@@ -180,17 +160,9 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         5,
         "the call `tuple(d)`",
     ),
-    "the largest of some outputs": (
-        loop("if x > 0:\n    out.append(x)", after="return max(out)"),
-        5,
-        "the max of out as it is filled",
-    ),
+    "the largest of some outputs": (loop("if x > 0:\n    out.append(x)", after="return max(out)"), 5, "the max of out"),
     "the largest before the loop ends": (loop("out.append(x)\nif max(out) > 1:\n    break"), 5, "`max(out)`"),
-    "the largest after a break": (
-        loop("if x > 0:\n    break\nout.append(x)", after="return max(out)"),
-        6,
-        "the max of out as it is filled",
-    ),
+    "the largest after a break": (loop("if x > 0:\n    break\nout.append(x)", after="return max(out)"), 6, "the max"),
     "the largest and the list": (loop("out.append(x)", after="return out, max(out)"), 1, "out beside its max"),
     "the largest and the smallest": (loop("out.append(x)", after="return max(out), min(out)"), 5, "`min(out)`"),
     "the largest symbol": (loop("out.append('a')", after="return max(out)"), 4, "the max of symbols"),
@@ -206,16 +178,8 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         "a second",
     ),
     "a loop in a loop": (loop("for y in q:\n    out.append(y)"), 4, "a loop in this place"),
-    "a loop in a branch": (
-        plain("if eps > 0:", "    for x in q:", "        pass", "return 0"),
-        3,
-        "a loop in this place",
-    ),
-    "a loop over a slice": (
-        "def f(q, rng):\n    for x in q[1:]:\n        pass\n    return 0",
-        2,
-        "a loop over `q[1:]`",
-    ),
+    "a loop in a branch": (plain("if eps > 0:", "    for x in q:", "        pass", "return 0"), 3, "a loop in this"),
+    "a loop over a slice": ("def f(q, rng):\n    for x in q[1:]:\n        pass\n    return 0", 2, "a loop over `q[1:]"),
     "a loop over numbers": ("def f(q, rng, k):\n    for i in range(k):\n        pass\n    return 0", 2, "a loop over"),
     "a loop from 1": ("def f(q, rng):\n    for i in range(1, len(q)):\n        pass\n    return 0", 2, "a loop over"),
     "an enumeration from 1": (
@@ -254,11 +218,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         "an answer in the guard",
     ),
     "a number beyond the doubles": (plain("return q + 1e999999999"), 2, "inf as a number"),
-    "while from 1": (
-        "def f(q, rng):\n    i = 1\n    while i < len(q):\n        i += 1\n    return 0",
-        2,
-        "`i = 1`",
-    ),
+    "while from 1": ("def f(q, rng):\n    i = 1\n    while i < len(q):\n        i += 1\n    return 0", 2, "`i = 1`"),
     "while with a start in a branch": (
         "def f(q, rng, k):\n    if k > 0:\n        i = 0\n    while i < len(q):\n        i += 1\n    return 0",
         3,
@@ -286,11 +246,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a print": (plain("print(q)", "return q"), 2, "`print(q)`"),
     # names and numbers that only look plain
     "a text that is named like the data": (f"{plain('return rng')}\nrng = 'a'", 2, "rng as a number"),
-    "a parameter that hides a word": (
-        plain("return float(q)", signature="q, rng, float"),
-        1,
-        "a parameter named float",
-    ),
+    "a parameter that hides a word": (plain("return float(q)", signature="q, rng, float"), 1, "a parameter named"),
     "data that hides a word": ("def f(len, rng):\n    return len", 1, "a parameter named len"),
     "a parameter of the reader's": (plain("return q", signature="q, rng, draw_1"), 1, "a parameter named draw_1"),
     "a name that no text can say": (plain("return q", signature="q, rng, e·e"), 1, "a parameter named e·e"),

@@ -59,21 +59,6 @@ def test_the_threshold_is_the_outer_draw():
     assert found == ((Slice("laplace", Fraction(2), None, None, (((below,),), ((above,),))),),)
 
 
-def test_an_output_names_one_path_of_many():
-    sparse = read(PROGRAMS["w5_sparse_unscaled"].function)
-    parameters = {"eps": 1, "T": 0}
-    assert len(list(paths(sparse, [0] * 5, parameters))) == 32
-    assert len(list(paths(sparse, [0] * 5, parameters, output_event([None] * 5)))) == 1
-    assert len(list(paths(sparse, [0] * 5, parameters, output_event([ANY] * 5)))) == 32
-    assert len(list(paths(sparse, [0] * 30, parameters, output_event([True] * 30)))) == 1
-
-
-def test_outputs_of_another_length_are_impossible():
-    sparse = read(lyu_1)
-    for outputs in ([None], [None] * 3, [True, None], []):
-        assert event(sparse, [0, 0], {"eps": 1, "T": 0, "c": 1}, outputs) == ()
-
-
 def test_a_maximum_has_one_path_for_each_winner():
     noisy_max = program(MAXIMUM)
     assert maximum(noisy_max) is not None
@@ -87,17 +72,17 @@ def test_a_maximum_from_a_start_may_stay_there():
     assert [len(path.constraints) for path in paths(started, [0, 0], {})] == [2, 2, 2]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
-    [("best = y", "best = y + 1"), ("y > best:", "y > best + 1:"), ("i == 0 or", "i == 1 or")],
+    [
+        ("best = y", "best = y + 1"),
+        ("y > best:", "y > best + 1:"),
+        ("i == 0 or", "i == 1 or"),
+        ("    if i == 0", "    z = best\n    if i == 0"),
+    ],
 )
 def test_what_only_looks_like_a_maximum_is_none(old: str, new: str):
     assert maximum(program(MAXIMUM.replace(old, new))) is None
-
-
-def test_a_maximum_that_is_read_in_between_is_none():
-    read_in_between = MAXIMUM.replace("    if i == 0", "    z = best\n    if i == 0")
-    assert maximum(program(read_in_between)) is None
 
 
 @pytest.mark.parametrize("better", [">", ">="])
@@ -120,27 +105,6 @@ def test_a_minimum_is_a_maximum_the_other_way():
     assert slices[0].factors[0][0][0].lower == (Line(1, Fraction(-3)),)
 
 
-def test_impossible_paths_are_left_out_exactly():
-    sparse = read(PROGRAMS["w4_sparse_no_query_noise"].function)
-    parameters = {"eps": 1, "T": 0}
-    assert event(sparse, [1, 0], parameters, [None, True]) == ()
-    assert event(sparse, [0, 0], parameters, [None, True]) == ()
-    assert event(sparse, [0, Fraction(1, 10**30)], parameters, [None, True]) != ()
-
-
-def test_an_impossible_gap_is_left_out_through_the_threshold():
-    gap = read(FAMILY["gap"].function)
-    parameters = {"eps": 1, "T": 0, "c": 1}
-    assert event(gap, [0], parameters, [at_most(-1)]) == ()
-    assert event(gap, [0], parameters, [Values(Fraction(0), Fraction(1))]) != ()
-
-
-def test_exponential_noise_is_never_below_its_start():
-    released = program("return q + rng.exponential(scale=2)")
-    assert event(released, 1, {}, [at_most(1)]) == ()
-    assert event(released, 1, {}, [at_most(2)]) != ()
-
-
 def test_slopes_are_scaled_away():
     doubled = program(
         "t = rng.laplace(scale=3)\nout = []\nfor x in q:\n    y = rng.laplace(scale=2)\n"
@@ -150,42 +114,95 @@ def test_slopes_are_scaled_away():
     assert outer.factors == (((Between("laplace", Fraction(4), (Line(1, Fraction(-1, 2)),), ()),),),)
 
 
-def test_a_scale_of_zero_is_no_noise():
-    released = program("return q + rng.laplace(scale=b)", "q, rng, b")
-    assert [path.outputs for path in paths(released, 3, {"b": 0})] == [(NoisySum(Fraction(3)),)]
-    with pytest.raises(OutsideIntegrals, match="line 2: a scale must be a public number, at least 0"):
-        list(paths(released, 3, {"b": -1}))
-
-
-@pytest.mark.parametrize(
-    ("body", "answers", "outputs", "message"),
-    [
-        (
-            "a = rng.laplace(scale=1)\nb = rng.laplace(scale=1)\nc = rng.laplace(scale=1)\nreturn q + a + b + c",
-            [0],
-            [at_most(0)],
-            "line 4: a comparison of 3 draws together",
-        ),
-        (
-            "a = rng.laplace(scale=1)\nb = a + rng.laplace(scale=1)\nreturn q + a + b, b",
-            [0],
-            [at_most(0), at_least(0)],
-            "a draw is compared with two different multiples",
-        ),
-    ],
+TEXTS = """\
+out = []
+for x in q:
+    if x + rng.laplace(scale=1) > 0:
+        out.append('top')
+    elif x > 1:
+        out.append('None')
+    else:
+        out.append(None)
+return out"""
+CHAIN = """\
+last = 0
+out = []
+for x in q:
+    y = x + rng.laplace(scale=1)
+    out.append(y > last)
+    last = y
+return out"""
+SPARSE, UNSCALED = read(lyu_1), read(PROGRAMS["w5_sparse_unscaled"].function)
+EXACT, GAP = read(PROGRAMS["w4_sparse_no_query_noise"].function), read(FAMILY["gap"].function)
+NO_CUT_OFF = read(FAMILY["no_cut_off"].function)
+EXPONENTIAL, SCALED = (
+    program("return q + rng.exponential(scale=2)"),
+    program("return q + rng.laplace(scale=b)", "q, rng, b"),
 )
-def test_what_the_integrals_do_not_cover_is_refused(body: str, answers: list[int], outputs: list, message: str):
+AT = {"eps": 1, "T": 0}
+SUM = "a = rng.laplace(scale=1)\nb = rng.laplace(scale=1)\nc = rng.laplace(scale=1)\nreturn q + a + b + c"
+MULTIPLES = "a = rng.laplace(scale=1)\nb = a + rng.laplace(scale=1)\nreturn q + a + b, b"
+
+
+@for_each(
+    ("program", "answers", "parameters", "outputs", "count"),
+    [
+        (UNSCALED, [0] * 5, AT, None, 32),
+        (UNSCALED, [0] * 5, AT, [None] * 5, 1),  # an output names one path of many
+        (UNSCALED, [0] * 5, AT, [ANY] * 5, 32),
+        (UNSCALED, [0] * 30, AT, [True] * 30, 1),
+        (NO_CUT_OFF, [0] * 6, AT, None, 64),
+        (NO_CUT_OFF, [0] * 20, AT, [None] * 20, 1),
+        (SPARSE, [0, 0], AT | {"c": 1}, [None], 0),  # outputs of another length
+        (SPARSE, [0, 0], AT | {"c": 1}, [None] * 3, 0),
+        (SPARSE, [0, 0], AT | {"c": 1}, [True, None], 0),
+        (SPARSE, [0, 0], AT | {"c": 1}, [], 0),
+        (EXACT, [1, 0], AT, [None, True], 0),  # which no threshold gives
+        (EXACT, [0, 0], AT, [None, True], 0),
+        (EXACT, [0, Fraction(1, 10**30)], AT, [None, True], 1),
+        (GAP, [0], AT | {"c": 1}, [at_most(-1)], 0),
+        (GAP, [0], AT | {"c": 1}, [Values(Fraction(0), Fraction(1))], 1),
+        (EXPONENTIAL, 1, {}, [at_most(1)], 0),  # never below its start
+        (EXPONENTIAL, 1, {}, [at_most(2)], 1),
+        (EXPONENTIAL, np.int64(1), {}, [at_most(np.int64(2))], 1),
+        (program(TEXTS), [2], {}, ["top"], 1),  # texts are symbols as the reader writes them
+        (program(TEXTS), [2], {}, ["None"], 1),
+        (program(TEXTS), [2], {}, [None], 0),
+        (program(TEXTS), [2], {}, ["bottom"], 0),
+        (program(TEXTS), [2], {}, ["'top'"], 0),
+        (program(TEXTS), [0], {}, [None], 1),
+        (program(TEXTS), [0], {}, ["None"], 0),
+    ],
+    ids=lambda value: getattr(value, "name", repr(value)),
+)
+def test_an_event_has_the_paths_that_are_possible(
+    program: Program, answers: Any, parameters: dict, outputs: list | None, count: int
+):
+    if outputs is None:
+        assert len(list(paths(program, answers, parameters))) == count
+    else:
+        assert len(event(program, answers, parameters, outputs)) == count
+
+
+def test_a_scale_of_zero_is_no_noise():
+    assert [path.outputs for path in paths(SCALED, 3, {"b": 0})] == [(NoisySum(Fraction(3)),)]
+
+
+@for_each(
+    ("program", "answers", "parameters", "outputs", "message"),
+    [
+        (SCALED, 3, {"b": -1}, [ANY], "line 2: a scale must be a public number, at least 0"),
+        (program(SUM), 0, {}, [at_most(0)], "line 4: a comparison of 3 draws together"),
+        (program(MULTIPLES), 0, {}, [at_most(0), at_least(0)], "a draw is compared with two different multiples"),
+        (program(CHAIN), [0] * 4, {}, [True] * 4, "the draws of lines 5 are compared in a ring or a chain"),
+    ],
+    ids=lambda value: getattr(value, "name", repr(value)),
+)
+def test_what_the_integrals_do_not_cover_is_refused(
+    program: Program, answers: Any, parameters: dict, outputs: list, message: str
+):
     with pytest.raises(OutsideIntegrals, match=message):
-        event(program(body), answers, {}, outputs)
-
-
-def test_chains_of_draws_are_refused():
-    body = (
-        "last = 0\nout = []\nfor x in q:\n    y = x + rng.laplace(scale=1)\n"
-        "    if y > last:\n        out.append(True)\n    else:\n        out.append(None)\n    last = y\nreturn out"
-    )
-    with pytest.raises(OutsideIntegrals, match="the draws of lines 5 are compared in a ring or a chain"):
-        event(program(body), [0] * 4, {}, [True] * 4)
+        event(program, answers, parameters, outputs)
 
 
 @for_each(
@@ -238,21 +255,10 @@ def test_events_in_words():
         "(None, True, 1/2, <= 2, (0, >= 1), anything)"
     )
     assert in_words(output_event([None] * 7 + [True])) == "(None 7 times, True)"
+    assert in_words(output_event(["None", None])) == "('None', None)"
     assert in_words(output_event([3.731, Fraction(1, 3), at_most(0.1), Values(0.1, 3.731)])) == (  # type: ignore[arg-type]
         "(3.731, 1/3, <= 0.1, in [0.1, 3.731])"
     )
-
-
-def test_texts_are_symbols_as_the_reader_writes_them():
-    texts = program(
-        "out = []\nfor x in q:\n    if x + rng.laplace(scale=1) > 0:\n        out.append('top')\n"
-        "    elif x > 1:\n        out.append('None')\n    else:\n        out.append(None)\nreturn out"
-    )
-    for outputs, wanted in ((["top"], 1), (["None"], 1), ([None], 0), (["bottom"], 0), (["'top'"], 0)):
-        assert len(event(texts, [2], {}, outputs)) == wanted, outputs
-    assert len(event(texts, [0], {}, [None])) == 1
-    assert event(texts, [0], {}, ["None"]) == ()
-    assert in_words(output_event(["None", None])) == "('None', None)"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +275,6 @@ def test_numpys_answers_and_parameters_are_exact():
     numpys = {"eps": np.int64(1), "T": np.float64(0), "c": np.int64(1)}
     ours = event(read(lyu_1), np.array([0, 1]), numpys, [None, True])
     assert ours == event(read(lyu_1), [0, 1], {"eps": 1, "T": 0, "c": 1}, [None, True])
-    assert event(program("return q + rng.laplace(scale=1)"), np.int64(1), {}, [at_most(np.int64(1))]) != ()
 
 
 @for_each(
@@ -294,15 +299,8 @@ def test_what_is_no_event_is_named(make: Callable[[], object], message: str):
         make()
 
 
-def test_too_many_paths_are_refused():
-    sparse = read(FAMILY["no_cut_off"].function)
-    assert len(list(paths(sparse, [0] * 6, {"eps": 1, "T": 0}, most=64))) == 64
+def test_too_many_paths_and_outputs_are_refused_before_all_are_followed():
     with pytest.raises(OutsideIntegrals, match="no_cut_off has more than 64 paths; give fewer answers"):
-        list(paths(sparse, [0] * 7, {"eps": 1, "T": 0}, most=64))
-
-
-def test_too_many_outputs_are_refused_before_all_paths_are_followed():
-    sparse = read(FAMILY["no_cut_off"].function)
-    assert len(list(paths(sparse, [0] * 20, {"eps": 1, "T": 0}, output_event([None] * 20)))) == 1
+        list(paths(NO_CUT_OFF, [0] * 7, AT, most=64))
     with pytest.raises(OutsideIntegrals, match="no_cut_off has more than 4096 outputs here; give those of interest"):
-        list(paths(sparse, [0] * 20, {"eps": 1, "T": 0}))  # 2^20 paths; it ends at the 13th answer
+        list(paths(NO_CUT_OFF, [0] * 20, AT))  # 2^20 paths; it ends at the 13th answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -152,3 +153,35 @@ class State:
                 return not self.value(part)
             case nodes.Emitted():
                 raise InvalidSpec("the list of outputs is no number")
+
+
+class Noise:
+    """Draws that are written down: halves between -4 and 4, and what law and scale they were asked with."""
+
+    def __init__(self, seed: int) -> None:
+        self.numbers = random.Random(seed)
+        self.asked: list[tuple[str, Any]] = []
+
+    def __call__(self, law: str, scale: Any) -> Fraction:
+        self.asked.append((law, round(float(scale), 12)))
+        low = 0 if law == "exponential" else -8
+        return Fraction(self.numbers.randint(low, 8), 2)
+
+    def laplace(self, loc: Any = 0, scale: Any = 1) -> Any:
+        return loc + self("laplace", scale)
+
+    def normal(self, loc: Any = 0, scale: Any = 1) -> Any:
+        return loc + self("normal", scale)
+
+    def gumbel(self, loc: Any = 0, scale: Any = 1) -> Any:
+        return loc + self("gumbel", scale)
+
+    def exponential(self, scale: Any = 1) -> Any:
+        return self("exponential", scale)
+
+
+def as_output(value: Any) -> Any:
+    """What Python returned, in the form of the interpreter's outputs."""
+    if isinstance(value, dict):
+        return tuple(value.items())
+    return tuple(value) if isinstance(value, list) else value

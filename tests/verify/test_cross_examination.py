@@ -7,7 +7,6 @@ that nothing here is left to chance.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -29,27 +28,11 @@ from dpaudit.verify.proof import SYMMETRIC, Proof
 from dpaudit.verify.witnesses import OutsideIntegrals, PairLoss, pair_loss
 from dpaudit.verify.witnesses.outputs import ANY, at_most
 from tests.cases import for_each
-from tests.verify.interpreter import run
+from tests.verify.interpreter import Noise, run
 from tests.verify.random_programs import Mechanism, Pair, mechanism
 from tests.verify.random_python import KINDS, hostile, loss_between, loss_in_python
 
 RUNS = 6  # of a source beside its reading
-
-
-class Draws:
-    """Noise that is written down: halves between -4 and 4, the same for every law."""
-
-    def __init__(self, seed: int) -> None:
-        self.numbers = random.Random(seed)
-
-    def __call__(self, law: str, scale: Any) -> Fraction:
-        return Fraction(self.numbers.randint(0 if law == "exponential" else -8, 8), 2)
-
-    def laplace(self, scale: Any) -> Fraction:
-        return self("laplace", scale)
-
-    def exponential(self, scale: Any) -> Fraction:
-        return self("exponential", scale)
 
 
 @dataclass(frozen=True)
@@ -99,10 +82,10 @@ def same_as_python(drawn: Mechanism, program: Program, seed: int) -> None:
     for number in range(RUNS):
         answers = list(drawn.pairs[number % len(drawn.pairs)][number % 2])
         noise = seed * RUNS + number
-        expected = scope["f"](answers, Draws(noise), **drawn.parameters)
+        expected = scope["f"](answers, Noise(noise), **drawn.parameters)
         if isinstance(expected, dict):
             expected = tuple(expected.items())
-        found = run(program, answers, drawn.parameters, Draws(noise))
+        found = run(program, answers, drawn.parameters, Noise(noise))
         assert found == (tuple(expected) if isinstance(expected, list) else expected), drawn.source
 
 

@@ -7,15 +7,14 @@ import copy
 import inspect
 import random
 import warnings
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import read
-from tests.verify.interpreter import run
-from tests.verify.language.test_reading import HELD, PARAMETERS, SHAPES, Noise, as_output
+from tests.verify.interpreter import Noise, as_output, run
+from tests.verify.language.test_reading import HELD, PARAMETERS, SHAPES, answers_for
 
 SOURCES = [*SHAPES.values(), *(inspect.getsource(function) for function in HELD.values())]
 MUTANTS = 100  # for each seed
@@ -87,8 +86,7 @@ def test_mutants_are_refused_or_read_as_python_runs_them(seed: int) -> None:
             exec(source, scope)
         given = {name: PARAMETERS[name] for name in program.parameters}
         for run_number in range(5):
-            answers: Any = [Fraction(numbers.randint(-4, 4), 2) for _ in range(numbers.randint(1, 5))]
-            answers = answers[0] if program.loop is None else answers
+            answers = answers_for(program, numbers, 5)
             plain, read_back = Noise(run_number), Noise(run_number)
             expected = outcome(lambda: scope[program.name](answers, plain, **given))  # noqa: B023
             found = outcome(lambda: run(program, answers, given, read_back))  # noqa: B023

@@ -8,7 +8,7 @@ import itertools
 import random
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -544,7 +544,12 @@ def test_the_last_runs_of_a_replay_and_the_search_for_neighbours_ask_for_the_tim
 
 def test_a_replay_with_nothing_after_it_gets_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[float] = []
-    monkeypatch.setattr("dpaudit.verify.bracketing.add_replay", lambda *_: left.append(left_s()))
+
+    def replayed(*_: Any) -> Iterator[Any]:
+        left.append(left_s())
+        yield from ()
+
+    monkeypatch.setattr("dpaudit.verify.bracketing.replayed", replayed)
     for runs in (0, 10):
         given: dict[str, Any] = {"domain": [0, 1], "neighbours": "all", "runs": runs, "max_time_s": 1000.0}
         dpaudit.bracket(lambda data, rng: int(rng.random() < 0.5), 0.0, **given)

@@ -35,13 +35,13 @@ from dpaudit.verify.bracketing.targets import (
 )
 from dpaudit.verify.bracketing.upper import (
     PART,
-    Findings,
-    add_exact_loss,
-    add_proofs,
-    add_replay,
+    Bounds,
     bound_of_proofs,
     check_together,
-    read_program,
+    proofs_of,
+    readings,
+    replayed,
+    with_exact_loss,
 )
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.enclosure import NarrowFloat
@@ -97,8 +97,8 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         wanted = replace(wanted, neighbours=tuple(wanted.neighbours))
     domain = _domain(wanted)
     adjacency = _adjacency(target, wanted) if domain is None else None
-    known = target.pair if domain is None and wanted.answers is None and adjacency not in ONE_WAY else None
-    pair = wanted.pair or known
+    offered = target.pair if domain is None and wanted.answers is None and adjacency not in ONE_WAY else None
+    pair = wanted.pair or offered
     if wanted.answers is not None:
         validate.whole("answers", wanted.answers, least=1)
     validate.open_probability("confidence", wanted.confidence)
@@ -108,61 +108,60 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         raise InvalidSpec(
             f"answers must be those of the pair, {length_of(pair.first)}, got {wanted.answers}; leave it out"
         )
-    findings = Findings(list(wanted.uppers))
+    known = Bounds(wanted.uppers)
     if isinstance(wanted.claim, str) or adjacency is not None or (domain is None and _is_of_answers(pair)):
-        given = () if pair is None else (pair,)
-        findings.attempt(
-            "reading the source", lambda: read_program(target, wanted.claim, findings, given, wanted.answers)
-        )
-    findings.claim = wanted.claim if isinstance(wanted.claim, Claim) else target.claim
+        read = readings(target, wanted.claim, () if pair is None else (pair,), wanted.answers)
+        known = known.attempt("reading the source", (Bounds(reading=each) for each in read))
+    claim = wanted.claim if isinstance(wanted.claim, Claim) else target.claim
     if isinstance(wanted.claim, str):
         with at("claim"):
-            findings.claim = PureDP(above(value_of(wanted.claim, findings.parameters or stated(target.parameters))))
+            parameters = known.reading.parameters if known.reading else {}
+            claim = PureDP(above(value_of(wanted.claim, parameters or stated(target.parameters))))
     answers = wanted.answers or (None if pair is None else length_of(pair.first))
-    if findings.program is not None and adjacency is not None:
-        findings.attempt("proof by alignment", lambda: add_proofs(adjacency, answers, findings), PART)
+    if known.program is not None and adjacency is not None:
+        known = known.attempt("proof by alignment", proofs_of(known.program, claim, adjacency, answers), PART)
     elif adjacency is None and domain is None:
-        findings.reasons.append(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}")
-    if domain is not None:
-        part = PART if wanted.runs or findings.program is not None else 1.0  # all of it where nothing is to follow
-        findings.attempt(
-            "exact replay", lambda: add_replay(target, domain, wanted.neighbours, wanted.most_paths, findings), part
+        known += Bounds(
+            reasons=(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}",)
         )
-        worst = [domain[place] for place in findings.worst or ()]
-        if pair is None and len({*map(digest, worst)}) == 2:  # not two equal datasets that were called neighbours
-            pair = AdjacentPair(worst[0], worst[1], "the worst of the domain")
+    if domain is not None:
+        part = PART if wanted.runs or known.program is not None else 1.0  # all of it where nothing is to follow
+        every = replayed(target, claim, domain, wanted.neighbours, wanted.most_paths)
+        known = known.attempt("exact replay", every, part)
+        pair = pair or known.pair
     if adjacency not in ONE_WAY:
-        pair = add_exact_loss(target, pair, adjacency, answers, findings)
+        known = with_exact_loss(known, target, claim, pair, adjacency, answers)
+        pair = pair or known.pair
     lower, audit = None, None
     if wanted.runs and pair is not None and adjacency not in ONE_WAY:
         try:
-            audit = _audit(target, pair, findings.claim, wanted, engine, clock, progress)
+            audit = _audit(target, pair, claim, wanted, engine, clock, progress)
             lower = audit.lower_bound
-            offered = audit.upper  # the loss that the mechanism offers at the delta of the audit
-            if offered is not None and offered.delta > 0.0:
-                below = [each.epsilon_upper for each in findings.uppers if each.delta <= offered.delta]
-                findings.uppers += [offered] if min(below, default=math.inf) == math.inf else []
+            at_delta = audit.upper  # the loss that the mechanism offers at the delta of the audit
+            if at_delta is not None and at_delta.delta > 0.0:
+                below = [each.epsilon_upper for each in known.uppers if each.delta <= at_delta.delta]
+                known += Bounds((at_delta,)) if min(below, default=math.inf) == math.inf else Bounds()
             raised = [each.what for each in audit.endings if each.what.startswith("raised ")]
             if raised:  # a replay counts exceptions among the outputs; a program that is read has none
-                _set_aside((Label.PROVED,), f"as some runs {raised[0]}, and what was proved never raises", findings)
+                why = f"as some runs {raised[0]}, and what was proved never raises"
+                known = known.set_aside(lambda each: each.label is Label.PROVED, why)
         except UnsoundAudit as error:
-            findings.reasons.append(f"audit: {error}")
+            known += Bounds(reasons=(f"audit: {error}",))
             if not isinstance(error, MissingRequirement | OutOfTime):
-                _set_aside(PROVES, "as the audit of what runs broke", findings)
+                known = known.set_aside(lambda each: each.label in PROVES, "as the audit of what runs broke")
     elif wanted.runs:
-        findings.reasons.append(
-            "audit: it looks at both ways" if adjacency in ONE_WAY else "audit: give a pair of datasets"
-        )
-    check_together(findings)
+        why = "it looks at both ways" if adjacency in ONE_WAY else "give a pair of datasets"
+        known += Bounds(reasons=(f"audit: {why}",))
+    check_together(known)
     bracket = Bracket(
         target.name,
-        findings.claim,
-        lower if lower is None or findings.claim else replace(lower, refutes=False),  # there was no claim to refute
-        tuple(findings.uppers),
-        tuple(findings.reasons),
+        claim,
+        lower if lower is None or claim else replace(lower, refutes=False),  # there was no claim to refute
+        known.uppers,
+        known.reasons,
         adjacency if adjacency in ONE_WAY else None,
     )
-    return Joined(bracket, findings.proofs, audit)
+    return Joined(bracket, known.proofs, audit)
 
 
 def _domain(wanted: Wanted) -> tuple[Any, ...] | None:
@@ -249,8 +248,3 @@ def _audit(
             raise OutOfTime(str(error)) from None
     clock.limits(engine)
     return runner.run(question, None if question.runs == wanted.runs else clock)
-
-
-def _set_aside(labels: tuple[Label, ...], why: str, findings: Findings) -> None:
-    for bound in [each for each in findings.uppers if each.label in labels]:
-        findings.set_aside(bound, why)

@@ -4,8 +4,10 @@ A method that cannot say anything becomes a reason. A proof counts only once the
 """
 
 import contextlib
+import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
@@ -16,6 +18,7 @@ from dpaudit.auditing.known import known_upper
 from dpaudit.claims import Claim, PureDP
 from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
+from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
 from dpaudit.verify.alignment import Unproved, prove
@@ -34,55 +37,81 @@ WITHIN = 1e-6  # relative: how exact that epsilon is
 PART = 0.5  # of the time that is left, for each method: the steps after it get the rest
 MOST_TIME_S = 1e6  # for one method, where nothing limits it
 ANSWERS = 5  # of the pair that is looked for, where nothing says how many
+Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
 
 
-@dataclass(slots=True)
-class Findings:
-    """The results of the methods so far."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of a target: its parameters, the program once it is one for these, and the claim as its text."""
 
-    uppers: list[UpperBound]
-    numbers: dict[UpperBound, int | None] = field(
-        default_factory=dict
-    )  # of answers, of the bounds computed here; None: any
-    reasons: list[str] = field(default_factory=list)
-    proofs: tuple[Proof, ...] = ()
-    program: Program | None = None
-    parameters: dict[str, Fraction] = field(default_factory=dict)
-    claim: Claim | None = None
-    claim_text: str | None = None
-    worst: tuple[int, int] | None = None  # places in the domain of the pair that loses most
+    parameters: Mapping[str, Fraction]
+    known: Program | None = None
+    claim: str | None = None
 
     @property
-    def read(self) -> Program:
-        """The program, where it was read."""
-        assert self.program is not None
-        return self.program
+    def program(self) -> Program:
+        """The program, where there is one."""
+        assert self.known is not None
+        return self.known
 
-    def set_aside(self, bound: UpperBound, why: str) -> None:
-        """Takes a bound out; it becomes a reason."""
-        self.uppers.remove(bound)
-        self.reasons.append(f"set aside, {why}: {upper_text(bound)}")
 
-    def attempt(self, method: str, step: Callable[[], None], part: float = 1.0) -> None:
-        """Runs a method in a part of the time that is left; what it refuses, or breaks on, becomes a reason."""
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is known from above; results of several methods are joined by `+`.
+
+    A method gives its bounds one by one, so that those before an error count. `answers` says how many a bound that is
+    computed here is about (None: any number), `pair` which pair was looked at.
+    """
+
+    uppers: tuple[UpperBound, ...] = ()
+    answers: Mapping[UpperBound, int | None] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    reading: Reading | None = None
+    pair: AdjacentPair | None = None
+
+    def __add__(self, more: "Bounds") -> "Bounds":
+        return Bounds(
+            self.uppers + more.uppers,
+            {**self.answers, **more.answers},
+            self.reasons + more.reasons,
+            more.proofs or self.proofs,
+            more.reading or self.reading,
+            more.pair or self.pair,
+        )
+
+    @property
+    def program(self) -> Reading | None:
+        """What was read, where that is a program."""
+        return None if self.reading is None or self.reading.known is None else self.reading
+
+    def set_aside(self, which: Callable[[UpperBound], bool], why: str) -> "Bounds":
+        """Without some of the bounds; each becomes a reason."""
+        kept = tuple(each for each in self.uppers if not which(each))
+        reasons = (f"set aside, {why}: {upper_text(each)}" for each in self.uppers if which(each))
+        return replace(self, uppers=kept, reasons=(*self.reasons, *reasons))
+
+    def attempt(self, method: str, bounds: Iterable["Bounds"], part: float = 1.0) -> "Bounds":
+        """These and what a method adds in a part of the time left; what it refuses, or breaks on, becomes a reason."""
+        known = self
         try:
             with within(part * left_s(MOST_TIME_S)):
-                step()
+                for more in bounds:
+                    known += more
         except DpAuditError as error:
-            if not any(str(error) in reason for reason in self.reasons):
-                self.reasons.append(f"{method}: {error}")
+            if any(str(error) in reason for reason in known.reasons):
+                return known
+            return known + Bounds(reasons=(f"{method}: {error}",))
         except Exception as error:  # the steps after it do not depend on it
-            self.reasons.append(f"{method}: it broke, please report it: {type(error).__name__}: {error}")
+            broken = f"{method}: it broke, please report it: {type(error).__name__}: {error}"
+            return known + Bounds(reasons=(broken,))
+        return known
 
 
-def read_program(
-    target: Target,
-    claim: Claim | str | None,
-    findings: Findings,
-    pairs: Sequence[AdjacentPair] = (),
-    answers: int | None = None,
-) -> None:
-    """The program and its parameters, and the claim where it is a text; `pairs` and `answers` must be of its form."""
+def readings(
+    target: Target, claim: Claim | str | None, pairs: Sequence[AdjacentPair] = (), answers: int | None = None
+) -> Iterator[Reading]:
+    """What is read of a target, each time more; `pairs` and `answers` must be of the program's form."""
     if target.source is None:
         raise InvalidSpec(target.unread)
     program = read(target.source, name=target.function)
@@ -100,76 +129,78 @@ def read_program(
     if floats:
         raise InvalidSpec(f"{floats[0]} is counted with, and what is computed of a float rounds: give an int")
     check_form(program, pairs, answers)
-    findings.parameters = {name: rational(f"the parameter {name}", given[name]) for name in program.parameters}
+    parameters = {name: rational(f"the parameter {name}", given[name]) for name in program.parameters}
+    yield Reading(parameters)
     for pair in pairs:
         answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
-    findings.program = program
+    yield Reading(parameters, program)
     if isinstance(claim, str):
         expression(claim, program)  # raises for what this program's proofs cannot say
-        findings.claim_text = claim
+        yield Reading(parameters, program, claim)
 
 
-def add_proofs(adjacency: str, answers: int | None, findings: Findings) -> None:
-    """The least bound by alignment: for any number of answers, and where that leaves the claim open, for this one."""
-    check_unit(findings)
+def proofs_of(reading: Reading, claim: Claim | None, adjacency: str, answers: int | None) -> Iterator[Bounds]:
+    """Bounds by alignment: for any number of answers, and where that leaves the claim open, for this one."""
+    check_unit(reading)
     refused: list[str] = []
-    for fixed, number in _attempts(findings, answers):
-        result = _proofs(adjacency, fixed, number, findings)
+    least = math.inf  # of the bounds so far
+    for fixed, number in _attempts(reading, answers):
+        result = _proofs(reading, adjacency, fixed, number)
         if isinstance(result, Unproved):
             line = "" if result.line is None else f" (line {result.line})"
             growing = "" if result.growing is None else f"; the cost grows as {result.growing}"
             refused.append(f"{result.reason}{line}{growing}, for {many_answers(number)}")
             continue
-        proofs, cost = result
-        bound = UpperBound(
-            above(cost),
-            0.0,
-            Label.PROVED,
-            proved_scope(adjacency, number, findings),
-            Arithmetic.REALS,
-            "randomness alignment",
-        )
-        proved = [each.epsilon_upper for each in findings.numbers if each.label is Label.PROVED]
-        if findings.proofs and min(proved) <= bound.epsilon_upper:
+        bound = proved_bound(reading, adjacency, number, result, "randomness alignment")
+        if least <= bound.epsilon_upper:
             continue  # holds for fewer inputs, and says no more
-        findings.uppers.append(bound)
-        findings.numbers[bound] = number
-        findings.proofs = proofs
-        if findings.claim is None or Bracket("", findings.claim, None, (bound,)).proving is not None:
+        least = bound.epsilon_upper
+        yield Bounds((bound,), {bound: number}, proofs=tuple(proof for proof, _ in result))
+        if claim is None or Bracket("", claim, None, (bound,)).proving is not None:
             return
-    if refused and not findings.proofs:
+    if refused and least == math.inf:
         raise InvalidSpec("; ".join(dict.fromkeys(refused)))
 
 
-def check_unit(findings: Findings) -> None:
+def check_unit(reading: Reading) -> None:
     """Raises `InvalidSpec` where answers move by another amount than the 1 of every adjacency."""
-    unit = findings.parameters.get("sensitivity", Fraction(1))
+    unit = reading.parameters.get("sensitivity", Fraction(1))
     if unit != 1:
         raise InvalidSpec(f"an adjacency is about moves of at most 1, and the parameter sensitivity is {unit}")
 
 
-def _attempts(findings: Findings, answers: int | None) -> Iterator[tuple[Mapping[str, Fraction] | None, int | None]]:
-    whole = {name: findings.parameters[name] for name in findings.read.parameters if name in findings.read.integers}
+def _attempts(reading: Reading, answers: int | None) -> Iterator[tuple[Mapping[str, Fraction] | None, int | None]]:
+    program = reading.program
+    whole = {name: reading.parameters[name] for name in program.parameters if name in program.integers}
     yield None, None
     if whole:
         yield whole, None
-    if answers is not None and findings.read.loop is not None:
+    if answers is not None and program.loop is not None:
         yield whole or None, answers
 
 
 def _proofs(
-    adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int | None, findings: Findings
-) -> tuple[tuple[Proof, ...], Fraction] | Unproved:
-    """The accepted proofs of all ways of an adjacency and the largest of their costs, or the first that failed."""
-    proofs, costs = [], []
+    reading: Reading, adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int | None
+) -> list[Costed] | Unproved:
+    """The accepted proofs of all ways of an adjacency with their costs, or the first that failed."""
+    costed: list[Costed] = []
     for way in WAYS[adjacency]:
-        proof = prove(findings.read, way, claim=findings.claim_text, fixed=fixed, answers=answers)
+        proof = prove(reading.program, way, claim=reading.claim, fixed=fixed, answers=answers)
         if isinstance(proof, Unproved):
             return proof
         check(proof)
-        proofs.append(proof)
-        costs.append(epsilon(proof, findings.parameters))
-    return tuple(proofs), max(costs)
+        costed.append((proof, epsilon(proof, reading.parameters)))
+    return costed
+
+
+def proved_bound(
+    reading: Reading, adjacency: str, answers: int | None, proofs: Sequence[Costed], source: str
+) -> UpperBound:
+    """What proofs of all ways of an adjacency show together, and for which inputs."""
+    number = "the data one number" if reading.program.loop is None else many_answers(answers)
+    at = f"; at {named(reading.parameters)}" if reading.parameters else ""
+    scope = f"all inputs ({words_of(adjacency)}; {number}{at})"
+    return UpperBound(above(max(cost for _, cost in proofs)), 0.0, Label.PROVED, scope, Arithmetic.REALS, source)
 
 
 def many_answers(answers: int | None) -> str:
@@ -177,61 +208,63 @@ def many_answers(answers: int | None) -> str:
     return "any number of answers" if answers is None else f"{answers} answers"
 
 
-def proved_scope(adjacency: str, answers: int | None, findings: Findings) -> str:
-    """Which inputs a proof holds for, in words."""
-    number = "the data one number" if findings.read.loop is None else many_answers(answers)
-    at = f"; at {named(findings.parameters)}" if findings.parameters else ""
-    return f"all inputs ({words_of(adjacency)}; {number}{at})"
-
-
-def add_replay(target: Target, domain: tuple[Any, ...], neighbours: Any, most_paths: int, findings: Findings) -> None:
-    """Adds the exact loss over all neighbours of the domain, and at the delta of the claim; keeps the worst pair."""
+def replayed(
+    target: Target, claim: Claim | None, domain: tuple[Any, ...], neighbours: Any, most_paths: int
+) -> Iterator[Bounds]:
+    """The exact loss over all neighbours of the domain, and at the delta of the claim, with the worst pair."""
     if not callable(target.source):
         raise InvalidSpec("only a function of one run can be replayed")
     losses = replay(target.source, domain, neighbours, parameters=dict(target.parameters), most_paths=most_paths)
-    findings.uppers.append(losses.upper_bound())
-    delta = 0.0 if findings.claim is None else findings.claim.delta
+    yield Bounds((losses.upper_bound(),))
+    delta = 0.0 if claim is None else claim.delta
     if 0.0 < delta < 1.0:  # the next double above it: 1/6 as a double is below 1/6
-        findings.uppers.append(losses.upper_bound(min(1.0, hair_above(delta))))
-    findings.worst = losses.worst.first, losses.worst.second
+        yield Bounds((losses.upper_bound(min(1.0, hair_above(delta))),))
+    first, second = domain[losses.worst.first], domain[losses.worst.second]
+    if digest(first) != digest(second):  # not two equal datasets that were called neighbours
+        yield Bounds(pair=AdjacentPair(first, second, "the worst of the domain"))
 
 
-def add_exact_loss(
-    target: Target, pair: AdjacentPair | None, adjacency: str | None, answers: int | None, findings: Findings
-) -> AdjacentPair | None:
-    """Adds the exact loss of the pair; where none is given, of the worst that a search finds. Returns the pair."""
-    final_pair = pair
-
-    def compute(pair: AdjacentPair) -> None:
-        first, second = answers_of_pair(pair)
-        bound = pair_loss(findings.read, first, second, findings.parameters).upper_bound()
-        bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
-        findings.uppers.append(bound)
-        findings.numbers[bound] = len(first)
-        if findings.claim is not None and 0.0 < findings.claim.delta < 1.0:
-            findings.attempt("exact loss at delta", lambda: _add_at_delta(first, second, bound, findings))
-
-    if findings.program is not None and pair is not None:
-        findings.attempt("exact loss", lambda: compute(pair), PART)
-    elif findings.program is not None and adjacency is not None:
-        final_pair = _searched(adjacency, answers, findings)
-    computed = (each for each in findings.uppers if each.label is Label.EXACT_PAIR)
+def with_exact_loss(
+    known: Bounds,
+    target: Target,
+    claim: Claim | None,
+    pair: AdjacentPair | None,
+    adjacency: str | None,
+    answers: int | None,
+) -> Bounds:
+    """With the exact loss of the pair; where none is given, of the worst that a search finds: that is the pair then."""
+    reading = known.program
+    if reading is not None and pair is not None:
+        known = known.attempt("exact loss", _loss_of(reading, claim, pair, known.reasons), PART)
+    elif reading is not None and adjacency is not None:
+        known = _with_search(known, reading, claim, adjacency, answers)
+    computed = (each for each in known.uppers if each.label is Label.EXACT_PAIR)
     if pair is not None and all(each.epsilon_upper == math.inf != each.epsilon_lower for each in computed):
-        known = known_upper(target.mechanism, pair, 0.0 if findings.claim is None else findings.claim.delta)
-        findings.uppers += [known] if known is not None else []
-    return final_pair
+        offered = known_upper(target.mechanism, pair, 0.0 if claim is None else claim.delta)
+        known += Bounds() if offered is None else Bounds((offered,))
+    return known
 
 
-def _add_at_delta(
-    first: tuple[Fraction, ...], second: tuple[Fraction, ...], pure: UpperBound, findings: Findings
-) -> None:
+def _loss_of(reading: Reading, claim: Claim | None, pair: AdjacentPair, reasons: tuple[str, ...]) -> Iterator[Bounds]:
+    """The loss of a pair, and at the delta of the claim; `reasons` are those before, which are not said twice."""
+    first, second = answers_of_pair(pair)
+    bound = pair_loss(reading.program, first, second, reading.parameters).upper_bound()
+    bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
+    yield Bounds((bound,), {bound: len(first)})
+    if claim is not None and 0.0 < claim.delta < 1.0:
+        at_delta = _at_delta(reading, claim.delta, first, second, bound)
+        more = Bounds(reasons=reasons).attempt("exact loss at delta", at_delta)
+        yield replace(more, reasons=more.reasons[len(reasons) :])
+
+
+def _at_delta(
+    reading: Reading, delta: float, first: tuple[Fraction, ...], second: tuple[Fraction, ...], pure: UpperBound
+) -> Iterator[Bounds]:
     """The epsilon of the pair at the claim's delta: between two values from bisection, one on either side."""
-    assert findings.claim is not None
-    program, delta = findings.read, findings.claim.delta
 
     def side(epsilon: float) -> int:
         """Above 0 where the loss at delta is certainly larger, below 0 where it is at most this, 0 where unknown."""
-        mass = pair_delta(program, first, second, findings.parameters, epsilon)
+        mass = pair_delta(reading.program, first, second, reading.parameters, epsilon)
         return 1 if mass.lower > delta else -1 if mass.upper <= delta else 0
 
     low, high = 0.0, 0.0 if side(0.0) < 0 else min(pure.epsilon_upper, 1.0)
@@ -242,77 +275,75 @@ def _add_at_delta(
     while high - low > WITHIN * high:
         middle = (low + high) / 2.0
         where = side(middle)
-        if where > 0:
-            low = middle
-        elif where < 0:
-            high = middle
-        else:
+        if where == 0:
             break
-    findings.uppers.append(replace(pure, epsilon_upper=high, epsilon_lower=low, delta=delta))
+        low, high = (middle, high) if where > 0 else (low, middle)
+    yield Bounds((replace(pure, epsilon_upper=high, epsilon_lower=low, delta=delta),))
 
 
-def _searched(adjacency: str, answers: int | None, findings: Findings) -> AdjacentPair:
-    """The worst pair of a search, with its loss; one that refutes the claim if there is one; else a plain one."""
-    number = 1 if findings.read.loop is None else answers or ANSWERS
-    seen: list[tuple[UpperBound, tuple[Fraction, ...], tuple[Fraction, ...]]] = []
+def _with_search(known: Bounds, reading: Reading, claim: Claim | None, adjacency: str, answers: int | None) -> Bounds:
+    """With the worst pair of a search and its loss; one that refutes the claim if there is one; else a plain one."""
+    program = reading.program
+    number = 1 if program.loop is None else answers or ANSWERS
 
-    def worst() -> None:
-        check_unit(findings)
+    def of_pair(bound: UpperBound, first: tuple[Fraction, ...], second: tuple[Fraction, ...]) -> Bounds:
+        return Bounds((bound,), {bound: len(first)}, pair=_pair(program, first, second, "the worst pair found"))
+
+    def worst() -> Iterator[Bounds]:
+        check_unit(reading)
         way = "up" if adjacency == "monotone" else adjacency  # both orders of a pair are compared
-        best = worst_pair(findings.read, way, number, findings.parameters)
+        best = worst_pair(program, way, number, reading.parameters)
         bound = best.upper_bound()
-        many = (
-            number > ANSWERS and Bracket("", findings.claim, None, (bound,)).refuting
-        )  # all events: long, and no news
+        # all events: long, and no news
+        many = number > ANSWERS and Bracket("", claim, None, (bound,)).refuting
         if bound.epsilon_upper == math.inf != bound.epsilon_lower and not many:  # only some events were looked at
             with contextlib.suppress(OutsideIntegrals):
-                bound = pair_loss(findings.read, best.first, best.second, findings.parameters).upper_bound()
-        seen.append((bound, best.first, best.second))
+                bound = pair_loss(program, best.first, best.second, reading.parameters).upper_bound()
+        yield of_pair(bound, best.first, best.second)
 
-    def refutation(claim: PureDP) -> None:
-        check_unit(findings)
+    def refutation(claim: PureDP) -> Iterator[Bounds]:
+        check_unit(reading)
         for search, each in product((refute,) if answers else (refute, refute_at_length), WAYS[adjacency]):
-            known = search(findings.read, each, claim.epsilon, findings.parameters)
-            if known is not None:
-                low, source = known.loss.lower, "refutation by integrals"
-                bound = UpperBound(math.inf, 0.0, Label.EXACT_PAIR, known.words, Arithmetic.BALLS, source, low)
-                seen.append((bound, known.first, known.second))
+            found = search(program, each, claim.epsilon, reading.parameters)
+            if found is not None:
+                low, source = found.loss.lower, "refutation by integrals"
+                bound = UpperBound(math.inf, 0.0, Label.EXACT_PAIR, found.words, Arithmetic.BALLS, source, low)
+                yield of_pair(bound, found.first, found.second)
                 return
 
-    findings.attempt("exact loss", worst, PART)
-    claim, bounds = findings.claim, (*findings.uppers, *(bound for bound, _, _ in seen))
-    if isinstance(claim, PureDP) and not Bracket("", claim, None, bounds).settled:
-        findings.attempt("search for a refutation", lambda: refutation(claim), PART)
-    first, second = seen[-1][1:] if seen else _plain(adjacency, number, findings)
-    for bound, *_ in seen[-1:]:
-        findings.uppers.append(bound)
-        findings.numbers[bound] = len(first)
-    for other in [one for one in findings.uppers if seen and findings.numbers.get(one) not in (None, len(first))]:
-        # a bracket is about one number of answers, and a refutation may be about another
-        findings.set_aside(other, f"as it is about {findings.numbers[other]} answers")
-    data = [_number(each) for each in first], [_number(each) for each in second]
-    name = "the worst pair found" if seen else "a plain pair, as none was found"
-    if findings.read.loop is None:
-        return AdjacentPair(data[0][0], data[1][0], name)
-    return AdjacentPair(*data, name=name)
+    found = known.attempt("exact loss", worst(), PART)
+    if isinstance(claim, PureDP) and not Bracket("", claim, None, found.uppers).settled:
+        other = replace(known, reasons=found.reasons).attempt("search for a refutation", refutation(claim), PART)
+        found = other if other.pair is not None else replace(found, reasons=other.reasons)
+    if found.pair is None:
+        first, second = _plain(reading, adjacency, number)
+        return replace(found, pair=_pair(program, first, second, "a plain pair, as none was found"))
+    length = found.answers[found.uppers[-1]]
+    for bound in found.uppers:  # a bracket is about one number of answers, and a refutation may be about another
+        if found.answers.get(bound) not in (None, length):
+            found = found.set_aside(
+                functools.partial(operator.eq, bound), f"as it is about {found.answers[bound]} answers"
+            )
+    return found
 
 
-def _plain(adjacency: str, number: int, findings: Findings) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+def _plain(reading: Reading, adjacency: str, number: int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
     """Answers on either side of where doubles round next to the largest parameter; of 0 where none is large."""
-    far = max((abs(value) for value in findings.parameters.values()), default=Fraction(0))
+    far = max((abs(value) for value in reading.parameters.values()), default=Fraction(0))
     middle = Fraction(math.ulp(float(far))) / 2 if 2**53 < far < 2**104 else Fraction(1, 2)
     high, low = middle + Fraction(1, 2), middle - Fraction(1, 2)
     moves = 1 if adjacency == "one-differs" else number
     return (high,) * moves + (low,) * (number - moves), (low,) * number
 
 
-def _number(value: Fraction) -> float | int:
-    return int(value) if value.denominator == 1 else float(value)
+def _pair(program: Program, first: tuple[Fraction, ...], second: tuple[Fraction, ...], name: str) -> AdjacentPair:
+    ours, theirs = ([int(one) if one.denominator == 1 else float(one) for one in each] for each in (first, second))
+    return AdjacentPair(*((ours, theirs) if program.loop is not None else (ours[0], theirs[0])), name)
 
 
-def check_together(findings: Findings) -> None:
+def check_together(known: Bounds) -> None:
     """Raises `UnsoundAudit` where an enclosed loss of a pair is above a proof: one of the two must be wrong."""
-    own = [each for each in findings.uppers if each in findings.numbers]
+    own = [each for each in known.uppers if each in known.answers]
     proved = [each for each in own if each.label is Label.PROVED]
     for each in own:
         low = each.epsilon_lower
@@ -339,20 +370,19 @@ def bound_of_proofs(
         raise InvalidSpec(f"a proof for {adjacency!r} is one way; give the proof of the other way beside it")
     if adjacency is None:
         raise InvalidSpec(f"give one proof, or one of 'up' and one of 'down'; got {', '.join(ways) or 'none'}")
-    findings = Findings([])
-    read_program(target, None, findings, pairs)
-    check_unit(findings)
-    costs = []
+    *_, reading = readings(target, None, pairs)
+    check_unit(reading)
+    costed: list[Costed] = []
     for proof in proofs:
-        if proof.source != findings.read.source:
+        if proof.source != reading.program.source:
             raise InvalidSpec(f"the proof is of another program than {target.name}, as its source now reads; prove it")
         check(proof)
         for name, value in proof.fixed.items():
-            if findings.parameters[name] != value:
+            if reading.parameters[name] != value:
                 raise InvalidSpec(
-                    f"the proof is for {name} = {value}, and {target.name} has {findings.parameters[name]}"
+                    f"the proof is for {name} = {value}, and {target.name} has {reading.parameters[name]}"
                 )
-        costs.append(epsilon(proof, findings.parameters))
+        costed.append((proof, epsilon(proof, reading.parameters)))
     numbers = {proof.answers for proof in proofs}
     if len(numbers) > 1:
         raise InvalidSpec("the proofs of the two ways must be for the same number of answers")
@@ -366,5 +396,4 @@ def bound_of_proofs(
         check_adjacent(first, second, adjacency)
         if answers is not None and len(first) != answers:
             raise InvalidSpec(f'the proof is for {answers} answers, and the pair "{pair.name}" has {len(first)}')
-    scope = proved_scope(adjacency, answers, findings)
-    return UpperBound(above(max(costs)), 0.0, Label.PROVED, scope, Arithmetic.REALS, source)
+    return proved_bound(reading, adjacency, answers, costed, source)

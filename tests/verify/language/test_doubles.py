@@ -15,7 +15,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.bracketing.targets import Target
-from dpaudit.verify.bracketing.upper import Findings, read_program
+from dpaudit.verify.bracketing.upper import readings
 from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.enclosure import rationals
 from dpaudit.verify.language import read, rounded, wrong_scale
@@ -161,8 +161,8 @@ def test_parameters_that_python_rounds_otherwise_are_refused(kind: type, name: s
     given: dict[str, Any] = {"eps": 0.1, "N": 3}
     target = Target("f", wrap(print), EXACT["whole numbers"], "f", {**given, name: kind(given[name])})
     with pytest.raises(InvalidSpec, match="rounds"):
-        read_program(target, None, Findings([]))
-    read_program(replace(target, parameters=given), None, Findings([]))
+        list(readings(target, None))
+    list(readings(replace(target, parameters=given), None))
 
 
 def test_pairs_are_enclosed_where_doubles_and_real_numbers_agree_and_only_there() -> None:

@@ -9,6 +9,7 @@ the expected counts. Nothing is certified here.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import zlib
 from collections.abc import Iterable
@@ -93,8 +94,9 @@ def likeliest(law: FiniteLosses) -> tuple[Reals, Reals]:
     >>> [side.tolist() for side in likeliest(FiniteLosses.of([0, 1], [(0, 1)], coin))]
     [[0.75, 1.0, 0.75, 1.0], [0.25, 1.0, 0.25, 1.0]]
     """
-    found = [point for first, second in ((0, 1), (1, 0)) for point in law.trade_off(second, first) if point[1] < 1]
-    return np.array([float(1 - missed) for _, missed in found]), np.array([float(errors) for errors, _ in found])
+    sums = [law.steps(first, second) for first, second in ((0, 1), (1, 0))]
+    found = [point for each in sums for point in itertools.accumulate(each, lambda a, b: (a[0] + b[0], a[1] + b[1]))]
+    return np.array([float(p) for p, _ in found]), np.array([float(q) for _, q in found])
 
 
 class Events:

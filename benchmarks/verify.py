@@ -92,9 +92,9 @@ def _replayed(bits: int) -> Row:
     from dpaudit.verify.replay import replay
 
     def counted(data: int, rng: Any) -> int:
-        return sum(rng.bit() for _ in range(bits)) if data else 0
+        return int(sum(rng.integers(2) for _ in range(bits))) if data else 0
 
-    losses, seconds = _timed(lambda: replay(counted, [0, 1], "all", most_paths=2 << bits, generator="replay"))
+    losses, seconds = _timed(lambda: replay(counted, [0, 1], "all", most_paths=2 << bits))
     right = losses.paths == 2**bits + 1 and losses.laws[1][0] == Fraction(1, 2**bits)
     return _row(f"replay of {bits} fair bits", seconds, 100.0, right, f"{losses.paths:,} paths")
 

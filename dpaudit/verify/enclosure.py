@@ -90,6 +90,46 @@ def ratio(value: Fraction) -> Any:
     return flint().fmpq(value.numerator, value.denominator)
 
 
+def as_ball(number: Any) -> Any:
+    """A fraction, an integer, or a float as a ball; a ball as it is.
+
+    >>> as_ball(Fraction(1, 4)) == 0.25
+    True
+    """
+    if isinstance(number, flint().arb):
+        return number
+    try:
+        return ball(number)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidSpec(f"a number must be finite, got {number!r}") from error
+
+
+def within_one(probability: Any) -> Enclosure:
+    """The doubles around a probability: a ball may reach below 0 or above 1, a probability does not.
+
+    >>> within_one(flint().arb(2))
+    Enclosure(lower=1.0, upper=1.0)
+    """
+    if abs(probability) < flint().arb(2) ** -1_100:  # far below every double
+        return Enclosure(0.0, 0.0 if probability <= 0 else LEAST)
+    enclosed = of_ball(probability)
+    return Enclosure(min(1.0, max(0.0, enclosed.lower)), min(1.0, max(0.0, enclosed.upper)))
+
+
+def hockey_stick(both: Iterable[tuple[Any, Any]], epsilon: Fraction | float) -> Enclosure:
+    """The least delta of a pair at an epsilon: the sum of max(0, P - e^epsilon Q), one way.
+
+    The two probabilities of outputs that exclude one another: balls, fractions or floats. Outputs left out count for
+    nothing, so the upper end is one only if the outputs are all there are.
+
+    >>> hockey_stick([(Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4))], 0)
+    Enclosure(lower=0.5, upper=0.5)
+    """
+    with flint().ctx.workprec(BITS):
+        slope, nothing = as_ball(epsilon).exp(), flint().arb(0)
+        return within_one(sum(((as_ball(p) - slope * as_ball(q)).max(nothing) for p, q in both), start=nothing))
+
+
 def _towards(end: Any, side: float) -> float:
     """An end of a ball as a double: the next one on that side, unless it is exactly one."""
     mantissa, exponent = (int(part) for part in end.man_exp())

@@ -338,7 +338,7 @@ def _plain(reading: Reading, adjacency: str, number: int) -> tuple[tuple[Fractio
 
 def _pair(program: Program, first: tuple[Fraction, ...], second: tuple[Fraction, ...], name: str) -> AdjacentPair:
     ours, theirs = ([int(one) if one.denominator == 1 else float(one) for one in each] for each in (first, second))
-    return AdjacentPair(*((ours, theirs) if program.loop is not None else (ours[0], theirs[0])), name)
+    return AdjacentPair(ours, theirs, name) if program.loop is not None else AdjacentPair(ours[0], theirs[0], name)
 
 
 def check_together(known: Bounds) -> None:

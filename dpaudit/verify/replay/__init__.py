@@ -15,7 +15,6 @@ import types
 from builtins import type  # the real one: see faces
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from fractions import Fraction
 from itertools import compress
 from typing import Any
 
@@ -24,13 +23,11 @@ import numpy as np
 from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.functions import PerRun, check_callable
-from dpaudit.running.progress import SILENT, Progress
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised, Shaped, canonical
 from dpaudit.verify.replay.choices import Choices
-from dpaudit.verify.replay.faces import FACES, types_as_they_seem
+from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words
-from dpaudit.verify.replay.source import Kind
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
@@ -115,13 +112,10 @@ def _names_of(function: Any) -> list[tuple[str, Any]]:
 
 IDEAL = ", rng.binomial taken as the ideal law"
 MESSAGES = ", exceptions told apart by type, message and cause"
-GENERATORS = {"numpy": "", "random": ", with a random.Random as rng", "replay": ", with replay's own generator as rng"}
-TRUE: dict[Kind, Callable[[int], Any]] = {"numpy": np.random.default_rng, "random": random.Random}
 MOST_AGAIN = 16_384  # runs with a true generator on all datasets together, where these are few
 SEED = 0x9E3779B97F4A7C15  # one that no mechanism has drawn its own numbers with
 _ONE_AT_A_TIME = threading.Lock()  # what is watched is the process
 _LOOKING = threading.local()  # `now` while a replay of this thread watches all generators
-STEPS = 1000  # of progress on each dataset: thousandths of the probability of its choices
 
 
 def replay(
@@ -131,17 +125,13 @@ def replay(
     *,
     parameters: Mapping[str, Any] | None = None,
     most_paths: int = 1_000_000,
-    generator: Kind = "numpy",
-    progress: Progress | None = None,
 ) -> FiniteLosses:
     """The exact privacy loss of a mechanism of finite randomness, over all adjacent pairs of a finite domain.
 
-    `function(data, rng)` is called once for every path of its choices: `rng` stands in for numpy's Generator, for
-    random.Random where `generator` is "random", or where it is "replay" for replay's own, which has the draws of both
-    and `bit()`, `bernoulli(p)` and `finite(weights)`. A draw of rng.random() may be compared with numbers. The
-    generator's bits are taken to be fair; everything after them is the code itself, except rng.binomial: that is the
-    ideal law, from which numpy's own leaves out the rarest outcomes (the scope says so where it is drawn;
-    `random() < p` and `bernoulli(p)` are exact).
+    `function(data, rng)` is called once for every path of its choices: `rng` stands in for numpy's Generator. A draw
+    of rng.random() may be compared with numbers. The generator's bits are taken to be fair; everything after them is
+    the code itself, except rng.binomial: that is the ideal law, from which numpy's own leaves out the rarest outcomes
+    (the scope says so where it is drawn; `random() < p` is exact).
     `neighbours` is a predicate of two datasets, a list of pairs of datasets, or "all". `most_paths` bounds the runs
     over all datasets; up to 4,096 runs of each dataset, and 64 at least, are made once more to see that they hold, and
     as many or more with a true generator, whose outputs must follow the computed law.
@@ -164,16 +154,19 @@ def replay(
     pairs = adjacent(datasets, neighbours)
     most = validate.whole("most_paths", most_paths, least=1)
     mechanism = PerRun(function, dict(parameters or {}))
-    choices = Choices(most, validate.one_of("generator", generator, tuple(GENERATORS)))  # type: ignore[arg-type]
+    choices = Choices(most)
     call = mechanism.open().call
-    true = list[Any]()
+    true, walked = list[Any](), list[Walked]()
     with no_other_randomness(true):
-        true += [TRUE[choices.kind](SEED + place) for place in range(len(datasets) if choices.kind in TRUE else 0)]
+        true += [np.random.default_rng(SEED + place) for place in range(len(datasets))]
         with types_as_they_seem():
-            walked = _walked(call, datasets, choices, most, progress or SILENT)
+            for place, data in enumerate(datasets):
+                with _named(place):
+                    walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
+            choices.close()
             for place in reversed(range(len(datasets))):
                 with _named(place):
-                    confirm(call, datasets[place], walked[place].records, choices.kind)
+                    confirm(call, datasets[place], walked[place].records)
         runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
         for place, rng in enumerate(true):
             with _named(place):
@@ -185,32 +178,10 @@ def replay(
         raise UnsoundAudit(f"{mechanism.name} raised {kinds} in every run, so it has no answer; call it once alone")
     at = ", ".join(f"{name}={value}" for name, value in mechanism.parameters.items())
     scope = f"{pairs_in_words(len(pairs), len(datasets))}, all outputs{f', at {at}' if at else ''}"
-    scope += GENERATORS[choices.kind] + (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
+    scope += (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
     unseen = sorted(outside(function))
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
     return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
-
-
-def _walked(
-    call: Callable[[Any, Any], Any], datasets: tuple[Any, ...], choices: Choices, most: int, progress: Progress
-) -> list[Walked]:
-    walked: list[Walked] = []
-    left = most
-    progress.begin("replay", STEPS * len(datasets))
-    for place, data in enumerate(datasets):
-        done = [0]
-
-        def tell(covered: Fraction, done: list[int] = done) -> None:
-            step = int(covered * STEPS)
-            progress.advance(step - done[0])
-            done[0] = step
-
-        with _named(place):
-            walked.append(walk_paths(call, data, choices, left, tell))
-        left -= walked[-1].paths
-    choices.close()
-    progress.end()
-    return walked
 
 
 @contextmanager
@@ -308,7 +279,6 @@ def _generators(spared: Collection[int] = ()) -> list[Any]:
     while waiting:
         kinds.add(kind := waiting.pop())
         waiting += [each for each in kind.__subclasses__() if each is not random.SystemRandom]
-    kinds -= {*FACES.values()}
     alive = gc.get_objects()
     return [each for each in compress(alive, map(kinds.__contains__, map(type, alive))) if id(each) not in spared]
 

@@ -1,15 +1,14 @@
 """Stand-ins for a random generator: one that walks every choice, and one that makes the choices of a past run again.
 
-Their finite draws have the names, arguments and result types of `numpy.random.Generator` and of `random.Random`.
+Their finite draws have the names, arguments and result types of `numpy.random.Generator`.
 """
 
 import math
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,25 +18,25 @@ from dpaudit.verify.replay.source import (
     MOST_TRIALS,
     Cut,
     Key,
-    Kind,
     StandIn,
     binomial,
     by_levels,
-    by_search,
-    proportional,
-    yes_or_no,
 )
 
 SMALL = [np.int64(value) for value in range(256)]  # made once: numpy's own numbers are slow to make
 SUM_TOLERANCE = 1e-8  # of probabilities, as numpy has it
 
 
-class NumpyDraws(StandIn):
+class Draws(StandIn):
     """`integers`, `random`, `choice`, `permutation`, `permuted`, `shuffle`, `binomial` and `bytes`.
 
     Exact at the level of bits, given a generator of fair ones, except `binomial`: that is the ideal law, to which
-    numpy's own algorithm is right to the rounding of a logarithm.
+    numpy's own algorithm is right to the rounding of a logarithm. `face` is what a mechanism sees.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.face = face(self)
 
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
@@ -113,10 +112,7 @@ class NumpyDraws(StandIn):
             raise self.refuse("rng.choice without replacement can be replayed without p and with shuffle=True only")
         if isinstance(population, int):
             return np.array(places, np.int64).reshape(shape)
-        taken = [population[place] for place in places]
-        if isinstance(population, np.ndarray):
-            return np.array(taken, population.dtype).reshape(shape)
-        raise self.refuse("rng.choice of a text has no size; pass a list of its letters")
+        return np.array([population[place] for place in places], population.dtype).reshape(shape)
 
     def permutation(self, x: Any, axis: int = 0) -> Any:
         """Every order as likely as the next; n! outcomes."""
@@ -150,15 +146,11 @@ class NumpyDraws(StandIn):
         return self.pick(by_levels(tuple(levels.tolist())))
 
     def _population(self, a: Any) -> Any:
-        """What to choose from: a number n for 0..n-1, an array, or a text; refused where numpy and `random` differ."""
+        """What to choose from: a number n for 0..n-1, or an array."""
         if isinstance(a, int | np.integer) and not isinstance(a, bool):
             return int(a)
-        if isinstance(a, str) and self.kind == "numpy":
-            raise self.refuse(
-                'rng.choice of a text fails; pass a list of its letters, or replay it with generator="random"'
-            )
         if isinstance(a, str):
-            return a
+            raise self.refuse("rng.choice of a text fails; pass a list of its letters")
         kinds = set(map(type, a)) if isinstance(a, list | tuple | range) else set()
         values = np.array(a) if kinds <= {int, float} or len(kinds) == 1 else None
         if values is None or values.ndim != 1:
@@ -189,70 +181,6 @@ def _shape(size: Any) -> tuple[int, ...]:
     return tuple(map(operator.index, size)) if isinstance(size, tuple | list) else (operator.index(size),)
 
 
-class StandardDraws(StandIn):
-    """`randrange`, `randint`, `getrandbits`, `randbytes`, `choices` and `sample`, exact at the level of bits."""
-
-    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        """A whole number of a range, each as likely as the next."""
-        try:
-            values = range(start) if stop is None else range(start, stop, step)
-            count = max(0, -((values.start - values.stop) // values.step))  # len() ends at 2^63
-        except (TypeError, ValueError, OverflowError) as error:
-            raise self.refuse(f"rng.randrange takes a range of whole numbers: {error}") from None
-        if count < 1:
-            raise self.refuse(f"rng.randrange has nothing to draw from {values}")
-        return values[self.place(count)]
-
-    def randint(self, a: int, b: int) -> int:
-        return self.randrange(a, operator.index(b) + 1)
-
-    def getrandbits(self, k: int) -> int:
-        return self.pick(1 << operator.index(k)) if k > 0 else 0
-
-    def randbytes(self, n: int) -> bytes:
-        return self.getrandbits(8 * n).to_bytes(n, "little")
-
-    def choices(
-        self, population: Any, weights: Sequence[float] | None = None, *, cum_weights: Any = None, k: int = 1
-    ) -> list[Any]:
-        count = len(population)
-        if weights is not None and cum_weights is not None:
-            raise self.refuse("rng.choices takes weights or cum_weights, not both")
-        levels = tuple(accumulate(weights)) if weights is not None else tuple(cum_weights or range(1, count + 1))
-        rising = all(0 <= low <= high for low, high in zip((0, *levels), levels, strict=False))
-        if count < 1 or len(levels) != count or not rising or not 0 < levels[-1] < float("inf"):
-            raise self.refuse(f"rng.choices takes {count} weights of at least 0, got {weights or cum_weights!r}")
-        key = by_search(levels)
-        return [population[self.pick(key)] for _ in range(k)]
-
-    def sample(self, population: Sequence[Any], k: int, *, counts: Any = None) -> list[Any]:
-        if counts is not None or not 0 <= k <= len(population):
-            raise self.refuse("rng.sample takes a sequence, a number of at most its length, and no counts")
-        return [population[place] for place in self.in_order(len(population), k)]
-
-
-class OwnDraws(StandIn):
-    """`bit`, `bernoulli` and `finite`: exact where a generator's own methods would round."""
-
-    def bit(self) -> int:
-        """A fair bit."""
-        return self.pick(2)
-
-    def bernoulli(self, p: Fraction | float) -> bool:
-        """True with probability p, a double taken as the number it is."""
-        weights = yes_or_no(p)
-        if weights is None:
-            raise self.refuse(f"rng.bernoulli takes a probability, got {p!r}")
-        return self.pick(weights) == 0
-
-    def finite(self, weights: Sequence[Fraction | float]) -> int:
-        """The place of one of the weights, with a probability in proportion to it."""
-        key = proportional(tuple(weights))
-        if key is None:
-            raise self.refuse(f"rng.finite takes weights of at least 0, not all of them 0, got {weights!r}")
-        return self.pick(key)
-
-
 MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (reported after some seconds)
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
@@ -270,28 +198,20 @@ class PastRun:
     output: Hashable
 
 
-class Finite(OwnDraws, StandardDraws, NumpyDraws):
-    """All finite draws, of numpy's Generator, of random.Random and of replay; `face` is what a mechanism sees."""
-
-    def __init__(self, kind: Kind = "replay") -> None:
-        super().__init__(kind)
-        self.face = face(self, kind)
-
-
-class Choices(Finite):
+class Choices(Draws):
     """Takes the place of `rng` and leads each run down another path of its choices, until all are taken.
 
     The paths form a tree; at each place of the present one `keys` says what was drawn and `picked` which outcome was
     taken. The probability of the path down to there is numerator / denominator.
 
     >>> choices = Choices(most_outcomes=100)
-    >>> choices.begin(); choices.bit(), choices.bernoulli(Fraction(1, 4)); choices.probability()
-    (0, True)
-    Fraction(1, 8)
+    >>> choices.begin(); choices.place(2), choices.binomial(1, 0.25); choices.probability()
+    (0, 0)
+    Fraction(3, 8)
     """
 
-    def __init__(self, most_outcomes: int, kind: Kind = "replay") -> None:
-        super().__init__(kind)
+    def __init__(self, most_outcomes: int) -> None:
+        super().__init__()
         self.most_outcomes = most_outcomes
         self._clear()
 
@@ -403,11 +323,11 @@ class Choices(Finite):
         return PastRun(tuple(zip(self._keys, self._picked, strict=True)), ranges, output)
 
 
-class Again(Finite):
+class Again(Draws):
     """Makes the choices of a past run again, with true numbers for its draws of random(), from the same ranges."""
 
-    def __init__(self, past: PastRun, *, last: bool, kind: Kind = "replay") -> None:
-        super().__init__(kind)
+    def __init__(self, past: PastRun, *, last: bool) -> None:
+        super().__init__()
         self._picked = [each for each in past.picked if not isinstance(each[0], Cut)]
         self._numbers = [number_in(low, high, last=last) for low, high in past.ranges]
         self._picked.reverse()

@@ -1,7 +1,7 @@
 """What a mechanism sees of a stand-in: a generator, and the numbers that its `random()` gives.
 
-The generator is an instance of a true subclass of numpy's Generator, or of random.Random, with the same attributes and
-no other. Draws go to the stand-in behind it; whatever would distinguish the two, or copy it, is refused.
+The generator is an instance of a true subclass of numpy's Generator, with the same attributes and no other. Draws go to
+the stand-in behind it; whatever would distinguish the two, or copy it, is refused.
 
 A number of `random()` is k * 2^-53 for a whole k that is uniform in [low, high). A comparison cuts that range in two,
 and the run continues in one part; another run takes the other. Any other use of the number is refused.
@@ -9,7 +9,6 @@ and the run continues in one part; another run takes the other. Any other use of
 
 import builtins
 import math
-import random
 import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpaudit.verify.replay.source import GRID, Cut, Kind, StandIn, exact, refusal
+from dpaudit.verify.replay.source import GRID, Cut, StandIn, exact, refusal
 
 ONLY_COMPARED = (
     "a draw of rng.random() can be replayed where it is compared with numbers only, and here it was used otherwise "
@@ -184,34 +183,26 @@ def number_in(low: int, high: int, *, last: bool) -> float:
     return float(Fraction(high - 1 if last else low, GRID))
 
 
-HAVING = {"replay": ("bit", "bernoulli", "finite"), "random": dir(random.Random)}  # draws that numpy's has not
-REAL: dict[str, type] = {"numpy": np.random.Generator, "random": random.Random}
-TOLD = "__repr__ __str__ __format__ __sizeof__ __getstate__ __setstate__ __reduce__ __reduce_ex__ __copy__ __deepcopy__"
 BITS = np.random.SFC64(0)  # behind every face; it moves where a draw goes past the stand-in
-BY_NAME: dict[str, Callable[[Any], Any]] = {"choice": lambda source: lambda seq: source.sample(seq, 1)[0]}  # of random
+GENERATOR = np.random.Generator
+TOLD = "__repr__ __str__ __format__ __sizeof__ __getstate__ __setstate__ __reduce__ __reduce_ex__ __copy__ __deepcopy__"
 
 
-def face(source: StandIn, kind: Kind) -> Any:
+def face(source: StandIn) -> Any:
     """What a mechanism is given as its rng."""
-    if kind == "replay":
-        return source
-    view: Any = FACES[kind].__new__(FACES[kind], 0) if kind == "random" else FACES[kind](BITS)
-    BEHIND[kind].__set__(view, source)
+    view: Any = FACE(BITS)
+    BEHIND.__set__(view, source)
     return view
 
 
-def _class_of(kind: Kind) -> tuple[type, Any]:
-    """The class of the faces of a kind, and the descriptor of the stand-in behind one, which is no attribute of it."""
-    real = REAL[kind]
+def _class() -> tuple[type, Any]:
+    """The class of the faces, and the descriptor of the stand-in behind one, which is no attribute of it."""
 
     def draw(name: str) -> Any:
-        known = BY_NAME.get(name) if kind == "random" else None
-
         def method(seen: Any, *arguments: Any, **options: Any) -> Any:
-            source = behind.__get__(seen)
-            return (known(source) if known else getattr(source, name))(*arguments, **options)
+            return getattr(behind.__get__(seen), name)(*arguments, **options)
 
-        own = getattr(real, name)
+        own = getattr(GENERATOR, name)
         method.__name__, method.__qualname__, method.__doc__ = name, own.__qualname__, own.__doc__
         return method
 
@@ -222,30 +213,23 @@ def _class_of(kind: Kind) -> tuple[type, Any]:
         return method if name.startswith("__") else property(method)
 
     def lacking(seen: Any, name: str) -> Any:
-        cure = next((each for each in HAVING if name in HAVING[each]), None)
-        also = f'; replay it with generator="{cure}"' if cure else ""
-        raise AttributeError(f"'{real.__module__}.{real.__name__}' object has no attribute {name!r}{also}")
+        raise AttributeError(f"'{GENERATOR.__module__}.{GENERATOR.__name__}' object has no attribute {name!r}")
 
-    members: dict[str, Any] = {"__module__": real.__module__, "__doc__": real.__doc__, "__slots__": ("_source",)}
-    for name in dir(real):
+    members: dict[str, Any] = {"__doc__": GENERATOR.__doc__, "__slots__": ("_source",)}
+    for name in dir(GENERATOR):
         if not name.startswith("__") or name in TOLD.split():
-            members[name] = draw(name) if name[0] != "_" and callable(getattr(real, name)) else refusal_of(name)
+            members[name] = draw(name) if name[0] != "_" and callable(getattr(GENERATOR, name)) else refusal_of(name)
     members |= {name: refusal_of(name) for name in TOLD.split()}
-    if kind == "numpy":
-        members["__module__"] = property()  # an instance of a type written in C says of none
-    members |= {"__class__": property(lambda seen: real), "__dir__": lambda seen: dir(real), "__getattr__": lacking}
-    view: Any = type(real.__name__, (real,), members)
+    members["__module__"] = property()  # an instance of a type written in C says of none
+    members |= {"__class__": property(lambda seen: GENERATOR), "__dir__": lambda seen: dir(GENERATOR)}
+    view: Any = type(GENERATOR.__name__, (GENERATOR,), {**members, "__getattr__": lacking})
     behind = view.__dict__["_source"]
     del view._source, view.__slots__
     return view, behind
 
 
-FACES, BEHIND = {}, {}
-for _kind in ("numpy", "random"):
-    FACES[_kind], BEHIND[_kind] = _class_of(_kind)
-
-
-SEEMS: dict[type, type] = {Uniform: float} | {FACES[kind]: REAL[kind] for kind in FACES}
+FACE, BEHIND = _class()
+SEEMS: dict[type, type] = {Uniform: float, FACE: GENERATOR}
 
 
 class _Asked(type):
@@ -255,11 +239,8 @@ class _Asked(type):
         if cls is not Type:
             return TYPE.__call__(cls, *arguments, **options)
         answer = TYPE(*arguments, **options)
-        if len(arguments) == 1:
-            if issubclass(answer, StandIn):
-                raise arguments[0].refuse(refusal("__class__"))
-            if answer in (TYPE, _Asked):
-                return Type
+        if len(arguments) == 1 and answer in (TYPE, _Asked):
+            return Type
         return SEEMS.get(answer, answer)
 
     def __instancecheck__(cls, value: object) -> bool:

@@ -1,4 +1,4 @@
-"""The exact privacy loss of laws over finitely many outputs: epsilon, delta, the trade-off curve, the worst pair."""
+"""The exact privacy loss of laws over finitely many outputs: epsilon, delta, the worst pair."""
 
 import math
 from collections import defaultdict
@@ -9,18 +9,14 @@ from itertools import combinations
 from typing import Any
 
 from dpaudit.base import validate
-from dpaudit.base.installed import flint
-from dpaudit.claims.rounding import above
 from dpaudit.data.data import digest
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
-from dpaudit.verify.enclosure import BITS, INFINITE, Enclosure, ball, largest, of_log
+from dpaudit.verify.enclosure import INFINITE, Enclosure, hockey_stick, largest, of_log
 from dpaudit.verify.replay.source import exact
 
 Law = Mapping[Hashable, Fraction]
-Curve = tuple[tuple[Fraction, Fraction], ...]
-Atoms = Mapping[Fraction | None, tuple[Fraction, Fraction]]  # p / q (None: q = 0) to P and Q of all with this ratio
 
 SOURCE = "replay of every choice"
 
@@ -96,8 +92,7 @@ class FiniteLosses:
         value = exact(epsilon)
         if value is None or value < 0:
             raise InvalidSpec(f"epsilon must be finite and at least 0, got {epsilon!r}")
-        ways = [_side_by_side(self.laws[i], self.laws[j]) for i, j in _both_ways(self.pairs)]
-        return largest(delta_at(both, value) for both in ways)
+        return largest(hockey_stick(self._side_by_side(i, j), value) for i, j in _both_ways(self.pairs))
 
     def epsilon_at(self, delta: Fraction | float) -> Enclosure:
         """The least epsilon of at least 0 at a delta, all pairs in both orders; infinite if no epsilon is enough."""
@@ -106,27 +101,28 @@ class FiniteLosses:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
         worst = Fraction(1)
         for i, j in _both_ways(self.pairs):
-            ratio = ratio_at(in_order(atoms_of(_side_by_side(self.laws[i], self.laws[j]))), value)
+            ratio = ratio_at(self.steps(i, j), value)
             if ratio is None:
                 return INFINITE
             worst = max(worst, ratio)
         return of_log(worst)
 
-    def trade_off(self, first: int, second: int) -> Curve:
-        """The exact vertices (type I error, type II error) of the best tests of dataset `first` against `second`.
+    def steps(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
+        """The probabilities of the outputs of one ratio under two datasets, the largest ratio first.
 
-        Places in the domain. The type I error is the probability, on the first, of deciding for the second; points
-        between two vertices are reached by a coin. The form is that of `dpaudit.TradeOffDP`.
+        Places in the domain. Its first few are the event that tells the first dataset best from the second.
         """
-        for name, place in (("first", first), ("second", second)):
-            if validate.whole(name, place, least=0) >= len(self.laws):
-                raise InvalidSpec(f"{name} must be a place in the domain of {len(self.laws)} datasets, got {place!r}")
-        errors, missed = Fraction(0), Fraction(1)
-        points = [(errors, missed)]
-        for q, p in in_order(atoms_of(_side_by_side(self.laws[second], self.laws[first]))):
-            errors, missed = errors + p, missed - q
-            points.append((errors, missed))
-        return tuple(points[1:] if points[1][0] == 0 else points)
+        atoms: defaultdict[Fraction | float, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
+        for p, q in self._side_by_side(first, second):
+            if p or q:
+                sums = atoms[p / q if q else math.inf]
+                sums[0] += p
+                sums[1] += q
+        return [(atoms[ratio][0], atoms[ratio][1]) for ratio in sorted(atoms, reverse=True)]
+
+    def _side_by_side(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
+        ours, theirs, nothing = self.laws[first], self.laws[second], Fraction(0)
+        return [(ours.get(output, nothing), theirs.get(output, nothing)) for output in {**ours, **theirs}]
 
     def upper_bound(self, delta: float = 0.0) -> UpperBound:
         """The least epsilon at a delta, as an upper bound for the pairs of this domain (and a lower one)."""
@@ -166,27 +162,6 @@ def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
     return Worst(i, j, event, p, sum((second.get(output, nothing) for output in event), nothing))
 
 
-def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
-    """P and Q of outputs, those of one ratio p / q taken together (None: q is 0)."""
-    atoms: defaultdict[Fraction | None, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
-    for p, q in both:
-        if p or q:
-            sums = atoms[p / q if q else None]
-            sums[0] += p
-            sums[1] += q
-    return {ratio: (p, q) for ratio, (p, q) in atoms.items()}
-
-
-def in_order(atoms: Atoms) -> list[tuple[Fraction, Fraction]]:
-    """P and Q from the largest ratio, which may be infinite, to the smallest."""
-    return [atoms[ratio] for ratio in sorted(atoms, key=lambda r: math.inf if r is None else r, reverse=True)]
-
-
-def _side_by_side(first: Law, second: Law) -> Iterator[tuple[Fraction, Fraction]]:
-    nothing = Fraction(0)
-    return ((first.get(o, nothing), second.get(o, nothing)) for o in {**first, **second})
-
-
 def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:
     """The least e^epsilon with P(S) <= e^epsilon Q(S) + delta for all S, at least 0; None if no epsilon is enough.
 
@@ -200,27 +175,6 @@ def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fra
                 return None
             most = max(most, (p - delta) / q)
     return most
-
-
-def delta_at(both: Iterable[tuple[Fraction, Fraction]], epsilon: Fraction) -> Enclosure:
-    """The sum of the positive parts of P - e^epsilon Q, enclosed; epsilon is at least 0.
-
-    Every event gives a lower end. The upper end is that of the event of all outputs that may have a positive part.
-    """
-    listed, nothing = list(both), Fraction(0)
-    most = max((1 / q for _, q in listed if q), default=Fraction(1))  # no finite ratio is above it
-    low = high = Fraction(1) if epsilon == 0 else most
-    if 0 < epsilon <= math.log(2) * (int(most).bit_length() + 1):  # beyond, only outputs of q = 0 count
-        with flint().ctx.workprec(BITS):
-            low, high = map(_rational, (ball(epsilon).exp().lower(), ball(epsilon).exp().upper()))
-    lower = sum((max(nothing, p - high * q) for p, q in listed), nothing)
-    upper = sum((max(nothing, p - low * q) for p, q in listed), nothing)
-    return Enclosure(max(0.0, -above(-lower)), min(1.0, above(upper)))  # a probability never leaves [0, 1]
-
-
-def _rational(end: Any) -> Fraction:
-    mantissa, exponent = (int(part) for part in end.man_exp())
-    return Fraction(mantissa) * Fraction(2) ** exponent
 
 
 # --- which datasets of a finite domain are neighbours, as pairs of their places -------------------------------

@@ -6,12 +6,11 @@ Weights are exact: whole numbers without a common divisor.
 import math
 import numbers
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 
@@ -43,21 +42,6 @@ def reduced(weights: Sequence[int]) -> Weights:
     """
     divisor = math.gcd(*weights)
     return tuple(weight // divisor for weight in weights)
-
-
-@lru_cache(maxsize=4096)
-def proportional(weights: tuple[Exact, ...]) -> Weights | None:
-    """Whole weights in the proportions of these; None where they are no law.
-
-    >>> proportional((Fraction(1, 2), 0.25, 0.25))
-    (2, 1, 1)
-    """
-    values = [exact(weight) for weight in weights]
-    known = [value for value in values if value is not None]
-    if len(known) < len(values) or not any(known) or min(known) < 0:
-        return None
-    common = math.lcm(*(value.denominator for value in known))
-    return reduced([int(value * common) for value in known])
 
 
 @lru_cache(maxsize=4096)
@@ -100,35 +84,15 @@ def by_levels(levels: tuple[float, ...]) -> Weights:
     return reduced([above - below for below, above in pairwise([0, *cuts])])
 
 
-@lru_cache(maxsize=1024)
-def by_search(levels: tuple[float, ...]) -> Weights:
-    """As `by_levels` for levels that rise to any total, with the rounding of u * total: random.choices.
-
-    >>> by_search((1, 2, 4)) == reduced([1, 1, 2])
-    True
-    """
-    total, last = levels[-1] + 0.0, len(levels) - 1
-
-    def place_of(count: int) -> int:
-        return bisect_right(levels, count / GRID * total, 0, last)
-
-    cuts = [bisect_right(range(GRID), place - 1, key=place_of) for place in range(1, len(levels))]
-    return reduced([above - below for below, above in pairwise([0, *cuts, GRID])])
-
-
 _CONTINUOUS = """
     beta chisquare dirichlet exponential f gamma gumbel laplace logistic lognormal multivariate_normal
     noncentral_chisquare noncentral_f normal pareto power rayleigh standard_cauchy standard_exponential
-    standard_gamma standard_normal standard_t triangular vonmises wald weibull betavariate expovariate gammavariate
-    gauss lognormvariate normalvariate paretovariate vonmisesvariate weibullvariate
+    standard_gamma standard_normal standard_t triangular vonmises wald weibull
 """
 CONTINUOUS = frozenset(_CONTINUOUS.split())
 ENDLESS = frozenset(("geometric", "logseries", "negative_binomial", "poisson", "zipf"))
 Refusal = TypeVar("Refusal", InvalidSpec, UnsoundAudit)
 OTHER_ENGINES = "dpaudit.verify.witnesses encloses the loss of a pair, dpaudit.verify.alignment proves a bound"
-
-
-Kind = Literal["numpy", "random", "replay"]  # of generators
 
 
 class Cut(NamedTuple):
@@ -144,13 +108,12 @@ Key = int | Weights | Cut  # a number of equally likely outcomes, or their weigh
 class StandIn(ABC):
     """A generator whose draws all come from `pick`; `error` is what it refused, even if a run catches the exception.
 
-    `idealised` says whether a draw was made that numpy makes with rounding; `kind` says of which generator.
+    `idealised` says whether a draw was made that numpy makes with rounding.
     """
 
-    def __init__(self, kind: Kind = "replay") -> None:
+    def __init__(self) -> None:
         self.error: DpAuditError | None = None
         self.idealised = False
-        self.kind: Kind = kind
 
     @abstractmethod
     def pick(self, key: Key) -> int:
@@ -177,17 +140,10 @@ class StandIn(ABC):
         self.error = self.error or error
         return error
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> NoReturn:  # type: ignore[override]
-        raise self.refuse(refusal("__class__"))
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         raise self.refuse(refusal(name))
-
-    def __reduce_ex__(self, protocol: object) -> Any:
-        raise self.refuse(refusal("__reduce_ex__"))
 
 
 def refusal(name: str) -> str:

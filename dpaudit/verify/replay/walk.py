@@ -14,8 +14,7 @@ import numpy as np
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised, canonical, raised
-from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Finite, PastRun
-from dpaudit.verify.replay.source import Kind
+from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Draws, PastRun
 
 Call = Callable[[Any, Any], Any]
 Law = Mapping[Hashable, Fraction]
@@ -25,7 +24,6 @@ MOST_KEPT_DRAWS = 250_000  # of these runs together, likewise: the memory that t
 LEAST_AGAIN = 64  # runs that are made again, the same ones more than once where there are fewer
 FAR = 30.0  # logarithm of how unlikely the frequency of an output is that shows another law
 MOST_TEXT = 200  # characters of another's error in one of ours
-TELL_EVERY = 2048  # runs between two words of progress
 ROOM = "dpaudit.verify.replay"
 STAND_INS = ("'Uniform'", "type Uniform", "from Uniform", "'Choices'", "'Again'", "Choices.", "Again.", "Draws.")
 ATOMS = (int, float, bool, str, bytes, complex, type(None), Fraction, np.number)
@@ -40,7 +38,7 @@ class Walked:
     records: tuple[PastRun, ...]
 
 
-def walk_paths(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fraction], None]) -> Walked:
+def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
     """Runs `call(data, choices)` for every path of its choices, at most `left` of them; each run gets its own data."""
     fresh = copier(data)
     totals: dict[int, dict[Hashable, int]] = {}
@@ -71,22 +69,18 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int, tell: Callabl
         if type(output) is Raised and output not in of_failures:
             of_failures[output] = choices.record(output)
         paths += 1
-        more = choices.advance()
-        if paths % TELL_EVERY == 0 and more:
-            tell(choices.covered())
-        if not more:
-            tell(Fraction(1))
+        if not choices.advance():
             return Walked(_law(totals), paths, (*records, *of_failures.values()))
 
 
-def confirm(call: Call, data: Any, records: tuple[PastRun, ...], kind: Kind) -> None:
+def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
     """Makes past runs again, the last one first; raises `UnsoundAudit` where one of them goes differently."""
     fresh = copier(data)
     rounds = -(-LEAST_AGAIN // len(records))
     for turn in range(rounds):
         for place, past in enumerate(reversed(records)):
             left_s()
-            again = Again(past, last=(turn + place) % 2 == 1, kind=kind)
+            again = Again(past, last=(turn + place) % 2 == 1)
             output = outcome(call, fresh(), again.face, again)
             again.end()
             if output != past.output:
@@ -115,7 +109,7 @@ def _term(share: float, p: Fraction) -> float:
     return share * math.log(share / max(float(p), 1e-300)) if share else 0.0
 
 
-def outcome(call: Call, data: Any, rng: Any, source: Finite | None = None) -> Hashable:
+def outcome(call: Call, data: Any, rng: Any, source: Draws | None = None) -> Hashable:
     """The canonical form of one run's output; what the mechanism raises is an output too.
 
     `source` is what stands in for `rng`, None where that is a generator itself.

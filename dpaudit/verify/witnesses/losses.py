@@ -17,7 +17,18 @@ from dpaudit.base.installed import flint
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
-from dpaudit.verify.enclosure import BITS, INFINITE, Enclosure, ball, largest, named, of_ball, ratio, shown
+from dpaudit.verify.enclosure import (
+    BITS,
+    INFINITE,
+    Enclosure,
+    ball,
+    hockey_stick,
+    largest,
+    named,
+    of_ball,
+    ratio,
+    shown,
+)
 from dpaudit.verify.language.nodes import Emitted, Law, Program, Symbol
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, Values, at_least, at_most, filled, noisy_numbers, output_event
@@ -250,8 +261,8 @@ def pair_delta(
             raise OutsideIntegrals(f"{program.name} gives out noisy numbers: its delta is no sum over outputs")
         return closed
     events = _outputs(ours, theirs)
-    p, q = ([each.probability(event) for event in events] for each in (ours, theirs))
-    return largest((integrals.delta(p, q, epsilon), integrals.delta(q, p, epsilon)))
+    both = [(ours.probability(event), theirs.probability(event)) for event in events]
+    return largest((hockey_stick(both, epsilon), hockey_stick([(q, p) for p, q in both], epsilon)))
 
 
 def _alike(ours: Outcomes, theirs: Outcomes) -> list[OutputEvent]:
@@ -394,7 +405,7 @@ def log_ratio(p: Any, q: Any) -> Enclosure | None:
     """ln(P / Q) of two balls, enclosed; None where P is 0, or where nothing is known of it."""
     if p.is_zero():
         return None
-    return integrals.log_ratio_of(p, q)
+    return integrals.log_ratio(p, q)
 
 
 def _one_way(probabilities: Sequence[tuple[OutputEvent, Any, Any]], every: bool) -> OneWay:

@@ -9,7 +9,8 @@ from itertools import combinations, pairwise
 import numpy as np
 from scipy import integrate
 
-from dpaudit.verify.integrals import Between, Density, Event, Line, Slice
+from dpaudit.verify.enclosure import Enclosure
+from dpaudit.verify.integrals import Between, Density, Event, Line, Slice, log_ratio, probability
 
 REACH = {"laplace": 45.0, "exponential": 45.0, "gumbel": 45.0, "normal": 11.0}
 
@@ -100,6 +101,11 @@ def noisy_max(queries, winner, scale, law: str = "laplace") -> Event:
         if place != winner
     )
     return ((Slice(law, Fraction(scale), None, None, factors),),)
+
+
+def loss_of(first: Event, second: Event) -> Enclosure:
+    """ln(P(first) / P(second)), enclosed."""
+    return log_ratio(probability(first), probability(second))
 
 
 def _given(each: Slice, t: float) -> float:

@@ -5,8 +5,7 @@ from itertools import product
 
 import pytest
 
-from dpaudit.verify.integrals import log_ratio
-from tests.verify.integrals.oracle import noisy_max, sparse
+from tests.verify.integrals.oracle import loss_of, noisy_max, sparse
 
 HALVES = [Fraction(i, 2) for i in range(-4, 5)]
 
@@ -16,7 +15,7 @@ def pattern_loss(n: int, b1: Fraction, b2: Fraction, cut_off: int | None, x: Fra
     most = n if cut_off is None else min(n, cut_off)
     return max(
         abs(
-            log_ratio(
+            loss_of(
                 sparse([x] * (n - m) + [y] * m, [0] * (n - m) + [1] * m, b1, b2),
                 sparse([x + 1] * (n - m) + [y - 1] * m, [0] * (n - m) + [1] * m, b1, b2),
             ).middle
@@ -66,7 +65,7 @@ def test_losses_of_noisy_max(scale: int, monotone: bool, losses: dict[int, float
             found = max(
                 found,
                 *(
-                    abs(log_ratio(noisy_max(before, w, scale), noisy_max(after, w, scale)).middle)
+                    abs(loss_of(noisy_max(before, w, scale), noisy_max(after, w, scale)).middle)
                     for after in moved
                     for w in (0, 1)
                 ),

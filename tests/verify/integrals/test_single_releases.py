@@ -10,14 +10,7 @@ from scipy import integrate, stats
 
 from dpaudit.claims import GaussianDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.integrals import (
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_mu,
-    laplace_delta,
-    laplace_epsilon,
-    uniform_delta,
-)
+from dpaudit.verify.integrals import gaussian_delta, laplace_delta
 from tests.cases import for_each
 
 EPSILONS = (-3.0, -0.5, 0.0, 0.25, 0.999, 1.0, 1.7, 4.0)
@@ -39,13 +32,6 @@ def test_laplace_delta_is_the_integral_of_the_positive_part(shift: int, scale: F
     assert found.upper - found.lower <= 1e-15
 
 
-def test_pure_losses() -> None:
-    assert laplace_epsilon(-1, 2).lower == laplace_epsilon(1, 2).upper == 0.5
-    third = laplace_epsilon(1, 3)
-    assert third.lower < Fraction(1, 3) < third.upper
-    assert laplace_delta(1, 1, 1).upper < 1e-50
-
-
 @for_each("mu", [0.01, 0.3, 1.0, 5.0])
 @for_each("epsilon", [-2.0, 0.0, 0.1, 1.0, 6.0])
 def test_gaussian_delta_is_what_the_claim_says(mu: float, epsilon: float) -> None:
@@ -55,19 +41,7 @@ def test_gaussian_delta_is_what_the_claim_says(mu: float, epsilon: float) -> Non
     assert found.upper - found.lower <= max(5e-324, 1e-15 * found.upper)
 
 
-@pytest.mark.parametrize(("mu", "delta"), [(0.2, 1e-5), (1.0, 1e-5), (3.0, 0.01), (0.5, 1e-12), (1.0, 1e-100)])
-def test_gaussian_epsilon_and_mu_are_inverses(mu: float, delta: float) -> None:
-    found = gaussian_epsilon(mu, delta)
-    assert found.lower < found.upper <= math.nextafter(math.nextafter(found.lower, 99.0), 99.0)
-    assert gaussian_delta(mu, found.lower).lower > delta >= gaussian_delta(mu, found.upper).upper
-    assert found.middle == pytest.approx(GaussianDP(mu).epsilon_at(delta), rel=1e-9)
-    back = gaussian_mu(found.upper, delta)
-    assert back.lower == pytest.approx(mu, rel=1e-12)
-
-
 def test_known_gaussian_values() -> None:
-    assert round(gaussian_epsilon(0.2, 1e-5).middle, 6) == 0.725522
-    assert round(1 / gaussian_mu(1, 1e-5).middle, 3) == 3.731
     with flint.ctx.workprec(200):
         sigma = (2 * (flint.arb(125) * 1000).log()).sqrt()
         found = gaussian_delta(1 / sigma, 1)
@@ -80,29 +54,14 @@ def test_ends_of_the_gaussian_range() -> None:
     assert gaussian_delta(0, -1).middle == pytest.approx(1 - math.exp(-1), rel=1e-15)
     assert gaussian_delta(1e-200, 1e-3).upper <= 5e-324
     assert gaussian_delta(1e6, 1).middle == 1.0
-    assert gaussian_epsilon(1, 0).lower == math.inf
-    assert gaussian_epsilon(0, 0).upper == 0.0
-    assert gaussian_epsilon(0.01, 0.5).upper == 0.0
-    assert gaussian_epsilon(1, 1).upper == 0.0
-
-
-def test_uniform_noise_has_the_same_delta_at_every_epsilon() -> None:
-    fifth = uniform_delta(1, 5)
-    assert fifth.lower < Fraction(1, 5) < fifth.upper
-    assert uniform_delta(-3, 2).lower == 1.0
 
 
 @for_each(
     ("call", "message"),
     [
-        (lambda: laplace_epsilon(1, 0), "scale must be positive, got 0"),
         (lambda: laplace_delta(1, -1, 0), "scale must be positive, got -1"),
         (lambda: gaussian_delta(-1, 0), "mu must be at least 0, got -1"),
         (lambda: gaussian_delta(math.nan, 0), "a number must be finite, got nan"),
-        (lambda: gaussian_mu(1, 0), "delta must lie strictly between 0 and 1, got 0"),
-        (lambda: gaussian_mu(-1, 0.5), "epsilon must be at least 0, got -1"),
-        (lambda: gaussian_epsilon(1, 2), "delta must lie between 0 and 1, got 2"),
-        (lambda: uniform_delta(1, 0), "width must be positive, got 0"),
     ],
 )
 def test_wrong_numbers_are_refused(call, message: str) -> None:

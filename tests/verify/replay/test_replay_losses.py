@@ -10,7 +10,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpaudit import TradeOffDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.replay import FiniteLosses
 from tests.cases import for_each
@@ -95,24 +94,19 @@ def test_epsilon_at_a_delta_is_the_least_that_all_events_allow(seed: int) -> Non
 
 
 @for_each("seed", SEEDS)
-def test_no_event_lies_below_the_trade_off_curve(seed: int) -> None:
+def test_no_event_lies_above_the_curve_of_the_steps(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p, q = random_law(rng), random_law(rng)
-    curve = losses_of(p, q).trade_off(0, 1)
-    assert (curve[0][0], curve[-1]) == (0, (1, 0)) if curve[-1][0] == 1 else curve[-1][1] == 0
-    errors = [(a, 1 - b) for a, b in events(p, q)]
-    assert all(point in errors for point in curve)
-    for (x1, y1), (x2, y2) in itertools.pairwise(curve):
-        assert all(y >= y1 + (y2 - y1) * (x - x1) / (x2 - x1) for x, y in errors if x1 <= x <= x2)
-    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in itertools.pairwise(curve)]
-    assert slopes == sorted(set(slopes))  # convex, and no vertex on a line
-
-
-def test_the_trade_off_curve_is_one_that_a_claim_takes() -> None:
-    p, q = {0: Fraction(3, 4), 1: Fraction(1, 4)}, {0: Fraction(1, 4), 1: Fraction(3, 4)}
-    curve = losses_of(p, q).trade_off(0, 1)
-    assert curve == ((0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0))
-    assert TradeOffDP([(float(x), float(y)) for x, y in curve]).epsilon_at(0.0) == pytest.approx(math.log(3))
+    steps, both = losses_of(p, q).steps(0, 1), events(p, q)
+    curve = [(Fraction(0), Fraction(0))]
+    for more_p, more_q in steps:
+        curve.append((curve[-1][0] + more_p, curve[-1][1] + more_q))
+    assert curve[-1] == (1, 1)
+    assert all(point in both for point in curve)
+    for (p1, q1), (p2, q2) in itertools.pairwise(curve):
+        assert all(a <= p1 + (p2 - p1) * (b - q1) / (q2 - q1) for a, b in both if q1 < b <= q2)
+    ratios = [a / b if b else math.inf for a, b in steps]
+    assert ratios == sorted(set(ratios), reverse=True)  # concave, and no vertex on a line
 
 
 def test_of_equal_losses_the_likelier_event_is_the_worst() -> None:
@@ -162,7 +156,5 @@ def test_values_out_of_range_are_refused() -> None:
         found.delta(-1)
     with pytest.raises(InvalidSpec, match="delta must be a probability, got 2"):
         found.epsilon_at(2)
-    with pytest.raises(InvalidSpec, match="second must be a place in the domain of 2 datasets, got 2"):
-        found.trade_off(0, 2)
     with pytest.raises(InvalidSpec, match="places of two datasets"):
         FiniteLosses.of([0, 1], [(0, 2)], [{0: Fraction(1)}] * 2)

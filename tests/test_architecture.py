@@ -83,7 +83,7 @@ BUDGET = {
     "search": 3_700,
     "scores": 3_230,
     "auditing": 4_050,
-    "verify": 13_290,
+    "verify": 12_990,
     "report": 3_590,
     "ledger": 1_960,
     "catalogue": 11_710,

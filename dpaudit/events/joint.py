@@ -1,12 +1,14 @@
 """Features of several coordinates together: ranks, sums, differences, counts and positions; and the table of kinds."""
 
 import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpaudit.base.arrays import Reals
+from dpaudit.base.arrays import Reals, Singles
 from dpaudit.events.features import (
     FEW,
     Coordinate,
@@ -22,44 +24,59 @@ from dpaudit.events.features import (
     spell,
     taken_over,
 )
-from dpaudit.outputs.canonical import ABSENT, Column, Outputs, Path
+from dpaudit.outputs.canonical import ABSENT, Column, Numbers, Outputs, Path
+
+PIECE = 1 << 20  # numbers that are looked at together
 
 
-def _matrix(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> Reals:
-    """The numbers at some paths, a row for each run; NaN where there is none.
+def _pieces(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> Iterator[Reals]:
+    """The numbers at some paths, a row for each run, some runs at a time; NaN where there is none.
 
     As `steps`, each less the one before it: the first as it is.
     """
-    matrix = np.ascontiguousarray(outputs.numbers(paths).T)  # of one run it may be the outputs' own
-    if steps:
-        with np.errstate(invalid="ignore"):
-            matrix = np.concatenate([matrix[:, :1], np.diff(matrix, axis=1)], axis=1)
-    return matrix
+    runs = max(1, PIECE // len(paths)) if paths else max(1, outputs.runs)
+    for start in range(0, max(1, outputs.runs), runs):
+        # of one run it may be the outputs' own
+        matrix = np.ascontiguousarray(outputs.numbers(paths, slice(start, start + runs)).T)
+        if steps:
+            with np.errstate(invalid="ignore"):
+                matrix = np.concatenate([matrix[:, :1], np.diff(matrix, axis=1)], axis=1)
+        yield matrix
 
 
 def levels_of(outputs: Outputs, paths: tuple[Path, ...], steps: bool, parts: tuple[float, ...]) -> tuple[float, ...]:
     """The different numbers below which these parts of all entries at the paths lie, or of their steps."""
-    numbers = _matrix(outputs, paths, steps).ravel()
-    numbers = numbers[np.isfinite(numbers)]
+    numbers = np.concatenate([matrix[np.isfinite(matrix)] for matrix in _pieces(outputs, paths, steps)])
     return tuple(float(level) for level in np.unique(single(np.quantile(numbers, parts)))) if len(numbers) else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered(OfPaths, kind="ordered"):
+class OfEntries(OfPaths, ABC):
+    """A number that each run has by its entries at the paths, or by their steps."""
+
+    @abstractmethod
+    def of(self, matrix: Reals) -> Numbers:
+        """The number of each run, from a matrix with a row for each of them."""
+
+    def column(self, outputs: Outputs) -> Column:
+        with np.errstate(all="ignore"):
+            parts = [self.of(matrix) for matrix in _pieces(outputs, self.paths, getattr(self, "steps", False))]
+        return rounded(Column(np.concatenate(parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered(OfEntries, kind="ordered"):
     """The number of a given rank among the coordinates, or their steps: 0 the least, -1 the greatest."""
 
     rank: int
     steps: bool = False
 
-    def column(self, outputs: Outputs) -> Column:
-        matrix = _matrix(outputs, self.paths, self.steps)
+    def of(self, matrix: Reals) -> Reals:
         if self.rank in (0, -1):
-            with np.errstate(all="ignore"):
-                extreme = np.fmin.reduce(matrix, axis=1) if self.rank == 0 else np.fmax.reduce(matrix, axis=1)
-            return rounded(Column(extreme))
+            return np.asarray((np.fmax if self.rank else np.fmin).reduce(matrix, axis=1))
         if self.rank > 0:  # NaN sorts last, so both ends count numbers only
-            return rounded(Column(np.sort(matrix, axis=1)[:, self.rank]))
-        return rounded(Column(-np.sort(-matrix, axis=1)[:, -self.rank - 1]))
+            return np.sort(matrix, axis=1)[:, self.rank]
+        return -np.sort(-matrix, axis=1)[:, -self.rank - 1]
 
     def __str__(self) -> str:
         over = taken_over(self.paths, self.steps)
@@ -67,16 +84,14 @@ class Ordered(OfPaths, kind="ordered"):
 
 
 @dataclass(frozen=True, slots=True)
-class Above(OfPaths, kind="above"):
+class Above(OfEntries, kind="above"):
     """How many of the coordinates, or of their steps, are numbers above a threshold."""
 
     threshold: float
     steps: bool = False
 
-    def column(self, outputs: Outputs) -> Column:
-        matrix = single(_matrix(outputs, self.paths, self.steps))
-        with np.errstate(invalid="ignore"):
-            return Column((matrix > np.float32(self.threshold)).sum(axis=1).astype(np.float32))
+    def of(self, matrix: Reals) -> Singles:
+        return np.asarray((single(matrix) > np.float32(self.threshold)).sum(axis=1), np.float32)
 
     def __str__(self) -> str:
         few = len(self.paths) < FEW and not self.steps
@@ -98,12 +113,11 @@ class Difference(OfTwo, kind="difference"):
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(OfPaths, kind="sum"):
+class Sum(OfEntries, kind="sum"):
     """The sum of the coordinates that are numbers."""
 
-    def column(self, outputs: Outputs) -> Column:
-        with np.errstate(invalid="ignore"):
-            return rounded(Column(np.nansum(_matrix(outputs, self.paths), axis=1)))
+    def of(self, matrix: Reals) -> Reals:
+        return np.asarray(np.nansum(matrix, axis=1))
 
     def __str__(self) -> str:
         return f"sum({taken_over(self.paths)})"
@@ -124,18 +138,17 @@ class Equal(OfTwo, kind="equal"):
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme(OfPaths, kind="extreme"):
+class Extreme(OfEntries, kind="extreme"):
     """The position of the greatest coordinate, or of the least; the first of equals, NaN where none is a number."""
 
     greatest: bool = True
 
-    def column(self, outputs: Outputs) -> Column:
-        matrix = _matrix(outputs, self.paths)
+    def of(self, matrix: Reals) -> Singles:
         sign = 1.0 if self.greatest else -1.0
         finite = np.clip(sign * matrix, -sys.float_info.max, None)  # so that -inf still is above what is no number
-        position = np.argmax(np.where(np.isnan(matrix), -np.inf, finite), axis=1).astype(np.float32)
+        position: Singles = np.argmax(np.where(np.isnan(matrix), -np.inf, finite), axis=1).astype(np.float32)
         position[np.isnan(matrix).all(axis=1)] = np.nan
-        return Column(position)
+        return position
 
     def __str__(self) -> str:
         return f"{'argmax' if self.greatest else 'argmin'}({taken_over(self.paths)})"

@@ -239,7 +239,8 @@ OF: Mapping[str, Callable[[Reals], Reals]] = {  # what of standardised numbers i
 def weighed(numbers: Numbers, centre: float | Reals, scale: float | Reals, of: str) -> Reals:
     """What is weighed of numbers, of the shape they have: 0 where there is none, infinities as a million."""
     with np.errstate(invalid="ignore", over="ignore"):
-        terms = OF[of]((numbers.astype(np.float64) - centre) / scale)
+        terms = np.subtract(numbers, centre, dtype=np.float64)
+        terms = OF[of](np.divide(terms, scale, out=terms))
     return terms if np.isfinite(terms).all() else np.nan_to_num(terms, nan=0.0, posinf=1e6, neginf=-1e6)
 
 

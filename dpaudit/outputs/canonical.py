@@ -9,7 +9,7 @@ every worker; two tokens with one code would be one token, which costs power and
 import hashlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.base.arrays import Bools, Integers, Reals, Words
+from dpaudit.base.arrays import Bools, Integers, Places, Reals, Words
 from dpaudit.errors import UnsoundAudit
 
 Path = tuple[int | str, ...]
@@ -117,26 +117,97 @@ class Column:
         return Column(self.values[rows], None if self.codes is None else self.codes[rows])
 
 
-class Columns(Mapping[Path, Column]):
-    """Columns many of which hold numbers alone and lie in one matrix: float[places, runs], in the order of `places`.
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Runs whose numbers lie in one matrix, number[places, runs]: those of `rows` in their order, None for all."""
 
-    The others are `loose`. A column of the matrix is a view of it, made when it is asked for.
+    matrix: Numbers
+    rows: Places | None = None
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return self.matrix.shape[1] if self.rows is None else len(self.rows)
+
+    def column(self, place: int) -> Numbers:
+        """The numbers of one place: number[runs]."""
+        numbers: Numbers = self.matrix[place]
+        return numbers if self.rows is None else numbers[self.rows]
+
+    def part(self, places: Places | None, runs: slice) -> Numbers:
+        """The numbers of some places (None: of all) and of a stretch of runs: number[places, runs]."""
+        if self.rows is None:
+            return self.matrix[:, runs] if places is None else self.matrix[places, runs]
+        rows = self.rows[runs]
+        return np.take(self.matrix, rows, axis=1) if places is None else self.matrix[places[:, None], rows]
+
+
+class Columns(Mapping[Path, Column]):
+    """Columns many of which hold numbers alone and lie in matrices, each of some runs, in the order of `places`.
+
+    The others are `loose`. A column of the matrices is made when it is asked for: parts and joined parts of outputs
+    share the matrices, for of many entries and runs there is no room for a second one.
     """
 
-    __slots__ = ("loose", "matrix", "places")
+    __slots__ = ("blocks", "dtype", "loose", "places")
 
-    def __init__(self, places: Mapping[Path, int], matrix: Numbers, loose: Mapping[Path, Column]) -> None:
-        self.places, self.matrix, self.loose = places, matrix, loose
+    def __init__(
+        self,
+        places: Mapping[Path, int],
+        blocks: Sequence[Stretch],
+        loose: Mapping[Path, Column],
+        dtype: npt.DTypeLike | None = None,
+    ) -> None:
+        self.places, self.blocks, self.loose = places, tuple(blocks), loose
+        self.dtype = np.dtype(self.blocks[0].matrix.dtype if dtype is None else dtype)
 
     def __getitem__(self, path: Path) -> Column:
         place = self.places.get(path)
-        return self.loose[path] if place is None else Column(self.matrix[place])
+        if place is None:
+            return self.loose[path]
+        parts = [block.column(place) for block in self.blocks]
+        return Column(
+            parts[0].astype(self.dtype, copy=False) if len(parts) == 1 else np.concatenate(parts, dtype=self.dtype)
+        )
 
     def __iter__(self) -> Iterator[Path]:
         return chain(self.places, self.loose)
 
     def __len__(self) -> int:
         return len(self.places) + len(self.loose)
+
+    @property
+    def matrix(self) -> Numbers:
+        """All of the matrices as one: number[places, runs]."""
+        return self.numbers(None, slice(None))
+
+    def numbers(self, places: Sequence[int] | None, runs: slice) -> Numbers:
+        """The numbers of some places (None: of all) and of a stretch of runs: number[places, runs]."""
+        chosen = None if places is None or list(places) == list(range(len(self.places))) else np.array(places, np.intp)
+        if len(self.blocks) == 1:
+            return self.blocks[0].part(chosen, runs).astype(self.dtype, copy=False)
+        start, stop, _ = runs.indices(sum(block.runs for block in self.blocks))
+        numbers = np.empty((len(self.places) if chosen is None else len(chosen), max(0, stop - start)), self.dtype)
+        before = 0
+        for block in self.blocks:
+            first, last = max(start, before), min(stop, before + block.runs)
+            if first < last:
+                numbers[:, first - start : last - start] = block.part(chosen, slice(first - before, last - before))
+            before += block.runs
+        return numbers
+
+    def take(self, rows: Places, loose: Mapping[Path, Column]) -> "Columns":
+        """The same matrices for some runs, by their places."""
+        ends = np.cumsum([block.runs for block in self.blocks])
+        homes = np.searchsorted(ends, rows, side="right")
+        if (np.diff(homes) < 0).any():  # in another order than that of the matrices
+            return Columns(self.places, [Stretch(self.matrix, rows)], loose)
+        cuts = np.searchsorted(homes, np.arange(1, len(ends)))
+        blocks = []
+        for block, end, mine in zip(self.blocks, ends, np.split(rows, cuts), strict=True):
+            mine = mine - (end - block.runs)
+            blocks.append(Stretch(block.matrix, mine if block.rows is None else block.rows[mine]))
+        return Columns(self.places, [each for each in blocks if each.runs] or blocks[:1], loose, self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,24 +231,31 @@ class Outputs:
         column = self.columns.get(path)
         return absent(self.runs) if column is None else column
 
-    def numbers(self, paths: Sequence[Path]) -> Reals:
-        """The numbers at some paths, NaN where there is none: float64[paths, runs]."""
+    def numbers(self, paths: Sequence[Path], runs: slice = slice(None)) -> Reals:
+        """The numbers at some paths of a stretch of runs, NaN where there is none: float64[paths, runs]."""
         columns = self.columns
         places = [columns.places.get(path, -1) for path in paths] if isinstance(columns, Columns) else [-1]
         if isinstance(columns, Columns) and min(places, default=-1) >= 0:
-            whole = places == list(range(len(columns.places)))
-            return np.asarray(columns.matrix if whole else columns.matrix[places], np.float64)
-        rows = np.empty((len(paths), self.runs))
+            return np.asarray(columns.numbers(places, runs), np.float64)
+        start, stop, _ = runs.indices(self.runs)
+        rows = np.empty((len(paths), max(0, stop - start)))
         for row, path in zip(rows, paths, strict=True):
-            row[:] = self.column(path).values
+            row[:] = self.column(path).values[runs]
         return rows
+
+    def without(self, path: Path) -> "Outputs":
+        """The outputs but for the column at a path that is in no matrix."""
+        loose = {each: column for each, column in _loose(self).items() if each != path}
+        columns = self.columns
+        wide = Columns(columns.places, columns.blocks, loose, columns.dtype) if isinstance(columns, Columns) else loose
+        return replace(self, columns=wide)
 
     def take(self, rows: npt.NDArray[np.generic]) -> "Outputs":
         """The outputs of some rows: an index array or a mask."""
         places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.intp, copy=False)
         columns: Mapping[Path, Column] = {path: column.take(places) for path, column in _loose(self).items()}
         if isinstance(self.columns, Columns):
-            columns = Columns(self.columns.places, np.take(self.columns.matrix, places, axis=1), columns)
+            columns = self.columns.take(places, columns)
         return Outputs(len(places), columns, self.labels, self.complete, self.unseen, self.notes)
 
 
@@ -240,12 +318,13 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
     if not parts:
         raise UnsoundAudit("there are no outputs to look at")
     labels = {code: label for part in parts for code, label in part.labels.items()}
-    wide = _joined_matrix(parts)
+    wide = _of_one_kind(parts)
     paths = dict.fromkeys(path for part in parts for path in (part.columns if wide is None else _loose(part)))
     if wide is not None:  # of parts without runs, which may have no matrix
-        paths = dict.fromkeys(path for path in paths if path not in wide[0])
+        paths = dict.fromkeys(path for path in paths if path not in wide[0].places)
     columns: Mapping[Path, Column] = {path: _joined(parts, path) for path in paths}
-    columns = columns if wide is None else Columns(*wide, columns)
+    if wide is not None:
+        columns = Columns(wide[0].places, [block for each in wide for block in each.blocks], columns, np.float64)
     complete, unseen = all(part.complete for part in parts), max(part.unseen for part in parts)
     notes = {label: note for part in reversed(parts) for label, note in part.notes.items()}  # the first of each
     return Outputs(sum(part.runs for part in parts), columns, labels, complete, unseen, notes)
@@ -255,15 +334,12 @@ def _loose(part: Outputs) -> Mapping[Path, Column]:
     return part.columns.loose if isinstance(part.columns, Columns) else part.columns
 
 
-def _joined_matrix(parts: Sequence[Outputs]) -> tuple[Mapping[Path, int], Numbers] | None:
-    """The matrices of several parts beside each other where all have one, of the same places."""
+def _of_one_kind(parts: Sequence[Outputs]) -> list[Columns] | None:
+    """The columns of several parts where all that have runs have matrices, of the same places."""
     columns = [part.columns for part in parts if part.runs]
-    if not columns or not isinstance(columns[0], Columns):
-        return None
-    places, matrices = columns[0].places, [each.matrix for each in columns if isinstance(each, Columns)]
-    if len(matrices) < len(columns) or any(isinstance(each, Columns) and each.places != places for each in columns):
-        return None
-    return places, np.concatenate(matrices, axis=1, dtype=np.float64)
+    wide = [each for each in columns if isinstance(each, Columns)]
+    alike = all(each.places is wide[0].places or each.places == wide[0].places for each in wide)
+    return wide if wide and len(wide) == len(columns) and alike else None
 
 
 def _joined(parts: Sequence[Outputs], path: Path) -> Column:
@@ -340,7 +416,7 @@ Wanted = frozenset[Path] | None
 WIDEST = 1 << 16  # entries of an array or list that are looked at; of lists in lists see `Builder._add_sequences`
 NARROW = 64  # entries up to which each is a column of its own; more of them are a matrix
 EXACT = 2.0**53  # doubles hold all integers up to here
-PIECE = 1 << 9  # runs whose entries are put into a matrix at a time
+PIECE = 1 << 9  # runs whose entries are put into a matrix at a time, so that these stay in cache while they are turned
 
 
 def reals(numbers: Numbers) -> Numbers:
@@ -362,14 +438,10 @@ def prefixes(wanted: frozenset[Path]) -> frozenset[Path]:
     return frozenset(want[:length] for want in wanted for length in range(len(want) + 1))
 
 
-def as_matrix(flat: Numbers, places: Mapping[Path, int]) -> tuple[Mapping[Path, int], Numbers]:
-    """The wanted entries of flat[runs, entries] as new rows of one matrix, and the row of each path."""
-    chosen = list(places.values())
-    matrix = np.empty((len(chosen), len(flat)), reals(flat[:0]).dtype)
-    for start in range(0, len(flat), PIECE):  # so that a piece stays in cache while it is turned
-        piece = flat[start : start + PIECE]
-        matrix[:, start : start + PIECE] = (piece if len(chosen) == flat.shape[1] else piece[:, chosen]).T
-    return (places if len(chosen) == flat.shape[1] else {path: row for row, path in enumerate(places)}), matrix
+def in_pieces(arrays: Any, entries: int) -> list[Any]:
+    """Arrays of so many entries, a run each, in stretches of runs: those of few entries as they are."""
+    size = max(1, len(arrays)) if entries <= NARROW else PIECE
+    return [arrays[start : start + size] for start in range(0, max(1, len(arrays)), size)]
 
 
 def flat_lists(members: Sequence[Any]) -> tuple[Numbers, set[type]] | None:

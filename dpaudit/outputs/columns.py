@@ -5,7 +5,7 @@ import enum
 import math
 import numbers
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -31,9 +31,9 @@ from dpaudit.outputs.canonical import (
     Failure,
     Numbers,
     Path,
-    as_matrix,
     derived,
     flat_lists,
+    in_pieces,
     positions,
     reals,
     token,
@@ -267,20 +267,20 @@ class Builder(Sheet):
             if masked:
                 self._say_masked(members, there, path)
             if members[0].dtype.kind in "fiub" and not masked:
-                self.put_entries(np.stack(members), there, path)
+                self.put_entries(shape, map(np.stack, in_pieces(members, math.prod(shape))), there, path)
                 continue
             cells = [exact.cells_of(o) for o in members]
             for position, j in positions(shape, path, self.sought).items():
                 self.add([row[j] for row in cells], there, position, depth - 1)
 
-    def add_matrix(self, together: Numbers, kind: str) -> None:
-        """Adds arrays of one shape and kind, one a run, that lie in one array already."""
+    def add_matrix(self, shape: tuple[int, ...], pieces: Iterable[Numbers], kind: str) -> None:
+        """Adds arrays of one shape and kind, one a run, which come in stretches of runs."""
         self.say((), TYPE, None, token("type", "numpy.ndarray"))
         if kind:
             self.say((), DTYPE, None, token("dtype", kind))
-        if together.ndim > 1:
-            self.put((LENGTH,), None, float(together.shape[1]))
-        self.put_entries(together, None, ())
+        if shape:
+            self.put((LENGTH,), None, float(shape[0]))
+        self.put_entries(shape, pieces, None, ())
 
     def _say_masked(self, members: Sequence[Any], rows: Rows, path: Path) -> None:
         """What stands under a mask, and would stand for it."""
@@ -289,17 +289,30 @@ class Builder(Sheet):
         hard = [o.hardmask for o in members]
         self.left_out(path, rows, [*zip(filled, under, hard, strict=True)], "masked entries")
 
-    def put_entries(self, arrays: Numbers, rows: Rows, path: Path) -> None:
-        """The entries of arrays of numbers that have one shape, the run first."""
-        flat = arrays.reshape(len(arrays), math.prod(arrays.shape[1:]))
-        places = positions(arrays.shape[1:], path, self.sought)
-        if self.besides:
-            beside_entries(self, flat, rows, places)
-        if rows is not None or self.wide is not None or len(places) <= NARROW:
-            for position, j in places.items():
-                self.put(position, rows, reals(flat[:, j]))
+    def put_entries(self, shape: tuple[int, ...], pieces: Iterable[Numbers], rows: Rows, path: Path) -> None:
+        """The entries of arrays of numbers of this shape, which come in stretches of runs, or whole if they are few."""
+        places = positions(shape, path, self.sought)
+        chosen, entries, start = list(places.values()), math.prod(shape), 0
+        runs, matrix = self.runs if rows is None else len(rows), np.empty(0)
+        for piece in pieces:
+            flat = piece.reshape(len(piece), entries)
+            if self.besides:
+                whole = len(flat) == runs
+                here = rows if whole else np.arange(start, start + len(flat)) if rows is None else rows[start:]
+                beside_entries(self, flat, here, places)
+            if entries <= NARROW:
+                for position, j in places.items():
+                    self.put(position, rows, reals(flat[:, j]))
+                return
+            if not start:
+                matrix = np.empty((len(chosen), runs), reals(flat[:0]).dtype)
+            matrix[:, start : start + len(flat)] = (flat if len(chosen) == entries else flat[:, chosen]).T
+            start += len(flat)
+        if rows is None and self.wide is None and len(chosen) > NARROW:
+            self.wide = places if len(chosen) == entries else {each: row for row, each in enumerate(places)}, matrix
             return
-        self.wide = as_matrix(flat, places)
+        for position, row in zip(places, matrix, strict=True):
+            self.put(position, rows, row)
 
     def _add_sequences(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         objects_kind: Any = type(objects[0])
@@ -323,7 +336,7 @@ class Builder(Sheet):
                 self.left_out(path, there, [each[rule:] for each in members], "entries")
             flat = flat_lists(members) if there is None and depth > 1 and NARROW < length <= reach else None
             if flat is not None:
-                self.put_entries(flat[0], None, path)
+                self.put_entries((length,), in_pieces(flat[0], length), None, path)
                 if flat[1] != {float} and self.besides:
                     self._say_of_lists(members, length, path)
                 continue

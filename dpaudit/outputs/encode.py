@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from dpaudit.outputs.canonical import (
     CLASS,
     DTYPE,
     EXACT,
+    NARROW,
     ORDER,
     REST,
     STATE,
@@ -37,6 +39,7 @@ from dpaudit.outputs.canonical import (
     Path,
     Wanted,
     concatenate,
+    in_pieces,
     is_metadata,
     positions,
     reals,
@@ -192,13 +195,18 @@ def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
         return None
     if wanted is None and not all(map(is_plain, objects)):
         return None
-    alike = 0 < objects[0].ndim < 2 and len(set(map(id, map(operator.attrgetter("dtype"), objects)))) == 1
-    kinds = set(map(kind_of_array, objects[:1] if alike else objects)) if wanted is None else {""}
-    together = np.array(objects)  # a ValueError where shapes differ
-    if together.dtype.kind not in "fiub" or len(kinds) > 1:
+    one = objects[0].ndim == 1 and len(set(map(id, map(operator.attrgetter("dtype"), objects)))) == 1
+    kinds = {""} if wanted is not None else set(map(kind_of_array, objects[:1] if one else objects))
+    if len(kinds) > 1:
+        return None
+    shape, pieces = objects[0].shape, [objects]
+    if one and objects[0].size > NARROW and {shape} == set(map(operator.attrgetter("shape"), objects)):
+        pieces = in_pieces(objects, objects[0].size)  # an array of all may be too large
+    first = np.array(pieces[0])  # a ValueError where shapes differ
+    if first.dtype.kind not in "fiub":
         return None
     builder = Builder(len(objects), wanted)
-    builder.add_matrix(together, kinds.pop())
+    builder.add_matrix(shape, chain([first], map(np.array, pieces[1:])), kinds.pop())
     return builder.outputs()
 
 
@@ -232,7 +240,8 @@ def _add_array(builder: Builder, part: Any, path: Path) -> None:
     if kind := kind_of_array(values):
         builder.say(path, DTYPE, None, token("dtype", kind))
     if values.dtype.kind in "fiub" and mask is None:
-        return builder.put_entries(values, None, path)
+        shape = values.shape[1:]
+        return builder.put_entries(shape, in_pieces(values, math.prod(shape)), None, path)
     flat = values.reshape(builder.runs, math.prod(values.shape[1:]))
     hidden = None if mask is None else mask.reshape(flat.shape)
     for position, j in positions(values.shape[1:], path, builder.sought).items():

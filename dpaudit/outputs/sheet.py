@@ -34,6 +34,7 @@ from dpaudit.outputs.canonical import (
     Numbers,
     Outputs,
     Path,
+    Stretch,
     Token,
     Wanted,
     derived,
@@ -81,7 +82,7 @@ class Sheet:
         partial = {path: Column(values, codes) for path, (values, codes) in self.columns.items()}
         unseen = int(self.cut.max(initial=0))
         columns: Mapping[Path, Column] = {**self.whole, **partial}
-        columns = columns if self.wide is None else Columns(*self.wide, columns)
+        columns = columns if self.wide is None else Columns(self.wide[0], [Stretch(self.wide[1])], columns)
         return Outputs(self.runs, columns, self.labels, self.complete, unseen, self.notes)
 
     def leave(self, rows: Rows, entries: Any) -> None:

@@ -21,7 +21,7 @@ from dpaudit.claims.claim import Relation
 from dpaudit.data.pair import SealedPair
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms.protocol import Description
-from dpaudit.outputs.canonical import Column, Columns, Outputs, Path, Pilot, Wanted
+from dpaudit.outputs.canonical import Column, Columns, Outputs, Path, Pilot, Stretch, Wanted
 from dpaudit.processes.pipes import LARGEST
 from dpaudit.running.pieces import Piece
 from dpaudit.running.streams import Shard, Stage
@@ -506,5 +506,5 @@ def received(head: Any, arrays: list[Array]) -> tuple[Outputs, Places | None]:
         places = {tuple(map(step_of, path)): int(place) for path, place in matrix}
         if wide.shape != (len(places), outputs.runs) or sorted(places.values()) != list(range(len(places))):
             raise ProtocolError
-        outputs = replace(outputs, columns=Columns(places, wide, outputs.columns))
+        outputs = replace(outputs, columns=Columns(places, [Stretch(wide)], outputs.columns))
     return outputs, numbers

@@ -25,7 +25,7 @@ from dpaudit.outputs.canonical import (
 QUARTERS = 4
 QUADS = 256  # patterns of four runs in a row, two bits each
 PAIRINGS = 16  # patterns of two runs
-AT_ONCE = 256  # entries of wide outputs whose words are made together
+AT_ONCE = 1 << 18  # cells of wide outputs whose words are made together
 PRINTED = 256  # first runs of a shard, of each of which a word stands for the output
 SIZES = (2 * QUARTERS, 2 * QUARTERS, QUADS, 2 * PAIRINGS, PRINTED)  # integers of the order, as they are packed
 ORDER = sum(SIZES)
@@ -102,9 +102,9 @@ def words(outputs: Outputs, count: int, wanted: Wanted = None, *, whole: bool = 
     if isinstance(columns, Columns):
         wide = [path for path in paths if path in columns.places]
         paths = [path for path in paths if path in columns.loose]
-        for part in (wide[start : start + AT_ONCE] for start in range(0, len(wide), AT_ONCE)):
-            numbers = Outputs(count, Columns(columns.places, columns.matrix[:, :count], {})).numbers(part)
-            total += _salted(numbers, None, part).sum(axis=0, dtype=np.uint64)
+        size = max(1, AT_ONCE // max(1, count))
+        for part in (wide[start : start + size] for start in range(0, len(wide), size)):
+            total += _salted(outputs.numbers(part, slice(count)), None, part).sum(axis=0, dtype=np.uint64)
     for path in paths:
         column = columns[path]
         total += _salted(column.values[:count], None if column.codes is None else column.codes[:count], [path])[0]

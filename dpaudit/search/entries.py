@@ -98,10 +98,13 @@ def screened(pilot: Pilot, paths: Sequence[Path]) -> Reals:
     pieces = [paths[start : start + size] for start in range(0, len(paths), size)]
     scores = []
     for piece in pieces:
-        keys = _keys(pilot, piece) << np.uint64(LOW) | low  # the last bit is the side
+        keys = _keys(pilot, piece)
+        keys <<= np.uint64(LOW)
+        keys |= low  # the last bit is the side
         keys.sort(axis=1)
-        sides = (keys & np.uint64(1)).astype(np.int64)
-        same = keys[:, 1:] >> np.uint64(LOW) == keys[:, :-1] >> np.uint64(LOW)
+        sides = (keys & np.uint64(1)).view(np.int64)
+        keys >>= np.uint64(LOW)
+        same = keys[:, 1:] == keys[:, :-1]
         scores.append(np.maximum(_of_ranks(sides, pilot.second.runs), _of_values(sides, same, pilot.second.runs)))
     return np.concatenate(scores)
 
@@ -111,9 +114,11 @@ def _keys(pilot: Pilot, paths: Sequence[Path]) -> Words:
     values = np.concatenate([side.numbers(paths) for side in (pilot.first, pilot.second)], axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         centre = np.nan_to_num(np.median(values[:, :: max(1, values.shape[1] // 64)], axis=1), posinf=0.0, neginf=0.0)
-        bits = ((values - centre[:, None]).astype(np.float32) + np.float32(0.0)).view(np.uint32)
+        missing = np.isnan(values)
+        values -= centre[:, None]
+        bits = (values.astype(np.float32) + np.float32(0.0)).view(np.uint32)
     keys = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
-    keys[np.isnan(values)] = NUMBERS_END
+    keys[missing] = NUMBERS_END
     for row, path in zip(keys, paths, strict=True):
         columns = pilot.first.column(path), pilot.second.column(path)
         if any(column.codes is not None for column in columns):
@@ -154,7 +159,8 @@ def _of_values(sides: Integers, same: Bools, seconds: int) -> Reals:
     if not often.any():
         return best
     starts, times = starts[often], times[often]
-    hits = np.concatenate([[0], np.cumsum(sides)])
+    hits = np.zeros(sides.size + 1, np.int64)
+    np.cumsum(sides, out=hits[1:])
     share = seconds / runs
     luck = share * (1.0 - share) * times * (runs - times) / (runs - 1.0)
     z = np.abs(hits[starts + times] - hits[starts] - share * times) / np.sqrt(luck)

@@ -265,7 +265,7 @@ SURE_Z = 2.0  # standard errors from 0 that the best is on runs that did not mak
 SMALL = 64  # entries whose covariance takes no threads
 PIECE = 1 << 20  # cells at a time
 LARGEST_NUMBER = 1e6  # that a number may count when weights are learned
-GLANCE = 1 << 10  # runs that centre and scale are read off
+GLANCE, GLANCED = 1 << 10, 1 << 7  # runs that centre and scale are read off, and entries at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,12 +284,14 @@ def dense(first: Outputs, second: Outputs, paths: Sequence[Path]) -> tuple[Linea
     """
     if min(first.runs, second.runs) < 2 * FEWEST or not paths:
         return ()
-    sides = [side.numbers(paths) for side in (first, second)]
-    centres, scales = _standard(np.concatenate([each[:, : GLANCE + 1] for each in sides], axis=1))
+    sides = (first, second)
+    some = [paths[start : start + GLANCED] for start in range(0, len(paths), GLANCED)]
+    glances = [np.concatenate([each.numbers(part, slice(GLANCE + 1)) for each in sides], axis=1) for part in some]
+    centres, scales = (np.concatenate(each) for each in zip(*map(_standard, glances), strict=True))
     there = scales > 0.0
     if not there.any():
         return ()
-    data = _Data(sides, centres, np.where(there, scales, 1.0), there)
+    data = _Data(sides, paths, centres, np.where(there, scales, 1.0), there)
     rules = [_Rule(of, least) for of in OF for least in LEFT_OUT]
     rules += [_Rule("values", 0.0, True)] if 1 < len(paths) <= MOST_TOGETHER else []
     apart = data.held_out(rules)
@@ -317,25 +319,27 @@ def _standard(glance: Reals) -> tuple[Reals, Reals]:
 class _Data:
     """The outputs of both sides, standardised piece by piece, and in two folds: half of the runs each."""
 
-    def __init__(self, sides: Sequence[Reals], centres: Reals, scales: Reals, there: Bools) -> None:
-        self.sides, self.centres, self.scales, self.there = sides, centres, scales, there
-        self.runs = sum(side.shape[1] for side in sides)
+    def __init__(
+        self, sides: tuple[Outputs, Outputs], paths: Sequence[Path], centres: Reals, scales: Reals, there: Bools
+    ) -> None:
+        self.sides, self.paths, self.centres, self.scales, self.there = sides, paths, centres, scales, there
+        self.runs = sum(side.runs for side in sides)
         self.entries = len(centres)
         self.moments = {of: self._moments(of) for of in OF}
 
     def pieces(self, side: int, of: str) -> Iterator[tuple[slice, Reals]]:
         """What is weighed of one side's numbers: entries, and float64[entries, runs]."""
-        numbers = self.sides[side]
-        step = max(1, PIECE // max(1, numbers.shape[1]))
+        step = max(1, PIECE // max(1, self.sides[side].runs))
         for start in range(0, self.entries, step):
             rows = slice(start, start + step)
-            values = weighed(numbers[rows], self.centres[rows, None], self.scales[rows, None], of)
+            values = weighed(
+                self.sides[side].numbers(self.paths[rows]), self.centres[rows, None], self.scales[rows, None], of
+            )
             yield rows, np.clip(values, -LARGEST_NUMBER, LARGEST_NUMBER)
 
-    @staticmethod
-    def fold(piece: Reals, fold: int) -> slice:
-        """The runs of a fold, of these."""
-        half = piece.shape[1] // 2
+    def fold(self, side: int, fold: int) -> slice:
+        """The runs of a fold, of those of a side."""
+        half = self.sides[side].runs // 2
         return slice(half, None) if fold else slice(half)
 
     def _moments(self, of: str) -> Reals:
@@ -344,7 +348,7 @@ class _Data:
         for side in (0, 1):
             for rows, piece in self.pieces(side, of):
                 for fold in (0, 1):
-                    part = piece[:, self.fold(piece, fold)]
+                    part = piece[:, self.fold(side, fold)]
                     moments[:, fold, side, rows] = (
                         np.full(len(part), part.shape[1]),
                         part.sum(axis=1),
@@ -372,7 +376,7 @@ class _Data:
         parts = []
         for side in (0, 1):
             whole = np.concatenate([piece for _, piece in self.pieces(side, "values")]) - means[side][:, None]
-            parts.append(whole[mask][:, self.fold(whole, folds[0])] if len(folds) == 1 else whole[mask])
+            parts.append(whole[mask][:, self.fold(side, folds[0])] if len(folds) == 1 else whole[mask])
         away = np.concatenate(parts, axis=1)
         runs = away.shape[1]
         spread = np.sqrt((away**2).mean(axis=1))
@@ -399,9 +403,9 @@ class _Data:
         weights = np.array([self.weights(rules[place], [1 - fold]) for place in places])
         means, spreads = np.zeros((2, len(places))), np.zeros((2, len(places)))
         for side in (0, 1):
-            scores = np.zeros((len(places), self.sides[side][:1, self.fold(self.sides[side], fold)].shape[1]))
+            scores = np.zeros((len(places), len(range(self.sides[side].runs)[self.fold(side, fold)])))
             for rows, piece in self.pieces(side, of):  # einsum: small products are not worth threads
-                scores += np.einsum("rj,jk->rk", weights[:, rows], piece[:, self.fold(piece, fold)])
+                scores += np.einsum("rj,jk->rk", weights[:, rows], piece[:, self.fold(side, fold)])
             means[side], spreads[side] = np.mean(scores, axis=1), np.var(scores, axis=1)
         deviation = np.sqrt(spreads.mean(axis=0))
         return np.where(deviation > 0.0, (means[0] - means[1]) / np.where(deviation > 0.0, deviation, 1.0), 0.0)

@@ -46,11 +46,8 @@ def looked_alike(pilot: Pilot | None) -> bool:
     """Whether all outputs of both sides are one output as far as they were looked at, whatever their rest is."""
     if pilot is None:
         return False
-    sides = [
-        replace(side, columns={path: side.columns[path] for path in side.columns if path != (REST,)})
-        for side in (pilot.first, pilot.second)
-    ]
-    return constants(replace(pilot, first=sides[0], second=sides[1])).equal
+    first, second = (side.without((REST,)) for side in (pilot.first, pilot.second))
+    return constants(replace(pilot, first=first, second=second)).equal
 
 
 def nearly_constant(pilot: Pilot) -> bool:

@@ -309,8 +309,8 @@ def _cost(quick: bool) -> list[list[str]]:
     from dpaudit.auditing import run_audit
     from dpaudit.catalogue import additive
     from dpaudit.execution.engine import Engine
-    from dpaudit.ledger.database import Database
-    from dpaudit.ledger.runs import LedgerShards
+    from dpaudit.ledger.results import Ledger
+    from dpaudit.ledger.runs import Journal
     from dpaudit.mechanisms import wrap
 
     def per_run(data: int, rng: np.random.Generator) -> float:
@@ -323,7 +323,7 @@ def _cost(quick: bool) -> list[list[str]]:
         "small, 20,000 runs": (wrap(per_run), {"runs": 20_000}),
     }
     rows = []
-    with tempfile.TemporaryDirectory() as folder, Database(Path(folder, "ledger.sqlite")) as database:
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "ledger.sqlite")) as ledger:
         for number, (name, (mechanism, keys)) in enumerate(ways.items()):
             spec = AuditSpec(claim=PureDP(1.0), mechanism=mechanism, pairs=(AdjacentPair(10, 9),), **keys)
             spent: dict[bool, list[float]] = {False: [], True: []}
@@ -331,7 +331,7 @@ def _cost(quick: bool) -> list[list[str]]:
                 for kept in (False, True):
                     with Engine(1) as engine:
                         if kept:
-                            engine.keep_in(LedgerShards(database, f"{name}{turn}", number))
+                            engine.keep_in(Journal(ledger, f"{name}{turn}", number))
                         before = time.process_time()
                         run_audit(spec, engine)
                         spent[kept].append(time.process_time() - before)

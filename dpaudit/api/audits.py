@@ -109,10 +109,10 @@ def audit(
         watching(1, title, shown=progress or None, bar=progress is not False) as watcher,
         uninterrupted(watcher, ledger),
         Engine(n_jobs, backend, isolation=isolation) as engine,
-        kept(question, ledger, title) as call,
+        journal(question, ledger, title) as call,
     ):
         result = Runner(engine, call, watcher).run(question)
-        return result if call is None else call.keep(result)
+        return result if call is None else call.record(result)
 
 
 def pose(mechanism: Any, **keywords: Any) -> Question:
@@ -154,7 +154,7 @@ USUAL = {each.name: each.default for each in inspect.signature(audit).parameters
 
 
 @contextmanager
-def kept(question: Question, ledger: str | os.PathLike[str] | None, name: str) -> "Iterator[Call | None]":
+def journal(question: Question, ledger: str | os.PathLike[str] | None, name: str) -> "Iterator[Call | None]":
     """The call in a ledger, where there is to be one: as it was interrupted, or new."""
     if ledger is None:
         yield None

@@ -1,6 +1,6 @@
 """Audits one after the other, recorded in a ledger: whatever one of them does, the others keep their results."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -33,19 +33,18 @@ from dpaudit.cli.options import (
 )
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.execution.engine import Engine
-from dpaudit.execution.journal import ForeignShard, ShardStore
+from dpaudit.execution.journal import ForeignShard
 from dpaudit.ledger.baseline import DEFAULT as ACCEPTED
 from dpaudit.ledger.baseline import read_baseline, review
-from dpaudit.ledger.database import DEFAULT, Database, LedgerError, LedgerLost
+from dpaudit.ledger.database import DEFAULT, LedgerError, LedgerLost
 from dpaudit.ledger.history import trend
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import Begun, Run, resume, start, taken
-from dpaudit.mechanisms import Mechanism
+from dpaudit.ledger.runs import Journal, Run, resume, start, taken
 from dpaudit.processes.frames import UnreadableShard
 from dpaudit.report import USUAL
 from dpaudit.results.provenance import commit_of, versions
+from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
-from dpaudit.running.program import unknown
 from dpaudit.spec.questions import Layers, SpecQuestion, command, shared
 from dpaudit.spec.settings import read_settings
 from dpaudit.version import __version__
@@ -63,52 +62,33 @@ STOPS = (LedgerError, ForeignShard, UnreadableShard, CannotResume)  # errors of 
 class Recording:
     """A run of these questions in a ledger, driven by this process."""
 
-    ledger: Ledger
     run: Run
     resumed: bool
 
 
 @dataclass(slots=True)
-class RecordedAudit:
-    """One audit of a recorded run: the journal of its runner."""
+class SuiteJournal(Journal):
+    """One audit of a recorded run: a changed question concerns the whole run."""
 
-    recording: Recording
-    number: int
-    question: SpecQuestion
-    parts: dict[str, str] = field(default_factory=dict)  # of its mechanism, before any run
+    question: SpecQuestion = field(kw_only=True)
 
-    @property
-    def begun(self) -> Begun | None:
-        """What is known of it; None where it has not begun."""
-        return self.recording.run.begun(self.number)
+    def begin_anew(self, name: str, why: list[str]) -> None:
+        """Says so: nothing can tell whether its mechanism is the same."""
+        say(f"note: audit {clean(name)!r} begins anew: {'; '.join(why[:3])}")
+        Journal.begin_anew(self, name, why)
 
-    def look_at(self, mechanism: Mechanism, engine: Engine) -> None:
-        """Looks at what the mechanism is made of."""
-        self.parts = engine.made_of(mechanism)
+    def refuse(self, name: str, why: list[str]) -> None:
+        """Raises `CannotResume`: it is not what began."""
+        raise CannotResume(f"--resume: audit {clean(name)!r}: {'; '.join(why[:3])}; leave out --resume to begin anew")
 
-    def begin(self, asked: Mapping[str, Any], runs: int | None) -> ShardStore:
-        """The store for the shards of an audit that begins now, or goes on."""
-        run, lost = self.recording.run, unknown(self.parts)
-        if lost and self.begun is not None:
-            say(f"note: audit {clean(asked['name'])!r} begins anew: {'; '.join(lost[:3])}")
-            run.forget(self.number)
-        with _of_the_whole_run():
-            return run.begin(self.number, asked, self.parts, runs)
+    def entry(self) -> SuiteEntry | None:
+        """Its entry where it has ended in this run; None where it has not."""
+        ended, entry = self.ended(), entry_of(self.question)
+        if isinstance(ended, AuditResult):
+            return replace(entry, result=ended, exit_code=ended.exit_code)
+        return None if ended is None else replace(entry, error=ended[0], exit_code=ended[1])
 
-    def ended(self) -> SuiteEntry | None:
-        """Its entry from the ledger where it has ended in this run; None where it has not."""
-        ledger, run = self.recording.ledger, self.recording.run
-        if not self.recording.resumed:
-            return None
-        record = ledger.of_run(run.id, self.number).get(self.number)
-        if record is not None:
-            result = ledger.load(record)
-            run.drop(self.number)  # a kill may have come in between
-            return replace(entry_of(self.question), result=result, exit_code=result.exit_code)
-        failure = ledger.failures(run.id, self.number).get(self.number)
-        return None if failure is None else replace(entry_of(self.question), error=failure[1], exit_code=failure[2])
-
-    def check(self, make: Callable[[str | None], Engine]) -> None:
+    def check_ended(self, make: Callable[[str | None], Engine]) -> None:
         """Raises `CannotResume` where the mechanism of an audit that has ended is not what it was."""
         try:
             self.question.check_requirements()
@@ -124,17 +104,15 @@ class RecordedAudit:
                 f"--resume: audit {self.question.name!r} could not be asked when it was tried, and now can; "
                 "leave out --resume to begin anew"
             )
-        with _of_the_whole_run():
-            self.recording.run.check(self.number, asked.to_dict(), self.parts)
+        self.check(asked.to_dict())
 
-    def keep(self, entry: SuiteEntry) -> None:
+    def put(self, entry: SuiteEntry) -> None:
         """Records how it ended; its shards are needed no longer."""
-        ledger, run = self.recording.ledger, self.recording.run
         if entry.result is not None:
-            ledger.record(entry.result, run=run.id, number=self.number)
-        else:
-            ledger.fail(entry.name, entry.error or "", entry.exit_code, run=run.id, number=self.number)
-        run.drop(self.number)
+            self.record(entry.result)
+            return
+        self.ledger.fail(entry.name, entry.error or "", entry.exit_code, run=self.run, number=self.number)
+        self.drop()
 
     def no_longer(self, error: DpAuditError) -> CannotResume:
         """For an audit that had begun and now cannot even be asked."""
@@ -145,15 +123,6 @@ class RecordedAudit:
 def entry_of(question: SpecQuestion) -> SuiteEntry:
     """The entry of an audit, before it has an outcome."""
     return SuiteEntry(question.name, question.expect, source=str(question.source), bits=question.bits)
-
-
-@contextmanager
-def _of_the_whole_run() -> Iterator[None]:
-    """A changed question concerns the whole run, not one audit of it."""
-    try:
-        yield
-    except InvalidSpec as error:
-        raise CannotResume(f"--resume: {error}; leave out --resume to begin anew") from None
 
 
 @contextmanager
@@ -179,10 +148,10 @@ def recording(
             yield None
             return
         opened.callback(run.close)
-        yield Recording(ledger, run, call.resume)
+        yield Recording(run, call.resume)
 
 
-def _run(database: Database, questions: Sequence[SpecQuestion], options: dict[str, Any], *, again: bool) -> Run:
+def _run(ledger: Ledger, questions: Sequence[SpecQuestion], options: dict[str, Any], *, again: bool) -> Run:
     sources = sorted({str(question.source.resolve()) for question in questions})
     libraries = {name: value for name, value in versions().items() if name != "platform"}
     audits = {question.place: question.identity() for question in questions}
@@ -194,12 +163,12 @@ def _run(database: Database, questions: Sequence[SpecQuestion], options: dict[st
         "order": list(audits),  # an audit is known by its number
     }
     if again:
-        return resume(database, sources, asked)
-    left = taken(database, sources, asked)
+        return resume(ledger, sources, asked)
+    left = taken(ledger, sources, asked)
     if left is not None:
         left.close()
         say(f"note: an unfinished run of the same audits ({left.id}) is in the ledger; --resume goes on with it")
-    return start(database, sources, asked)
+    return start(ledger, sources, asked)
 
 
 def header(questions: tuple[SpecQuestion, ...], confidence: float) -> str:
@@ -235,14 +204,15 @@ class Suite:
             with watching(len(self.questions), shown=not silent) as watcher:
                 for number, question in enumerate(self.questions, start=1):
                     watcher.audit(number, question.name)
-                    journal = None if self.recording is None else RecordedAudit(self.recording, number, question)
-                    known = None if journal is None else journal.ended()
+                    journal = self._journal(number, question)
+                    resumed = self.recording is not None and self.recording.resumed
+                    known = journal.entry() if journal is not None and resumed else None
                     if known is not None and journal is not None:
-                        journal.check(self.engine)
+                        journal.check_ended(self.engine)
                     self.entries.append(known or self._answer(question, journal, watcher))
                     try:
                         if journal is not None and known is None:
-                            journal.keep(self.entries[-1])
+                            journal.put(self.entries[-1])
                     finally:  # what the ledger cannot take is not lost
                         self._keep()
                     self._tell(watcher, question, known=known is not None)
@@ -265,12 +235,18 @@ class Suite:
             self.recording.run.finish()
         return replace(finished, entries=tuple(self.entries))  # with what went wrong while the report was written
 
+    def _journal(self, number: int, question: SpecQuestion) -> SuiteJournal | None:
+        if self.recording is None:
+            return None
+        run = self.recording.run
+        return SuiteJournal(run.ledger, run.id, number, question=question)
+
     def _trends(self) -> list[tuple[dict[str, Any], ...]]:
         """The results of each audit in the ledger, earlier ones and that of this run."""
         if self.recording is None:
             return []
         with suppress(LedgerError):
-            ledger = self.recording.ledger
+            ledger = self.recording.run.ledger
             return [() if each.result is None else trend(ledger, each.result) for each in self.entries]
         return []
 
@@ -293,7 +269,7 @@ class Suite:
         cure = f"; go on with: {self.again}" if self.recording is not None and again else ""
         return f"{len(self.entries)} of {len(self.questions)} audits finished{place}{cure}"
 
-    def _answer(self, question: SpecQuestion, journal: RecordedAudit | None, watcher: Watcher) -> SuiteEntry:
+    def _answer(self, question: SpecQuestion, journal: SuiteJournal | None, watcher: Watcher) -> SuiteEntry:
         entry = entry_of(question)
         try:
             question.check_requirements()
@@ -305,7 +281,7 @@ class Suite:
             raise
         except DpAuditError as error:
             begun = None if journal is None else journal.begun
-            if journal is not None and begun is not None and journal.number not in journal.recording.run.driven:
+            if journal is not None and begun is not None and not journal.ours:
                 raise journal.no_longer(error) from None
             why = str(error)
             if begun is not None and begun.interruptions and isinstance(error, UnsoundAudit):

@@ -162,16 +162,14 @@ class Ledger(Database):
                 (run, number, now(), storable(name), storable(error), exit_code),
             )
 
-    def failures(self, run: str, number: int | None = None) -> dict[int, tuple[str, str, int]]:
-        """Name, reason and exit code of the audits of a run that ended without a verdict, by their number."""
-        rows = self.rows("SELECT * FROM failures WHERE run = ? AND number = ifnull(?, number)", (run, number))
-        return {row["number"]: (row["name"], row["error"], row["exit_code"]) for row in rows}
+    def failure(self, run: str, number: int) -> tuple[str, int] | None:
+        """Why an audit of a run ended without a verdict, and its exit code; None where it did not."""
+        rows = self.rows("SELECT error, exit_code FROM failures WHERE run = ? AND number = ?", (run, number))
+        return (rows[0]["error"], rows[0]["exit_code"]) if rows else None
 
-    def of_run(self, run: str, number: int | None = None) -> dict[int, LedgerRecord]:
-        """The records of a run by the number of their audit; `number`: of one alone."""
-        wanted = ["number IS NOT NULL"] if number is None else ["number = ?"]
-        records = self._records(["run = ?", *wanted], [run] if number is None else [run, number])
-        return {record.number: record for record in records if record.number is not None}
+    def of_run(self, run: str, number: int) -> LedgerRecord | None:
+        """The record of an audit of a run; None where there is none."""
+        return next(iter(self._records(["run = ?", "number = ?"], [run, number])), None)
 
     def _records(self, where: Sequence[str], values: Sequence[Any]) -> list[LedgerRecord]:
         condition = f" WHERE {' AND '.join(where)}" if where else ""

@@ -15,17 +15,19 @@ import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from dpaudit.base.files import lock
 from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.execution.engine import Engine
 from dpaudit.execution.journal import LOADED, ShardStore, StoredShard
-from dpaudit.ledger.database import Database, LedgerError
+from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger
+from dpaudit.mechanisms import Mechanism
 from dpaudit.processes.tasks import parts_of
 from dpaudit.results.result import AuditResult
 from dpaudit.running.contents import PACKAGE, digest_of, digest_of_file
@@ -35,8 +37,8 @@ from dpaudit.running.streams import Shard, Stage
 KEPT_DAYS = 30  # for which an unfinished run is kept
 DAYS_SEEN = 3  # on which runs must have begun since: a clock that jumped is seen on one
 MADE = "made of"  # in a question: the parts of its mechanism
-INSERT = (
-    'INSERT INTO shards (run, audit, "call", look, stage, pair, shard, runs, question, kind, content, digest) '
+INTO = (
+    'INTO shards (run, audit, "call", look, stage, pair, shard, runs, question, kind, content, digest) '
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 BEFORE = (
@@ -112,35 +114,123 @@ class Begun:
         return self.drivers - 1
 
 
-class LedgerShards:
-    """The shards of one audit of a run: the `ShardStore` that an engine is handed.
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a suite, or of a call, driven by this process until `close`."""
 
-    `driver` is how many processes have driven the audit before. Raises `LedgerWriteFailed` where the disk refuses,
-    `LedgerLost` where the file is gone, and `LedgerError` where a stored shard is not what was stored, or a place is
-    taken.
+    ledger: Ledger
+    id: str
+    _lock: RunLock
+
+    def finish(self) -> None:
+        """All audits of the run are recorded."""
+        with self.ledger.transaction() as connection:
+            connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now().isoformat(), self.id))
+            connection.execute("DELETE FROM shards WHERE run = ?", (self.id,))
+        self.ledger.give_back()
+        self.ledger.check_present()
+
+    def close(self) -> None:
+        """Lets other processes take the run up."""
+        self._lock.free()
+
+
+@dataclass(slots=True)
+class Journal:
+    """One audit of a run: its shards until it has a result, then the result; the `ShardStore` of its engine.
+
+    `parts` are those of its mechanism (`running.program`), `driver` is how many processes have driven it before. Raises
+    `LedgerWriteFailed` where the disk refuses, `LedgerLost` where the file is gone, and `LedgerError` where a stored
+    shard is not what was stored, or a place is taken.
     """
 
-    def __init__(self, database: Database, run: str, audit: int, *, driver: int = 0) -> None:
-        self.database, self.run, self.audit = database, run, audit
-        self.driver = driver
-        self._noted: dict[str, Any] | None = None
+    ledger: Ledger
+    run: str
+    number: int = 1
+    parts: dict[str, str] = field(default_factory=dict)
+    driver: int = 0
+    ours: bool = False  # this process has begun or resumed it
+    _noted: dict[str, Any] | None = None
+
+    @property
+    def begun(self) -> Begun | None:
+        """What is known of it; None where it has not begun."""
+        rows = self.ledger.rows("SELECT content FROM begun WHERE run = ? AND number = ?", (self.run, self.number))
+        return Begun(**json.loads(rows[0]["content"])) if rows else None
+
+    def look_at(self, mechanism: Mechanism, engine: Engine) -> None:
+        """Looks at what the mechanism is made of, before any run."""
+        self.parts = engine.made_of(mechanism)
+
+    def begin(self, spec: Mapping[str, Any], runs: int | None) -> ShardStore:
+        """It begins or resumes, with this process as its driver; `runs` are those that a probe chose."""
+        self.ledger.check_present()
+        if self.begun is not None and (lost := unknown(self.parts)):
+            self.begin_anew(spec["name"], lost)
+        self.check(spec)
+        self.driver, self._noted = 0 if (before := self.begun) is None else before.drivers, None
+        begun = {"drivers": self.driver + 1, "spec": outlined(spec, self.parts), "runs": runs}
+        with self.ledger.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (self.run, self.number, _text(begun)))
+        self.ours = True
+        return self
+
+    def check(self, spec: Mapping[str, Any]) -> None:
+        """Has it refused where it has begun and is not the same any more: spec, parts, or sources that runs loaded."""
+        if (before := self.begun) is None:
+            return
+        self.driver = before.drivers
+        why = differences(before.spec, outlined(spec, self.parts))
+        for file, digest in self.notes().get(LOADED, {}).items():
+            if digest_of_file(file) != digest:
+                why.append(f"the source {clean(os.path.relpath(file), 200)} is not what it was")
+        if why:
+            self.refuse(spec["name"], why)
+
+    def refuse(self, name: str, why: list[str]) -> None:
+        """Raises `InvalidSpec`: it is not what began."""
+        raise InvalidSpec(f"audit {clean(name)!r}: {'; '.join(why[:3])}")
+
+    def begin_anew(self, name: str, why: list[str]) -> None:
+        """It had begun, and nothing can tell whether it is the same: all that is known of it is deleted."""
+        self.drop()
+        with self.ledger.transaction() as connection:
+            connection.execute("DELETE FROM begun WHERE run = ? AND number = ?", (self.run, self.number))
+
+    def ended(self) -> AuditResult | tuple[str, int] | None:
+        """How it ended in this run: its result, or why it has none and the exit code of that; None where it has not."""
+        if (record := self.ledger.of_run(self.run, self.number)) is None:
+            return self.ledger.failure(self.run, self.number)
+        result = self.ledger.load(record)
+        self.drop()  # a kill may have come in between
+        return result
+
+    def record(self, result: AuditResult) -> AuditResult:
+        """Records the result; shards are needed no longer."""
+        self.ledger.record(result, run=self.run, number=self.number)
+        self.drop()
+        return result
+
+    def drop(self) -> None:
+        """Deletes its shards. Raises `LedgerLost` where the file is gone."""
+        with self.ledger.transaction() as connection:
+            connection.execute("DELETE FROM shards WHERE run = ? AND audit = ?", (self.run, self.number))
+        self.ledger.check_present()
 
     def fetch(self, call: int) -> Sequence[StoredShard]:
         """All shards of a call of the audit."""
         if self.driver == 0:
             return ()  # no process has driven the audit before
-        rows = self.database.rows(
-            'SELECT * FROM shards WHERE run = ? AND audit = ? AND "call" = ?', (self.run, self.audit, call)
-        )
-        return [self._checked(row) for row in rows]
+        query = 'SELECT * FROM shards WHERE run = ? AND audit = ? AND "call" = ?'
+        return [self._checked(row) for row in self.ledger.rows(query, (self.run, self.number, call))]
 
     def keep(self, shards: Sequence[StoredShard]) -> None:
         """Stores all of them or none; they are on the disk when this returns."""
         rows = [self._row(each) for each in shards]
-        with self.database.transaction() as connection:
+        with self.ledger.transaction() as connection:
             connection.executemany(BEFORE, [row[:7] for row in rows])
-            connection.executemany(INSERT, rows)
-        self.database.check_present()
+            connection.executemany(f"INSERT {INTO}", rows)
+        self.ledger.check_present()
 
     def notes(self) -> dict[str, Any]:
         """What was noted of the audit."""
@@ -152,24 +242,16 @@ class LedgerShards:
             self._noted = self.notes()
         self._noted[name] = value
         content = json.dumps(self._noted, sort_keys=True).encode("ascii")
-        with self.database.transaction() as connection:
-            connection.execute(
-                'DELETE FROM shards WHERE run = ? AND audit = ? AND "call" = ?', (self.run, self.audit, NOTES)
-            )
-            shard = StoredShard(NOTES, 0, Shard(Stage.PROBE, 0, 0, 0), "", "notes", content)
-            connection.execute(INSERT, self._row(shard))
-
-    def drop(self) -> None:
-        """Deletes the shards of the audit: its result is recorded."""
-        with self.database.transaction() as connection:
-            connection.execute("DELETE FROM shards WHERE run = ? AND audit = ?", (self.run, self.audit))
+        shard = StoredShard(NOTES, 0, Shard(Stage.PROBE, 0, 0, 0), "", "notes", content)
+        with self.ledger.transaction() as connection:
+            connection.execute(f"INSERT OR REPLACE {INTO}", self._row(shard))
 
     def _row(self, each: StoredShard) -> tuple[Any, ...]:
         shard = each.shard
         place = (each.call, each.look, int(shard.stage), shard.pair, shard.index, shard.runs)
-        known = repr((self.run, self.audit, *place, each.question, each.kind)).encode()
+        known = repr((self.run, self.number, *place, each.question, each.kind)).encode()
         digest = hashlib.sha256(known + b"\0" + each.content).hexdigest()  # so it is not what was stored elsewhere
-        return self.run, self.audit, *place, each.question, each.kind, each.content, digest
+        return self.run, self.number, *place, each.question, each.kind, each.content, digest
 
     def _checked(self, row: Any) -> StoredShard:
         with suppress(ValueError):  # there is no such stage
@@ -178,126 +260,58 @@ class LedgerShards:
             if self._row(stored)[-1] == row["digest"]:
                 return stored
         raise LedgerError(
-            f"ledger {clean(self.database.path, 200)}: a shard of run {self.run} is not what was stored; "
+            f"ledger {clean(self.ledger.path, 200)}: a shard of run {self.run} is not what was stored; "
             "begin the run anew"
         )
 
 
-class Run:
-    """One run of a suite, driven by this process until `close`."""
-
-    def __init__(self, database: Database, key: str, state: dict[str, Any], lock: RunLock) -> None:
-        self.database, self.id = database, key
-        self.driven: set[int] = set()  # audits that this process has begun or resumed
-        self._state, self._lock = state, lock
-
-    def begun(self, number: int) -> Begun | None:
-        """What is known of an audit that has begun; None where it has not."""
-        rows = self.database.rows("SELECT content FROM begun WHERE run = ? AND number = ?", (self.id, number))
-        # where it began under an older dpaudit, it stands in the state
-        content = json.loads(rows[0]["content"]) if rows else self._state.get("begun", {}).get(str(number))
-        return None if content is None else Begun(content["drivers"], content["spec"], content["runs"])
-
-    def begin(self, number: int, spec: Mapping[str, Any], parts: Mapping[str, str], runs: int | None) -> LedgerShards:
-        """An audit begins or resumes, with this process as its driver; returns the store of its shards.
-
-        `parts` are those of its mechanism (`running.program`). Raises `InvalidSpec` where spec or parts are not those
-        of its beginning.
-        """
-        self.database.check_present()
-        self.check(number, spec, parts)
-        drivers = 0 if (before := self.begun(number)) is None else before.drivers
-        shards = LedgerShards(self.database, self.id, number, driver=drivers)
-        for file, digest in shards.notes().get(LOADED, {}).items():
-            if digest_of_file(file) != digest:
-                self._refuse(spec, [f"the source {clean(os.path.relpath(file), 200)} is not what it was"])
-        begun = {"drivers": drivers + 1, "spec": outlined(spec, parts), "runs": runs}
-        with self.database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (self.id, number, _text(begun)))
-        self.driven.add(number)
-        return shards
-
-    def check(self, number: int, spec: Mapping[str, Any], parts: Mapping[str, str]) -> None:
-        """Raises `InvalidSpec` where an audit that has begun is not the same any more, naming what changed."""
-        before = self.begun(number)
-        if before is not None and (why := differences(before.spec, outlined(spec, parts))):
-            self._refuse(spec, why)
-
-    def forget(self, number: int) -> None:
-        """An audit that had begun is to begin again."""
-        self.drop(number)
-        with self.database.transaction() as connection:
-            connection.execute("DELETE FROM begun WHERE run = ? AND number = ?", (self.id, number))
-
-    def drop(self, number: int) -> None:
-        """The audit is recorded: its shards are needed no longer. Raises `LedgerLost` where the file is gone."""
-        LedgerShards(self.database, self.id, number).drop()
-        self.database.check_present()
-
-    def finish(self) -> None:
-        """All audits of the run are recorded."""
-        with self.database.transaction() as connection:
-            connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now().isoformat(), self.id))
-            connection.execute("DELETE FROM shards WHERE run = ?", (self.id,))
-        self.database.give_back()
-        self.database.check_present()
-
-    def close(self) -> None:
-        """Lets other processes take the run up."""
-        self._lock.free()
-
-    def _refuse(self, spec: Mapping[str, Any], why: list[str]) -> NoReturn:
-        raise InvalidSpec(f"audit {clean(spec['name'])!r}: {'; '.join(why[:3])}")
-
-
-def start(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
+def start(ledger: Ledger, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
     """A new run; unfinished runs that were not resumed for `KEPT_DAYS` days are deleted."""
-    _drop_old(database)
+    _drop_old(ledger)
     now = _now()
     key = f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
-    lock = RunLock(database.path, key)
+    lock = RunLock(ledger.path, key)
     lock.take()
-    state = {"asked": _plain(asked)}
-    with database.transaction() as connection:
+    with ledger.transaction() as connection:
         connection.execute(
             "INSERT INTO runs (id, suite_hash, suite, started) VALUES (?, ?, ?, ?)",
-            (key, digest_of(sorted(sources)), _text(state), now.isoformat()),
+            (key, digest_of(sorted(sources)), _text({"asked": _plain(asked)}), now.isoformat()),
         )
-    return Run(database, key, state, lock)
+    return Run(ledger, key, lock)
 
 
-def resume(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
+def resume(ledger: Ledger, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
     """The newest unfinished run of these spec files, resumed.
 
     Raises `InvalidSpec` where there is none or it asked something else, naming what; `LedgerError` where another
     process drives it.
     """
-    rows = _unfinished(database, sources)
-    place = f"the ledger {clean(database.path, 200)}"
+    rows = _unfinished(ledger, sources)
+    place = f"the ledger {clean(ledger.path, 200)}"
     if not rows:
         raise InvalidSpec(f"--resume: there is no unfinished run of these specs in {place}; leave it out to begin one")
     asked = _plain(asked)
-    states = [(row["id"], json.loads(row["suite"])) for row in rows]
-    key, state = next((each for each in states if each[1]["asked"] == asked), states[0])
-    if why := differences(state["asked"], asked):
+    before = [(row["id"], json.loads(row["suite"])["asked"]) for row in rows]
+    key, known = next((each for each in before if each[1] == asked), before[0])
+    if why := differences(known, asked):
         raise InvalidSpec(f"--resume: {'; '.join(why[:3])}: this is another run; leave out --resume to begin it")
-    if (run := taken(database, sources, asked)) is not None:
+    if (run := taken(ledger, sources, asked)) is not None:
         return run
-    (row,) = database.rows("SELECT finished FROM runs WHERE id = ?", (key,))
+    (row,) = ledger.rows("SELECT finished FROM runs WHERE id = ?", (key,))
     if row["finished"] is not None:
         raise InvalidSpec(f"--resume: run {key} in {place} has been finished by another process; there is nothing left")
     raise LedgerError(f"--resume: run {key} in {place} is driven by another process now; wait for it, or end it")
 
 
-def taken(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run | None:
+def taken(ledger: Ledger, sources: Iterable[str], asked: Mapping[str, Any]) -> Run | None:
     """The newest unfinished run of the same question that no process drives, resumed; None where there is none."""
     asked = _plain(asked)
-    for row in _unfinished(database, sources):
-        state, lock = json.loads(row["suite"]), RunLock(database.path, row["id"])
-        if state["asked"] != asked or not lock.take():
+    for row in _unfinished(ledger, sources):
+        lock = RunLock(ledger.path, row["id"])
+        if json.loads(row["suite"])["asked"] != asked or not lock.take():
             continue
-        if database.rows("SELECT id FROM runs WHERE id = ? AND finished IS NULL", (row["id"],)):
-            return Run(database, row["id"], state, lock)
+        if ledger.rows("SELECT id FROM runs WHERE id = ? AND finished IS NULL", (row["id"],)):
+            return Run(ledger, row["id"], lock)
         lock.free()  # another process has finished it since
     return None
 
@@ -341,27 +355,27 @@ def outlined(spec: Mapping[str, Any], parts: Mapping[str, str]) -> dict[str, Any
     return outline
 
 
-def _unfinished(database: Database, sources: Iterable[str]) -> list[Any]:
-    return database.rows(
+def _unfinished(ledger: Ledger, sources: Iterable[str]) -> list[Any]:
+    return ledger.rows(
         "SELECT * FROM runs WHERE suite_hash = ? AND finished IS NULL ORDER BY started DESC, id DESC",
         (digest_of(sorted(sources)),),
     )
 
 
-def _drop_old(database: Database) -> None:
-    days = database.rows(
+def _drop_old(ledger: Ledger) -> None:
+    days = ledger.rows(
         "SELECT DISTINCT date(started) AS day FROM runs WHERE date(started) IS NOT NULL ORDER BY day DESC"
     )
     if len(days) < DAYS_SEEN:
         return
     seen = min(_now(), datetime.fromisoformat(days[DAYS_SEEN - 1]["day"]).replace(tzinfo=UTC))
     limit = (seen - timedelta(days=KEPT_DAYS)).isoformat()
-    for row in database.rows("SELECT id FROM runs WHERE finished IS NULL AND started < ?", (limit,)):
-        lock = RunLock(database.path, row["id"])
+    for row in ledger.rows("SELECT id FROM runs WHERE finished IS NULL AND started < ?", (limit,)):
+        lock = RunLock(ledger.path, row["id"])
         if not lock.take():
             continue  # a process drives it still
         try:
-            with database.transaction() as connection:
+            with ledger.transaction() as connection:
                 for table in ("shards", "failures", "begun"):
                     connection.execute(f"DELETE FROM {table} WHERE run = ?", (row["id"],))
                 connection.execute("DELETE FROM runs WHERE id = ?", (row["id"],))
@@ -383,37 +397,23 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Call:
-    """A call that is driven by this process."""
+class Call(Journal):
+    """The one audit of a call of `dpaudit.audit`: of a run whose question holds the parts of the mechanism."""
 
-    ledger: Ledger
-    name: str
-    question: Mapping[str, Any]
-    run: Run
+    name: str = field(kw_only=True)
+    question: Mapping[str, Any] = field(kw_only=True)
+    whole: Run = field(kw_only=True)
 
-    @property
-    def begun(self) -> Begun | None:
-        """What is known of it, where it has begun."""
-        return self.run.begun(1)
+    def look_at(self, mechanism: Mechanism, engine: Engine) -> None:
+        """Nothing: it was looked at before the run was chosen."""
 
-    def look_at(self, mechanism: Any, engine: Any) -> None:
-        """Nothing: what the mechanism is made of is part of the question of the call."""
-
-    def begin(self, spec: Mapping[str, Any], runs: int | None) -> ShardStore:
-        """Where its shards are kept; `runs` as the time limit chose them. A new run where the question differs."""
-        try:
-            return self.run.begin(1, spec, {}, runs)
-        except InvalidSpec as error:
-            self.run.finish()
-            self.run.close()
-            _say(f"{error}: this call of {self.name} begins anew")
-            self.run = start(self.ledger, [self.name], self.question)
-            return self.run.begin(1, spec, {}, runs)
-
-    def keep(self, result: AuditResult) -> AuditResult:
-        """Records the result; shards are needed no longer."""
-        self.ledger.record(result, run=self.run.id, number=1)
-        return result
+    def refuse(self, name: str, why: list[str]) -> None:
+        """Another call takes the place of this one, and the user is warned."""
+        self.whole.finish()
+        self.whole.close()
+        _say(f"audit {clean(name)!r}: {'; '.join(why[:3])}: this call of {self.name} begins anew")
+        self.whole = start(self.ledger, [self.name], self.question)
+        self.run = self.whole.id
 
 
 @contextmanager
@@ -433,17 +433,17 @@ def resumed_call(path: str | os.PathLike[str], name: str, mechanism: Any, asked:
             if rows and (why := [*lost, *differences(json.loads(rows[0]["suite"])["asked"], _plain(question))]):
                 _say(f"{path}: {'; '.join(why[:3])}: another call of {name}, which begins anew")
             run = start(ledger, [name], question)
-        call = Call(ledger, name, question, run)
+        call = Call(ledger, run.id, name=name, question=question, whole=run)
         try:
             yield call
-            call.run.finish()
+            call.whole.finish()
         except LedgerError:
             raise
         except DpAuditError:  # no verdict: the next call begins again
-            call.run.finish()
+            call.whole.finish()
             raise
         finally:
-            call.run.close()
+            call.whole.close()
 
 
 def _say(message: str) -> None:

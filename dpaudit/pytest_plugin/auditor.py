@@ -20,7 +20,7 @@ import numpy as np
 from dpaudit import report
 from dpaudit.account.sections import missed_lines, refuted_lines, weak_lines
 from dpaudit.account.statements import beyond, certified
-from dpaudit.api.audits import audit, kept, pose
+from dpaudit.api.audits import audit, journal, pose
 from dpaudit.auditing.question import Plan
 from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import watching
@@ -187,11 +187,11 @@ class Auditor:
             by_value(self.session.modules, (question.mechanism, question.pairs)),
             Engine(workers, backend, supervised=True, isolation=question.isolation) as engine,
             watching(1, name, shown=shown, below=self.session.terminal) as watcher,
-            kept(question, ledger, name) as call,
+            journal(question, ledger, name) as call,
         ):
             check_patches(self.patches, self.session.modules, question.mechanism)
             result = Runner(engine, call, watcher, partial(self._origin, options, settings)).run(question)
-            result = result if call is None else call.keep(result)
+            result = result if call is None else call.record(result)
             cover(engine, question.mechanism, question.pairs)
         return result
 

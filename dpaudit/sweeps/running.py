@@ -19,7 +19,7 @@ from dpaudit.base.strict import spec_hash
 from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError
 from dpaudit.execution.engine import Engine
-from dpaudit.ledger.results import Ledger, LedgerRecord
+from dpaudit.ledger.results import Ledger
 from dpaudit.mechanisms import Imported, Mechanism
 from dpaudit.results.provenance import versions
 from dpaudit.results.result import AuditResult
@@ -72,7 +72,6 @@ class _Answers:
     home: str | None = None  # of the mechanism that the engine is for
     bounds: dict[str, UpperBounds] = field(default_factory=dict)
     drawn: set[int] = field(default_factory=set)  # the seeds of points
-    results: dict[str, dict[int, LedgerRecord]] = field(default_factory=dict)  # of the ledger, by their code
     parts: Looked = field(default_factory=dict)
 
     def row(self, point: Point, prove: bool) -> Fields:
@@ -103,9 +102,7 @@ class _Answers:
         """The result of the very same question about the very same code; None where there is none."""
         if self.ledger is None or code is None:
             return None
-        if code not in self.results:
-            self.results[code] = self.ledger.of_run(code)
-        record = self.results[code].get(number_of(asked))
+        record = self.ledger.of_run(code, number_of(asked))
         if record is None or record.spec_hash != asked.hash:
             return None
         result = self.ledger.load(record)

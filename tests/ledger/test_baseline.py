@@ -36,7 +36,7 @@ acceptances = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
 @given(st.lists(acceptances, max_size=5, unique_by=lambda each: each.fingerprint))
 def test_what_is_written_is_read_back_exactly(
     tmp_path_factory: pytest.TempPathFactory, found: list[Acceptance]

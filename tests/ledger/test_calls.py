@@ -15,8 +15,8 @@ import pytest
 
 import dpaudit
 from dpaudit.execution.journal import StoredShard
-from dpaudit.ledger.database import Database
-from dpaudit.ledger.runs import LedgerShards, start
+from dpaudit.ledger.results import Ledger
+from dpaudit.ledger.runs import Journal, start
 from dpaudit.mechanisms import wrap
 from dpaudit.running.program import made_of
 from tests.cases import for_each
@@ -88,22 +88,22 @@ def mech(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType
 
 
 def call(mechanism: Any, **more: Any) -> dpaudit.AuditResult:
-    asked = {"pair": (1, 0), "epsilon": 1.0, "runs": 4_000, "n_jobs": 1, "ledger": "l.sqlite", "name": "it", **more}
+    asked = {"pair": (1, 0), "epsilon": 1.0, "runs": 1_200, "n_jobs": 1, "ledger": "l.sqlite", "name": "it", **more}
     return dpaudit.audit(mechanism, **asked)
 
 
 def interrupted(mechanism: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same call, stopped once three tasks are stored."""
-    keep, left = LedgerShards.keep, [3]
+    keep, left = Journal.keep, [3]
 
-    def counted(store: LedgerShards, shards: Sequence[StoredShard]) -> None:
+    def counted(store: Journal, shards: Sequence[StoredShard]) -> None:
         keep(store, shards)
         left[0] -= 1
         if not left[0]:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(LedgerShards, "keep", counted)
+        patch.setattr(Journal, "keep", counted)
         with pytest.raises(KeyboardInterrupt):
             call(mechanism)
 
@@ -168,9 +168,9 @@ def test_an_older_call_that_was_killed_goes_on_while_a_newer_one_runs(
     mech: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupted(mech.noisy, monkeypatch)
-    with Database("l.sqlite") as database:
-        ((state,),) = [tuple(row) for row in database.rows("SELECT suite FROM runs")]
-        newer = start(database, ["it"], json.loads(state)["asked"])
+    with Ledger("l.sqlite") as ledger:
+        ((state,),) = [tuple(row) for row in ledger.rows("SELECT suite FROM runs")]
+        newer = start(ledger, ["it"], json.loads(state)["asked"])
         try:
             assert call(mech.noisy).provenance["interruptions"] == 1
             assert call(mech.noisy).provenance["interruptions"] == 0  # a third call, beside the newer one

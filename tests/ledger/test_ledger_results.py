@@ -56,10 +56,10 @@ def test_an_audit_of_a_run_is_recorded_once(ledger: Ledger) -> None:
 def test_failures_of_a_run_keep_their_first_reason(ledger: Ledger) -> None:
     ledger.fail("odd", "it broke", 3, run="r", number=2)
     ledger.fail("odd", "it broke again", 70, run="r", number=2)
-    assert ledger.failures("r") == {2: ("odd", "it broke", 3)}
-    assert ledger.failures("s") == {}
+    assert ledger.failure("r", 2) == ("it broke", 3)
+    assert ledger.failure("s", 2) is None
     ledger.record(example.result(), run="r", number=1)
-    assert list(ledger.of_run("r")) == [1]
+    assert [None if each is None else each.number for each in map(ledger.of_run, "rs", (1, 1))] == [1, None]
 
 
 def test_results_are_found_by_name_reference_fingerprint_and_commit(ledger: Ledger) -> None:

@@ -23,14 +23,6 @@ def fits(seen: Any, law: Any) -> bool:
     return bool(stats.chisquare(seen, np.asarray(law) * np.sum(seen)).pvalue > LEVEL)
 
 
-@pytest.mark.parametrize("bit", [0, 1])
-def test_responses_are_binomial(bit: int) -> None:
-    told = sampled("repeated_response", bit, 1, epsilon=0.5, k=6)
-    ones = np.bincount(told.sum(axis=1), minlength=7)
-    keep = math.exp(0.5) / (1 + math.exp(0.5))
-    assert fits(ones, stats.binom(6, keep if bit else 1 - keep).pmf(np.arange(7)))
-
-
 @pytest.mark.parametrize(("name", "leak"), [("leaky_responses", 0.05), ("leaky_responses.delta_not_divided", 0.2)])
 @pytest.mark.parametrize("bit", [0, 1])
 def test_leaky_responses_give_the_bit_away_as_often_as_they_say(name: str, leak: float, bit: int) -> None:
@@ -41,21 +33,6 @@ def test_leaky_responses_give_the_bit_away_as_often_as_they_say(name: str, leak:
         seen = np.bincount(told[:, place], minlength=4)
         assert seen[3 - bit] == 0
         assert fits(np.delete(seen, 3 - bit), np.delete(law, 3 - bit))
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "scales"),
-    [
-        ("composed_counts", [3, 8, 5], [3.0, 3.0, 3.0]),
-        ("halving_budget", [3, 8, 5], [2.0, 4.0, 8.0]),
-        ("halving_budget.harmonic_shares", [3, 8, 5], [2.0, 3.0, 4.0]),
-    ],
-)
-def test_counts_have_the_scales_of_their_shares(name: str, data: list[int], scales: list[float]) -> None:
-    noisy = sampled(name, data, 3)
-    for column, count, scale in zip(noisy.T, data, scales, strict=True):
-        assert stats.kstest(column, stats.laplace(count, scale).cdf).pvalue > LEVEL
-    assert abs(np.corrcoef(noisy.T) - np.eye(len(data))).max() < 6.5 / math.sqrt(RUNS)
 
 
 def test_one_draw_of_noise_cancels() -> None:
@@ -135,9 +112,3 @@ def test_totals() -> None:
     assert np.allclose(noisy[:, 0], noisy[:, 1:].sum(axis=1))
     overlap = sampled("parallel_counts.parts_overlap", data, 15)
     assert np.abs(overlap.mean(axis=0) - [2, 2, 2]).max() < 6.5 * math.sqrt(2 / RUNS)
-
-
-def test_normal_noise_has_the_sigma_of_its_power() -> None:
-    for name, sigma in (("", 2.0), (".sigma_of_one", 1.0), (".sigma_times_k", 4.0)):
-        noisy = sampled(f"composed_gaussians{name}", [1.0, 2.0, 3.0, 4.0], 16)
-        assert stats.kstest(noisy[:, 2], stats.norm(3.0, sigma).cdf).pvalue > LEVEL

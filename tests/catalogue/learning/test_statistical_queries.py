@@ -31,15 +31,6 @@ def pairs(seed: int, count: int, domain: int) -> list[tuple[Data, Data]]:
 # --- the answers ------------------------------------------------------------------------------------------------
 
 
-def test_answers_are_shares_with_laplace_noise() -> None:
-    entry = find("statistical_queries")
-    data = entry.default_pair[0]
-    answers = entry.open().call(data, 50_000, np.random.default_rng(1))
-    for t in (1, 2, 3):
-        share = sum(x < t and y == 1 for x, y in data) / 10
-        assert stats.kstest(answers[:, t - 1], stats.laplace(share, 0.3).cdf).pvalue > LEVEL
-
-
 def test_redrawn_answers_are_laplace_between_0_and_1() -> None:
     entry = find("statistical_queries.redrawn")
     data = entry.default_pair[0]

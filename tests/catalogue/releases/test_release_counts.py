@@ -137,21 +137,3 @@ def test_the_loss_over_all_replacements_is_at_most_the_claim() -> None:
     assert losses == pytest.approx([int(column.sum()) / 5 for column in subsets(8, 6).T])
     assert max(losses) == pytest.approx(1.0)  # type: ignore[type-var]
     assert max(noisy_subset_counts.noise_of_one_query.true_epsilon(data, flip) for flip in flips) == pytest.approx(5.0)  # type: ignore[type-var]
-
-
-@pytest.mark.parametrize(
-    ("twin", "law"),
-    [
-        (None, stats.laplace(scale=5.0)),
-        ("noise_of_one_query", stats.laplace(scale=1.0)),
-        ("bounded_noise", stats.uniform(-1.0, 2.0)),
-    ],
-)
-def test_the_noise_of_each_count(twin: str | None, law: object) -> None:
-    entry = noisy_subset_counts if twin is None else noisy_subset_counts.twins[twin]
-    data = entry.default_pair[0]
-    exact = np.array(noisy_subset_counts.exact.run(data, RNG))
-    outputs = entry.open().call(data, 10_000, rng(5)) - exact
-    program = np.array([entry.run(data, rng(seed)) for seed in range(6, 306)]) - exact
-    assert all(stats.kstest(column, law.cdf).pvalue > LEVEL for column in outputs.T)  # type: ignore[attr-defined]
-    assert stats.kstest(program.ravel(), law.cdf).pvalue > LEVEL  # type: ignore[attr-defined]

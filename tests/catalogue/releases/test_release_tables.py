@@ -92,25 +92,6 @@ def test_pseudonyms_are_a_random_order_of_the_same_rows() -> None:
     assert stats.chisquare([program[row] for row in expected]).pvalue > LEVEL
 
 
-@pytest.mark.parametrize(("entry", "scale"), [(noisy_table, 2.0), (two_noisy_tables, 4.0)], ids=["one", "two"])
-def test_every_cell_has_laplace_noise_of_its_own(entry: object, scale: float) -> None:
-    data = entry.default_pair[0]  # type: ignore[attr-defined]
-    exact = np.array(
-        counts(HOSPITAL_A, decade, DECADES)
-        if entry is noisy_table
-        else counts(HOSPITAL_A, decade, DECADES) + counts(HOSPITAL_B, half, ("<35", "≥35")),
-        float,
-    )
-    outputs = entry.open().call(data, 20_000, rng(3))  # type: ignore[attr-defined]
-    program = np.array([entry.run(data, rng(seed)) for seed in range(4, 404)])  # type: ignore[attr-defined]
-    assert outputs.shape[1] == program.shape[1] == len(exact)
-    law = stats.laplace(scale=scale).cdf
-    assert all(stats.kstest(column, law).pvalue > LEVEL for column in (outputs - exact).T)
-    assert stats.kstest((program - exact).ravel(), law).pvalue > LEVEL
-    signs = (outputs > exact)[:, :2]
-    assert stats.chisquare(np.histogram2d(*signs.T.astype(float), bins=2)[0].ravel()).pvalue > LEVEL
-
-
 def test_a_replaced_record_moves_at_most_two_cells_and_four_in_two_tables() -> None:
     for row, condition in itertools.product(range(3), CONDITIONS):
         loss = noisy_table.true_epsilon(HOSPITAL_A, changed(HOSPITAL_A, row, condition), {"epsilon": 0.7})

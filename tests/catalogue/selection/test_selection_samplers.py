@@ -5,7 +5,7 @@ Every comparison fails by chance with probability at most 1e-8; there are 44 of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,51 +14,14 @@ from scipy import stats
 from dpaudit.catalogue import Entry, find
 from dpaudit.catalogue.selection.races import chosen, race, with_values
 from dpaudit.claims import PureDP, Relation
-from dpaudit.losses import released
-from dpaudit.losses.comparisons import winning
-from tests.cases import for_each
 
 LEVEL = 1e-8
 RUNS = 100_000
-Law = Callable[[np.ndarray], np.ndarray]
 
 
 def drawn(entry: Entry, data: Sequence[float], seed: int) -> np.ndarray:
     outputs: np.ndarray = entry.open().call(list(data), RUNS, np.random.Generator(np.random.SFC64(seed)))
     return outputs
-
-
-LAWS: dict[str, Law] = {
-    "report_noisy_max_general": lambda u: winning(u, 2.0),
-    "report_noisy_max_general.counts_noise": lambda u: winning(u, 1.0),
-    "report_noisy_max_exponential": lambda u: released.permute_and_flip(u, 0.5),
-    "report_noisy_max_exponential.counts_noise": lambda u: released.permute_and_flip(u, 1.0),
-    "report_noisy_max_gumbel": lambda u: released.exponential(u, 0.5),
-    "report_noisy_max_gumbel.inverse_scale": lambda u: released.exponential(u, 2.0),
-    "report_noisy_max_gumbel.wrong_tail": lambda u: released.last_clock(u, 0.5),
-    "permute_and_flip": lambda u: released.permute_and_flip(u, 0.5),
-    "permute_and_flip.factor_two_missing": lambda u: released.permute_and_flip(u, 1.0),
-    "permute_and_flip.no_permutation": lambda u: released.flip_in_order(u, 0.5),
-    "permute_and_flip.one_coin": lambda u: released.flip_one_coin(u, 0.5),
-}
-
-
-@for_each("name", LAWS)
-@for_each("data", [[0.0, 1.0, 0.5], [0.0, 0.0, -2.0, -2.0, 1.0]], ids=["three", "five"])
-def test_the_index_has_the_exact_law(name: str, data: list[float]) -> None:
-    law = LAWS[name](np.array(data))
-    seen = np.bincount(drawn(find(name), data, 21), minlength=len(data))
-    possible = law > 1e-15
-    assert seen[~possible].sum() == 0
-    assert stats.chisquare(seen[possible], law[possible] / law[possible].sum() * RUNS).pvalue > LEVEL
-
-
-def test_the_two_largest_have_the_exact_law() -> None:
-    data = [0.0, 1.0, 0.5, 0.5]
-    found = drawn(find("report_noisy_max_general.top_two"), data, 22)
-    seen = np.bincount(found[:, 0] * 4 + found[:, 1], minlength=16)
-    law = released.top_two(np.array(data), 2.0).ravel()
-    assert stats.chisquare(seen[law > 0.0], law[law > 0.0] * RUNS).pvalue > LEVEL
 
 
 def test_released_values_follow_their_noise() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 # before numpy is loaded: its threads only wait for each other where every core has a test to run
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -31,6 +32,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """The package is a plugin, so pytest would rewrite the asserts of all its modules: it has none to explain."""
     hook = config.pluginmanager.rewrite_hook
     getattr(hook, "_must_rewrite", set()).discard("dpaudit")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[None]:
+    """A module of tests without an example is not searched for some."""
+    found = yield
+    examples = file_path.suffix != ".py" or b">>> " in file_path.read_bytes()
+    return found if examples else [each for each in found if not isinstance(each, DoctestModule)]
 
 
 def pytest_collection_finish() -> None:

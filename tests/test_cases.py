@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import for_each
+from tests.cases import NIGHTLY, for_each, some
 
 
 @for_each("part", [0.1, 0.2])
@@ -45,3 +45,9 @@ def test_an_error_that_is_missing_is_a_failure_too() -> None:
 def test_no_cases_are_no_test() -> None:
     with pytest.raises(AssertionError, match="shows nothing"):
         for_each("number", [])
+
+
+def test_some_of_many_cases_are_the_ends_and_what_lies_evenly_between() -> None:
+    assert some("abc", 3) == some("abc", 7) == ["a", "b", "c"]
+    assert some(range(101), 5) == (list(range(101)) if NIGHTLY else [0, 25, 50, 75, 100])
+    assert some("abc", 1) == (["a", "b", "c"] if NIGHTLY else ["a"])

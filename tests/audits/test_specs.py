@@ -24,7 +24,7 @@ from dpaudit.losses.comparisons import below, density, halting, panels, winning
 from dpaudit.mechanisms.importing import import_reference
 from dpaudit.spec.questions import read_spec
 from dpaudit.spec.reading import find_specs
-from tests.cases import for_each
+from tests.cases import for_each, some
 
 ROOT = Path(__file__).parents[2] / "audits"
 SPECS = sorted(find_specs([ROOT]))
@@ -255,7 +255,7 @@ def test_a_broken_mechanism_of_the_core_is_caught_with_power_to_spare(name: str)
 
 
 @pytest.mark.long
-@for_each("name", ["the same seed in every step", "NaN passes the clip", "divided by the expected batch size"])
+@for_each("name", some(["the same seed in every step", "NaN passes the clip", "divided by the expected batch size"], 2))
 def test_a_mistake_without_a_finite_loss_is_found_and_a_harmless_change_is_not(name: str) -> None:
     """Audits of private training with 1 % of their runs, at a confidence of 1 - 1e-9."""
     (table,) = (table for _, table in ALL if table["name"] == f"Private training, {name}")

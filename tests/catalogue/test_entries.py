@@ -24,10 +24,11 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
 from dpaudit.mechanisms.importing import import_reference
 from dpaudit.verify.replay import replay
-from tests.cases import for_each
+from tests.cases import NIGHTLY, for_each
 
 SHOWN = 0.3  # of its claim: what the pair of an entry that keeps it shows at the least
 LOOSE = 0.2  # the same where the noise of the literature is more than the claim needs
+SLOW = ("dp_sgd", "objective_perturbation")  # whose loss is turned round by night alone
 WITHOUT_DP = "gradient_descent"  # an algorithm of the notes that nobody claims to be private
 ALL = [each for entry in entries() for each in (entry, *entry.twins.values())]
 TWINS = [(entry, twin) for entry in entries() for twin in entry.twins.values()]
@@ -180,7 +181,8 @@ def test_the_default_pair_shows_the_verdict(entry: Entry) -> None:
     promised = claim.promised(claim.delta)
     least = LOOSE if entry.name.startswith("sparse_approximate") else SHOWN
     assert loss > 1.3 * promised if entry.broken else least * promised < loss <= promised * (1 + 1e-12)
-    assert loss == pytest.approx(entry.true_loss(pair.second, pair.first))
+    if NIGHTLY or not entry.name.startswith(SLOW):
+        assert loss == pytest.approx(entry.true_loss(pair.second, pair.first))
     assert entry.true_loss(pair.first, pair.first) == pytest.approx(0.0, abs=1e-12)
 
 

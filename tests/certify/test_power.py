@@ -15,6 +15,7 @@ from dpaudit.certify import FixedSides, smallest_caught
 from dpaudit.certify.certifiers import MASSES
 from dpaudit.certify.unconditional import p_value
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from tests.cases import some
 from tests.certify.test_coin_flip import level_reached
 
 SHORT_BY = 0.02  # the fluctuation of the hits is put at a normal quantile, which may miss by so much
@@ -32,8 +33,8 @@ SIZES: list[tuple[Claim, int, float]] = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("confidence", [0.95, 0.999])
-@pytest.mark.parametrize(("claim", "runs", "mass"), SIZES, ids=str)
+@pytest.mark.parametrize("confidence", some([0.95, 0.999], 1))
+@pytest.mark.parametrize(("claim", "runs", "mass"), some(SIZES, 5), ids=str)
 def test_what_is_said_to_be_caught_is_caught(claim: Claim, runs: int, mass: float, confidence: float) -> None:
     least = smallest_caught(claim, runs, mass, confidence=confidence)
     assert least is not None
@@ -84,7 +85,7 @@ def power_of(claim: Claim, size: int, p: float, q: float, delta: float, alpha: f
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("claim", "size", "mass"),
-    [(PureDP(1.0), 200, 0.5), (PureDP(1.0), 2_000, 0.02), (ApproximateDP(0.5, 0.01), 200, 0.2)],
+    some([(PureDP(1.0), 200, 0.5), (PureDP(1.0), 2_000, 0.02), (ApproximateDP(0.5, 0.01), 200, 0.2)], 2),
     ids=str,
 )
 def test_what_the_unconditional_certifier_is_said_to_catch_is_caught(claim: Claim, size: int, mass: float) -> None:

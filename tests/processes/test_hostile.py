@@ -23,6 +23,7 @@ from dpaudit.mechanisms import Imported, wrap
 from dpaudit.running import guard
 from dpaudit.running.streams import Stage, apart
 from dpaudit.running.worker import run_each
+from tests.cases import some
 from tests.processes import hostile
 
 pytestmark = pytest.mark.long
@@ -92,7 +93,7 @@ LEAKS = [
 ]
 
 
-@pytest.mark.parametrize("name", LEAKS)
+@pytest.mark.parametrize("name", some(LEAKS, 5))
 def test_what_happens_on_one_dataset_only_is_refuted(name: str) -> None:
     """Sure events: the witness parts the datasets in every certifying run, each in a process of its own."""
     result = ask(getattr(hostile, name), runs=200, confidence=0.9)

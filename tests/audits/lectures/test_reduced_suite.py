@@ -1,8 +1,9 @@
 """Every audit of `make lectures`, small: nothing raises, no claim that holds is refuted, no bound is above the truth.
 
-All of them are certified on an event that a plain search chose on runs of its own; of each spec file one is audited
-whole, of every second one a mechanism that this refutes, of the others one that holds its claim. At a confidence of
-1 - 1e-9 each, one of them all is refuted by chance with a probability of 1e-6 at the most. The seeds are fixed.
+All of them are certified on an event that a plain search chose on runs of its own; of six spec files, by night of each,
+one is audited whole, of every second one a mechanism that this refutes, of the others one that holds its claim. At a
+confidence of 1 - 1e-9 each, one of them all is refuted by chance with a probability of 1e-6 at the most. The seeds are
+fixed.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dpaudit.certify import Binned, Certificate, CoinFlip, certify, smallest_cau
 from dpaudit.claims import Claim, claim_of_keys
 from dpaudit.data import AdjacentPair
 from tests.audits.test_specs import ALL, ROOT, entry_of, losses_of, pairs_of
+from tests.cases import some
 
 CONFIDENCE = 1.0 - 1e-9
 LUCK = 1e-9  # that a power computation leaves to chance
@@ -35,6 +37,7 @@ for _path, _table in ALL:
     if _path.parent == ROOT / "lectures":
         LECTURES.setdefault(_path, []).append(_table)
 
+WHOLE_FILES = some(sorted(LECTURES), 6)
 Array = npt.NDArray[Any]
 Event = tuple[int, Array]  # the number of a column, and what is in the event: outputs, or the ends of an interval
 
@@ -158,7 +161,8 @@ def test_the_audits_of_a_file_say_nothing_untrue(path: Path) -> None:
     varied = [each for each in found if not each.constant]  # the audit of constants starts processes by the hundred
     broken = [each for each in varied if each.must and each.entry.broken]
     sound = [each for each in varied if not each.entry.broken and "claim" not in each.table]
-    for each in (broken, sound)[sorted(LECTURES).index(path) % 2][:1] or [*broken, *sound][:1]:
+    chosen = (broken, sound)[sorted(LECTURES).index(path) % 2][:1] or [*broken, *sound][:1]
+    for each in chosen if path in WHOLE_FILES else ():
         result = dpaudit.audit(
             each.entry, pairs=each.pairs, claim=each.claim, runs=WHOLE, confidence=CONFIDENCE, n_jobs=1
         )

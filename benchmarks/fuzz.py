@@ -138,7 +138,7 @@ def arrays() -> dict[str, bytes]:
 
 def _scores(path: Path) -> None:
     loaded = read_scores(path)
-    audit_scores(loaded.in_scores, loaded.out_scores, counts=loaded.counts, epsilon=1.0, threshold=None)
+    audit_scores(loaded.in_scores, loaded.out_scores, counts=loaded.counts, epsilon=1.0)
 
 
 def _stored(path: Path) -> None:

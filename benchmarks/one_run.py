@@ -213,7 +213,7 @@ def both(first: Answer, second: Answer) -> Answer:
 
 def false(repeats: int) -> Iterator[tuple[str, ...]]:
     """How often the claim is refuted, and a bound is above the truth, on the certified and on the product line."""
-    from dpaudit.scores import audit_scores, one_run
+    from dpaudit.scores import OneRun, audit_scores, one_run
     from dpaudit.scores.one_run import Guesses
     from dpaudit.scores.question import curved
 
@@ -228,7 +228,7 @@ def false(repeats: int) -> Iterator[tuple[str, ...]]:
             inside, outside = scores[coins], scores[~coins]
             asked = {"claim": each.claim, "delta": each.delta if curved(each.claim) else None}
             first, mu = audit_scores(
-                inside, outside, methods=names, design="one-run", **asked, confidence=1.0 - ALPHA, seed=seed
+                inside, outside, methods=names, design=OneRun(), **asked, confidence=1.0 - ALPHA, seed=seed
             ).estimates[:2]
             mixing = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])  # as it breaks ties itself
             members = np.arange(each.canaries) < inside.size

@@ -50,7 +50,11 @@ if TYPE_CHECKING:
     from dpaudit.results.result import AuditResult as AuditResult
     from dpaudit.results.suite import SuiteResult as SuiteResult
     from dpaudit.scores import AttackCounts as AttackCounts
+    from dpaudit.scores import FewRuns as FewRuns
+    from dpaudit.scores import ManyRun as ManyRun
+    from dpaudit.scores import OneRun as OneRun
     from dpaudit.scores import ScoresResult as ScoresResult
+    from dpaudit.scores import Steps as Steps
     from dpaudit.scores import audit_scores as audit_scores
     from dpaudit.sweeps import Sweep as Sweep
     from dpaudit.sweeps import SweepInterrupted as SweepInterrupted
@@ -72,7 +76,7 @@ _HOMES = {
     "dpaudit.api.look": "look",
     "dpaudit.mechanisms": "batched built_by command",
     "dpaudit.data": "AdjacentPair stock_pairs",
-    "dpaudit.scores": "AttackCounts ScoresResult audit_scores",
+    "dpaudit.scores": "AttackCounts FewRuns ManyRun OneRun ScoresResult Steps audit_scores",
     "dpaudit.sweeps": "Sweep SweepInterrupted sweep",
     "dpaudit.training": "TrainingResult audit_training",
     "dpaudit.results.attesting": "attest verify_attestation",

@@ -89,6 +89,8 @@ def known(mu: float) -> float:
         tp, fp = round(p * side), round(q * side)
         counts = dpaudit.AttackCounts(tp=tp, fp=fp, tn=side - fp, fn=side - tp)
         offset = float(claim.delta_through(q, p))
-        found = dpaudit.audit_scores(counts=counts, claim=claim, delta=offset, methods="exact", event="in")
+        found = dpaudit.audit_scores(
+            counts=counts, claim=claim, delta=offset, methods="exact", design=dpaudit.ManyRun(event="in")
+        )
         best = max(best, float(found.estimates[0].detail["mu_lower"]))
     return best

@@ -18,17 +18,18 @@ QUIET_S = 30.0  # without a message, after which a training says that it goes on
 
 def audit_scores_command(call: AuditScoresCommand) -> int:
     from dpaudit.scores import audit_scores
+    from dpaudit.scores.designs import design_of
     from dpaudit.scores.files import read_scores
 
     if call.plot_path:
         check_writable("--plot", call.plot_path)
     folder = None if call.report is None else report_folder(call.report)
     loaded = read_scores(call.file, score=call.score, member=call.member, inside=call.inside, outside=call.outside)
-    given = call.keywords_of(audit_scores)
-    if not call.fpr:
-        del given["fpr"]
+    own = {"threshold": _threshold(call.threshold), "guesses": call.guesses or None}
+    own |= {"split": call.split, "splits": call.splits, "event": call.event}
+    design = design_of(call.design, **{name: value for name, value in own.items() if value is not None})
     methods = None if not call.methods else "all" if call.methods == ("all",) else call.methods
-    given |= {"methods": methods, "threshold": _threshold(call.threshold), "guesses": call.guesses or None}
+    given = call.keywords_of(audit_scores) | {"methods": methods, "design": design}
     result = audit_scores(
         loaded.in_scores,
         loaded.out_scores,

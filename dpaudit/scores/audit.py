@@ -4,7 +4,6 @@ import math
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,22 +13,11 @@ from dpaudit.base.strict import stored
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import intervals, one_run
-from dpaudit.scores.counts import AttackCounts, checked, corners, epsilon_of, epsilon_of_mu, histogram, mu_of, roc
-from dpaudit.scores.intervals import RATIOS, Bootstrap, Measure, Posterior
+from dpaudit.scores.counts import AttackCounts, checked, corners, epsilon_of, epsilon_of_mu, histogram, mu_of
+from dpaudit.scores.designs import Design, FewRuns, ManyRun, OneRun, Steps, check_design, options_of
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.question import DESIGNS, MANY, NORMAL, ONE, Every, Given, Judged, ScoresQuestion, choice_of, curved
-from dpaudit.scores.result import (
-    APPROXIMATE,
-    BAYESIAN,
-    CERTIFIED,
-    INDEPENDENT,
-    INTERVALS,
-    LINES,
-    MODEL,
-    POINT,
-    Estimate,
-    ScoresResult,
-)
+from dpaudit.scores.question import NORMAL, Judged, ScoresQuestion, curved, rows_of
+from dpaudit.scores.result import CERTIFIED, INDEPENDENT, INTERVALS, LINES, MODEL, Estimate, ScoresResult
 
 
 def exact(question: ScoresQuestion, name: str) -> Estimate:
@@ -41,7 +29,7 @@ def exact(question: ScoresQuestion, name: str) -> Estimate:
 def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
     """Two Clopper-Pearson limits, each at half the error probability; with `Every`, at all ranks at once."""
     claim = question.claim
-    if isinstance(question.choice, Every):
+    if question.every:
         limits = intervals.every_rule(question.inside, question.outside)
         lower = intervals.lower_of(limits, question.delta, question.alpha)
         p = None if claim is None else intervals.p_value_of(limits, claim)
@@ -143,7 +131,7 @@ def _limits_own(claim: Claim, judged: Judged, lower: float, alpha: float) -> flo
 
 def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _frozen_own) -> Estimate:
     judged, claim = question.judged, question.claim
-    several = question.several and question.given_counts is None
+    several = question.several
     alpha = question.alpha / 2.0 if several else question.alpha
     answers = [one(each, alpha, each.offset) for each in (judged if several else judged[:1])]
     lower, p = statistics.median_low([low for low, _ in answers]), statistics.median_high([p for _, p in answers])
@@ -164,45 +152,13 @@ def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _froz
     return replace(estimate, value=epsilon_of(c.fpr, c.fn / c.members, delta), delta=delta)
 
 
-PRIORS = {
-    "joint-beta": "independent Jeffreys priors for the two error rates",
-    "joint-dirichlet": "one Dirichlet(1/2, 1/2, 1/2, 1/2) prior for the four cells",
-}
 ALONE = "every canary is answered independently of all others, which one training cannot show: no certificate"
 INDEPENDENTLY = f"{ALONE}; {one_run.WITHIN}"
-SAMPLES = "the scores of each side are independent draws from one law"
-OVER = "right so often on the average over what the prior draws: at epsilon = 0 itself never"
-
-
-def jeffreys(question: ScoresQuestion, name: str) -> Estimate:
-    """Equal-tailed Jeffreys intervals of the two error rates, carried through the region."""
-    counts, delta = question.judged[0].counts, question.delta
-    low, high = intervals.jeffreys(counts, delta, 2.0 * question.alpha)
-    return _interval(question, name, BAYESIAN, f"a Jeffreys prior for each error rate; {SAMPLES}", low, high)
-
-
-def joint(question: ScoresQuestion, name: str) -> Estimate:
-    """Quantiles of the posterior of epsilon; two independent Betas and four cells of a Dirichlet give the same."""
-    law = Posterior(question.judged[0].counts)
-    low = 0.0 if question.interval == "upper" else law.quantile(question.alpha, question.delta)
-    high = math.inf if question.interval == "lower" else law.quantile(1.0 - question.alpha, question.delta)
-    return _interval(question, name, BAYESIAN, f"{PRIORS[name]}; {SAMPLES}; {OVER}", low, high)
-
-
-def ratio(question: ScoresQuestion, name: str) -> Estimate:
-    """One of the approximate intervals for a ratio of two rates."""
-    from scipy.special import ndtri
-
-    if question.delta != 0.0:
-        raise InvalidSpec(f"method {name!r} is for delta = 0, got {question.delta:g}; leave it out")
-    c, z = question.judged[0].counts, float(ndtri(question.alpha))
-    low, high = (intervals.epsilon_limit(name, c, each) for each in (z, -z))
-    return _interval(question, name, APPROXIMATE, f"large counts; {intervals.WITHIN}", low, high)
 
 
 def gaussian_dp(question: ScoresQuestion, name: str) -> Estimate:
     """The epsilon of the Gaussian curve that the error rates refute; certified for mu, a model for epsilon."""
-    if isinstance(question.choice, Every) and question.given_counts is None:
+    if question.every:
         fpr, fnr = intervals.bands(question.inside, question.outside, question.alpha)
         pairs = list(zip(fpr.tolist(), fnr.tolist(), strict=True))
     else:
@@ -267,56 +223,11 @@ def _fit(inside: Any, outside: Any) -> tuple[float, float]:
     return mu, math.sqrt(1.0 / n + 1.0 / k + mu * mu / (2.0 * (n + k)))
 
 
-MEASURES: dict[str, Callable[[ScoresQuestion], list[tuple[str, Measure, dict[str, Any]]]]] = {
-    "raw-counts": lambda q: [
-        ("epsilon", lambda a, b: roc(a, b).raw_epsilon(q.delta, q.min_count), {"min_count": q.min_count})
-    ],
-    "auroc": lambda q: [("auroc", lambda a, b: roc(a, b).area, {"hull": roc(q.inside, q.outside).hull_area})],
-    "tpr-at-fpr": lambda q: [(f"tpr at fpr {fpr:g}", partial(_tpr_at, fpr), {"fpr": fpr}) for fpr in q.fpr],
-}  # of a method its quantities, what computes each from the scores in and out, and the detail
-
-
-def _tpr_at(fpr: float, inside: Any, outside: Any) -> float:
-    return roc(inside, outside).tpr_at(fpr)
-
-
-def measured(question: ScoresQuestion, name: str) -> list[Estimate]:
-    """Plain figures of the scores, with an interval where a bootstrap is asked for."""
-    scores, estimates = (question.inside, question.outside), []
-    for quantity, measure, detail in MEASURES[name](question):
-        values: dict[str, Any] = {"confidence": None} if question.bootstrap is None else {}
-        label, within = POINT, f"none beyond {SAMPLES}; no guarantee"
-        if question.bootstrap is not None:
-            label, kind = APPROXIMATE, question.bootstrap.kind
-            within = f"bootstrap ({kind}); {SAMPLES}; of this measure, not of the mechanism"
-            shares = [question.alpha, 1.0 - question.alpha]
-            ends = question.bootstrap.quantiles(measure, *scores, shares, question.seed)
-            values = dict(zip(("lower", "upper"), ends.tolist(), strict=True))
-        values |= {"quantity": quantity, "delta": question.delta if quantity == "epsilon" else None}
-        estimates.append(question.estimate(name, label, within, detail, value=measure(*scores), **values))
-    return estimates
-
-
-def max_accuracy(question: ScoresQuestion, name: str) -> Estimate:
-    """The best accuracy of a threshold, with an upper limit that holds for all thresholds at once."""
-    inside, outside, share = question.inside, question.outside, question.prevalence
-    weight = inside.size / (inside.size + outside.size) if share is None else share
-    right_in, right_out = intervals.right_limits(inside, outside, question.alpha)
-    upper = min(1.0, float((weight * right_in + (1.0 - weight) * right_out).max()))
-    values = {
-        "quantity": "accuracy",
-        "delta": None,
-        "value": roc(inside, outside).best_accuracy(weight),
-        "upper": upper,
-    }
-    within = f"every threshold is paid for; {intervals.WITHIN}"
-    return question.estimate(name, CERTIFIED, within, {"prevalence": weight}, **values)
-
-
-def _interval(question: ScoresQuestion, method: str, label: str, assumption: str, low: float, high: float) -> Estimate:
-    c = question.judged[0].counts
-    plain = epsilon_of(c.fpr, c.fn / c.members, question.delta)
-    return question.estimate(method, label, assumption, lower=low, upper=high, value=plain)
+def e_values(question: ScoresQuestion, name: str) -> list[Estimate]:
+    """The three lines of several trainings, or of steps; steps are composed to a run too."""
+    steps = question.design if isinstance(question.design, Steps) else None
+    compose = None if steps is None else steps.compose or question.evidence.steps
+    return [*question.evidence.lines(compose)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,33 +235,23 @@ class Method:
     """A method: what computes it, the designs it is valid for, and whether it needs the scores themselves."""
 
     compute: Callable[[ScoresQuestion, str], Estimate | list[Estimate]]
-    designs: tuple[str, ...] = DESIGNS
+    designs: tuple[type[Design], ...]
     scores: bool = False
 
 
 METHODS: dict[str, Method] = {
-    "exact": Method(exact, (MANY,)),
-    "clopper-pearson": Method(clopper_pearson, (MANY,)),
-    "one-run": Method(one_run_pure, (ONE,)),
-    "one-run-f": Method(one_run_curve, (ONE,)),
-    "gaussian": Method(gaussian_dp),
-    "one-run-gaussian": Method(one_run_gaussian, (ONE,)),
-    "independent": Method(independent, (ONE,), scores=True),
-    "independent-gaussian": Method(independent_gaussian, (ONE,), scores=True),
-    "gaussian-fit": Method(gaussian_fit, scores=True),
-    "jeffreys": Method(jeffreys),
-    "joint-beta": Method(joint),
-    "joint-dirichlet": Method(joint),
-    **{name: Method(ratio) for name in RATIOS},
-    "raw-counts": Method(measured, scores=True),
-    "auroc": Method(measured, scores=True),
-    "tpr-at-fpr": Method(measured, scores=True),
-    "max-accuracy": Method(max_accuracy, (MANY,), scores=True),
+    "exact": Method(exact, (ManyRun,)),
+    "clopper-pearson": Method(clopper_pearson, (ManyRun,)),
+    "gaussian": Method(gaussian_dp, (ManyRun,)),
+    "one-run": Method(one_run_pure, (OneRun,)),
+    "one-run-f": Method(one_run_curve, (OneRun,)),
+    "one-run-gaussian": Method(one_run_gaussian, (OneRun,)),
+    "independent": Method(independent, (OneRun,), scores=True),
+    "independent-gaussian": Method(independent_gaussian, (OneRun,), scores=True),
+    "gaussian-fit": Method(gaussian_fit, (ManyRun, OneRun), scores=True),
+    "e-values": Method(e_values, (FewRuns, Steps), scores=True),
 }
-
-
-EVENTS = ("in", "out", "both")
-COMPANIONS = "independent", "independent-gaussian", "gaussian-fit"  # in addition to a certificate from one run
+MANY = ManyRun()
 BAND_POINTS = 200  # corners of the band that a result keeps
 
 
@@ -358,51 +259,37 @@ def audit_scores(
     in_scores: Any = None,
     out_scores: Any = None,
     *,
+    design: Design = MANY,
     counts: AttackCounts | None = None,
     claim: Claim | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     confidence: float = 0.95,
     methods: Iterable[str] | str | None = None,
-    design: str = MANY,
-    threshold: float | str | None = None,
-    split: float | None = None,
-    splits: int | None = None,
-    guesses: tuple[int, int] | None = None,
-    event: str | None = None,
     interval: str = "lower",
-    bootstrap: str | Bootstrap | None = None,
-    min_count: int = 50,
-    fpr: Iterable[float] = (0.001, 0.01, 0.1),
-    prevalence: float | None = None,
     seed: int = 0,
+    **options: Any,
 ) -> ScoresResult:
     """Lower bounds on epsilon from the scores of a membership attack, on members and on non-members.
 
     `in_scores` and `out_scores` are one-dimensional, one number for each example, higher where the attack believes
     in membership; or `counts`, of a rule that was fixed before. The claim is `claim`, or `epsilon` with `delta`.
 
-    `design` says how the scores came about, and with it what the certificate rests on: "many-run" (each score from a
-    model trained independently of the others, the numbers in and out fixed) or "one-run" (canaries of one training
-    run, each in or out by a fair coin of its own). `methods` are names in `METHODS`, or "all"; by default the certified
-    ones of the design, and for one run what stands beside them. The first certified one decides whether the claim is
+    `design` says how the scores came about, and with it what the certificate rests on; each has options of its own:
+    `ManyRun()` (each score from a model trained independently of the others, the numbers in and out fixed), `OneRun()`
+    (canaries of one training run, each in or out by a fair coin of its own), `FewRuns()` and `Steps()` (of several
+    trainings, or of their steps: a list of scores for each). `methods` are names in `METHODS`, or "all"; by default the
+    certified ones of the design, and what stands beside them. The first certified one decides whether the claim is
     refuted; nothing else does.
-
-    The threshold is never chosen on the scores that certify: it is chosen on a part `split` (0.25) of them drawn with
-    `seed`; or over several `splits`, whose median is taken; or `threshold` is given beforehand; or `threshold="all"`
-    pays for every one. One run needs none of this: how many guesses are made, and with which weights, is known before
-    the run for every claim; `guesses=(k, l)` fixes the numbers of guesses "in" and "out".
-    With a given threshold or counts, `event` names the guesses that the exact test compares: "in", "out", or "both"
-    (half the error probability each); for one run, the guesses that are made, at any time.
 
     One run has three lines (`Estimate.line`): certified statements, which rest on the coins alone; those given
     independent canaries, which one run cannot show; estimates. `scores.dependence` tests what can be tested of it.
 
     `interval` is "lower", "upper" or "two-sided" (half of 1 - `confidence` at each end); an upper end is about this
-    attack, never about the mechanism. `bootstrap` ("percentile", "bc", "bca", or a `Bootstrap`) gives the point
-    estimates intervals. `fpr` is where "tpr-at-fpr" looks, `min_count` is for "raw-counts".
+    attack, never about the mechanism. `seed` draws the parts of scores that choose a threshold, and the order of ties.
 
-    Raises `InvalidSpec` for scores, counts or options that cannot be used.
+    Raises `InvalidSpec` for scores, counts or options that cannot be used; `options` are those of a design, which are
+    refused with the place where they belong.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -410,23 +297,20 @@ def audit_scores(
     >>> result.refuted, 1.0 < result.epsilon_lower < 3.5
     (True, True)
     """
+    design = check_design(design, options)
     stated, d = stated_claim(claim, epsilon, delta)
+    validate.one_of("interval", interval, INTERVALS)
+    if interval == "upper" and stated is not None:
+        raise InvalidSpec('interval="upper" refutes no claim: take "lower" or "two-sided", or leave out the claim')
+    whole, rows = validate.whole("seed", seed, least=0), None
     if (counts is None) == (in_scores is None and out_scores is None):
         raise InvalidSpec("give in_scores and out_scores, or counts=..., one of the two")
     if counts is None and (in_scores is None or out_scores is None):
         raise InvalidSpec("give both in_scores and out_scores: one side alone says nothing")
+    if isinstance(design, FewRuns | Steps) and counts is None:
+        rows = rows_of(in_scores, out_scores, whole)
+        in_scores, out_scores = rows[0][rows[1]], rows[0][~rows[1]]
     inside, outside = (None, None) if counts is not None else checked(in_scores, out_scores)
-    validate.one_of("design", design, DESIGNS)
-    choice = choice_of(threshold, split, splits, design == ONE)
-    if counts is not None and any(each is not None for each in (threshold, split, splits, guesses)):
-        raise InvalidSpec(
-            "counts come from a rule that was fixed before: leave out threshold, split, splits and guesses"
-        )
-    validate.one_of("interval", interval, INTERVALS)
-    if event is not None:
-        validate.one_of("event", event, EVENTS)
-    if interval == "upper" and stated is not None:
-        raise InvalidSpec('interval="upper" refutes no claim: take "lower" or "two-sided", or leave out the claim')
     question = ScoresQuestion(
         inside=inside,
         outside=outside,
@@ -435,37 +319,46 @@ def audit_scores(
         delta=d,
         confidence=validate.open_probability("confidence", confidence),
         design=design,
-        choice=choice,
-        event=event or ("in" if design == ONE and (counts is not None or isinstance(choice, Given)) else "both"),
-        guesses=_guesses(guesses, design, inside, outside),
         interval=interval,
-        seed=validate.whole("seed", seed, least=0),
-        bootstrap=Bootstrap(bootstrap) if isinstance(bootstrap, str) else bootstrap,
-        min_count=validate.whole("min_count", min_count, least=1),
-        fpr=tuple(validate.probability("fpr", each) for each in fpr),
-        prevalence=None if prevalence is None else validate.probability("prevalence", prevalence),
+        seed=whole,
+        rows=rows,
     )
-    names = methods_of(methods, question, delta is not None)
+    check_together(question)
     estimates: list[Estimate] = []
-    for name in names:
+    for name in methods_of(methods, question, delta is not None):
         answer = METHODS[name].compute(question, name)
         estimates += answer if isinstance(answer, list) else [answer]
     return _result(question, tuple(sorted(estimates, key=lambda each: LINES.index(each.line))))
 
 
+def check_together(question: ScoresQuestion) -> None:
+    """Raises `InvalidSpec` where a design's options do not go with the scores or counts that are there."""
+    design = question.design
+    counted = question.given_counts is not None
+    if counted and not isinstance(design, ManyRun | OneRun):
+        raise InvalidSpec(f"counts are for ManyRun() and OneRun(), got design {design.name!r}; give the scores")
+    own = [name for name in options_of(type(design)) if getattr(design, name) != getattr(type(design)(), name)]
+    if counted and own not in ([], ["event"]):
+        raise InvalidSpec(f"counts come from a rule that was fixed before: leave out {own[0]} of the design")
+    if isinstance(design, OneRun) and design.guesses is not None:
+        total = question.inside.size + question.outside.size
+        if not 0 < sum(design.guesses) <= total:
+            raise InvalidSpec(f"guesses must be between 1 and the {total} scores together, got {sum(design.guesses)}")
+    if question.rows is not None and question.interval != "lower":
+        raise InvalidSpec(f"interval={question.interval!r} is for ManyRun() and OneRun(): e-values bound from below")
+
+
 def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> ScoresResult:
-    judged = question.judged[0]
+    judged, design = question.judged[0], question.design
     known = question.given_counts is not None
     sizes = (judged.counts.members, judged.counts.others) if known else (question.inside.size, question.outside.size)
-    how = "counts of a rule that was fixed before" if known else str(question.choice)
-    if question.guesses is not None:
-        how = f'{question.guesses[0]:,} guesses "in" and {question.guesses[1]:,} "out", fixed before'
+    within = intervals.WITHIN if isinstance(design, ManyRun) else one_run.WITHIN
     return ScoresResult(
         claim=question.claim,
-        design=question.design,
-        assumption=intervals.WITHIN if question.design == MANY else one_run.WITHIN,
+        design=design.name,
+        assumption=within if question.rows is None else question.evidence.within,
         sizes=sizes,
-        choice=how,
+        choice="counts of a rule that was fixed before" if known else str(design),
         rule=stored(judged.rule),
         counts=judged.counts,
         confidence=question.confidence,
@@ -473,7 +366,7 @@ def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> Scores
         seed=question.seed,
         estimates=estimates,
         roc=() if known else corners(question.inside, question.outside),
-        band=() if known or question.design == ONE else _band(question),
+        band=() if known or not isinstance(design, ManyRun) else _band(question),
         histogram=None if known else histogram(question.inside, question.outside),
     )
 
@@ -486,33 +379,37 @@ def _band(question: ScoresQuestion) -> tuple[tuple[float, float], ...]:
 
 def methods_of(methods: Iterable[str] | str | None, question: ScoresQuestion, delta_given: bool) -> tuple[str, ...]:
     """The methods asked for; those that this design, or counts alone, do not allow are refused by name."""
-    every = isinstance(question.choice, Every) and question.given_counts is None
-    # with no part to choose on, a curved claim has no frozen offset unless delta is given
-    known = question.given_counts is not None or isinstance(question.choice, Given)
-    no_exact = every or (known and curved(question.claim) and not delta_given)
-    if methods is None:
-        if question.design == ONE:
-            first = ("one-run-f" if curved(question.claim) else "one-run", "one-run-gaussian")
-            return first if question.given_counts is not None else first + COMPANIONS
-        return ("clopper-pearson",) if no_exact else ("exact", "clopper-pearson")
+    reasons = {name: _reason(name, question, delta_given) for name in METHODS}
+    fit = tuple(name for name, reason in reasons.items() if not reason)
     if methods == "all":
-        left_out = {*(RATIOS if question.delta != 0.0 else ()), *(("exact",) if no_exact else ())}
-        left_out |= {name for name, each in METHODS.items() if each.scores and question.given_counts is not None}
-        return tuple(name for name in METHODS if question.design in METHODS[name].designs and name not in left_out)
+        return fit
+    if methods is None:
+        left_out = {"gaussian", "one-run" if curved(question.claim) else "one-run-f"}
+        left_out |= {"gaussian-fit"} if isinstance(question.design, ManyRun) else set()
+        return tuple(name for name in fit if name not in left_out)
     asked = (methods,) if isinstance(methods, str) else tuple(methods)
     if not asked:
         raise InvalidSpec("methods must name at least one method, or be left out")
     for name in asked:
         validate.one_of("methods", name, tuple(METHODS))
-        designs = METHODS[name].designs
-        if question.design not in designs:
-            raise InvalidSpec(f'method {name!r} is for design="{designs[0]}", got {question.design!r}')
-        if question.given_counts is not None and METHODS[name].scores:
-            raise InvalidSpec(f"method {name!r} needs the scores, got counts alone")
-    if "exact" in asked and no_exact:
-        cure = "it tests one rule: take clopper-pearson, or a split" if every else "give delta=... for a curved claim"
-        raise InvalidSpec(f"method 'exact' cannot be used here: {cure}")
+        if reasons[name]:
+            raise InvalidSpec(reasons[name])
     return asked
+
+
+def _reason(name: str, question: ScoresQuestion, delta_given: bool) -> str:
+    """Why a method cannot be used here; "" where it can."""
+    method, design = METHODS[name], question.design
+    if not isinstance(design, method.designs):
+        return f"method {name!r} is for design {' or '.join(each.name for each in method.designs)}, got {design.name!r}"
+    if question.given_counts is not None and method.scores:
+        return f"method {name!r} needs the scores, got counts alone"
+    if name == "exact" and question.every:
+        return "method 'exact' cannot be used here: it tests one rule: take clopper-pearson, or a split"
+    # with no part to choose on, a curved claim has no frozen offset unless delta is given
+    if name == "exact" and question.known and curved(question.claim) and not delta_given:
+        return "method 'exact' cannot be used here: give delta=... for a curved claim"
+    return ""
 
 
 def stated_claim(claim: Claim | None, epsilon: float | None, delta: float | None) -> tuple[Claim | None, float]:
@@ -529,19 +426,3 @@ def stated_claim(claim: Claim | None, epsilon: float | None, delta: float | None
     if not curved(check_claim(claim)) and d is not None and d != claim.delta:
         raise InvalidSpec(f"delta must be that of the claim, {claim.delta:g}, or be left out; got {d:g}")
     return claim, claim.delta if d is None else d
-
-
-def _guesses(given: Any, design: str, inside: Any, outside: Any) -> tuple[int, int] | None:
-    if given is None:
-        return None
-    if design != ONE:
-        raise InvalidSpec('guesses are for design="one-run"; give threshold=... or a split instead')
-    try:
-        high, low = given
-    except (TypeError, ValueError):
-        raise InvalidSpec(f'guesses must be two whole numbers ("in", "out"), got {given!r}') from None
-    ends = validate.whole("guesses[0]", high, least=0), validate.whole("guesses[1]", low, least=0)
-    total = inside.size + outside.size
-    if not 0 < sum(ends) <= total:
-        raise InvalidSpec(f"guesses must be between 1 and the {total} scores together, got {sum(ends)}")
-    return ends

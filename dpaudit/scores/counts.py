@@ -124,7 +124,7 @@ def checked(in_scores: Any, out_scores: Any) -> tuple[Any, Any]:
     Raises `InvalidSpec` where a side is empty, not numbers, not one-dimensional, holds NaN or an infinity, and where
     all scores are the same value.
     """
-    inside, outside = _side("in_scores", in_scores), _side("out_scores", out_scores)
+    inside, outside = side("in_scores", in_scores), side("out_scores", out_scores)
     first = inside[0]
     if np.all(inside == first) and np.all(outside == first):
         raise InvalidSpec(
@@ -138,14 +138,15 @@ def coins_of(scores: Any, included: Any) -> tuple[Any, Any]:
 
     Raises `InvalidSpec` for what `checked` refuses, and where there is not one coin for each score.
     """
-    values, coins = _side("scores", scores), np.asarray(included)
+    values, coins = side("scores", scores), np.asarray(included)
     if coins.dtype != bool or coins.shape != values.shape:
         got = f"{coins.dtype} of shape {coins.shape}"
         raise InvalidSpec(f"included must be bools, one for each of the {values.size} scores, got {got}")
     return values, coins
 
 
-def _side(name: str, scores: Any) -> Any:
+def side(name: str, scores: Any, least: int = 1) -> Any:
+    """One side's scores as floats, shape (scores,); raises `InvalidSpec` where they are fewer than `least`, or none."""
     try:
         given = np.asarray(scores)
         if given.dtype.kind in "cSUmM":  # complex numbers, words and times would be made to fit
@@ -157,7 +158,7 @@ def _side(name: str, scores: Any) -> Any:
         raise InvalidSpec(f"{name} must be real numbers, one for each example, got {got}") from None
     if values.ndim != 1:
         raise InvalidSpec(f"{name} must be one-dimensional, got shape {values.shape}; give one score for each example")
-    if values.size == 0:
+    if values.size < least:
         raise InvalidSpec(f"{name} must hold at least one score, got none")
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
@@ -196,61 +197,6 @@ class Roc:
         places = hull(self)
         return self.fp[places] / self.others, self.tp[places] / self.members
 
-    @property
-    def area(self) -> float:
-        """The chance that a member's score is above another's, ties counted half (Mann-Whitney).
-
-        >>> roc(np.array([1.0, 2.0]), np.array([0.0, 1.0])).area
-        0.875
-        """
-        area = np.sum((self.tp[1:] + self.tp[:-1]).astype(float) * np.diff(self.fp))
-        return float(area / (2.0 * self.members * self.others))
-
-    @property
-    def hull_area(self) -> float:
-        """The area under the hull: the AUROC of an attack that may mix thresholds; never below `area`."""
-        x, y = self.corners
-        return float(np.sum((y[1:] + y[:-1]) * np.diff(x)) / 2.0)
-
-    def tpr_at(self, fpr: float) -> float:
-        """The largest true positive rate at this false positive rate, mixing two thresholds where none meets it.
-
-        >>> round(roc(np.arange(100) + 9.5, np.arange(100)).tpr_at(0.01), 4)
-        0.11
-        """
-        x, y = self.corners
-        return float(y[-1]) if fpr >= x[-1] else _on_hull(x, y, fpr)
-
-    def best_accuracy(self, prevalence: float) -> float:
-        """The largest accuracy of a threshold, where a part `prevalence` of the examples are members.
-
-        >>> roc(np.array([1.0, 2.0]), np.array([0.0, 1.0])).best_accuracy(0.5)
-        0.75
-        """
-        right = prevalence * self.tp / self.members + (1.0 - prevalence) * (1.0 - self.fp / self.others)
-        return float(right.max())
-
-    def raw_epsilon(self, delta: float, min_count: int) -> float:
-        """The largest ln((tpr - delta) / fpr) over the hull where at least `min_count` others are guessed in.
-
-        A point estimate: it has been chosen as the largest, and comes with no guarantee. Both the rule and its opposite
-        (low scores of non-members) are tried. 0.0 where no threshold has that many.
-
-        >>> round(roc(np.arange(100) + 9.5, np.arange(100)).raw_epsilon(0.0, 10), 4)
-        0.6931
-        """
-        best = 0.0
-        for hits, false in ((self.tp, self.fp), ((self.others - self.fp)[::-1], (self.members - self.tp)[::-1])):
-            if min_count >= false[-1]:
-                continue
-            x, y = Roc(self.thresholds, hits, false).corners
-            least = min_count / false[-1]
-            x, y = np.append(x, least), np.append(y, _on_hull(x, y, least))
-            enough = (x >= least) & (y > delta)
-            if enough.any():
-                best = max(best, float(np.max(np.log(y[enough] - delta) - np.log(x[enough]))))
-        return best
-
 
 def roc(in_scores: Any, out_scores: Any) -> Roc:
     """The counts of every rule "in where the score is at least a threshold".
@@ -288,12 +234,6 @@ def hull(curve: Roc) -> Any:
             places.pop()
         places.append(place)
     return np.array(places)
-
-
-def _on_hull(x: Any, y: Any, at: float) -> float:
-    first = int(np.searchsorted(x, at, side="right")) - 1  # the last corner there: the hull may rise straight up
-    part = (at - x[first]) / (x[first + 1] - x[first])
-    return float(y[first] + part * (y[first + 1] - y[first]))
 
 
 def histogram(inside: Any, outside: Any, feature: str = "score") -> Histogram:

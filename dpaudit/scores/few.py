@@ -35,8 +35,8 @@ from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_l
 from dpaudit.scores import intervals, one_run
 from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, mu_of
 from dpaudit.scores.dependence import halves_p_value, halves_right
+from dpaudit.scores.designs import Steps
 from dpaudit.scores.one_run import Guesses, curve_p_value, guesses_for, is_refuted, least_right, region_of
-from dpaudit.scores.question import curved
 from dpaudit.scores.result import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate
 
 BINS, REACH = 64, 4.0  # parts of the canaries: equal parts of the normal scores of their ranks, from -4 to 4
@@ -423,6 +423,18 @@ class Evidence:
         decides = self._estimate("e-values", CERTIFIED, self.within, detail, lower=lower, p_value=self.p_value)
         return (decides, *self._pooled())
 
+    def lines(self, compose: int | None) -> tuple[Estimate, ...]:
+        """All that is stated: the three lines, and of `compose` steps what they show as a run, where that is known."""
+        run = None if compose is None else self.composed(compose, self.delta)
+        return self.estimates() + (() if run is None or run.lower is None else (run,))
+
+    @property
+    def halved(self) -> AttackCounts:
+        """The counts where the higher half of each row is guessed in."""
+        inside, outside = self.counts.sum(axis=0).tolist()
+        high, low = slice(BINS // 2, None), slice(BINS // 2)
+        return AttackCounts(tp=sum(inside[high]), fp=sum(outside[high]), tn=sum(outside[low]), fn=sum(inside[low]))
+
     def _estimate(self, method: str, label: str, assumption: str, detail: dict[str, Any], **values: Any) -> Estimate:
         """An estimate of epsilon, at `delta` and at this confidence where `values` do not say another."""
         usual = {"delta": self.delta, "confidence": 1.0 - self.alpha}
@@ -488,6 +500,18 @@ def begin(
     return Evidence(claim, count, error, at, rows, share, within)
 
 
+def of_rows(
+    claim: Claim, scores: Reals, included: Bools, alpha: float, delta: float, design: Steps | None = None
+) -> Evidence:
+    """The evidence of trainings that are all there, or of their steps: `scores` and `included` (rows, canaries)."""
+    rows, canaries = scores.shape
+    steps = None if design is None else design.steps or rows
+    if rows % (steps or 1):
+        raise InvalidSpec(f"steps must divide the number of lists of scores, {rows:,}, got {steps:,}")
+    rate = 1.0 if design is None else design.sample_rate
+    return begin(claim, canaries, alpha, delta=delta, steps=steps, rate=rate).after(scores, included)
+
+
 # --- what this many canaries could show if the scores gave every coin away: known before anything is trained ---
 
 
@@ -503,22 +527,32 @@ def ceiling(
     >>> bound > 5.0, least
     (True, 24)
     """
-    if trainings == 1 and steps is None:
+    asked: dict[str, Any] = {"trainings": trainings, "steps": steps}
+    if alone := trainings == 1 and steps is None:
         bound = one_run.weighted_lower(np.ones(canaries, dtype=bool), delta, alpha)[0]
-        return bound, _least(lambda number: refutable(number, claim, alpha), 30)
+    else:
+        best = _best_case(begin(claim, canaries, alpha, delta=delta, steps=steps), trainings)
+        bound = best.largest(lambda epsilon: ApproximateDP(epsilon, delta))
+    return bound, _least(lambda number: bool(refutable(number, claim, alpha, **asked)), 30 if alone else 20)
 
-    empty = begin(claim, canaries, alpha, delta=delta, steps=steps)
-    bound = _best_case(empty, trainings).largest(lambda epsilon: ApproximateDP(epsilon, delta))
-    return bound, _least(lambda m: m > 1 and _best_case(replace(empty, canaries=m), trainings).refuted, 20)
 
-
-def refutable_by_rows(empty: Evidence, trainings: int) -> bool | None:
+def refutable(
+    canaries: int, claim: Claim, alpha: float, *, trainings: int = 1, steps: int | None = None
+) -> bool | None:
     """Whether trainings that give every coin away would refute the claim; None where `MOST_ROWS` do not, of more rows.
 
-    One canary a row gives nothing away: a rank among one says nothing.
+    Where rows are multiplied, one canary gives nothing away: a rank among one says nothing.
     """
-    refuted = empty.canaries > 1 and _best_case(empty, trainings).refuted
-    return None if empty.canaries > 1 and not refuted and trainings * empty.steps > MOST_ROWS else refuted
+    if trainings > 1 or steps is not None:
+        empty = begin(claim, canaries, alpha, steps=steps)
+        refuted = canaries > 1 and _best_case(empty, trainings).refuted
+        return None if canaries > 1 and not refuted and trainings * empty.steps > MOST_ROWS else refuted
+    if claim.linear:
+        epsilon, delta = float(claim.epsilon_at(float(claim.delta))), float(claim.delta)
+        used = one_run.design(canaries, epsilon, delta, alpha)
+        return one_run.weighted_p_value(used, used.total, canaries, epsilon, delta) <= alpha
+    number = one_run.guesses_for(claim, canaries, alpha)
+    return is_refuted(Guesses(number, number, canaries, fixed=True), region_of(claim), alpha)
 
 
 def _best_case(empty: Evidence, trainings: int) -> Evidence:
@@ -532,13 +566,3 @@ def _least(enough: Callable[[int], bool], most: int) -> int | None:
     """The least number that is enough, as all above it are; None where not even 2^most is."""
     power = next((number for number in (1 << k for k in range(most + 1)) if enough(number)), None)
     return None if power is None else least(enough, power // 2, power)
-
-
-def refutable(canaries: int, claim: Claim, alpha: float) -> bool:
-    """Whether this many canaries of one training would refute the claim at `alpha`, had every guess been right."""
-    if not curved(claim):
-        epsilon, delta = float(claim.epsilon_at(float(claim.delta))), float(claim.delta)
-        used = one_run.design(canaries, epsilon, delta, alpha)
-        return one_run.weighted_p_value(used, used.total, canaries, epsilon, delta) <= alpha
-    number = one_run.guesses_for(claim, canaries, alpha)
-    return one_run.is_refuted(Guesses(number, number, canaries, fixed=True), one_run.region_of(claim), alpha)

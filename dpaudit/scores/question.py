@@ -12,73 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.base import validate
+from dpaudit.base.arrays import Bools, Reals
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import one_run
-from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, roc
-from dpaudit.scores.intervals import Bootstrap
+from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, roc, side
+from dpaudit.scores.designs import EVERY, Design, FewRuns, ManyRun, OneRun, Steps
+from dpaudit.scores.few import Evidence, of_rows
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.result import MODEL, Estimate
 
 CANDIDATES = 400  # thresholds that are tried when one is chosen
 LUCK = [[0.1], [0.3], [0.5], [0.7], [0.9]]  # quantiles over which a mean is taken
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A threshold known before the scores were: a score of at least this is a guess "in"."""
-
-    threshold: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", validate.real("threshold", self.threshold))
-
-    def __str__(self) -> str:
-        return f"threshold {self.threshold:g}, given beforehand"
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """The threshold is chosen on a random part `fraction` of the scores and judged on the rest.
-
-    With several `splits` the median answer, each at half the error probability.
-    """
-
-    fraction: float = 0.25
-    splits: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "splits", validate.whole("splits", self.splits, least=1))
-        object.__setattr__(self, "fraction", validate.open_probability("split", self.fraction))
-
-    def __str__(self) -> str:
-        if self.splits > 1:
-            return f"median of {self.splits} splits, threshold chosen on {self.fraction:.0%} of the scores of each"
-        return f"threshold chosen on {self.fraction:.0%} of the scores, judged on the rest"
-
-
-@dataclass(frozen=True, slots=True)
-class Every:
-    """Every threshold at once; the error probability is divided between all ranks of the scores (Bonferroni)."""
-
-    def __str__(self) -> str:
-        return "every threshold, each paid for (one run: numbers of guesses known before it, for which nothing is paid)"
-
-
-Choice = Given | Split | Every
-
-
-def choice_of(threshold: Any, split: Any, splits: Any, one_run: bool = False) -> Choice:
-    """The choice that the arguments of `audit_scores` mean; one run needs none by default."""
-    if one_run and threshold is None and split is None and splits is None:
-        return Every()
-    if threshold is not None:
-        if splits is not None:
-            raise InvalidSpec("give threshold or splits, not both: a given threshold needs no split")
-        return Every() if threshold == "all" else Given(threshold)
-    return Split(0.25 if split is None else split, 1 if splits is None else splits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +134,6 @@ def _spread(thresholds: int) -> Any:
 
 
 NORMAL = "the mechanism's own trade-off curve is Gaussian"
-MANY, ONE = DESIGNS = ("many-run", "one-run")
 
 
 @dataclass(frozen=True)
@@ -206,24 +151,21 @@ class Judged:
 
 @dataclass(frozen=True)
 class ScoresQuestion:
-    """Everything that a method may use. `inside` and `outside` are None where only counts are known."""
+    """Everything that a method may use. `inside` and `outside` are None where only counts are known.
+
+    `rows` are the scores and coins of trainings or steps, shape (rows, canaries); None in the other designs.
+    """
 
     inside: Any
     outside: Any
     claim: Claim | None
     delta: float
     confidence: float
-    design: str
-    choice: Choice
-    event: str
+    design: Design
     seed: int
     given_counts: AttackCounts | None = None
-    guesses: tuple[int, int] | None = None
     interval: str = "lower"
-    bootstrap: Bootstrap | None = None
-    min_count: int = 1
-    fpr: tuple[float, ...] = ()
-    prevalence: float | None = None
+    rows: tuple[Reals, Bools] | None = None
 
     @property
     def alpha(self) -> float:
@@ -232,9 +174,30 @@ class ScoresQuestion:
         return whole / 2.0 if self.interval == "two-sided" else whole
 
     @property
+    def threshold(self) -> float | str | None:
+        """The design's threshold, where it has one."""
+        return None if isinstance(self.design, FewRuns | Steps) else self.design.threshold
+
+    @property
+    def known(self) -> bool:
+        """Whether one rule was known before the scores were."""
+        return self.given_counts is not None or isinstance(self.threshold, float)
+
+    @property
+    def every(self) -> bool:
+        """Whether every threshold is paid for."""
+        return self.given_counts is None and self.threshold == EVERY
+
+    @property
     def several(self) -> bool:
         """Whether the answer is a median over several splits."""
-        return isinstance(self.choice, Split) and self.choice.splits > 1
+        return isinstance(self.design, ManyRun) and self.design.splits > 1
+
+    @property
+    def event(self) -> str:
+        """The guesses that are compared, or made: "in", "out" or "both"."""
+        own = None if isinstance(self.design, FewRuns | Steps) else self.design.event
+        return own or ("in" if self.known else "both")
 
     def estimate(
         self, method: str, label: str, assumption: str, detail: Mapping[str, Any] | None = None, **values: Any
@@ -255,32 +218,44 @@ class ScoresQuestion:
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
-        """The rules to judge with their counts: one, or one for each split. `Every` falls back to a single split."""
+        """The rules to judge with their counts: one, or one for each split; a split too where none is needed."""
         if self.given_counts is not None:
             return (Judged(None, self.given_counts, self.event, self.delta),)
-        if isinstance(self.choice, Given):
-            rule = ThresholdRule(self.choice.threshold, offset=self.delta)
+        if isinstance(self.threshold, float):
+            rule = ThresholdRule(self.threshold, offset=self.delta)
             return (Judged(rule, rule.counts(self.inside, self.outside), self.event, self.delta),)
-        choice = Split() if isinstance(self.choice, Every) else self.choice
-        seeds = np.random.SeedSequence(self.seed).spawn(choice.splits)
-        return tuple(self._split(choice.fraction, np.random.default_rng(each)) for each in seeds)
+        if self.rows is not None:
+            return (Judged(None, self.evidence.halved, self.event, self.delta),)
+        chosen = self.design if isinstance(self.design, ManyRun) else ManyRun()
+        seeds = np.random.SeedSequence(self.seed).spawn(chosen.splits)
+        return tuple(self._split(chosen.split, np.random.default_rng(each)) for each in seeds)
 
     @cached_property
     def guessed(self) -> Guesses | None:
         """The guesses of a one-run design that were given; None where the methods choose their number."""
-        if self.given_counts is not None:
-            return self._by_counts(self.given_counts)
-        if isinstance(self.choice, Given):
-            return self._by_counts(AttackCounts.from_scores(self.inside, self.outside, self.choice.threshold))
-        if self.guesses is None:
+        if self.known:
+            return self._by_counts(self.judged[0].counts)
+        if not isinstance(self.design, OneRun) or self.design.guesses is None:
             return None
-        scores, members, mixer = self._pooled()
-        return one_run.guess_ends(scores, members, self.guesses, mixer)
+        scores, members = pooled(self.inside, self.outside)
+        return one_run.guess_ends(scores, members, self.design.guesses, mixer(scores, members, self.seed))
 
     @cached_property
-    def order(self) -> Any:
+    def order(self) -> Bools:
         """Whether the guess about each canary is right, the most extreme score first; bools, shape (canaries,)."""
-        return one_run.ranked(*self._pooled(), self.event)
+        scores, members = pooled(self.inside, self.outside)
+        return np.asarray(one_run.ranked(scores, members, mixer(scores, members, self.seed), self.event))
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The evidence of several trainings, or of steps, against the claim."""
+        assert self.rows is not None
+        if self.claim is None:
+            raise InvalidSpec(
+                "several trainings, and steps, need a claim to bet against: give epsilon=... or claim=..."
+            )
+        steps = self.design if isinstance(self.design, Steps) else None
+        return of_rows(self.claim, *self.rows, self.alpha, self.delta, steps)
 
     def _split(self, fraction: float, rng: Any) -> Judged:
         chosen_in, chosen_out, judged_in, judged_out = parts(self.inside, self.outside, fraction, rng)
@@ -288,16 +263,48 @@ class ScoresQuestion:
         rule = choose(chosen_in, chosen_out, sizes, self.delta, self.alpha, self.claim)
         return Judged(rule, rule.counts(judged_in, judged_out), rule.event, rule.offset)
 
-    def _pooled(self) -> tuple[Any, Any, Any]:
-        """Scores, members, and a generator that breaks ties, of the seed and of all that is known."""
-        scores = np.concatenate([self.inside, self.outside])
-        members = np.arange(scores.size) < self.inside.size
-        # members stand first: one order for all audits would break ties for or against them in every one
-        drawn = hashlib.sha256(scores.tobytes() + members.tobytes()).digest()
-        return scores, members, np.random.default_rng([self.seed, *drawn])
-
     def _by_counts(self, counts: AttackCounts) -> Guesses:
         """Guesses of a threshold: of one kind, so that their number is random, or about every canary."""
         cells = {"in": (counts.tp, counts.fp), "out": (counts.tn, counts.fn)}
         right, wrong = map(sum, zip(*([cells[self.event]] if self.event in cells else cells.values()), strict=True))
         return Guesses(right, right + wrong, counts.members + counts.others, fixed=self.event == "both")
+
+
+def pooled(inside: Any, outside: Any) -> tuple[Reals, Bools]:
+    """The scores of both sides, members first, and who is a member; shape (canaries,) each."""
+    scores = np.concatenate([inside, outside])
+    return scores, np.arange(scores.size) < inside.size
+
+
+def mixer(scores: Reals, members: Bools, seed: int) -> np.random.Generator:
+    """A generator that breaks ties, of the seed and of all that is known: members stand first in `scores`.
+
+    One order for all audits would break ties for or against them in every one.
+    """
+    return np.random.default_rng([seed, *hashlib.sha256(scores.tobytes() + members.tobytes()).digest()])
+
+
+def rows_of(in_scores: Any, out_scores: Any, seed: int) -> tuple[Reals, Bools]:
+    """Scores and coins of trainings or steps, shape (rows, canaries), in an order that is drawn for each row.
+
+    Raises `InvalidSpec` where they are no lists of scores, or not of as many canaries in every row.
+    """
+    try:
+        pairs = [*zip(in_scores, out_scores, strict=True)]
+    except (TypeError, ValueError):
+        raise InvalidSpec(f"in_scores and out_scores {ROWS}") from None
+    rows = []
+    for k, (inside, outside) in enumerate(pairs):
+        scores, members = pooled(
+            *(side(f"{name}_scores[{k}]", each, least=0) for name, each in (("in", inside), ("out", outside)))
+        )
+        order = mixer(scores, members, seed).permutation(scores.size)
+        rows.append((scores[order], members[order]))
+    sizes = {scores.size for scores, _ in rows}
+    if len(sizes) != 1 or 0 in sizes:
+        raise InvalidSpec(f"in_scores and out_scores {ROWS}; got rows of {sorted(sizes) or 'no'} scores")
+    scores, coins = (np.stack(each) for each in zip(*rows, strict=True))
+    return scores, coins
+
+
+ROWS = "must hold a list of scores for each training or step, of all its canaries, as many in each"

@@ -24,13 +24,10 @@ from dpaudit.scores.counts import AttackCounts
 
 SCHEMA = "dpaudit.scores/1"
 INTERVALS = ("lower", "upper", "two-sided")
-CERTIFIED, INDEPENDENT, MODEL, BAYESIAN, APPROXIMATE, POINT, COMPOSED = LABELS = (
+CERTIFIED, INDEPENDENT, MODEL, COMPOSED = LABELS = (
     "certified",
     "given independent canaries",
     "model-based",
-    "Bayesian",
-    "approximate",
-    "point estimate",
     "composed from certified steps",
 )
 ESTIMATE = "estimate"
@@ -50,7 +47,7 @@ Facts = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """One method's answer about one quantity ("epsilon", "auroc", ...).
+    """One method's answer about one quantity ("epsilon" or "mu").
 
     `label` says what kind of statement it is (one of `LABELS`), `assumption` what it rests on, in words. `value` is
     the plain estimate, `lower` and `upper` the ends of the interval at `confidence`; None where the method has none.
@@ -209,6 +206,8 @@ def judged(counts: AttackCounts | None, decided: Estimate | None) -> str:
     if "weights" in detail:
         total = sum(w * n for w, n in zip(detail["weights"], detail["counts"], strict=True))
         return f"{detail['won']:,} of a weight of {total:,} is right, in {sum(detail['counts']):,} guesses"
+    if "e_value" in detail:
+        return f"e-value {detail['e_value']:.4g} against the claim, of {detail['rows']:,} trainings or steps"
     if counts is None:
         return ""
     return f"tp {counts.tp:,} of {counts.members:,} members, fp {counts.fp:,} of {counts.others:,} non-members"

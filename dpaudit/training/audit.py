@@ -26,10 +26,9 @@ from dpaudit.running.program import changed, made_with, unknown
 from dpaudit.scores import audit_scores, few
 from dpaudit.scores.counts import corners, histogram
 from dpaudit.scores.dependence import dependence
-from dpaudit.scores.few import MOST_ROWS, Evidence, ceiling, refutable_by_rows
-from dpaudit.scores.few import refutable as one_refutable
-from dpaudit.scores.question import Split
-from dpaudit.training.coins import FEW, MANY, ONE, STEPS, Calls, TrainingPlan, check_informative, drawn, here, plan_of
+from dpaudit.scores.designs import FewRuns, ManyRun, OneRun, Steps
+from dpaudit.scores.few import MOST_ROWS, Evidence, ceiling
+from dpaudit.training.coins import Calls, TrainingPlan, check_informative, drawn, here, plan_of
 from dpaudit.training.result import TrainingResult
 
 BY_RUNS = {"methods": ("exact", "clopper-pearson", "gaussian")}  # where each training is one
@@ -43,14 +42,14 @@ def check_reach(plan: TrainingPlan) -> None:
     if plan.underpowered or refutable(plan):
         return
     given = plan.canaries, plan.claim, plan.delta, plan.alpha
-    least = None if plan.design == MANY else ceiling(*given, trainings=plan.trainings, steps=plan.steps)[1]
+    least = None if plan.apart else ceiling(*given, trainings=plan.trainings, steps=plan.steps)[1]
     could = [] if least is None else [f"{least:,} canaries"]
-    grown = (plan.trainings << k for k in range(1, 1 if plan.design == ONE else 9))
-    fits = (each for each in grown if plan.design == MANY or each * (plan.steps or 1) <= MOST_ROWS)
+    grown = (plan.trainings << k for k in range(1, 1 if isinstance(plan.design, OneRun) else 9))
+    fits = (each for each in grown if plan.apart or each * (plan.steps or 1) <= MOST_ROWS)
     enough = next((each for each in fits if refutable(replace(plan, trainings=each))), None)
     could += [] if enough is None else [f"{enough:,} trainings"]
     cures = [f"{' or '.join(could)} could"] if could else []
-    if plan.claim.linear and plan.design in (ONE, FEW):
+    if plan.claim.linear and isinstance(plan.design, OneRun | FewRuns):
         cures.append("a GaussianDP(mu), or the claim of one step with steps=..., needs fewer")
     raise InvalidSpec(
         f"{counted(plan.trainings, 'training')} with {counted(plan.canaries, 'canary', 'canaries')} can never refute "
@@ -61,13 +60,11 @@ def check_reach(plan: TrainingPlan) -> None:
 
 def refutable(plan: TrainingPlan) -> bool:
     """Whether scores that tell every coin would refute the claim."""
-    if plan.design == MANY:
-        judged = int(plan.trainings * (1.0 - Split().fraction)) // 2
+    if isinstance(plan.design, ManyRun):
+        judged = int(plan.trainings * (1.0 - plan.design.split)) // 2
         return suited(plan.claim).at(plan.claim).refutable(judged, judged, plan.claim, plan.confidence)
-    if plan.design == ONE:
-        return one_refutable(plan.canaries, plan.claim, plan.alpha)
-    empty = few.begin(plan.claim, plan.canaries, plan.alpha, delta=plan.delta, steps=plan.steps)
-    return refutable_by_rows(empty, plan.trainings) is not False
+    found = few.refutable(plan.canaries, plan.claim, plan.alpha, trainings=plan.trainings, steps=plan.steps)
+    return found is not False
 
 
 class Gathered:
@@ -77,7 +74,7 @@ class Gathered:
         self.plan, self.done = plan, 0
         self.e_values: tuple[float, ...] = ()
         self._process: Evidence | None = None  # where all scores are looked at together
-        if plan.design in (FEW, STEPS):
+        if isinstance(plan.design, FewRuns | Steps):
             asked: dict[str, Any] = {"delta": plan.delta, "steps": plan.steps, "rate": plan.sample_rate}
             self._process = few.begin(plan.claim, plan.canaries, plan.alpha, **asked)
         self._included: list[Bools] = []
@@ -110,23 +107,21 @@ class Gathered:
     def found(self) -> dict[str, Any]:
         """The statements, the one that decides first, the test of dependence, and what pictures are made of."""
         (included, scores), plan = self.all, self.plan
-        many = plan.design == MANY
-        rows: tuple[Any, ...] = (scores.ravel(), included.ravel(), "trainings") if many else (scores, included)
-        alone = plan.canaries == 1 and not many
+        rows: tuple[Any, ...] = (scores.ravel(), included.ravel(), "trainings") if plan.apart else (scores, included)
+        alone = plan.canaries == 1 and not plan.apart
         facts: dict[str, Any] = {"dependence": None if alone else dependence(*rows)}
         if self._process is None:
             asked: dict[str, Any] = {name: getattr(plan, name) for name in ("claim", "delta", "confidence", "seed")}
             own = int(hashlib.sha256(included.tobytes()).hexdigest()[:12], 16)  # where nearly all scores are equal
-            asked |= BY_RUNS if plan.design == MANY else {"design": "one-run", "seed": plan.seed + own}
-            scored = audit_scores(scores[included], scores[~included], **asked)
+            asked |= BY_RUNS if plan.apart else {"seed": plan.seed + own}
+            scored = audit_scores(scores[included], scores[~included], design=plan.design, **asked)
             pictured = {name: getattr(scored, name) for name in ("histogram", "roc", "band")}
             return {**facts, "lines": scored.estimates, **pictured}
         first, shown = included.ravel()[:MOST_SHOWN], scores.ravel()[:MOST_SHOWN]
         inside, outside = shown[first], shown[~first]
         if inside.size and outside.size:
             facts |= {"histogram": histogram(inside, outside), "roc": corners(inside, outside)}
-        run = None if plan.compose is None else self._process.composed(plan.compose, plan.delta)
-        return {**facts, "lines": self._process.estimates() + (() if run is None or run.lower is None else (run,))}
+        return {**facts, "lines": self._process.lines(plan.compose)}
 
 
 @dataclass(frozen=True, slots=True)

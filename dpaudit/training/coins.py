@@ -31,13 +31,13 @@ from dpaudit.processes.tasks import check_code, parts_of
 from dpaudit.running import alike
 from dpaudit.running.program import made_with
 from dpaudit.scores.audit import stated_claim
+from dpaudit.scores.designs import Design, FewRuns, ManyRun, OneRun, Steps
 from dpaudit.scores.question import curved
 from dpaudit.training.canaries import RATE
 
 LEAST_MANY = 50  # trainings of one canary: with fewer, one side may have none to compare
 CALL = 1_000  # trainings of one canary that one call makes, and one file keeps
 USUAL_DELTA = 1e-5  # at which the epsilon of a claim without a delta of its own is told
-ONE, FEW, STEPS, MANY = "one", "few", "steps", "many"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,28 +64,33 @@ class TrainingPlan:
     def __post_init__(self) -> None:
         if self.steps is None and (self.compose is not None or self.sample_rate != 1.0):
             raise InvalidSpec("compose and sample_rate are for an audit of one step: give steps=..., or leave them out")
-        for name, least in (("canaries", 1), ("trainings", 1), ("steps", 1), ("compose", 1), ("seed", 0)):
-            if (value := getattr(self, name)) is not None or name not in ("steps", "compose"):
-                object.__setattr__(self, name, validate.whole(name, value, least=least))
-        object.__setattr__(self, "compose", self.compose or self.steps)
-        if self.design == MANY:
+        for name, least in (("canaries", 1), ("trainings", 1), ("seed", 0)):
+            object.__setattr__(self, name, validate.whole(name, getattr(self, name), least=least))
+        if isinstance(design := self.design, Steps):
+            object.__setattr__(self, "steps", design.steps)
+            object.__setattr__(self, "compose", design.compose or design.steps)
+        if self.apart:
             validate.whole("trainings of one canary each", self.trainings, least=LEAST_MANY)
         validate.open_probability("confidence", self.confidence)
         validate.probability("delta", self.delta)
-        validate.positive("sample_rate", validate.probability("sample_rate", self.sample_rate))
 
     def of(self, train: Description) -> Self:
         """The same about this training, whose source and parameters go into the seed of its coins and its noise."""
         return replace(self, tossed=content_digest([train.digest or train.name, train.parameters]))
 
     @property
-    def design(self) -> str:
-        """How trainings become evidence: one of `ONE`, `FEW`, `STEPS`, `MANY`."""
+    def design(self) -> Design:
+        """How trainings become evidence."""
         if self.steps is not None:
-            return STEPS
+            return Steps(steps=self.steps, compose=self.compose, sample_rate=self.sample_rate)
         if self.trainings == 1:
-            return ONE
-        return MANY if self.canaries == 1 else FEW
+            return OneRun()
+        return ManyRun() if self.canaries == 1 else FewRuns()
+
+    @property
+    def apart(self) -> bool:
+        """Whether each training is one of many that have a canary alone."""
+        return isinstance(self.design, ManyRun)
 
     @property
     def alpha(self) -> float:
@@ -95,11 +100,11 @@ class TrainingPlan:
     @property
     def calls(self) -> int:
         """How often `train` is called, if it is not stopped before."""
-        return -(-self.trainings // CALL) if self.design == MANY else self.trainings
+        return -(-self.trainings // CALL) if self.apart else self.trainings
 
     def trainings_in(self, call: int) -> int:
         """How many trainings a call makes."""
-        return min(CALL, self.trainings - call * CALL) if self.design == MANY else 1
+        return min(CALL, self.trainings - call * CALL) if self.apart else 1
 
     def shape(self, call: int) -> tuple[int, int]:
         """The shape of a call's coins and scores: steps or trainings, by canaries."""
@@ -108,7 +113,7 @@ class TrainingPlan:
     def digest(self, train: Description) -> str:
         """What two audits share whose trainings may go into one result."""
         asked = by_fields(self) | {"exact": None, "underpowered": None}
-        if self.design in (FEW, STEPS):  # their evidence may be prolonged at any time
+        if isinstance(self.design, FewRuns | Steps):  # their evidence may be prolonged at any time
             asked["trainings"] = None
         return content_digest([asked, train.reference, train.digest, train.parameters])
 
@@ -172,7 +177,7 @@ def trained(opened: Opened, plan: TrainingPlan, call: int) -> Reals:
 
     Raises `UnsoundAudit` where `train` fails or changes its coins, `InvalidSpec` for what is no score for each canary.
     """
-    (included, rng), first, steps = drawn(plan, call), call * plan.trainings_in(0) + 1, plan.design == STEPS
+    (included, rng), first, steps = drawn(plan, call), call * plan.trainings_in(0) + 1, plan.steps is not None
     if steps and not opened.per_run:
         raise InvalidSpec("an audit of one step trains one run at a time: give train itself, not batched(train)")
     with own_randomness(_seeds(plan, call)[2]):
@@ -186,7 +191,7 @@ def trained(opened: Opened, plan: TrainingPlan, call: int) -> Reals:
 
 def _asked(opened: Opened, plan: TrainingPlan, included: Bools, arguments: tuple[Any, ...], where: str) -> Reals:
     given = included.copy()
-    token = RATE.set(plan.sample_rate if plan.design == STEPS else None)
+    token = RATE.set(None if plan.steps is None else plan.sample_rate)
     try:
         raw = opened.call(given, *arguments)
     except (DpAuditError, KeyboardInterrupt):
@@ -215,13 +220,13 @@ def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: TrainingPlan) -
     summed = scores.ndim == 2 and len(shape) == 1
     if scores.shape != shape and not (summed and scores.shape[1:] == shape and len(scores)):
         what = {1: "a score a canary", 2: "a row of scores a training"}[len(shape)]
-        what = "row t what step t released" if plan.design == STEPS else what
+        what = "row t what step t released" if plan.steps is not None else what
         few = " (fewer scores than canaries)" if scores.ndim == len(shape) and scores.size < np.prod(shape) else ""
         raise InvalidSpec(f"{where}: train must return shape {shape}, {what}, got shape {scores.shape}{few}")
     wrong = np.argwhere(~np.isfinite(scores))
     if len(wrong):
         *row, canary = wrong[0].tolist()
-        at = f"step {row[0] + 1:,}, canary {canary + 1:,}" if row and plan.design != MANY else f"canary {canary + 1:,}"
+        at = f"step {row[0] + 1:,}, canary {canary + 1:,}" if row and not plan.apart else f"canary {canary + 1:,}"
         value = scores[tuple(wrong[0])]
         raise UnsoundAudit(
             f"{where}: the score of {at} is {value} ({len(wrong):,} such): did the model become NaN? no verdict; "

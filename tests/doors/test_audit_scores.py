@@ -64,11 +64,11 @@ def test_the_options_reach_the_audit(dpaudit: Run, files: Path) -> None:
     one = dpaudit("audit-scores", "s.json", "--design", "one-run", "--guesses", "50", "30", "--delta", "1e-5")
     assert (one.code, one.err) == (0, "")
     assert '50 guesses "in" and 30 "out", fixed before' in one.out
-    every = dpaudit(
-        "audit-scores", "s.json", "--method", "all", "--threshold", "1.0", "--bootstrap", "bc", "--fpr", "0.05"
-    )
+    every = dpaudit("audit-scores", "s.json", "--method", "all", "--threshold", "1.0", "--event", "in")
     assert "threshold 1, given beforehand" in every.out
-    assert "tpr at fpr 0.05" in every.out
+    assert "gaussian-fit, model-based" in every.out
+    wrong = dpaudit("audit-scores", "s.json", "--design", "one-run", "--splits", "3")
+    assert (wrong.code, wrong.err) == (2, "error: splits is for ManyRun(splits=...), got design one-run\n")
     assert dpaudit("audit-scores", "s.json", "--threshold", "all").code == 0
 
 

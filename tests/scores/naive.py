@@ -1,4 +1,4 @@
-"""Slow and plain: the best any mechanism can do, by linear programming, and measures by their definitions."""
+"""Slow and plain: the best any mechanism can do, by linear programming, and the formula of a paper."""
 
 from __future__ import annotations
 
@@ -82,12 +82,6 @@ def largest_mean(
     found = linprog(-gain, A_ub=above, b_ub=limits, A_eq=sums.tocsr(), b_eq=np.ones(len(inputs)), method="highs")
     assert found.success
     return float(-found.fun)
-
-
-def auroc(inside: list[float], outside: list[float]) -> float:
-    """By its definition, pair by pair."""
-    won = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
-    return won / (len(inside) * len(outside))
 
 
 def published_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:

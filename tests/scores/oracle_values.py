@@ -26,7 +26,6 @@ def scores() -> tuple[np.ndarray, np.ndarray]:
 
 def main(auditing: str) -> None:
     from privacy_estimates import compute_eps_lo, compute_eps_lo_hi
-    from privacy_estimates.joint_density import Beta
     from privacy_estimates.utils import AttackResults
 
     found = importlib.util.spec_from_file_location("auditing", auditing)
@@ -43,23 +42,13 @@ def main(auditing: str) -> None:
             row = {"counts": [tp, fp, tn, fn], "delta": delta}
             row["beta"] = [float(v) for v in compute_eps_lo_hi(table, delta, 0.1, "beta")]
             row["beta_one"] = float(compute_eps_lo(table, delta, 0.05, "beta"))
-            row["jeffreys"] = [float(v) for v in compute_eps_lo_hi(table, delta, 0.1, "jeffreys")]
-            if fp:
-                law = Beta(count=table)
-                row["private"] = [float(law.probability_private(e, delta, epsabs=1e-9)) for e in (0.5, 1.0, 1.5)]
             row["beta"] = [v if np.isfinite(v) else "inf" for v in row["beta"]]
-            row["jeffreys"] = [v if np.isfinite(v) else "inf" for v in row["jeffreys"]]
             estimates.append(row)
 
     inside, outside = scores()
     auditor = jax.CanaryScoreAuditor(inside, outside)
     at = jax.Explicit(6.05)
     canary = {
-        "tpr": [float(auditor.tpr_at_given_fpr(each)) for each in (0.0, 0.01, 0.1, 0.37, 1.0)],
-        "auroc_hull": float(auditor.attack_auroc()),
-        "raw": [float(auditor.epsilon_raw_counts(each, d)) for each, d in ((5, 0.0), (50, 0.0), (50, 0.05))],
-        "raw_two": float(auditor.epsilon_raw_counts(50, 0.0, one_sided=False)),
-        "max_accuracy": float(auditor.max_accuracy()),
         "clopper_pearson": [
             float(auditor.epsilon_clopper_pearson(0.05, d, False, threshold_strategy=at)) for d in (0, 0.01)
         ],

@@ -10,8 +10,8 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import dependence, few, one_run
-from dpaudit.scores.few import Evidence, ceiling
+from dpaudit.scores import few, one_run
+from dpaudit.scores.few import Evidence, ceiling, refutable
 from tests.cases import for_each
 from tests.scores import naive
 
@@ -229,6 +229,11 @@ def test_sampled_steps_certify_the_step_before_sampling() -> None:
 
 
 def test_a_ceiling_says_what_all_guesses_right_would_show() -> None:
+    bound, least = ceiling(100, PureDP(3.0), 0.0, ALPHA)
+    assert bound == pytest.approx(math.log(ALPHA**0.01 / (1.0 - ALPHA**0.01)), abs=1e-3)
+    assert least == math.ceil(math.log(ALPHA) / math.log(1.0 / (1.0 + math.exp(-3.0))))
+    assert refutable(100, GaussianDP(1.0), ALPHA)
+    assert not refutable(20, GaussianDP(4.0), ALPHA)
     best, least = ceiling(100, PureDP(1.0), 0.0, ALPHA, steps=1)
     assert 1.0 < best < math.log(100.0)
     assert least is not None
@@ -239,22 +244,3 @@ def test_a_ceiling_says_what_all_guesses_right_would_show() -> None:
 def test_scores_of_another_shape_are_refused() -> None:
     with pytest.raises(InvalidSpec, match=r"with 10 canaries; got \(1, 9\), \(1, 10\)"):
         few.begin(PureDP(1.0), 10, ALPHA).after(np.zeros(9), np.zeros(10, bool))
-
-
-def test_rare_flags_of_independent_halves_share_nothing() -> None:
-    """Two halves that each tell one thing once, in rows of their own: each other order is as strong, so p is 1.
-
-    And of 150 sets of independent rows eleven or more would be 1 in 100 in 6e-7 of all cases; a tenth of them were,
-    while an order that tells less than none did not count as strong as itself.
-    """
-    apart = np.zeros((200, 2))
-    apart[0, 0] = apart[1, 1] = 1.0
-    assert dependence.halves_p_value(apart) == 1.0
-    least = []
-    for seed in range(150):
-        rng = np.random.default_rng([711, seed])
-        rows = ((rng.random((200, 20)) < 0.0007).astype(float), rng.random((200, 20)) < 0.5)
-        least.append(
-            dependence.halves_p_value(np.array([dependence.halves_right(*each) for each in zip(*rows, strict=True)]))
-        )
-    assert sum(each <= 0.01 for each in least) <= 10

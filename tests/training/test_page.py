@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, PrivacyProfile, audit_scores
+from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, OneRun, PrivacyProfile, audit_scores
 from dpaudit.report import account as pages
 from dpaudit.scores.counts import corners, histogram
 from dpaudit.scores.dependence import Dependence
-from dpaudit.scores.result import CERTIFIED, INDEPENDENT, LINES, MODEL, POINT, Estimate, on_lines, statement
+from dpaudit.scores.result import CERTIFIED, INDEPENDENT, LINES, MODEL, Estimate, on_lines, statement
 from dpaudit.training import result as page
 from dpaudit.training.result import TrainingResult
 from tests.cases import for_each
@@ -101,7 +101,7 @@ def test_a_bound_says_its_own_parameter_first_and_a_figure_without_a_bound_is_an
     assert statement(replace(bound, label=MODEL)) == "epsilon about 9.9000, in its model >= 9.2000 at delta 1e-05"
     assert statement(replace(bound, label=MODEL, value=None)) == "in its model epsilon >= 9.2000 at delta 1e-05"
     assert list(
-        on_lines([stated(CERTIFIED, "plain", value=0.9, assumption=""), stated(POINT, "p", assumption="")])
+        on_lines([stated(CERTIFIED, "plain", value=0.9, assumption=""), stated(MODEL, "p", assumption="")])
     ) == ["estimate"]
 
 
@@ -186,9 +186,9 @@ def test_scores_have_the_same_page_and_counts_have_one_without_pictures(tmp_path
     assert (counts.drawings, counts.stamp) == ((), "REFUTED")
     with pytest.raises(InvalidSpec, match="holds no numbers for a figure"):
         audit_scores(counts=found.counts, methods="clopper-pearson").plot("roc")
-    for given, words in (({}, "of a weight of"), ({"guesses": (50, 30)}, "of 80 guesses are right")):
-        assert words in str(audit_scores(INSIDE, OUTSIDE, design="one-run", methods="one-run", **given))
-    nothing = pages.account_of(audit_scores(INSIDE, OUTSIDE, methods=["auroc"]))
+    for given, words in ((OneRun(), "of a weight of"), (OneRun(guesses=(50, 30)), "of 80 guesses are right")):
+        assert words in str(audit_scores(INSIDE, OUTSIDE, design=given, methods="one-run"))
+    nothing = pages.account_of(audit_scores(INSIDE, OUTSIDE, methods=["gaussian-fit"]))
     assert (nothing.tone, nothing.stamp) == ("none", "NO CERTIFICATE")
     assert "Nothing is certified" in text_of(parse(pages.html(nothing)))
 

@@ -213,8 +213,34 @@ def judged(counts: AttackCounts | None, decided: Estimate | None) -> str:
     return f"tp {counts.tp:,} of {counts.members:,} members, fp {counts.fp:,} of {counts.others:,} non-members"
 
 
+class Decided(Displayed):
+    """A result of statements on three lines: the first certified one about epsilon decides."""
+
+    __slots__ = ()
+
+    @property
+    def stated(self) -> tuple[Estimate, ...]:
+        """All its statements, in their order."""
+        raise NotImplementedError
+
+    @property
+    def deciding(self) -> Estimate | None:
+        """The estimate that decides: the first certified one about epsilon; None where there is none."""
+        return next((e for e in self.stated if e.label == CERTIFIED and e.quantity == "epsilon"), None)
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The certified lower bound on epsilon at `delta`, of the deciding method: of one step where that is audited."""
+        return None if self.deciding is None else self.deciding.epsilon_lower
+
+    @property
+    def p_value(self) -> float | None:
+        """The p-value of the claim, of the deciding method."""
+        return None if self.deciding is None else self.deciding.p_value
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class ScoresResult(Displayed):
+class ScoresResult(Decided):
     """The answer of `audit_scores`: every method's estimate, and the verdict of the first certified one.
 
     `counts` are those of the scores that were judged; `roc` holds the corners (fpr, fnr) of the empirical trade-off,
@@ -238,24 +264,14 @@ class ScoresResult(Displayed):
     histogram: Histogram | None = None
 
     @property
-    def deciding(self) -> Estimate | None:
-        """The estimate that decides: the first certified one about epsilon; None where there is none."""
-        return next((e for e in self.estimates if e.label == CERTIFIED and e.quantity == "epsilon"), None)
-
-    @property
-    def epsilon_lower(self) -> float | None:
-        """The certified lower bound on epsilon at `delta`, of the deciding method."""
-        return None if self.deciding is None else self.deciding.epsilon_lower
+    def stated(self) -> tuple[Estimate, ...]:
+        """The estimates of all methods."""
+        return self.estimates
 
     @property
     def delta(self) -> float | None:
         """The delta that the certified bound is for."""
         return None if self.deciding is None else self.deciding.delta
-
-    @property
-    def p_value(self) -> float | None:
-        """The p-value of the claim, of the deciding method."""
-        return None if self.deciding is None else self.deciding.p_value
 
     @property
     def refuted(self) -> bool | None:

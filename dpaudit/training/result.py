@@ -18,7 +18,7 @@ from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.report.account import Account, pictures, sentence, short, write
 from dpaudit.report.display import Display, account_parts, parts
-from dpaudit.results.display import Displayed, Verdict
+from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
 from dpaudit.scores import result as wording
 from dpaudit.scores.dependence import Dependence
@@ -52,7 +52,7 @@ NEVER = "A lower bound never shows that a claim holds: nothing here says that th
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class TrainingResult(Displayed):
+class TrainingResult(wording.Decided):
     """The answer of `audit_training`; all but `provenance` is a function of the question and its seed.
 
     `trainings` is how many were allowed, `trainings_used` how many were run. `steps` is None where the claim is about
@@ -86,9 +86,9 @@ class TrainingResult(Displayed):
     provenance: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
-    def deciding(self) -> Estimate | None:
-        """The estimate that decides: the first certified one with a p-value."""
-        return next((each for each in self.on_line("certified") if each.p_value is not None), None)
+    def stated(self) -> tuple[Estimate, ...]:
+        """The estimates on all lines."""
+        return self.lines
 
     @property
     def refuted(self) -> bool:
@@ -96,19 +96,9 @@ class TrainingResult(Displayed):
         return self.p_value is not None and self.p_value <= error_probability(self.confidence)
 
     @property
-    def p_value(self) -> float | None:
-        """The p-value of the claim, of the deciding estimate."""
-        return None if self.deciding is None else self.deciding.p_value
-
-    @property
     def verdict(self) -> Verdict:
         """REFUTED or NOT_REFUTED; the second never means that the training is private."""
         return Verdict.REFUTED if self.refuted else Verdict.NOT_REFUTED
-
-    @property
-    def epsilon_lower(self) -> float | None:
-        """The certified lower bound on epsilon at `delta`: of one step where the audit is of the step."""
-        return None if self.deciding is None else self.deciding.epsilon_lower
 
     def on_line(self, line: str) -> tuple[Estimate, ...]:
         """The estimates of one of the three lines, in their order."""

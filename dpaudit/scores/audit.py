@@ -16,7 +16,7 @@ from dpaudit.scores import intervals, one_run
 from dpaudit.scores.counts import AttackCounts, checked, corners, epsilon_of, epsilon_of_mu, histogram, mu_of
 from dpaudit.scores.designs import Design, FewRuns, ManyRun, OneRun, Steps, check_design, options_of
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.question import NORMAL, Judged, ScoresQuestion, curved, rows_of
+from dpaudit.scores.question import NORMAL, JudgedRule, ScoresQuestion, curved, rows_of
 from dpaudit.scores.result import CERTIFIED, INDEPENDENT, INTERVALS, LINES, MODEL, Estimate, ScoresResult
 
 
@@ -35,7 +35,7 @@ def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
         p = None if claim is None else intervals.p_value_of(limits, claim)
         return question.estimate(name, CERTIFIED, intervals.WITHIN, {"thresholds": "all ranks"}, lower=lower, p_value=p)
 
-    def one(judged: Judged, alpha: float, delta: float) -> tuple[float, float]:
+    def one(judged: JudgedRule, alpha: float, delta: float) -> tuple[float, float]:
         limits = intervals.fixed_rule(judged.counts)
         return intervals.lower_of(limits, delta, alpha), 1.0 if claim is None else intervals.p_value_of(limits, claim)
 
@@ -114,12 +114,12 @@ def _pure(question: ScoresQuestion, promised: float | None) -> tuple[float, floa
     return lower, p, {"won": used.won(right), **shown}
 
 
-def _frozen_own(claim: Claim, judged: Judged, lower: float, alpha: float) -> float:
+def _frozen_own(claim: Claim, judged: JudgedRule, lower: float, alpha: float) -> float:
     """The bound in a curved claim's own parameter, at the offset that was frozen with the rule."""
     return float(claim.lower(lower, judged.offset))
 
 
-def _limits_own(claim: Claim, judged: Judged, lower: float, alpha: float) -> float:
+def _limits_own(claim: Claim, judged: JudgedRule, lower: float, alpha: float) -> float:
     """The same from two limits that hold together: then every tangent does, and the best may be taken afterwards."""
     best, (fpr, fnr) = 0.0, intervals.rectangle(judged.counts, alpha)
     for q, p in ((fpr, 1.0 - fnr), (fnr, 1.0 - fpr)):

@@ -137,7 +137,7 @@ NORMAL = "the mechanism's own trade-off curve is Gaussian"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRule:
     """A frozen rule and its counts on scores that did not choose it; `event` is what the exact test compares.
 
     `offset` is the additive part d at which it is certified: what was frozen with the rule, or delta.
@@ -217,15 +217,15 @@ class ScoresQuestion:
         return [bound, self.estimate(method, MODEL, within, {"mu_lower": mu}, lower=epsilon)]
 
     @cached_property
-    def judged(self) -> tuple[Judged, ...]:
+    def judged(self) -> tuple[JudgedRule, ...]:
         """The rules to judge with their counts: one, or one for each split; a split too where none is needed."""
         if self.given_counts is not None:
-            return (Judged(None, self.given_counts, self.event, self.delta),)
+            return (JudgedRule(None, self.given_counts, self.event, self.delta),)
         if isinstance(self.threshold, float):
             rule = ThresholdRule(self.threshold, offset=self.delta)
-            return (Judged(rule, rule.counts(self.inside, self.outside), self.event, self.delta),)
+            return (JudgedRule(rule, rule.counts(self.inside, self.outside), self.event, self.delta),)
         if self.rows is not None:
-            return (Judged(None, self.evidence.halved, self.event, self.delta),)
+            return (JudgedRule(None, self.evidence.halved, self.event, self.delta),)
         chosen = self.design if isinstance(self.design, ManyRun) else ManyRun()
         seeds = np.random.SeedSequence(self.seed).spawn(chosen.splits)
         return tuple(self._split(chosen.split, np.random.default_rng(each)) for each in seeds)
@@ -257,11 +257,11 @@ class ScoresQuestion:
         steps = self.design if isinstance(self.design, Steps) else None
         return of_rows(self.claim, *self.rows, self.alpha, self.delta, steps)
 
-    def _split(self, fraction: float, rng: Any) -> Judged:
+    def _split(self, fraction: float, rng: Any) -> JudgedRule:
         chosen_in, chosen_out, judged_in, judged_out = parts(self.inside, self.outside, fraction, rng)
         sizes = (judged_in.size, judged_out.size)
         rule = choose(chosen_in, chosen_out, sizes, self.delta, self.alpha, self.claim)
-        return Judged(rule, rule.counts(judged_in, judged_out), rule.event, rule.offset)
+        return JudgedRule(rule, rule.counts(judged_in, judged_out), rule.event, rule.offset)
 
     def _by_counts(self, counts: AttackCounts) -> Guesses:
         """Guesses of a threshold: of one kind, so that their number is random, or about every canary."""

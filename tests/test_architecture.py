@@ -81,7 +81,7 @@ BUDGET = {
     "processes": 2_210,
     "execution": 800,
     "search": 3_710,
-    "scores": 3_230,
+    "scores": 3_090,
     "auditing": 4_050,
     "verify": 12_990,
     "report": 3_590,
@@ -90,7 +90,7 @@ BUDGET = {
     "spec": 1_110,
     "api": 470,
     "sweeps": 1_540,
-    "training": 1_700,
+    "training": 1_690,
     "cli": 2_320,
     "pytest_plugin": 940,
 }

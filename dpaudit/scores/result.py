@@ -230,7 +230,7 @@ class Decided(Displayed):
 
     @property
     def epsilon_lower(self) -> float | None:
-        """The certified lower bound on epsilon at `delta`, of the deciding method: of one step where that is audited."""
+        """The certified lower bound on epsilon at `delta`, of the deciding method; of a step if that is audited."""
         return None if self.deciding is None else self.deciding.epsilon_lower
 
     @property

@@ -82,7 +82,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, audited: Joined) -> list[Question]:
 @pytest.fixture(scope="module")
 def audited(engine: Engine) -> Joined:
     """A wrong entry, with its audit."""
-    return joined(engine, find("laplace.half_noise"), runs=20_000)
+    return joined(engine, find("laplace.half_noise"), runs=5_000)
 
 
 # proofs
@@ -244,6 +244,7 @@ def test_a_loss_at_delta_is_enclosed(engine: Engine) -> None:
     assert joined(engine, count, {"sigma": 4.0}, **given).bracket.verdict.value == "OPEN"  # of other pairs
 
 
+@pytest.mark.usefixtures("unwatched")
 @for_each(
     ("mechanism", "claim", "verdict"),
     [

@@ -18,7 +18,7 @@ from dpaudit.verify.replay import canonical, replay
 from dpaudit.verify.replay.source import GRID, by_levels
 from tests.cases import for_each
 
-pytestmark = pytest.mark.usefixtures("one_look")
+pytestmark = pytest.mark.usefixtures("unwatched")
 
 RUNS, CHANCE = (
     4000,

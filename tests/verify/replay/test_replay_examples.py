@@ -18,7 +18,7 @@ from dpaudit.verify.enclosure import Enclosure
 from dpaudit.verify.replay import FiniteLosses, replay
 from tests.cases import for_each
 
-pytestmark = pytest.mark.usefixtures("one_look")
+pytestmark = pytest.mark.usefixtures("unwatched")
 
 CANDIDATES = ((0, 1, 0.5), (1, 0, 0.5), (1, 1, 0), (0, 0, 1), (1, 0, 0))  # losses of three candidates by record type
 

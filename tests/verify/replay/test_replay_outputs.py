@@ -24,6 +24,8 @@ from dpaudit.errors import UnsoundAudit
 from dpaudit.verify.replay import canonical, replay
 from tests.cases import for_each
 
+pytestmark = pytest.mark.usefixtures("unwatched")
+
 Place = namedtuple("Place", "x y")
 
 

@@ -34,9 +34,16 @@ def bit(rng: Any) -> int:
     return int(rng.integers(2))
 
 
+@pytest.fixture
+def watched() -> None:
+    """The test is about randomness from elsewhere."""
+
+
 @pytest.fixture(autouse=True)
-def nothing_kept() -> None:
+def nothing_kept(request: pytest.FixtureRequest) -> None:
     KEPT.clear()
+    if "watched" not in request.fixturenames:
+        request.getfixturevalue("unwatched")
 
 
 def counting(data: int, rng: Any) -> int:
@@ -118,12 +125,14 @@ ELSEWHERE: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("watched")
 @for_each("name", ELSEWHERE)
 def test_other_randomness_is_found_out_even_where_it_changes_nothing(name: str) -> None:
     with pytest.raises(UnsoundAudit, match="drew randomness from elsewhere than rng"):
         replay(lambda data, rng: (bit(rng), ELSEWHERE[name]()), [0, 1], "all")
 
 
+@pytest.mark.usefixtures("watched")
 def test_the_system_s_random_bytes_come_back_afterwards() -> None:
     own = os.urandom
     with pytest.raises(UnsoundAudit):
@@ -131,6 +140,7 @@ def test_the_system_s_random_bytes_come_back_afterwards() -> None:
     assert os.urandom is own
 
 
+@pytest.mark.usefixtures("watched")
 def test_a_generator_of_the_mechanism_s_own_with_a_seed_is_part_of_the_code() -> None:
     def seeded(data: int, rng: Any) -> float:
         return data + float(np.random.default_rng(int(rng.integers(3))).laplace())
@@ -204,12 +214,14 @@ UNSEEDED: dict[str, Callable[[], float]] = {
 }
 
 
+@pytest.mark.usefixtures("watched")
 @for_each("name", UNSEEDED)
 def test_a_generator_without_a_seed_is_found_out_though_it_is_gone(name: str) -> None:
     with pytest.raises(UnsoundAudit, match="drew randomness from elsewhere than rng"):
         replay(lambda data, rng: ("x", data) if UNSEEDED[name]() < 1e-9 else bit(rng), [0, 1], "all")
 
 
+@pytest.mark.usefixtures("watched")
 def test_generators_with_a_seed_may_be_made() -> None:
     def seeded(data: int, rng: Any) -> Any:
         return bit(rng), random.Random(3).random(), Unseeded(5).random(), np.random.default_rng(2).random()
@@ -235,6 +247,7 @@ class StrangeState(random.Random):
         return (lambda: 1,)
 
 
+@pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize("kind", [OfTheSystem, WithoutState, StrangeState])
 def test_a_living_generator_without_a_state_costs_nothing_and_is_looked_at_where_it_has_one(kind: Any) -> None:
     own = kind(1)
@@ -243,13 +256,14 @@ def test_a_living_generator_without_a_state_costs_nothing_and_is_looked_at_where
         replay(lambda data, rng: (own.random() < 2, bit(rng)), [0, 1], "all")
 
 
+@pytest.mark.usefixtures("watched")
 def test_two_threads_replay_one_after_the_other_and_leave_nothing_behind() -> None:
     before = os.urandom, random.Random.seed
     losses: list[float] = []
 
     def slow(data: int, rng: Any) -> int:
-        time.sleep(0.001)
-        return int(rng.integers(40))
+        time.sleep(0.0005)
+        return int(rng.integers(20))
 
     def once() -> None:
         losses.append(replay(slow, [0, 1], "all").epsilon.upper)
@@ -263,6 +277,7 @@ def test_two_threads_replay_one_after_the_other_and_leave_nothing_behind() -> No
     assert (os.urandom, random.Random.seed) == before
 
 
+@pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize("users", [False, True])
 def test_a_replay_that_fails_leaves_what_is_frozen_as_it_was(users: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: Any) -> Any:
@@ -289,6 +304,7 @@ def test_a_replay_that_fails_leaves_what_is_frozen_as_it_was(users: bool, monkey
             gc.freeze()
 
 
+@pytest.mark.usefixtures("watched")
 def test_a_generator_that_a_cache_keeps_is_named() -> None:
     @functools.lru_cache
     def cached(seed: int) -> Any:
@@ -592,7 +608,6 @@ TOLD_APART: dict[str, Callable[[Any], Any]] = {  # refused, for an answer would 
 }
 
 
-@pytest.mark.usefixtures("one_look")
 @for_each("name", SEEN)
 def test_a_stand_in_is_seen_as_numpy_s_generator(name: str) -> None:
     """A mechanism that behaves with what it is given is replayed as that, and one that does not is found to leak."""
@@ -618,6 +633,7 @@ def test_what_sees_a_stand_in_all_the_same_does_otherwise_with_a_true_generator(
         replay(mechanism, [0, 1], "all")
 
 
+@pytest.mark.usefixtures("watched")
 @for_each("name", TOLD_APART)
 def test_what_would_tell_a_stand_in_apart_is_refused(name: str) -> None:
     def mechanism(data: int, rng: Any) -> int:

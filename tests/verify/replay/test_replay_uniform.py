@@ -20,6 +20,8 @@ from dpaudit.verify.replay import canonical, replay
 from dpaudit.verify.replay.source import GRID
 from tests.cases import for_each
 
+pytestmark = pytest.mark.usefixtures("unwatched")
+
 
 def law_of(draw: Callable[[Any], Any]) -> dict[Any, Fraction]:
     return dict(replay(lambda data, rng: draw(rng), [0, 1], "all").laws[0])
@@ -39,7 +41,6 @@ def by_counting(draw: Callable[[float], Any], cuts: list[float]) -> dict[Any, Fr
     return {output: Fraction(count, GRID) for output, count in law.items()}
 
 
-@pytest.mark.usefixtures("one_look")
 @for_each("seed", range(25))
 def test_nested_comparisons_have_the_law_of_all_numbers(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -53,7 +54,6 @@ def test_nested_comparisons_have_the_law_of_all_numbers(seed: int) -> None:
     assert law_of(lambda source: told(source.random())) == formed(by_counting(told, cuts))
 
 
-@pytest.mark.usefixtures("one_look")
 @for_each(
     "number",
     [0.3, Fraction(1, 3), np.float64(0.3), 0, 1, -1, 2, True, np.int64(1), math.inf, -math.inf, math.nan, 5e-324],
@@ -150,7 +150,6 @@ def test_a_program_that_asks_for_its_type_is_told_that_of_a_number() -> None:
         law_of(lambda source: Fraction(source.random()))
 
 
-@pytest.mark.usefixtures("one_look")
 @for_each(
     "compare",
     [

@@ -36,7 +36,6 @@ TABLES = (
     "fixed_batches",
     "library_alarms",
     "faults",
-    "damaged",
     "channels",
 )
 

@@ -16,6 +16,7 @@ import time
 import warnings
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from benchmarks.tables import print_table as show
 from benchmarks.tampered import Tally, results
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import read_baseline, write_baseline
+from dpaudit.ledger.database import START, LedgerError
+from dpaudit.ledger.results import Ledger
 from dpaudit.outputs.canonical import Outputs
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.results.stored import load, load_either
+from dpaudit.results.stored import load, load_either, loads
 from dpaudit.results.suite import SuiteResult
 from dpaudit.scores import audit_scores
 from dpaudit.scores.files import read_scores
@@ -160,6 +163,23 @@ def _accepted(path: Path) -> None:
     assert read_baseline(write_baseline(path.with_name("again.toml"), read)) == read, "it comes back as another"
 
 
+def recorded(stored: dict[str, Any]) -> tuple[bytes, str]:
+    """The bytes of a ledger of these results, and the head of its chain."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "ledger.sqlite")
+        with Ledger(path) as ledger:
+            for number, each in enumerate(stored.values()):
+                ledger.record(loads(json.dumps(each)), run="r", number=number)
+            _, head = ledger.head()
+        return path.read_bytes(), head
+
+
+def _ledger(path: Path, heads: set[str]) -> None:
+    with Ledger(path, read_only=True) as ledger:
+        chain, read = ledger.chain(), [ledger.load(record) for record in ledger.results()]
+        assert chain.wrong or chain.head in heads, f"another chain of {len(read)} results holds"
+
+
 Corpus = dict[str, tuple[str, Callable[[Path], Any], list[bytes]]]
 
 
@@ -167,7 +187,9 @@ def corpus(stored: dict[str, Any], some_proofs: list[Any]) -> Corpus:
     """By kind: the name of the file, what reads it, and right files to begin with."""
     table = packed(np.array([[1.5, 1], [0.5, 0], [2.0, 1], [-1.0, 0]]))
     sides = zipped([("in.npy", packed(np.arange(9.0))), ("out.npy", packed(np.arange(9.0) - 1))], zipfile.ZIP_STORED)
+    ledger, head = recorded({key: each for key, each in stored.items() if "entries" not in each})
     return {
+        "ledgers": ("x.sqlite", partial(_ledger, heads={START, head}), [ledger]),
         "results": ("x.json", _stored, [json.dumps(each).encode() for each in stored.values()]),
         "proofs": ("x.proof", _proof, [json.dumps(proofs.to_dict(each)).encode() for each in some_proofs]),
         "specs": ("x.toml", read_spec, [SPEC.encode()]),
@@ -210,7 +232,7 @@ def outcome_of(read: Callable[[Path], Any], path: Path) -> str:
         with warnings.catch_warnings(action="error"):
             read(path)
         outcome = "read"
-    except (InvalidSpec, UnsoundAudit) as error:
+    except (InvalidSpec, LedgerError, UnsoundAudit) as error:
         outcome = "refused" if "\n" not in str(error).strip() else f"more than one line: {str(error)!r}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.ledger.database import START, Chain, LedgerError
+from dpaudit.cli.group import exit_code
+from dpaudit.ledger.database import START, Chain
 from dpaudit.ledger.results import Ledger
 from tests.cases import for_each
 from tests.ledger.made import counted
@@ -39,6 +40,15 @@ EDITS = {
     "a link": ("UPDATE chain SET link = '00' WHERE id = 2", "result 2"),
     "a link taken out": ("DELETE FROM chain WHERE id = 4", "result 4 was never chained"),
 }
+
+
+APART = (  # what a chain does not see, and readers must
+    *("DROP TABLE results", "DROP TABLE chain", "CREATE TABLE another (a)", "DELETE FROM sqlite_sequence"),
+    *("PRAGMA user_version = 0", "PRAGMA user_version = 1", "PRAGMA user_version = 9", "PRAGMA application_id = 5"),
+    *("UPDATE results SET seed = 'x'", "UPDATE results SET content = '{'", "UPDATE results SET verdict = 'REFUTED'"),
+    *("ALTER TABLE results RENAME COLUMN seed TO sown", "ALTER TABLE chain RENAME TO chained"),
+    "UPDATE chain SET link = x'00'",
+)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +95,23 @@ def test_what_was_changed_is_named(four: Path, name: str) -> None:
         assert told in wrong
 
 
+def test_a_ledger_that_was_taken_apart_is_refused_or_tells_what_was_recorded(
+    four: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By three commands, in a line: what else than was recorded is shown, if at all, beside a chain that is broken."""
+    with Ledger(four, read_only=True) as ledger:
+        name, right = ledger.results()[0].name, ""
+    for sql in ("", *APART):
+        with tampered(four, sql) as path:
+            for command in (["recheck", "--ledger"], ["history", name, "--ledger"], ["compare", str(four)]):
+                code, (out, err) = exit_code([*command, str(path)]), capsys.readouterr()
+                assert code in (0, 2), sql
+                assert err.count("\n") <= 1, sql
+                if command[0] == "history":
+                    right = right or out
+                    assert code or out == right or "does not hold" in err, sql
+
+
 def test_a_chain_made_anew_is_noticed_by_a_head_that_was_written_down(four: Path) -> None:
     head = chain_of(four).rows, chain_of(four).head
     forged = "DROP TABLE chain; DROP TABLE begun; UPDATE results SET lower = 9 WHERE id = 2; PRAGMA user_version = 1"
@@ -110,15 +137,6 @@ def test_results_of_an_older_ledger_are_chained_from_the_first_writing_on(four: 
             assert len(ledger.results()) == 5
         assert (chain.rows, chain.adopted, chain.wrong) == (5, 4, None)
         assert "(5, 4 of them recorded before there was a chain)" in chain.text
-
-
-def test_a_column_of_another_name_is_told_in_a_line(four: Path) -> None:
-    with (
-        tampered(four, "ALTER TABLE results RENAME COLUMN seed TO sown") as path,
-        Ledger(path, read_only=True) as ledger,
-        pytest.raises(LedgerError, match="ledger "),
-    ):
-        ledger.results()
 
 
 def test_two_writers_make_one_chain(tmp_path: Path) -> None:

@@ -188,13 +188,14 @@ CURES: tuple[tuple[str, type[LedgerError], str], ...] = (
 )
 
 
-def ledger_error(error: sqlite3.Error, path: str | os.PathLike[str]) -> LedgerError:
+def ledger_error(error: sqlite3.Error | UnicodeDecodeError, path: str | os.PathLike[str]) -> LedgerError:
     """An error of SQLite as one of ours, in a line that names the file and the cure.
 
     >>> ledger_error(sqlite3.OperationalError("odd"), "a.sqlite")
     LedgerError('ledger a.sqlite: odd; name another file, or move this one away')
     """
-    name = getattr(error, "sqlite_errorname", None) or ""
+    text = isinstance(error, UnicodeDecodeError)  # a name of a table, or a message about it, that is no text
+    name = "SQLITE_CORRUPT" if text else getattr(error, "sqlite_errorname", None) or ""
     place = f"ledger {clean(path, 200)}"
     for start, kind, cure in CURES:
         if name.startswith(start):
@@ -291,7 +292,7 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise ledger_error(error, self.path) from error
 
     def _open(self) -> sqlite3.Connection:

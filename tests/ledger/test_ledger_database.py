@@ -245,6 +245,10 @@ def test_a_damaged_ledger_says_so(tmp_path: Path) -> None:
     assert "it is damaged; restore a copy" in refusal(path)
     path.write_bytes(path.read_bytes()[:5000])
     assert "it is damaged" in refusal(path, read_only=True)
+    nameless = UnicodeDecodeError(
+        "utf-8", b"\xa2", 0, 1, "invalid start byte"
+    )  # of a table, as SQLite's message has it
+    assert "it is damaged; restore a copy" in str(module.ledger_error(nameless, path))
 
 
 def test_the_default_folder_is_kept_out_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,8 +172,8 @@ def test_scores_with_other_numbers_share_nothing_that_their_rates_could_tell() -
 @pytest.mark.long
 def test_a_rare_token_that_every_other_search_finds_is_no_rise() -> None:
     """A token of mass .004 that loses 1.7 beside one of .4 that loses .3: 57 of the 240 ordered pairs of 16 audits rose
-    with half an interval as the margin. At most 9 of 90 are expected, and more than 25 have a chance of 1e-6 were pairs
-    that share no audit; all seeds are fixed."""
+    with half an interval as the margin. At most 3 of 30 are expected, were pairs that share no audit; all seeds are
+    fixed."""
     import dpaudit
 
     names = np.array([f"token {k}" for k in range(102)])
@@ -185,9 +185,9 @@ def test_a_rare_token_that_every_other_search_finds_is_no_rise() -> None:
         return names[rng.choice(102, size=runs, p=[*share, rare, *[(0.3 - rare) / 99] * 99])]
 
     asked = {"pair": (0.0, 1.0), "epsilon": 2.5, "runs": 100_000, "confidence": 0.95, "n_jobs": 1}
-    found = [dpaudit.audit(dpaudit.batched(released), **asked, seed=seed) for seed in range(10)]  # type: ignore[arg-type]
+    found = [dpaudit.audit(dpaudit.batched(released), **asked, seed=seed) for seed in range(6)]  # type: ignore[arg-type]
     kinds = [change_of(made.half(old), made.half(new)).kinds for old in found for new in found if old is not new]
-    assert sum(Kind.ROSE in each for each in kinds) <= 9
+    assert sum(Kind.ROSE in each for each in kinds) <= 3
 
 
 def test_the_choice_of_search_between_events_of_unequal_losses_is_no_rise() -> None:
@@ -198,7 +198,7 @@ def test_the_choice_of_search_between_events_of_unequal_losses_is_no_rise() -> N
         return data + rng.normal(size=runs)
 
     asked = {"pair": (0.0, 1.0), "epsilon": 3.0, "runs": 20_000, "confidence": 0.95, "n_jobs": 1}
-    found = [dpaudit.audit(dpaudit.batched(released), **asked, seed=seed) for seed in range(12)]  # type: ignore[arg-type]
+    found = [dpaudit.audit(dpaudit.batched(released), **asked, seed=seed) for seed in range(8)]  # type: ignore[arg-type]
     kinds = [change_of(made.half(old), made.half(new)).kinds for old in found for new in found if old is not new]
     assert sum(Kind.ROSE in each for each in kinds) == 0
     assert sum(Kind.FELL in each for each in kinds) <= 2

@@ -208,7 +208,8 @@ def _typed(operation: nodes.Operation, left: NoisySum, right: NoisySum, real: Fr
     if None in sides or real == 0 and (operation == "-" or str in map(type, sides)):
         return 0 if real == 0 and sides[0].__class__ is sides[1].__class__ is int else None  # -x is read as 0 - x
     if str in map(type, sides):
-        return f"({sides[0]!r} {operation} {sides[1]!r})"
+        left_words, right_words = (side if isinstance(side, str) else repr(side) for side in sides)
+        return f"({left_words} {operation} {right_words})"
     try:
         return OPERATIONS[operation](*sides)  # type: ignore[no-any-return]
     except ArithmeticError:

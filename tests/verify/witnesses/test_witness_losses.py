@@ -275,6 +275,13 @@ def test_wrong_pairs_are_named():
         pair_loss(program, [0], [1], ONE, [True])  # type: ignore[list-item]
 
 
+def test_a_long_product_of_parameters_is_computed():
+    """Words for what Python holds were written into one another, and grew twice as long with every factor."""
+    product = " * ".join(["(eps + 1)"] * 60)
+    program = read(f"def f(q, rng, eps):\n    return q + rng.laplace(scale=1 / ({product}))\n")
+    assert pair_loss(program, 0, 1, {"eps": 0}).loss.upper == 1.0
+
+
 def test_the_scope_names_default_parameters_too():
     program = read("def f(q, rng, b=2):\n    return q + rng.laplace(scale=b)\n")
     assert "b = 2; all events" in pair_loss(program, 0, 1, {}).upper_bound().scope

@@ -6,12 +6,16 @@ import math
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache, partial
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from dpaudit.base.values import type_name
 from dpaudit.outputs import exact
 from dpaudit.outputs.canonical import (
     ABSENT,
@@ -31,6 +35,7 @@ from dpaudit.outputs.canonical import (
     Failure,
     Numbers,
     Path,
+    Token,
     derived,
     flat_lists,
     in_pieces,
@@ -38,9 +43,8 @@ from dpaudit.outputs.canonical import (
     reals,
     token,
 )
-from dpaudit.outputs.exact import ABSENT_ENTRY, Rows, base, groups, item, own_words, words_of
+from dpaudit.outputs.exact import ABSENT_ENTRY, Rows, at, base, groups, item, own_words, words_of
 from dpaudit.outputs.sheet import (
-    IMPLIED,
     MOST_KEYS,
     Sheet,
     beside_entries,
@@ -50,7 +54,7 @@ from dpaudit.outputs.sheet import (
     shows_everything,
     types_in,
 )
-from dpaudit.outputs.spelled import PRINTED, attached, has, state_of, step, type_name
+from dpaudit.outputs.spelled import PRINTED, attached, has, state_of, step
 from dpaudit.outputs.text import JSON, readings, text_of, unpacked
 
 RAGGED, MOST_RAGGED = 1 << 8, 1 << 17  # entries of lists of many lengths that search looks at: of each at least, of all
@@ -74,15 +78,15 @@ class Builder(Sheet):
         if STATE in path and any(
             too_large := [path.count(STATE) > MOST_STATES or exact.size_of(o) > MOST_OF_STATE for o in objects]
         ):
-            whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
-            for large in (True, False):  # an object may hold all of a library: of large parts there is only the digest
-                places = [place for place, each in enumerate(too_large) if each is large]
-                rows_held, members = whole[places], [objects[place] for place in places]
+            # an object may hold all of a library: of large parts there is only the digest
+            parted = groups([*zip(objects, too_large, strict=True)], rows, itemgetter(1))
+            for large, members, there in sorted(parted, key=itemgetter(0), reverse=True):
+                parts = [part for part, _ in members]
                 if large:
-                    self.left_out(path, rows_held, members, "contents")
-                    self.put_token(path, rows_held, OVERSIZE)
+                    self.left_out(path, there, parts, "contents")
+                    self.put_token(path, there, OVERSIZE)
                 else:
-                    self.add(members, rows_held, path, depth, typed=typed)
+                    self.add(parts, there, path, depth, typed=typed)
             return
         kinds = set(map(type, objects))
         if kinds <= {float, int, bool}:
@@ -90,24 +94,19 @@ class Builder(Sheet):
                 self._say_types(objects, kinds, rows, path, CLASS if path == () else TYPE)
             return self._add_numbers(objects, rows, path)
         if len(kinds) > 1:
-            for _, members, there in groups(objects, rows, self.runs, type):
+            for _, members, there in groups(objects, rows, type):
                 self.add(members, there, path, depth, typed=typed)
             return
         (kind,) = kinds
-        if not typed and (path == () or kind not in IMPLIED):
+        reader = reader_of(kind)
+        if not typed and (path == () or not reader.implied):
             self._say_types(objects, kinds, rows, path, TYPE)
-        add = self._handler(kind)
-        add(objects, rows, path, depth)
-        # an object that nothing looks into is no output of its own, and a part of one if it prints itself
-        if own_words(kind) and (path or add != self._add_opaque) and self.needs((*path, PRINTED_AS)):
+        reader.value(self, objects, rows, path, depth)
+        if reader.words and (path or not reader.opaque) and self.needs((*path, PRINTED_AS)):
             words = (token("text", words_of(each)) for each in objects)
             self.put_tokens((*path, PRINTED_AS), rows, words, len(objects))
-        unread = add == self._add_opaque or (hasattr(kind, "__array__") and add == self._add_arrays_of)
-        if (unread or not shows_everything(kind)) and self.needs((*path, STATE)) and not derived(path):
-            names = read_names(kind)
-            self._add_state(
-                [state_of(o) if unread else attached(o, names) for o in objects], objects, rows, path, depth
-            )
+        if reader.state is not None and self.needs((*path, STATE)) and not derived(path):
+            self._add_state(list(map(reader.state, objects)), objects, rows, path, depth)
 
     def _say_types(self, objects: list[Any], kinds: set[Any], rows: Rows, path: Path, step: str) -> None:
         if self.tells(path, step):
@@ -115,71 +114,22 @@ class Builder(Sheet):
             one = named[next(iter(kinds))] if len(kinds) == 1 else None
             self.say(path, step, rows, one or [named[type(each)] for each in objects])
 
-    def _handler(self, kind: Any) -> Callable[[list[Any], Rows, Path, int], None]:
-        """What adds objects of one type; the order of the questions is the definition of the canonical form."""
-        if kind is Failure:
-            return self._add_failures
-        if kind in (type(None), exact.Absent, type(np.ma.masked)):
-            constant = NONE if kind is type(None) else ABSENT
-            return lambda objects, rows, path, depth: self.put_token(path, rows, constant)
-        if issubclass(kind, str):
-            return self._add_text
-        if issubclass(kind, bytes | bytearray | memoryview):
-            return self._add_bytes
-        if issubclass(kind, np.datetime64 | np.timedelta64):
-            return self._add_times
-        if issubclass(kind, complex | np.complexfloating):
-            return self._add_complex
-        if issubclass(kind, numbers.Real | np.bool_ | Decimal):
-            return self._add_numbers
-        if issubclass(kind, enum.Enum) and own_words(kind):
-            return lambda objects, rows, path, depth: self._add_text(
-                [f"{enum.Enum.__str__(o)} {words_of(o)}" for o in objects], rows, path, depth
-            )
-        if issubclass(kind, enum.Enum) or exact.module_of(kind) in PRINTED:
-            return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
-        if issubclass(kind, np.ndarray):
-            if kind is np.ndarray or issubclass(kind, np.ma.MaskedArray):
-                return self._add_arrays
-            return lambda objects, rows, path, depth: self._add_arrays(
-                [np.ndarray.view(o, np.ndarray) for o in objects], rows, path, depth
-            )
-        if issubclass(kind, list | tuple):
-            return self._add_sequences
-        if issubclass(kind, dict):
-            return self._add_mappings
-        if issubclass(kind, set | frozenset):
-            return self._add_sets
-        if issubclass(kind, np.void):
-            return self._add_records
-        if dataclasses.is_dataclass(kind):
-            names = [f.name for f in dataclasses.fields(kind)]
-            return lambda objects, rows, path, depth: self._add_fields(objects, names, rows, path, depth)
-        return self._add_arrays_of if hasattr(kind, "__array__") else self._add_opaque
-
-    def _add_arrays_of(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        self._add_arrays([np.array(o) for o in objects], rows, path, depth)  # copies: what holds them is read by name
-
     def _add_state(
         self, states: Sequence[dict[str, Any] | None], objects: list[Any], rows: Rows, path: Path, depth: int
     ) -> None:
         """What objects hold beside their value, as entries by name; what cannot be read is counted."""
-        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
         for name in dict.fromkeys(name for state in states if state for name in state):
             there = [place for place, state in enumerate(states) if state and name in state]
             parts = [(states[place] or {})[name] for place in there]
-            self.add(parts, None if len(there) == self.runs else whole[there], (*path, STATE, step(name)), depth - 1)
+            self.add(parts, self.all_or(rows, there), (*path, STATE, step(name)), depth - 1)
         for place, state in enumerate(states):
             if state is None:
-                self.unreadable(path, whole[place : place + 1], f"contents of a {type_name(type(objects[place]))}")
-
-    def _add_opaque(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        self.put_token(path, rows, token("object", type_name(type(objects[0]))))
+                self.unreadable(path, at(rows, [place]), f"contents of a {type_name(type(objects[place]))}")
 
     def _add_failures(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         self.notes = {failure.token.label: failure.note for failure in reversed(objects) if failure.note} | self.notes
         self.put_tokens(path, rows, (failure.token for failure in objects), len(objects))
-        for speaks, members, there in groups(objects, rows, self.runs, lambda failure: bool(failure.message)):
+        for speaks, members, there in groups(objects, rows, lambda failure: bool(failure.message)):
             if speaks and self.needs((*path, MESSAGE)):
                 self._add_text([failure.message for failure in members], there, (*path, MESSAGE), depth)
 
@@ -206,11 +156,11 @@ class Builder(Sheet):
         if not self._reads(path):
             return
         pairs = [(text_of(content), content) for content in map(bytes.fromhex, contents)]
-        for is_text, members, there in groups(pairs, rows, self.runs, lambda each: each[0] is not None):
+        for is_text, members, there in groups(pairs, rows, lambda each: each[0] is not None):
             if is_text:
                 self._add_readings([str(words) for words, _ in members], there, path, depth)
                 continue
-            for _, alike, place in groups([content for _, content in members], there, self.runs, len):
+            for _, alike, place in groups([content for _, content in members], there, len):
                 for steps, found_in in unpacked(alike, lambda steps: self.shows((*path, *steps))):
                     self.put((*path, *steps), place, reals(found_in))
 
@@ -218,10 +168,8 @@ class Builder(Sheet):
         """Beside a text what it says, in columns that add nothing to what it is."""
         if not self._reads(path):
             return
-        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
         for steps, there, values in readings(texts, lambda step: self.needs((*path, step))):
-            place = None if len(there) == self.runs else whole[there]
-            self.add(values, place, (*path, *steps), depth - 1)
+            self.add(values, self.all_or(rows, there), (*path, *steps), depth - 1)
 
     def _reads(self, path: Path) -> bool:
         """Whether a text at this path is read: the first of many texts; of what a text says only texts in JSON."""
@@ -239,7 +187,7 @@ class Builder(Sheet):
         if issubclass(kind, np.clongdouble):
             low = [[float(part - float(part)) for part in (o.real, o.imag)] for o in numbers]
             self.left_out(path, rows, low, "bits")
-        for whole, members, there in groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
+        for whole, members, there in groups(objects, rows, lambda o: o.imag == 0.0):
             for part, floats in (("@real", [o.real for o in members]), ("@imag", [o.imag for o in members])):
                 values = np.array(floats, np.float64)
                 if not whole:
@@ -251,7 +199,7 @@ class Builder(Sheet):
 
     def _add_arrays(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         self.say_around(objects, rows, path)
-        for (shape, kind, masked), members, there in groups(objects, rows, self.runs, exact.array_kind):
+        for (shape, kind, masked), members, there in groups(objects, rows, exact.array_kind):
             if kind:
                 self.say(path, DTYPE, there, token("dtype", kind))
             if shape == ():
@@ -326,7 +274,7 @@ class Builder(Sheet):
         rule = reach = WIDEST // (math.prod(above) * 4 ** max(0, len(above) - 1))
         if hasattr(objects_kind, "_fields"):
             self.say(path, DTYPE, rows, token("fields", ", ".join(map(str, objects_kind._fields))))
-        parts = list(groups(objects, rows, self.runs, len))
+        parts = list(groups(objects, rows, len))
         if self.wanted is None and sum(min(length, reach) for length, *_ in parts) > MOST_RAGGED:
             # what an event asks for is looked at whatever is beside it
             reach = min(reach, max(RAGGED, MOST_RAGGED // len(parts)))
@@ -360,9 +308,7 @@ class Builder(Sheet):
             self._say_of_keys(objects, named, rows, path)
         for name in self.chosen(named, (name for o in named for name in o), path, rows):
             owners = [j for j, o in enumerate(named) if name in o]
-            there = np.array(owners, np.intp) if rows is None else rows[owners]
-            place = None if len(owners) == self.runs else there
-            self.add([named[j][name] for j in owners], place, (*path, name), depth - 1)
+            self.add([named[j][name] for j in owners], self.all_or(rows, owners), (*path, name), depth - 1)
 
     def _say_of_keys(self, objects: list[Any], named: list[dict[int | str, Any]], rows: Rows, path: Path) -> None:
         """The order of keys, the types of those that are not text or whole numbers, and keys that share a name."""
@@ -372,36 +318,33 @@ class Builder(Sheet):
         plain = {str, int}.issuperset(map(type, chain.from_iterable(map(dict.keys, objects))))
         if plain and list(map(dict.__len__, objects)) == (sizes := list(map(len, named))) and max(sizes) <= MOST_KEYS:
             return
-        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
         for place, o in enumerate(objects):
             for key in dict.keys(o) if not {str, int}.issuperset(map(type, dict.keys(o))) else ():
                 if type(key) not in (str, int):
-                    self.say((*path, step(key)), KEY, whole[place : place + 1], token("type", types_in(key)))
+                    self.say((*path, step(key)), KEY, at(rows, [place]), token("type", types_in(key)))
             if len(named[place]) < dict.__len__(o) or len(named[place]) > MOST_KEYS:
-                self.left_out(path, whole[place : place + 1], [o], "keys")
+                self.left_out(path, at(rows, [place]), [o], "keys")
 
     def _add_sets(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         holder: Any = set if isinstance(objects[0], set) else frozenset
         self.put((*path, LENGTH), rows, np.fromiter(map(holder.__len__, objects), np.float64, len(objects)))
         named = [{has(element) for element in holder.__iter__(o)} for o in objects]
-        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
         for place, o in enumerate(objects if self.besides else ()):
             for element in holder.__iter__(o):
                 if type(element) not in (str, int):
-                    self.say((*path, has(element)), KEY, whole[place : place + 1], token("type", types_in(element)))
+                    self.say((*path, has(element)), KEY, at(rows, [place]), token("type", types_in(element)))
             if len(named[place]) < holder.__len__(o) or len(named[place]) > MOST_KEYS:
-                self.left_out(path, whole[place : place + 1], [o], "elements")
+                self.left_out(path, at(rows, [place]), [o], "elements")
             if [*map(id, holder.__iter__(o))] != [*map(id, holder(sorted(holder.__iter__(o), key=has)))]:
                 order = token("order", repr([*map(has, holder.__iter__(o))])).code  # which shows how the set was made
-                self.add_rest(path, whole[place : place + 1], np.array([order], np.uint64), "order of elements")
+                self.add_rest(path, at(rows, [place]), np.array([order], np.uint64), "order of elements")
         for name in self.chosen(named, sorted(set().union(*named)), path, rows):
             owners = [j for j, o in enumerate(named) if name in o]
-            there = np.array(owners, np.intp) if rows is None else rows[owners]
-            self.put((*path, name), there, 1.0)  # a set that lacks the element has no such entry
+            self.put((*path, name), at(rows, owners), 1.0)  # a set that lacks the element has no such entry
 
     def _add_records(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         self.say_around(objects, rows, path)
-        for names, members, there in groups(objects, rows, self.runs, lambda o: o.dtype.names):
+        for names, members, there in groups(objects, rows, lambda o: o.dtype.names):
             self.say(path, DTYPE, there, [token("dtype", str(o.dtype)) for o in members])
             if names is None:
                 self.put_tokens(path, there, (token("bytes", o.tobytes().hex()) for o in members), len(members))
@@ -409,6 +352,79 @@ class Builder(Sheet):
             for name in names:
                 self.add([item(o[name]) for o in members], there, (*path, step(name)), depth - 1)
 
-    def _add_fields(self, objects: list[Any], names: list[str], rows: Rows, path: Path, depth: int) -> None:
-        for name in names:
-            self.add([getattr(o, name, None) for o in objects], rows, (*path, name), depth - 1)
+
+Read = Callable[[Builder, list[Any], Rows, Path, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How outputs of one type are read."""
+
+    value: Read  # adds what they are
+    implied: bool  # an entry's value tells its type
+    opaque: bool  # nothing looks into it: it is no output of its own, and a part of one if it prints itself
+    words: bool  # their class prints them in a way of its own
+    state: Callable[[Any], dict[str, Any] | None] | None  # what they hold beside their value
+
+
+def _constant(one: Token) -> Read:
+    return lambda builder, objects, rows, path, depth: builder.put_token(path, rows, one)
+
+
+def _each_as(read: Read, part: Callable[[Any], Any]) -> Read:
+    return lambda builder, objects, rows, path, depth: read(builder, list(map(part, objects)), rows, path, depth)
+
+
+def _fields(builder: Builder, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+    for each in dataclasses.fields(type(objects[0])):
+        builder.add([getattr(o, each.name, None) for o in objects], rows, (*path, each.name), depth - 1)
+
+
+def _opaque(builder: Builder, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+    builder.put_token(path, rows, token("object", type_name(type(objects[0]))))
+
+
+def _name_of(member: enum.Enum) -> str:
+    return f"{enum.Enum.__str__(member)} {words_of(member)}" if own_words(type(member)) else str(member)
+
+
+_printed = _each_as(Builder._add_text, str)
+_holding = _each_as(Builder._add_arrays, np.array)  # copies: what holds them is read by name
+IMPLIED = frozenset({float, str, bytes, list, type(None)})  # types that a value of an entry tells by itself
+ONE_TYPE: dict[Any, Read] = {
+    Failure: Builder._add_failures,
+    type(None): _constant(NONE),
+    exact.Absent: _constant(ABSENT),
+    type(np.ma.masked): _constant(ABSENT),
+    np.ndarray: Builder._add_arrays,
+}
+OF_TYPES: tuple[tuple[Any, Read], ...] = (  # and their subclasses; the order is the definition of the canonical form
+    (str, Builder._add_text),
+    ((bytes, bytearray, memoryview), Builder._add_bytes),
+    ((np.datetime64, np.timedelta64), Builder._add_times),
+    ((complex, np.complexfloating), Builder._add_complex),
+    ((numbers.Real, np.bool_, Decimal), Builder._add_numbers),
+    (enum.Enum, _each_as(Builder._add_text, _name_of)),
+    (np.ma.MaskedArray, Builder._add_arrays),
+    (np.ndarray, _each_as(Builder._add_arrays, lambda array: np.ndarray.view(array, np.ndarray))),
+    ((list, tuple), Builder._add_sequences),
+    (dict, Builder._add_mappings),
+    ((set, frozenset), Builder._add_sets),
+    (np.void, Builder._add_records),
+)
+
+
+@lru_cache(maxsize=1 << 10)
+def reader_of(kind: Any) -> Reader:
+    """The reader of a type."""
+    value = ONE_TYPE.get(kind) or next((each for types, each in OF_TYPES if issubclass(kind, types)), _opaque)
+    if value is _opaque:
+        others = {_printed: exact.module_of(kind) in PRINTED, _fields: dataclasses.is_dataclass(kind)}
+        others[_holding] = hasattr(kind, "__array__")
+        value = next((each for each, fits in others.items() if fits), _opaque)
+    state: Any = None
+    if value in (_opaque, _holding):
+        state = state_of
+    elif not shows_everything(kind):
+        state = partial(attached, known=read_names(kind))
+    return Reader(value, kind in IMPLIED, value is _opaque, own_words(kind), state)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base.arrays import Bools
+from dpaudit.base.values import type_name
 from dpaudit.errors import DpAuditError, Interrupted, UnsoundAudit
 from dpaudit.outputs.canonical import (
     ABSENT,
@@ -57,7 +58,7 @@ from dpaudit.outputs.exact import (
     kind_of_array,
 )
 from dpaudit.outputs.sheet import Sheet, beside_entries, beyond_singles, order_of
-from dpaudit.outputs.spelled import state_of, step, type_name
+from dpaudit.outputs.spelled import state_of, step
 
 LONGEST_PRINTED = 1 << 12  # characters of a run that are compared
 FLOATS = {each for each in NUMBERS if issubclass(each, float | np.floating)}

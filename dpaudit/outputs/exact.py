@@ -9,7 +9,7 @@ import datetime
 import enum
 import sys
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -180,9 +180,13 @@ class Absent:
 ABSENT_ENTRY = Absent()
 
 
-def groups(
-    objects: list[Any], rows: Rows, runs: int, key: Callable[[Any], Any]
-) -> Iterable[tuple[Any, list[Any], Places | None]]:
+def at(rows: Rows, places: Sequence[int] | Places) -> Places:
+    """The rows of some of the objects that stand in these rows, by their places among them."""
+    found = np.asarray(places, np.intp)
+    return found if rows is None else rows[found]
+
+
+def groups(objects: list[Any], rows: Rows, key: Callable[[Any], Any]) -> Iterable[tuple[Any, list[Any], Places | None]]:
     """The objects by key, in order of first appearance, each group with its rows (None: all rows)."""
     keys = list(map(key, objects))
     if keys.count(keys[0]) == len(keys):
@@ -190,8 +194,7 @@ def groups(
     positions: dict[Any, list[int]] = {}
     for position, each in enumerate(keys):
         positions.setdefault(each, []).append(position)
-    whole = np.arange(runs, dtype=np.intp) if rows is None else rows
-    return [(each, [objects[j] for j in there], whole[there]) for each, there in positions.items()]
+    return [(each, [objects[j] for j in there], at(rows, there)) for each, there in positions.items()]
 
 
 def size_of(container: Any) -> int:

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.base.arrays import Bools, Reals, Words
+from dpaudit.base.arrays import Bools, Places, Reals, Words
+from dpaudit.base.values import Unreadable, spelled, type_name
 from dpaudit.outputs.canonical import (
     ABSENT,
     BEYOND,
@@ -44,10 +45,11 @@ from dpaudit.outputs.canonical import (
     reals,
     token,
 )
-from dpaudit.outputs.exact import FIXED, Rows, around, base, is_plain, module_of
-from dpaudit.outputs.spelled import PRINTED, Unspellable, reduces, spelled, type_name
+from dpaudit.outputs.exact import FIXED, Rows, around, at, base, is_plain, module_of
+from dpaudit.outputs.spelled import PRINTED, reduces, state_of
 
 MOST_KEYS = 1 << 13  # different keys or elements of a batch that have a column
+MOST_SPELLED = 1 << 16  # parts of what has no column
 MOST_LOST = 8  # of an output, after which no more are tried
 NAMED = {TYPE: "types", SIGN: "signs of zeros", BEYOND: "last digits", REST: "bits"}  # for people
 ROOMY = 64  # entries of lists and arrays that have columns of their own for what is beside their values
@@ -99,6 +101,10 @@ class Sheet:
             self.leave(rows, [len(left.intersection(each)) for each in named])
             names = names[:MOST_KEYS]
         return names
+
+    def all_or(self, rows: Rows, places: Sequence[int] | Places) -> Rows:
+        """The rows of some of the objects in these rows, by their places; None where they are all runs."""
+        return None if len(places) == self.runs else at(rows, places)
 
     def needs(self, path: Path) -> bool:
         """Whether the path, or one that leads through it, will be looked at."""
@@ -162,9 +168,9 @@ class Sheet:
         assert not isinstance(words, Token)
         if roomy(path):
             return self.put_tokens((*path, step), rows, words, len(words))
-        there = np.array([place for place, each in enumerate(words) if each != ABSENT], np.intp)
+        there = [place for place, each in enumerate(words) if each != ABSENT]
         codes = np.array([words[place].code for place in there], np.uint64)
-        self.add_rest(path, there if rows is None else rows[there], codes, step)
+        self.add_rest(path, at(rows, there), codes, step)
 
     def mark(self, there: Bools, values: Any, rows: Rows, places: Mapping[Path, int], step: str) -> None:
         """Numbers (or codes) beside those entries of [runs, entries] that are marked: of `values`, or one for all."""
@@ -186,27 +192,28 @@ class Sheet:
             return
         words = np.zeros(len(parts), np.uint64)
         for place, part in enumerate(parts):
-            row = place if rows is None else int(rows[place])
-            if self.lost[row] >= MOST_LOST:
-                self.leave(np.array([row]), 1)
+            here = at(rows, [place])
+            if self.lost[int(here[0])] >= MOST_LOST:
+                self.leave(here, 1)
                 continue
             try:
-                words[place] = int.from_bytes(hashlib.blake2b(spelled(part), digest_size=8).digest(), "little")
-            except Unspellable as error:
-                self.lost[row] += 1
-                self.unreadable(path, np.array([row]), str(error))
+                words[place] = int.from_bytes(
+                    hashlib.blake2b(spelled(part, state_of, most=MOST_SPELLED), digest_size=8).digest(), "little"
+                )
+            except Unreadable as error:
+                self.lost[int(here[0])] += 1
+                self.unreadable(path, here, str(error))
         self.add_rest(path, rows, words, what)
 
     def say_around(self, objects: Sequence[Any], rows: Rows, path: Path) -> None:
         """What arrays and records keep beyond their entries, of those that keep something."""
-        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
         for place, each in enumerate(objects if self.shows((REST,)) else ()):
             if not is_plain(each):
-                memory = around(each)
+                memory, here = around(each), at(rows, [place])
                 if memory is None:
-                    self.unreadable(path, whole[place : place + 1], "memory behind a view")
+                    self.unreadable(path, here, "memory behind a view")
                 else:
-                    self.left_out(path, whole[place : place + 1], [memory], "memory")
+                    self.left_out(path, here, [memory], "memory")
 
     def unreadable(self, path: Path, rows: Rows, what: str) -> None:
         """Something that cannot be read at all."""
@@ -245,7 +252,6 @@ def place_of(path: Path) -> str:
     return "output" + "".join(f"[{step!r}]" for step in path if not is_metadata((step,)))
 
 
-IMPLIED = frozenset({float, str, bytes, list, type(None)})  # types that a value of an entry tells by itself
 SMALLEST = -400  # of the exponents of decimals whose digits are compared with those of a double
 SINGLES = np.finfo(np.float32)
 PLAIN_NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
@@ -303,9 +309,8 @@ def beside_numbers(into: Sheet, objects: Sequence[Any], values: Numbers, rows: R
         return
     if kinds <= {int, bool} and not (np.abs(values) >= EXACT).any():
         return
-    whole = np.arange(len(objects)) if rows is None else rows
     for place, (number, value) in enumerate(zip(objects, values.tolist(), strict=True)):
-        row = whole[place : place + 1]
+        row = at(rows, [place])
         if isinstance(number, Decimal):
             exponent = Decimal.as_tuple(number).exponent
             if isinstance(exponent, int):

@@ -1,7 +1,6 @@
-"""What things are called, as steps of a path, and an object spelled out to the last bit, for what has no column.
+"""What things are called, as steps of a path, and what an object holds, for what has no column.
 
-A step is the name of a key or an element; one that starts with one @ is a name of ours, as `LENGTH` is. What is spelled
-are types, exact values, order and attributes.
+A step is the name of a key or an element; one that starts with one @ is a name of ours, as `LENGTH` is.
 """
 
 import copyreg
@@ -10,23 +9,22 @@ import enum
 import math
 import numbers
 import random
-import struct
 import sys
 import types
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 
+from dpaudit.base.values import type_name
 from dpaudit.outputs.canonical import READ_AS, token
 from dpaudit.outputs.exact import LIBRARIES, base, module_of, own_words, real, words_of
 
 LONGEST_STEP = 60
 PRINTED = ("datetime", "uuid", "pathlib", "ipaddress")  # modules whose values are known by their text
-DEEPEST_SPELLED, MOST_SPELLED = 60, 1 << 16  # levels, and parts of an object; many floats of one list are one part
 LABELS = ("columns", "index", "names", "categories")  # of tables, one by one
 FRAME = (*LABELS, "ordered", "freq", "flags", "name", "dtype", "dtypes", "attrs", "schema", "device", "requires_grad")
 OF_LABELS = ("names", "dtype", "freq", "ordered", "categories", "levels")  # what an index keeps beside its labels
@@ -74,77 +72,6 @@ def _name_of(key: Any) -> str:
 def has(element: Any) -> str:
     """The step of an element of a set."""
     return f"@has {step(element)!r}"
-
-
-def type_name(kind: type) -> str:
-    """A type as people write it."""
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-class Unspellable(Exception):
-    """Something holds what cannot be read without using it up: a generator, a lock, an open file."""
-
-
-def spelled(value: Any) -> bytes:
-    """The bytes of a value: different for values that an observer can tell apart, and of one value always the same.
-
-    Raises `Unspellable`, as where there are more than `MOST_SPELLED` parts.
-
-    >>> spelled([1, 1.0]) == spelled([1, 1.0]), spelled([1]) == spelled([True]), spelled(0.0) == spelled(-0.0)
-    (True, False, False)
-    """
-    budget = [MOST_SPELLED]
-
-    def inner(part: Any, left: int) -> bytes:
-        budget[0] -= 1
-        if left == 0 or budget[0] < 0:
-            raise Unspellable("contents beyond all bounds")
-        return _spelled(part, lambda each: inner(each, left - 1))
-
-    return inner(value, DEEPEST_SPELLED)
-
-
-def _spelled(value: Any, inner: Callable[[Any], bytes]) -> bytes:
-    kind: Any = type(value)
-    if isinstance(value, np.ndarray | np.generic) and not np.asarray(value).dtype.hasobject:
-        array = np.asarray(value)
-        padded = array.dtype.names is not None or array.dtype.char in "gG"  # bytes between numbers, which say nothing
-        content = repr(array.tolist()).encode() if padded else array.tobytes()
-        parts: Iterable[bytes] = [str(array.dtype).encode(), repr(array.shape).encode(), content]
-    elif isinstance(value, np.ndarray):
-        parts = [inner(list(value.shape)), inner(list(value.reshape(-1)))]
-    elif isinstance(value, str):
-        parts = [str.encode(value, "utf-8", "surrogatepass")]
-    elif isinstance(value, bytes | bytearray | memoryview):
-        parts = [bytes(value)]
-    elif isinstance(value, int):
-        parts = [hex(int.__int__(value)).encode()]
-    elif isinstance(value, float):
-        parts = [struct.pack("<d", float.__float__(value))]
-    elif isinstance(value, complex):
-        whole = complex.__complex__(value)
-        parts = [struct.pack("<2d", whole.real, whole.imag)]
-    elif isinstance(value, Decimal):
-        parts = [Decimal.__str__(value).encode()]
-    elif isinstance(value, list | tuple):
-        holder: Any = list if isinstance(value, list) else tuple
-        entries = list(holder.__iter__(value))
-        doubles = len(entries) > 1 and set(map(type, entries)) == {float}
-        parts = [b"doubles", np.array(entries).tobytes()] if doubles else map(inner, entries)
-    elif isinstance(value, dict):
-        parts = map(inner, dict.items(value))
-    elif isinstance(value, set | frozenset):
-        keeper: Any = set if isinstance(value, set) else frozenset
-        parts = sorted(map(inner, keeper.__iter__(value)))
-    elif value is None or value is Ellipsis or value is NotImplemented:
-        parts = []
-    else:
-        held_in = state_of(value)
-        if held_in is None:
-            raise Unspellable(f"the contents of a {type_name(kind)}")
-        parts = [inner(held_in)]
-    joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-    return f"{type_name(kind)}(".encode() + joined + b")"
 
 
 def state_of(value: Any) -> dict[str, Any] | None:

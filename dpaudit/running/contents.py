@@ -14,7 +14,6 @@ import enum
 import gc
 import hashlib
 import os
-import struct
 import sys
 import sysconfig
 import threading
@@ -33,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.base.values import spelled, type_name
 from dpaudit.version import __version__
 
 PACKAGE = Path(__file__).parents[1]
@@ -152,7 +152,7 @@ def digest_of(*values: Any) -> str:
     >>> digest_of(1) == digest_of(True) or digest_of(1) == digest_of(1.0)
     False
     """
-    return hashlib.sha256(_spelled(values)).hexdigest()[:32]
+    return hashlib.sha256(spelled(values, _of_plain, ordered=False)).hexdigest()[:32]
 
 
 def hashed(kind: str, parts: Iterable[Any]) -> bytes:
@@ -355,37 +355,12 @@ def _attributes(value: Any) -> tuple[list[tuple[str, Any]], int]:
     return sorted(attributes, key=lambda item: item[0]), slots
 
 
-def _spelled(value: Any) -> bytes:
-    kind = type(value)
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if value is None or kind in (bool, int):
-        return _joined(kind.__name__, [repr(value).encode()])
-    if kind is float:
-        return _joined("float", [struct.pack("<d", value)])
-    if kind is str:
-        return _joined("str", [value.encode("utf-8", "surrogatepass")])
-    if kind is bytes:
-        return _joined("bytes", [value])
+def _of_plain(value: Any) -> dict[str, Any]:
+    """What an enum, a mapping or a dataclass holds, as `digest_of` reads it."""
     if isinstance(value, enum.Enum):
-        return _joined("enum", [name.encode(), _spelled(value.name)])
-    if isinstance(value, np.ndarray | np.generic):
-        array = np.asarray(value)
-        if array.dtype.hasobject:
-            raise TypeError("an array of objects has no digest that every process would find")
-        return _joined("array", [array.dtype.str.encode(), repr(array.shape).encode(), array.tobytes()])
-    if isinstance(value, tuple | list):
-        return _joined("list" if isinstance(value, list) else "tuple", map(_spelled, value))
-    if isinstance(value, set | frozenset):
-        return _joined("set", sorted(map(_spelled, value)))
+        return {"name": value.name}
     if isinstance(value, Mapping):
-        return _joined("map", sorted(_joined("", [_spelled(key), _spelled(each)]) for key, each in value.items()))
+        return {"items": dict(value)}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare]
-        return _joined("dataclass", [name.encode(), *map(_spelled, fields)])
-    raise TypeError(f"a {name} has no digest that every process would find")
-
-
-def _joined(kind: str, parts: Iterable[bytes]) -> bytes:
-    """The parts with their lengths, so that no two lists of parts are spelled alike."""
-    content = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-    return kind.encode() + b"(" + content + b")"
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.compare}
+    raise TypeError(f"a {type_name(type(value))} has no digest that every process would find")

@@ -58,14 +58,6 @@ KEPT = ("confidence", "seed", "isolation")  # options that every command has tha
 STOPS = (LedgerError, ForeignShard, UnreadableShard, CannotResume)  # errors of a whole run, and of no audit
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """A run of these questions in a ledger, driven by this process."""
-
-    run: Run
-    resumed: bool
-
-
 @dataclass(slots=True)
 class SuiteJournal(Journal):
     """One audit of a recorded run: a changed question concerns the whole run."""
@@ -128,7 +120,7 @@ def entry_of(question: SpecQuestion) -> SuiteEntry:
 @contextmanager
 def recording(
     call: RunCommand, questions: Sequence[SpecQuestion], path: str | None, options: dict[str, Any]
-) -> Iterator[Recording | None]:
+) -> Iterator[Run | None]:
     """The ledger for these questions, open: a new run in it, or with --resume the unfinished one.
 
     Without a `path` it is the default one, and where that cannot be used the audits run without a ledger. Raises
@@ -148,7 +140,7 @@ def recording(
             yield None
             return
         opened.callback(run.close)
-        yield Recording(run, call.resume)
+        yield run
 
 
 def _run(ledger: Ledger, questions: Sequence[SpecQuestion], options: dict[str, Any], *, again: bool) -> Run:
@@ -190,7 +182,7 @@ class Suite:
     layers: Layers
     caller: Caller
     again: str = ""
-    recording: Recording | None = None
+    recorded: Run | None = None
     accepted: tuple[Acceptance, ...] = ()
     formats: tuple[str, ...] = report.USUAL
     folder: Path | None = None
@@ -205,8 +197,7 @@ class Suite:
                 for number, question in enumerate(self.questions, start=1):
                     watcher.audit(number, question.name)
                     journal = self._journal(number, question)
-                    resumed = self.recording is not None and self.recording.resumed
-                    known = journal.entry() if journal is not None and resumed else None
+                    known = journal.entry() if journal is not None and self.call.resume else None
                     if known is not None and journal is not None:
                         journal.check_ended(self.engine)
                     self.entries.append(known or self._answer(question, journal, watcher))
@@ -231,22 +222,21 @@ class Suite:
                 report.write_suite(finished, self.folder, self.formats, self._trends())
             if self.unwritten:
                 say(f"error: {self.entries[-1].error}")
-        if self.recording is not None and not self.unwritten:
-            self.recording.run.finish()
+        if self.recorded is not None and not self.unwritten:
+            self.recorded.finish()
         return replace(finished, entries=tuple(self.entries))  # with what went wrong while the report was written
 
     def _journal(self, number: int, question: SpecQuestion) -> SuiteJournal | None:
-        if self.recording is None:
+        if self.recorded is None:
             return None
-        run = self.recording.run
-        return SuiteJournal(run.ledger, run.id, number, question=question)
+        return SuiteJournal(self.recorded.ledger, self.recorded.id, number, question=question)
 
     def _trends(self) -> list[tuple[dict[str, Any], ...]]:
         """The results of each audit in the ledger, earlier ones and that of this run."""
-        if self.recording is None:
+        if self.recorded is None:
             return []
         with suppress(LedgerError):
-            ledger = self.recording.run.ledger
+            ledger = self.recorded.ledger
             return [() if each.result is None else trend(ledger, each.result) for each in self.entries]
         return []
 
@@ -266,7 +256,7 @@ class Suite:
 
     def _so_far(self, *, again: bool = True) -> str:
         place = f"; their results are in {self.folder}" if self.folder and self.entries else ""
-        cure = f"; go on with: {self.again}" if self.recording is not None and again else ""
+        cure = f"; go on with: {self.again}" if self.recorded is not None and again else ""
         return f"{len(self.entries)} of {len(self.questions)} audits finished{place}{cure}"
 
     def _answer(self, question: SpecQuestion, journal: SuiteJournal | None, watcher: Watcher) -> SuiteEntry:
@@ -330,7 +320,7 @@ class Suite:
             yield
         except OSError as error:
             self.unwritten = True
-            again = "" if self.recording is None else f"; once it can be, {self.again}"
+            again = "" if self.recorded is None else f"; once it can be, {self.again}"
             self._fail(f"the report could not be written: {error.strerror or error}{again}", InvalidSpec.exit_code)
         except Exception as error:
             internal_error(error, self.caller)
@@ -367,8 +357,8 @@ def run_command(call: RunCommand) -> int:
     )
     where = call.ledger if call.ledger is not None else project.ledger
     together_asked = {"confidence": together, "tags": sorted(call.tags)}
-    with recording(call, posed, where, together_asked) as record:
-        suite.recording = record
+    with recording(call, posed, where, together_asked) as run:
+        suite.recorded = run
         if not call.quiet:
             click.echo(header(posed, together))
         finished = suite.run()

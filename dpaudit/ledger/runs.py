@@ -199,11 +199,8 @@ class Journal:
 
     def ended(self) -> AuditResult | tuple[str, int] | None:
         """How it ended in this run: its result, or why it has none and the exit code of that; None where it has not."""
-        if (record := self.ledger.of_run(self.run, self.number)) is None:
-            return self.ledger.failure(self.run, self.number)
-        result = self.ledger.load(record)
-        self.drop()  # a kill may have come in between
-        return result
+        record = self.ledger.of_run(self.run, self.number)
+        return self.ledger.failure(self.run, self.number) if record is None else self.ledger.load(record)
 
     def record(self, result: AuditResult) -> AuditResult:
         """Records the result; shards are needed no longer."""

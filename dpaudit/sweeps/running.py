@@ -20,6 +20,7 @@ from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError
 from dpaudit.execution.engine import Engine
 from dpaudit.ledger.results import Ledger
+from dpaudit.ledger.runs import Journal
 from dpaudit.mechanisms import Imported, Mechanism
 from dpaudit.results.provenance import versions
 from dpaudit.results.result import AuditResult
@@ -102,11 +103,8 @@ class _Answers:
         """The result of the very same question about the very same code; None where there is none."""
         if self.ledger is None or code is None:
             return None
-        record = self.ledger.of_run(code, number_of(asked))
-        if record is None or record.spec_hash != asked.hash:
-            return None
-        result = self.ledger.load(record)
-        return result if spec_hash(result.spec) == asked.hash else None
+        ended = Journal(self.ledger, code, number_of(asked)).ended()
+        return ended if isinstance(ended, AuditResult) and spec_hash(ended.spec) == asked.hash else None
 
     def above(self, point: Point) -> UpperBounds:
         """The bounds of a point's question; computed once for the points that share mechanism, claim and pair."""

@@ -15,8 +15,7 @@ from reference.text import code, fenced, prose, table
 
 import dpaudit
 from audits.research.table import COLUMNS as STUDY
-from dpaudit.account.sections import Section, sections
-from dpaudit.account.statements import headline, limits
+from dpaudit.account import account
 from dpaudit.certify import smallest_caught
 from dpaudit.sweeps import COLUMNS
 
@@ -36,12 +35,11 @@ def result() -> dpaudit.AuditResult:
 
 def report(name: str) -> str:
     """A part of the report as text: its headline, or the section of that title (dashes for spaces)."""
-    found = result()
+    told = account(result())
     if name == "headline":
-        return fenced("text", headline(found))
-    parts = {part.title.replace(" ", "-"): part for part in (*sections(found), Section("not shown", limits(found)))}
-    part = parts[name]
-    return fenced("text", "\n".join([*part.lines, *part.code]), title=part.title)
+        return fenced("text", told.headline)
+    part = {part.anchor: part for part in told.sections}[name]
+    return fenced("text", "\n".join(part.text), title=part.key)
 
 
 def figure(name: str) -> str:
@@ -76,9 +74,9 @@ def training(name: str) -> str:
     """What is shown of that result: its text, or a figure of its report."""
     if name == "text":
         return fenced("text", str(trained()))
-    from dpaudit.training.result import account_of
+    from dpaudit.report.figures import drawings as drawn
 
-    return pictured({each.name: each for each in account_of(trained(), {}).drawings}[name])
+    return pictured({each.name: each for each in drawn(trained())}[name])
 
 
 def numbers(name: str) -> str:

@@ -3,12 +3,15 @@
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
+from dpaudit.account.section import Account, Level, Section, account
 from dpaudit.base.quoting import visible
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.results.bounds import EXACT, Arithmetic, Bracket, BracketVerdict, Label, LowerBound, UpperBound, hair_above
 
 DIGITS = 6
-WIDTH = 12  # of the column of titles
+MOST = 10  # lines of the first page below the headline
+NOTHING = "nothing from"
+TONES = {BracketVerdict.REFUTED: "refuted", BracketVerdict.PROVED: "kept"}
 TINY = 1e-14  # relative: a bound this near to a short decimal is printed as it, such as 0.30000000000000004
 AUDIT_CONTRADICTS = (
     "the lower bound exceeds the upper one: either the audit erred, which its confidence allows once in many audits, "
@@ -21,9 +24,19 @@ BESIDE = "beside a contradiction"
 ONE_WAY = "one way alone, from the first dataset to the second: of neighbours both ways it says nothing"
 
 
-def account(bracket: Bracket) -> tuple[str, ...]:
-    """The whole bracket: a headline, then a line for each half and each reason."""
-    return (headline(bracket), *(f"{title:<{WIDTH + 1}}{line}" for title, line in facts(bracket)))
+@account.register
+def _of_bracket(bracket: Bracket, up_to: Level = Level.REVIEWER) -> Account:
+    """The whole bracket: a headline, then a line for each half and each reason, those that decide first."""
+    told = facts(bracket)
+    first = [each for each in told if each[0] != NOTHING][:MOST]
+    sections = [Section("verdict", Level.HEADLINE, (headline(bracket),))]
+    for title, line in told:
+        level = Level.PAGE_ONE if (title, line) in first or len(told) <= MOST else Level.DETAIL
+        if level <= up_to:
+            sections.append(Section(title, level, (line,)))
+    left = len(told) > MOST and up_to < Level.DETAIL
+    tone = TONES.get(bracket.verdict, "none")
+    return Account("Bounds of a privacy loss", tone, tuple(sections), whole=not left)
 
 
 def headline(bracket: Bracket) -> str:
@@ -48,7 +61,7 @@ def facts(bracket: Bracket) -> list[tuple[str, str]]:
     parts += [
         ("exact" if is_exact(each) else "upper", upper_text(each) + mark(bracket, each)) for each in bracket.uppers
     ]
-    parts += [("nothing from", reason) for reason in bracket.reasons]
+    parts += [(NOTHING, reason) for reason in bracket.reasons]
     if bracket.contradictory:
         parts.append(("beware", contradiction(bracket)))
     return [(title, visible(line)) for title, line in parts]

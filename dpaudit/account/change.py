@@ -1,9 +1,10 @@
 """What makes two findings the same, and what became of one audit between two records, in values and in sentences."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from dpaudit.account.section import Account, Level, Topic, account
 from dpaudit.account.statements import certified, statement, verdict_text
 from dpaudit.base.numerals import counted, down, p_text, up
 from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean
@@ -30,6 +31,7 @@ class Kind(StrEnum):
 
 
 REGRESSIONS = frozenset({Kind.REFUTED, Kind.BITS, Kind.ROSE, Kind.LOST})
+REGRESSION = "regression"  # what a build fails for unless it is told otherwise
 UNCHANGED = frozenset({Kind.NOISE, Kind.SAME, Kind.NEITHER})
 ORDER = tuple(Kind)
 
@@ -121,6 +123,7 @@ class Comparison:
     old: str
     new: str
     changes: tuple[Change, ...]
+    fail_on: str = REGRESSION
 
     @property
     def compared(self) -> int:
@@ -156,27 +159,52 @@ RULE = (
 )
 MISSED = "A rise that is smaller than both intervals together is not seen; a claim that became refuted always is."
 NO_PROOF = "the bounds alone prove nothing of the mechanism"
+MOST = 5  # changes on the first page
 FEW = 3  # of the parts of a question that a line names
 
 
-def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
+def comparison_lines(comparison: Comparison, fail_on: str = REGRESSION) -> tuple[str, ...]:
     """The whole comparison, the gravest changes first; what did not change is only counted."""
-    lines = [comparison_headline(comparison, fail_on), f"old  {comparison.old}", f"new  {comparison.new}", ""]
+    return tuple(account(replace(comparison, fail_on=fail_on)).lines())
+
+
+@account.register
+def _of_comparison(comparison: Comparison, up_to: Level = Level.REVIEWER) -> Account:
+    tone = "refuted" if comparison.exit_code(comparison.fail_on) == 1 else "none"
+    return Account.of("A comparison of two records of audits", tone, TOPICS, comparison, up_to)
+
+
+def _changes(comparison: Comparison) -> list[Change]:
+    """What changed, and what could not be looked at again."""
     every = comparison.changes
-    shown = [each for each in every if not each.unchanged or each.hidden or (each.noise and each.noise.not_again)]
-    lines += map(change_line, shown)
-    if len(lines) > 4:
-        lines.append("")
-    if comparison.compared:
-        many, chance = comparison.rise_checks, p_text(comparison.false_alarm)
-        alarms = (
-            f"{counted(many, 'bound')} {'was' if many == 1 else 'were'} held against the old: one of them rises by "
-        )
-        alarms += f"chance with probability {chance} at most, if no new event loses more."
-        lines += [RULE, *([alarms] if many else []), MISSED]
-    else:
-        lines.append("No audit with a verdict is in both: there was nothing to compare.")
-    return tuple(lines)
+    return [each for each in every if not each.unchanged or each.hidden or (each.noise and each.noise.not_again)]
+
+
+def _most(comparison: Comparison) -> tuple[str, ...]:
+    """The gravest changes, and how many more there are."""
+    lines = [change_line(each) for each in _changes(comparison)]
+    more = [f"and {counted(len(lines) - MOST, 'more change')}"] if len(lines) > MOST else []
+    return (*lines[:MOST], *more)
+
+
+def _chance(comparison: Comparison) -> tuple[str, ...]:
+    """What counts as a rise, and how often one comes up by chance."""
+    if not comparison.compared:
+        return ("No audit with a verdict is in both: there was nothing to compare.",)
+    many, chance = comparison.rise_checks, p_text(comparison.false_alarm)
+    alarms = f"{counted(many, 'bound')} {'was' if many == 1 else 'were'} held against the old: one of them rises by "
+    alarms += f"chance with probability {chance} at most, if no new event loses more."
+    return (RULE, *([alarms] if many else []), MISSED)
+
+
+TOPICS: tuple[Topic[Comparison], ...] = (
+    Topic("compared", Level.HEADLINE, lambda comparison: (comparison_headline(comparison, comparison.fail_on),)),
+    Topic("old", Level.PAGE_ONE, lambda comparison: (comparison.old,)),
+    Topic("new", Level.PAGE_ONE, lambda comparison: (comparison.new,)),
+    Topic("changes", Level.PAGE_ONE, _most),
+    Topic("chance", Level.PAGE_ONE, _chance),
+    Topic("more changes", Level.DETAIL, lambda comparison: list(map(change_line, _changes(comparison)))[MOST:]),
+)
 
 
 def comparison_headline(comparison: Comparison, fail_on: str) -> str:

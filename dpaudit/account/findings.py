@@ -121,6 +121,12 @@ def bracket_lines(result: AuditResult) -> tuple[str, ...]:
     return tuple(clean(line, 2 * LONGEST_DATA) for line in lines)
 
 
+def bracket_line(result: AuditResult) -> tuple[str, ...]:
+    """The bracket in one line: what lies between which bounds, and where these contradict each other, that they do."""
+    lines, joined = bracket_lines(result), result.bracket
+    return ("; ".join((lines[0], lines[-1])),) if joined is not None and joined.contradictory else lines[:1]
+
+
 def health_lines(result: AuditResult) -> tuple[str, ...]:
     """The checks of the experiment: that none alarmed, the least p-value, and notes."""
     checks = result.health.checks

@@ -5,19 +5,22 @@ The cause of a refutation is one sentence, as a maintainer would say it: what co
 
 import itertools
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dpaudit.account.diagnosis import diagnosis
-from dpaudit.account.findings import alone, answers, does, hits_in, hits_of
-from dpaudit.account.statements import NOT_PRIVATE, certified, claimed, confidence, supposed, unseen, without
-from dpaudit.base.numerals import PERCENT_FROM, confidence_text, counted, portion
+from dpaudit.account.findings import alone, answers, does, ending_lines, hits_in, hits_of
+from dpaudit.account.statements import NOT_PRIVATE, unseen, without
+from dpaudit.base.numerals import PERCENT_FROM, counted, portion
 from dpaudit.base.quoting import LONGEST_DATA, TABLE, clean, data_text, literal, plain_text, standing
-from dpaudit.base.validate import error_probability
+from dpaudit.base.validate import exact
 from dpaudit.certify import Binned
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
@@ -27,8 +30,9 @@ from dpaudit.events.joint import Above, Distinct, Equal, Extreme, FirstOf, Prese
 from dpaudit.outputs.canonical import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path, derived
 from dpaudit.results.bounds import BracketVerdict
 from dpaudit.results.display import Verdict
-from dpaudit.results.observations import ONE_OUTPUT, Explanation
+from dpaudit.results.observations import ONE_OUTPUT, Diagnosis
 from dpaudit.results.result import AuditResult, Finding
+from dpaudit.results.suite import SuiteEntry
 
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 MOST = 8  # values that are named
@@ -36,31 +40,38 @@ COUNTS = (Above, Distinct, Extreme, FirstOf, Present)  # features whose numbers 
 
 
 @standing(str)
-def cause(result: AuditResult) -> str:
+def cause(result: AuditResult, *, whole: bool = False) -> str:
     """The cause, with the rates of certifying runs; where only bits refute, that of the bits; empty for no finding.
+
+    `whole`: with the counts, and the bits too where they refute beside the values.
 
     >>> from tests.golden import example
     >>> cause(example.result())
     'output above 9.5 in 18 % of the runs on the first dataset against 2.5 % on the second'
     """
     if result.certificate.refuted and (words := answers(result)):
-        return words + _of_data(result, *(result.typical.constant if result.typical else ()))
+        counts = f", {_rates(*hits_of(result), result.witness.p_side, whole=True)}" if whole else ""
+        return words + counts + _of_data(result, *(result.typical.constant if result.typical else ()))
     if result.certificate.refuted:
         what = "search runs" if result.stopped_early and result.typical is not None else "runs"
         hits = hits_of(result)
-        words = (
-            f"{words_of(result.witness.event, result)} in {_rates(*hits, result.witness.p_side, what)}{_mostly(result)}"
-        )
+        rates = _rates(*hits, result.witness.p_side, what, whole=whole)
+        words = f"{words_of(result.witness.event, result)} in {rates}{_mostly(result)}"
         event = result.witness.event
         event = event.bins[0] if isinstance(event, Partition) else event
         if not isinstance(event.feature, Coordinate) or derived(event.feature.path):
             return words
         texts = [token.label for token in event.tokens if not hits[2]]
         return words + _of_data(result, *(short(high) for low, high in event.intervals if is_one(low, high)), *texts)
+    return bits_cause(result, whole=whole)
+
+
+def bits_cause(result: AuditResult, *, whole: bool = False) -> str:
+    """The cause of a finding on the bits of floats; empty where there is none."""
     bits = result.representation
     if bits is None or not bits.certificate.refuted:
         return ""
-    return f"the low bits of floats: {_of(bits, result)}"
+    return f"the low bits of floats: {_of(bits, result, whole=whole)}"
 
 
 def _mostly(result: AuditResult) -> str:
@@ -71,9 +82,10 @@ def _mostly(result: AuditResult) -> str:
     return f"; {much}: {_of(plain, result)}, which alone shows {alone(result)}"
 
 
-def _of(finding: Finding, result: AuditResult) -> str:
+def _of(finding: Finding, result: AuditResult, *, whole: bool = False) -> str:
     """The event of a finding beside the witness, with its rates."""
-    return f"{words_of(finding.witness.event, result)} in {_rates(*hits_in(finding.evidence), finding.witness.p_side)}"
+    rates = _rates(*hits_in(finding.evidence), finding.witness.p_side, whole=whole)
+    return f"{words_of(finding.witness.event, result)} in {rates}"
 
 
 def _of_data(result: AuditResult, *values: str | None) -> str:
@@ -96,10 +108,18 @@ def _texts(data: Any) -> Iterator[str]:
         yield repr(data) if isinstance(data, str) else short(float(data))
 
 
-def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "runs") -> str:
+def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "runs", *, whole: bool = False) -> str:
     other, many = "second" if p_side == "first" else "first", "" if runs_p < PERCENT_FROM else " of the"
+    if whole:
+        return f"{_counts(p, runs_p, what)} on the {p_side} dataset against {_counts(q, runs_q)} on the {other}"
     likelier = f"{portion(p, runs_p)}{many} {what} on the {p_side} dataset"
     return f"{likelier} against {portion(q, runs_q)} on the {other}"
+
+
+def _counts(hits: int, runs: int, what: str = "") -> str:
+    """Hits of runs, and of many runs the share: `82,289 of 449,701 runs (18 %)`."""
+    share = f" ({portion(hits, runs)})" if runs >= PERCENT_FROM else ""
+    return f"{hits:,} of {runs:,}{what and f' {what}'}{share}"
 
 
 def words_of(event: Event | Partition, result: AuditResult) -> str:
@@ -201,7 +221,6 @@ def _of_token(path: Path, label: str, result: AuditResult) -> str:
     return f"{_placed(path, name)} is {'NaN' if label == 'nan' else clean(label)}"
 
 
-FOUND, DO, SURE = "What was found", "What to do", "How sure it is"
 SIDES = ("first", "second")
 WHOLE = tuple(f"{side} dataset" for side in SIDES)
 ENTRIES = {
@@ -216,78 +235,101 @@ LONGEST_SIDE = 22  # characters of the name of a dataset in a key
 SEEDED = "Where the data seed the noise, or none is drawn, other datasets may differ in every run: audit more pairs."
 
 
-def finding_lines(result: AuditResult) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class AuditFacts:
+    """What the account of an audit is made of: its result, and what the author of a spec knows of it.
+
+    `record` is the file of the result, where one was written.
+    """
+
+    result: AuditResult
+    entry: SuiteEntry | None = None
+    record: str | None = None
+
+    @cached_property
+    def kind(self) -> Diagnosis | None:
+        """The kind of mistake, which is looked for once."""
+        return diagnosis(self.result)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether values or bits refute the claim."""
+        return self.result.refuted or self.result.representation_refuted
+
+    @property
+    def until(self) -> str:
+        """The last day on which the finding is accepted; empty where nobody answers for it."""
+        entry = self.entry
+        return entry.accepted.until.isoformat() if entry and entry.covered and entry.accepted is not None else ""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the author of the spec expects a violation."""
+        return self.entry is not None and (self.entry.bits or self.entry.expect is Verdict.REFUTED)
+
+
+def finding_lines(facts: AuditFacts) -> tuple[str, ...]:
     """The pair in words, and the event: of a refutation its cause, else what came nearest to one."""
-    reason, kind = cause(result), diagnosis(result)
-    if reason:
-        return differ(result), f"It shows as: {reason}.", *([] if kind is None else [sentence(kind.sentence)])
+    result, kind = facts.result, facts.kind
+    if reason := cause(result, whole=True):
+        more = [] if kind is None or kind.sentence in reason else [sentence(kind.sentence)]
+        bits = bits_cause(result, whole=True) if result.refuted else ""
+        return differ(result), f"It shows as: {reason}.", *more, *([f"And by {bits}."] if bits else [])
     e, event = result.evidence, words_of(result.witness.event, result)
+    ended = [sentence("; ".join(lines))] if (lines := ending_lines(result)[:2]) else []
     best = f"What told them apart best, and not surely by more than the claim allows: {event}"
     if isinstance(e, Binned) or not (e.runs_p and e.runs_q):
-        return differ(result), f"{best}."
-    rates = (
-        f"{portion(hits, runs)}{'' if runs < PERCENT_FROM else ' of the'} runs on the {side}"
-        for side, (hits, runs) in result.main.sides.items()
-    )
-    return differ(result), f"{best}, in {' and '.join(rates)}."
+        return differ(result), f"{best}.", *ended
+    counts = (f"{_counts(hits, runs, 'runs')} on the {side}" for side, (hits, runs) in result.main.sides.items())
+    return differ(result), f"{best}, in {' and '.join(counts)}.", *ended
 
 
-def to_do(result: AuditResult, *, known: bool = False, missed: bool = False, until: str = "") -> tuple[str, ...]:
-    """What somebody has to do now.
-
-    `known`: the author of the spec expects the violation; `missed`: expects one that was not found; `until`: the last
-    day on which the finding is accepted.
-    """
-    kind = diagnosis(result)
-    mend = [] if kind is None else [sentence(line) for line in kind.lines[1:]]
-    if until:
+def to_do(facts: AuditFacts) -> tuple[str, ...]:
+    """What somebody has to do now, in three lines at most."""
+    result, kind = facts.result, facts.kind
+    mend = [] if kind is None else [sentence(each) for each in kind.lines[1:]]
+    if facts.until:
         return (
-            f"Nothing until {until}: somebody answers for this finding until then. Fix the mechanism and audit it "
-            "again before that day, or have the finding reviewed anew.",
+            f"Nothing until {facts.until}: somebody answers for this finding until then. Fix the mechanism and audit "
+            "it again before that day, or have the finding reviewed anew.",
             *mend,
         )
-    if known:
+    if facts.wanted and facts.entry is not None and facts.entry.foreseen:
         found_again = "Nothing new: the violation is known, and this audit watches that it is found."
         return f"{found_again} Nobody should rely on the claim.", *mend
-    if result.verdict is Verdict.REFUTED or result.representation_refuted:
-        trust = "First make sure that these datasets count as neighbours: if they do not, the claim is not refuted."
-        return (
-            *([trust] if result.on_trust else []),
-            "Fix the mechanism and audit it again.",
-            *mend,
-            *without(result),
-            f"Or promise less, by a claim that can be proved: here {in_words(certified(result))}."
-            if result.verdict is Verdict.REFUTED
-            else "Or claim nothing for the outputs as floats.",
-            "Or accept the finding until a day, and answer for it: dpaudit accept RESULT.json --reason ... --until ... "
-            "(it stays refuted).",
-        )
+    if facts.refuted:
+        trust = "First make sure that these datasets count as neighbours: if they do not, the claim is not refuted. "
+        fix = f"{trust if result.on_trust else ''}Fix the mechanism and audit it again."
+        return " ".join([fix, *without(result)]), *(mend or ["Or promise less, by a claim that can be proved."])
     lines = ["Nothing: this audit is no reason to change the mechanism or the claim."]
     if ONE_OUTPUT in result.health.notes:
         lines = [f"Look where the noise is drawn: {ONE_OUTPUT.partition(';')[0]}. {SEEDED}"]
-    if missed:
+    if facts.wanted:
         lines = [
             "Find out why a violation that is known was not found: give more runs, or a pair on which it shows. If it "
             "was mended, expect not-refuted from now on."
         ]
     elif result.power_reached is False:
-        lines = ["Give it more runs: the power that was demanded was not reached; dpaudit plan says how many."]
-    lines += [f"Audit what this one did not look at: {unseen(result)}."] if unseen(result) else []
+        wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
+        few = f"Give it more runs: the power that was demanded ({wanted}) was not reached"
+        lines = [f"{few}; dpaudit plan says how many."]
+    lines += ["Audit what this one did not look at, as it is named below."] if unseen(result) else []
     if result.bracket is None or result.bracket.verdict is not BracketVerdict.PROVED:
         lines.append(f"Whoever relies on the claim needs a proof of it. {NOT_PRIVATE}")
     return tuple(lines)
 
 
-def sure(result: AuditResult) -> tuple[str, ...]:
-    """What is certified, and how often an audit like this one is wrong."""
-    level = confidence(result)
-    statements = 1 if result.representation is None else 2  # that on bits has a level of its own
-    steps = f" for datasets {result.distance:,} steps apart" if result.distance > 1 else ""
+def or_else(facts: AuditFacts) -> tuple[str, ...]:
+    """What else can be done about a finding that nobody expected."""
+    if not facts.refuted or facts.until or (facts.entry is not None and facts.entry.foreseen):
+        return ()
+    less = "Promise less, by a claim that can be proved: the true loss is no smaller than the bound above."
+    file = "RESULT.json" if facts.record is None else shlex.quote(clean(facts.record, len(facts.record)))
     return (
-        f"The true {in_words(certified(result))}, with confidence {confidence_text(level)}; claimed is "
-        f"{claimed(result)}{steps}.",
-        f"Where a mechanism keeps its claim, an audit like this one refutes it by bad luck with a chance of at most "
-        f"{odds(min(1.0, statements * error_probability(level)))}{supposed(result)}.",
+        less if facts.result.refuted else "Claim nothing for the outputs as floats.",
+        "Or say that the violation is known: expect = 'refuted', of bits alone expect = 'bits'.",
+        f"Or accept the finding until a day, and answer for it: dpaudit accept {file} --reason ... --until ... (it "
+        "stays refuted).",
     )
 
 
@@ -298,11 +340,6 @@ def sentence(words: str) -> str:
     'Look at: the noise.'
     """
     return f"{words[:1].upper()}{words[1:]}."
-
-
-def in_words(statement: str) -> str:
-    """A bound without signs of mathematics: `epsilon is at least 1.96`."""
-    return statement.replace(" >= ", " is at least ", 1).replace(" > ", " is more than ", 1)
 
 
 def odds(error: float) -> str:
@@ -387,15 +424,3 @@ def _named(more: Counter[str], other: Counter[str]) -> str | None:
         clean(each) + (f" {times[count]} more" if other[each] else "" if count == 1 else f" {times[count]}")
         for each, count in more.items()
     )
-
-
-def explanation(result: AuditResult) -> Explanation:
-    """The explanation of a result, from what is stored in it: the same after it was saved and loaded.
-
-    >>> from tests.golden import example
-    >>> print(explanation(example.result()).lines()[1])
-    first  9.51, 9.62, 9.84, 10.4
-    """
-    typical = result.typical
-    inside, hits, runs = (((), ()), (0, 0), (0, 0)) if typical is None else (typical.inside, typical.hits, typical.runs)
-    return Explanation(cause(result), *inside, hits, runs, diagnosis(result))

@@ -1,30 +1,32 @@
-"""Page one of a report: what was found, how sure that is and what it leaves open, for a reader of no formulas."""
+"""What a verdict means, whom a claim protects and what an audit leaves open, for a reader of no formulas."""
 
 import hashlib
 import math
 from collections.abc import Mapping
 
-from dpaudit.account.findings import ending_lines
-from dpaudit.account.first import DO, FOUND, SURE, finding_lines, odds, sentence, sure, to_do
-from dpaudit.account.sections import Section, sections
-from dpaudit.account.statements import delta_text, limits, record_lines, trusted, unseen
-from dpaudit.account.suites import STILL_REFUTED, acceptance_line, expected_text
+from dpaudit.account.first import odds
+from dpaudit.account.statements import (
+    SHOWN_MASS,
+    STILL_REFUTED,
+    acceptance_line,
+    delta_text,
+    expected_text,
+    limits,
+    record_lines,
+    trusted,
+    unseen,
+)
 from dpaudit.base.numerals import bound, confidence_text, counted, least_text
-from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean, standing
+from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.base.strict import spec_hash
 from dpaudit.base.validate import exact
 from dpaudit.certify import Binned
-from dpaudit.certify.certifiers import MASSES
 from dpaudit.claims import Relation, claim_from_dict
 from dpaudit.claims.claim import FULL_DIGITS, LARGEST_LOSS
 from dpaudit.results.display import Verdict
-from dpaudit.results.observations import by_place, smallest_seen
 from dpaudit.results.result import POWER, AuditResult, fingerprint
 from dpaudit.results.suite import SuiteEntry
 
-VERDICT, MEANING, UNIT = "Verdict", "What that means", "Who is protected"
-SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"
-SOURCE = "The mechanism's source"
 RARE = 10  # fewer hits hardly distinguish an event from chance
 
 BEYOND = (
@@ -34,48 +36,14 @@ BEYOND = (
 )
 
 
-def page_one(result: AuditResult, entry: SuiteEntry | None = None) -> tuple[Section, ...]:
-    """What a privacy officer reads first; `entry` adds what the author of a spec expected, and who accepted what."""
-    return (
-        Section.of(VERDICT, lambda: (*_verdict(result), *expectation(entry))),
-        Section.of(FOUND, lambda: (*finding_lines(result), *map(sentence, ending_lines(result)))),
-        Section.of(DO, _to_do, result, entry),
-        Section.of(SURE, _sure, result),
-        Section.of(MEANING, lambda: (promise(result), *implied_promise(result), *_ratio(result))),
-        Section.of(UNIT, unit, result),
-        Section.of(RECORD, _record, result),
-        Section.of(SEEN, _seen, result),
-        Section.of(NOT_SHOWN, not_shown, result),
-    )
-
-
-def account(result: AuditResult) -> list[Section]:
-    """The parts of the account that do not stand on page one."""
-    there = {title.lower() for title in (FOUND, DO, SURE)} | {"record"}
-    return [part for part in sections(result) if part.title not in there]
-
-
-@standing(lambda line: Section(SOURCE, code=(line,)))
-def excerpt(result: AuditResult) -> Section:
-    """The first lines of the source of the mechanism, where it is, with their numbers; empty where none was kept."""
-    provenance = result.provenance
-    start = provenance.get("line") or 1
-    code = [f"{start + number:>5}  {line}" for number, line in enumerate(provenance.get("excerpt", ()))]
-    where = f"{clean(provenance.get('file') or 'a file that is not recorded', LONGEST_DATA)}, from line {start:,}"
-    return Section(SOURCE, (f"{where}, as it was audited.",), tuple(code))
-
-
-def _to_do(result: AuditResult, entry: SuiteEntry | None) -> tuple[str, ...]:
-    if entry is None or entry.result is None:
-        return to_do(result)
-    until = entry.accepted.until.isoformat() if entry.covered and entry.accepted is not None else ""
-    wanted = entry.bits or entry.expect is Verdict.REFUTED
-    return to_do(result, known=wanted and entry.foreseen, missed=wanted and not entry.foreseen, until=until)
-
-
 def not_shown(result: AuditResult) -> tuple[str, ...]:
     """The limits that stand on every page one, whatever the verdict."""
     return (*limits(result), *_too_rare(result), *BEYOND)
+
+
+def in_plain_words(result: AuditResult) -> tuple[str, ...]:
+    """The verdict, the promise and the bound, for a reader of no formulas."""
+    return (*_verdict(result), promise(result), *implied_promise(result), *_ratio(result))
 
 
 def _verdict(result: AuditResult) -> tuple[str, ...]:
@@ -141,49 +109,17 @@ def _ratio(result: AuditResult) -> tuple[str, ...]:
     )
 
 
-def _sure(result: AuditResult) -> tuple[str, ...]:
-    lines = [*sure(result)]
-    if result.verdict is not Verdict.REFUTED:
-        lines.append("The confidence belongs to the bound. A claim that is not refuted gets none from it.")
-    if result.cross_check is not None and result.evidence.runs:
-        lines.append("The same counts were put through a second, independent calculation, which is printed below.")
-    return tuple(lines)
-
-
-def _seen(result: AuditResult) -> tuple[str, ...]:
+def could_have_seen(result: AuditResult) -> tuple[str, ...]:
+    """The loss that would have been refuted where the outputs that show it are neither rare nor frequent, in a line."""
     if result.evidence.runs == 0:
         return ("The audit stopped once the claim was refuted, before the runs that would have told its power.",)
-    caught = {mass: result.least_found(mass) for mass in MASSES}
-    finite = {mass: least for mass, least in caught.items() if least is not None and math.isfinite(least)}
-    if not finite:
-        return (
-            f"The runs were few: of outputs that come once in {round(1 / max(MASSES)):,} runs or more rarely, no loss "
-            f"is refuted with probability {exact(POWER)}. Only what comes nearly always on one dataset and hardly ever "
-            "on the other can be seen.",
-        )
-    texts: list[str] = []
-    for mass, least in list(finite.items())[:3]:
-        shows = "they come" if texts else "the outputs that show it come"
-        texts.append(f"{least_text(least)} or more where {shows} once in {round(1 / mass):,} runs")
+    least, once = result.least_found(SHOWN_MASS), f"once in {round(1 / SHOWN_MASS):,} runs"
+    if least is None or least == math.inf:
+        return (f"The runs were few: no loss is refuted with probability {exact(POWER)} by outputs that come {once}.",)
     return (
-        f"A true {result.claim.parameter} of {'; of '.join(texts)}: that much is refuted with probability "
-        f"{exact(POWER)}, at least.",
-        "That is so, the search counted in, where a single output or all beyond some number show it; a leak that only "
-        "several parts of an output, or many outputs, show together is not in this figure.",
-        *_controlled(result),
+        f"A true {result.claim.parameter} of {least_text(least)} or more, where one output or one end of a range shows "
+        f"it and comes {once}: that is refuted with probability {exact(POWER)}, at least.",
     )
-
-
-def _controlled(result: AuditResult) -> tuple[str, ...]:
-    """Where leaks that were put into the mechanism, to see, were caught, and where they were not."""
-    places = by_place(result.controls)
-    seen, missed = ([place for place in places if bool(smallest_seen(places[place])) is way] for way in (True, False))
-    lines = []
-    if seen:
-        lines.append(f"Leaks of known size that were put into the mechanism were caught here: {'; '.join(seen)}.")
-    if missed:
-        lines.append(f"They were not caught, at any size tried, here: {'; '.join(missed)}.")
-    return tuple(lines)
 
 
 def _too_rare(result: AuditResult) -> tuple[str, ...]:
@@ -198,25 +134,13 @@ def _too_rare(result: AuditResult) -> tuple[str, ...]:
     )
 
 
-def _record(result: AuditResult) -> tuple[str, ...]:
-    provenance = result.provenance
-    stored = result.spec["mechanism"]
-    called = clean(stored["reference"] or stored["name"], LONGEST_DATA)
-    source = ", its source file not recorded"
-    if provenance.get("file"):
-        line = f", line {provenance['line']}" if provenance.get("line") else ""
-        digest = f", digest of the source {clean(stored['digest'])}" if stored["digest"] else ""
-        source = f", in {clean(provenance['file'], LONGEST_DATA)}{line}{digest}"
-    lines = [*record_lines(result), f"The mechanism is {called}{source}."]
-    commit = provenance.get("commit")
-    if commit:
-        dirty = str(commit).endswith("-dirty")
+def record(result: AuditResult) -> tuple[str, ...]:
+    """What people filled in, and by what the code, the question, the finding and the file of it all are known."""
+    lines = [*record_lines(result)]
+    if commit := result.provenance.get("commit"):
         shown = clean(str(commit).removesuffix("-dirty"))
-        more = ", with changes that were not committed" if dirty else ", with nothing uncommitted beside it"
-        lines.append(f"The commit is {shown}{more}.")
-    if provenance.get("started"):
-        version = clean(provenance.get("version", "of no known version"))
-        lines.append(f"Started {clean(provenance['started'])}, by dpaudit {version}.")
+        dirty = ", with changes that were not committed" if str(commit).endswith("-dirty") else ""
+        lines.append(f"The commit is {shown}{dirty or ', with nothing uncommitted beside it'}.")
     lines.append(
         f"The question has the hash {spec_hash(result.spec)}, the finding the fingerprint {fingerprint(result)}."
     )

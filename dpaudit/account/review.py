@@ -5,25 +5,18 @@ Where the result does not know an answer, a sentence says that it was not record
 
 import itertools
 import math
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Callable
 
-from dpaudit.account.sections import Section
-from dpaudit.account.statements import bits_looked_at, confidence, record_lines
+from dpaudit.account.statements import confidence, record_lines
 from dpaudit.base.numerals import bound, confidence_text, counted, level_text
-from dpaudit.base.quoting import LONGEST_DATA, clean, data_text, standing
+from dpaudit.base.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.base.strict import spec_hash
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.claims import Relation
-from dpaudit.results.observations import by_place, smallest_seen
 from dpaudit.results.provenance import RECORD
 from dpaudit.results.result import AuditResult
 
-RULE, OUTPUT, DATASETS, TRIED = "Rule of decision", "What counts as the output", "Datasets", "How much was tried"
-BESIDE = "Certified beside the bound"
-RELEASE, RUNNING, REPEATED = "Releases and trust", "How the runs were made", "Interruptions"
-LAYERS, CHECKLIST = "The layers of NIST SP 800-226", "Checklist for the reviewer"
 MOST_PAIRS = 12
 ADJACENCY = {
     "records": "Compared record by record, they are as near as stated",
@@ -46,93 +39,6 @@ ELSEWHERE = (
     "lists those of a ledger."
 )
 EPSILONS = (0.0, 0.5, 1.0, 2.0, 4.0)
-
-
-class Covered(Enum):
-    """How far an audit speaks about a part of a guarantee."""
-
-    COVERED = "covered"
-    PARTLY = "partly covered"
-    NOT = "not covered"
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """A part of a guarantee, the level of the pyramid where it stands, and what the audit says about it."""
-
-    level: str
-    part: str
-    covered: Covered
-    why: str
-
-
-QUESTIONS = (
-    "Is the unit of privacy the one that the people in the data need?",
-    "Do the pairs of datasets differ in the way that the relation says?",
-    "Is the version that was audited the one that is deployed?",
-    "Were the runs enough for the smallest violation that matters?",
-    "Do the pairs and the properties of outputs that were tried suit this mechanism?",
-    "Is everything that leaves the system among the outputs that were looked at?",
-    "Does the claim hold for all releases together, and not for one alone?",
-    "Were all audits of this claim reported, those that were repeated or discarded too?",
-    "Is every accepted finding still acceptable, and its last day not over?",
-)
-
-
-def review(result: AuditResult) -> tuple[Section, ...]:
-    """The parts that a reviewer asks for in addition to `sections`; the last is a checklist."""
-    return (
-        Section.of(RULE, _rule, result),
-        Section.of(OUTPUT, _output, result),
-        Section.of(DATASETS, _datasets, result),
-        Section.of(TRIED, _tried, result),
-        Section.of(BESIDE, _beside, result),
-        Section.of(RELEASE, _release, result),
-        Section.of(RUNNING, _running, result),
-        Section.of(REPEATED, lambda: (_interrupted(result),)),
-        Section(
-            LAYERS, tuple(f"{each.covered.value}: {each.part} ({each.level}): {each.why}" for each in layers(result))
-        ),
-        Section(CHECKLIST, QUESTIONS),
-    )
-
-
-@standing(lambda line: (Layer("every level", "every part", Covered.NOT, line),))
-def layers(result: AuditResult) -> tuple[Layer, ...]:
-    """What the audit says about the levels of the pyramid of NIST SP 800-226; the parts are named in our own words."""
-    bits = bits_looked_at(result)
-    upper = ", and an upper bound beside it" if result.bracket is not None else ", and no upper bound"
-    not_bits = "" if bits else "not "
-    where = ", on this hardware" if bits else ""
-    partly, nowhere, bit_level = Covered.PARTLY, Covered.NOT, Covered.PARTLY if bits else Covered.NOT
-    parts: dict[str, tuple[tuple[str, Covered, str], ...]] = {
-        "top level": (
-            ("the privacy parameter", partly, f"a certified lower bound for the pairs that were run{upper}"),
-            ("the unit of privacy", partly, "taken from the claim; whether it is the right one is not asked"),
-        ),
-        "middle level": (
-            (
-                "the algorithm and its code",
-                partly,
-                "run as it is, on some datasets; a violation can be shown, its absence cannot",
-            ),
-            ("floating-point arithmetic", bit_level, f"the low bits of outputs were {not_bits}searched{where}"),
-            (
-                "the random numbers",
-                partly,
-                "checks that runs are independent; not whether the generator is one for cryptography",
-            ),
-            ("usefulness and bias of the outputs", nowhere, "an audit of privacy says nothing about them"),
-            ("time, memory and other side channels", nowhere, "only what the mechanism returns was looked at"),
-            ("security and access control", nowhere, "the mechanism was run by itself, outside its system"),
-            ("the budget over several releases", nowhere, "one run is one release"),
-        ),
-        "bottom level": (
-            ("the trust model", nowhere, "taken from the claim"),
-            ("the collection of the data", nowhere, "no data were collected for an audit"),
-        ),
-    }
-    return tuple(Layer(level, *part) for level, several in parts.items() for part in several)
 
 
 def _rule(result: AuditResult) -> tuple[str, ...]:
@@ -222,7 +128,7 @@ def _tried(result: AuditResult) -> tuple[str, ...]:
             f"{bets} were made, on {pairs}: an event was chosen from the runs of earlier blocks and frozen before the "
             "first run of its own block. There is no fixed bound beside them, for they refuted the claim."
         ]
-        return (*lines, *_controls(result), ELSEWHERE)
+        return (*lines, ELSEWHERE)
     where = "runs that bets were made on" if result.blocks else "runs of its own"
     lines = [
         f"{pairs} and {counted(features, 'property of outputs', 'properties of outputs')} went into the search, on "
@@ -232,18 +138,7 @@ def _tried(result: AuditResult) -> tuple[str, ...]:
         "Search costs no error probability: the event was frozen before the first run that counts"
         + (" for it, and each bet before its block." if result.blocks else "."),
     ]
-    return (*lines, *_controls(result), ELSEWHERE)
-
-
-def _controls(result: AuditResult) -> tuple[str, ...]:
-    if not result.controls:
-        return ()
-    controls, places = counted(len(result.controls), "control"), by_place(result.controls)
-    caught = sum(smallest_seen(each) is not None for each in places.values())
-    return (
-        f"{controls} with a leak of known size {'was' if len(result.controls) == 1 else 'were'} audited beside it; "
-        f"they were caught in {caught} of {counted(len(places), 'place')} of an output.",
-    )
+    return (*lines, ELSEWHERE)
 
 
 def _beside(result: AuditResult) -> tuple[str, ...]:
@@ -310,7 +205,11 @@ def _running(result: AuditResult) -> tuple[str, ...]:
         )
     if provenance.get("isolation"):
         lines.append(COUNTED[provenance["isolation"]])
-    return (*lines, "Not recorded: processor, libraries of the system, container, a lock file of all packages.")
+    return (
+        *lines,
+        _interrupted(result),
+        "Not recorded: processor, libraries of the system, container, a lock file of all packages.",
+    )
 
 
 def _interrupted(result: AuditResult) -> str:
@@ -323,3 +222,28 @@ def _interrupted(result: AuditResult) -> str:
         f"The audit was interrupted {'once' if count == 1 else f'{count:,} times'} and went on from stored shards; "
         "each shard counts once, so the counts are those of an audit without a break."
     )
+
+
+def excerpt_place(result: AuditResult) -> tuple[str, ...]:
+    """Where the first lines of the source of the mechanism are from; nothing where none were kept."""
+    provenance = result.provenance
+    file = clean(provenance.get("file") or "a file that is not recorded", LONGEST_DATA)
+    where = f"{file}, from line {provenance.get('line') or 1:,}, as it was audited."
+    return (where,) if provenance.get("excerpt") else ()
+
+
+def excerpt(result: AuditResult) -> tuple[str, ...]:
+    """The first lines of the source of the mechanism, with their numbers."""
+    start = result.provenance.get("line") or 1
+    return tuple(f"{start + number:>5}  {line}" for number, line in enumerate(result.provenance.get("excerpt", ())))
+
+
+REVIEWS: dict[str, Callable[[AuditResult], tuple[str, ...]]] = {
+    "rule of decision": _rule,
+    "what counts as the output": _output,
+    "datasets": _datasets,
+    "how much was tried": _tried,
+    "certified beside the bound": _beside,
+    "releases and trust": _release,
+    "how the runs were made": _running,
+}

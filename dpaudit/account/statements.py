@@ -11,6 +11,7 @@ from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES
 from dpaudit.results.provenance import RECORD
 from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import Acceptance, SuiteEntry
 
 LONGEST_DELTA = 8  # characters of a delta that is printed as it is
 SHOWN_MASS = 0.1  # probability of the event of which a headline says what could have been seen
@@ -28,6 +29,8 @@ LIMITS = (
     "Time, memory, logs and other side channels were not looked at, nor several releases taken together.",
     "The mechanism was run here, with these versions; elsewhere, or when not audited, it may behave differently.",
 )
+STILL_REFUTED = "An accepted finding stays refuted: somebody answers for it until the day that is named."
+ELSEWHERE = ("other datasets and events", "time, memory, logs and other side channels", "several releases together")
 NO_BITS = "The low bits of floating-point outputs (representation) were not looked at as such."
 NO_FIRSTS = "What the first run of a process alone gives away, before caches are filled, was not looked for."
 
@@ -47,6 +50,20 @@ def limits(*results: AuditResult) -> tuple[str, ...]:
     gaps = [line for line, check in left if not (results and all(map(check, results)))]
     kinds = [text for each in results if len(results) == 1 and (text := kinds_tried(each))]
     return (*kinds, *LIMITS[:-1], *gaps, LIMITS[-1])
+
+
+def not_looked_at(*results: AuditResult) -> str:
+    """The same in one line, what is missing of outputs first."""
+    missing = [text for each in results if (text := unseen(each))]
+    gaps = [
+        words
+        for words, check in (
+            ("the low bits of floats", bits_looked_at),
+            ("what the first run of a process alone gives away", first_calls_looked_at),
+        )
+        if not (results and all(map(check, results)))
+    ]
+    return "; ".join([*dict.fromkeys(missing), *ELSEWHERE, *gaps])
 
 
 def kinds_tried(result: AuditResult) -> str:
@@ -227,3 +244,26 @@ def delta_text(delta: float) -> str:
     """A delta, rounded down where it has many digits."""
     text = exact(delta)
     return text if len(text) <= LONGEST_DELTA else down(delta, decimals(delta, 5))
+
+
+def expected_text(entry: SuiteEntry) -> str:
+    """What the author of the spec knows: a verdict, or that only bits refute the claim."""
+    return "REFUTED by bits" if entry.bits else verdict_text(entry.expect)
+
+
+def until_text(acceptance: Acceptance) -> str:
+    """How long a finding is accepted.
+
+    >>> from datetime import date
+    >>> until_text(Acceptance("a1", "noisy count", "old API", date(2026, 1, 1), date(2026, 3, 1)))
+    'accepted until 2026-03-01'
+    """
+    return f"accepted until {acceptance.until.isoformat()}"
+
+
+def acceptance_line(acceptance: Acceptance) -> str:
+    """An acceptance on one line: the finding, until when, since when, and why."""
+    return (
+        f"{clean(acceptance.finding)}: {until_text(acceptance)}, since {acceptance.accepted.isoformat()}: "
+        f"{clean(acceptance.reason, LONGEST_DATA)} (fingerprint {clean(acceptance.fingerprint)})"
+    )

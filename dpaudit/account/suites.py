@@ -2,19 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
+from dpaudit.account.audit import AUDIT, of_facts, tone
 from dpaudit.account.diagnosis import BITS, diagnosis
 from dpaudit.account.findings import representation_lines
-from dpaudit.account.first import cause
-from dpaudit.account.statements import bound_lines, headline, stamp, verdict_text
+from dpaudit.account.first import AuditFacts, cause
+from dpaudit.account.section import Account, Level, Section, Table, Topic, account
+from dpaudit.account.statements import (
+    STILL_REFUTED,
+    acceptance_line,
+    bound_lines,
+    certified,
+    claimed,
+    expected_text,
+    headline,
+    limits,
+    not_looked_at,
+    not_private,
+    stamp,
+    supposed,
+    until_text,
+)
 from dpaudit.base.numerals import confidence_text, counted, p_text
 from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.base.validate import error_probability
 from dpaudit.results.display import Verdict
 from dpaudit.results.result import fingerprint
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
-
-STILL_REFUTED = "An accepted finding stays refuted: somebody answers for it until the day that is named."
 
 
 def suite_line(entry: SuiteEntry) -> str:
@@ -31,11 +46,6 @@ def suite_line(entry: SuiteEntry) -> str:
     if entry.result.power_reached is False:
         line += "; without the power that the spec demands"
     return f"{line}; {clean(entry.error, LONGEST_REASON)}" if entry.error else line
-
-
-def expected_text(entry: SuiteEntry) -> str:
-    """What the author of the spec knows: a verdict, or that only bits refute the claim."""
-    return "REFUTED by bits" if entry.bits else verdict_text(entry.expect)
 
 
 def suite_headline(suite: SuiteResult) -> str:
@@ -75,24 +85,6 @@ def suite_question(suite: SuiteResult) -> tuple[str, ...]:
     )
 
 
-def until_text(acceptance: Acceptance) -> str:
-    """How long a finding is accepted.
-
-    >>> from datetime import date
-    >>> until_text(Acceptance("a1", "noisy count", "old API", date(2026, 1, 1), date(2026, 3, 1)))
-    'accepted until 2026-03-01'
-    """
-    return f"accepted until {acceptance.until.isoformat()}"
-
-
-def acceptance_line(acceptance: Acceptance) -> str:
-    """An acceptance on one line: the finding, until when, since when, and why."""
-    return (
-        f"{clean(acceptance.finding)}: {until_text(acceptance)}, since {acceptance.accepted.isoformat()}: "
-        f"{clean(acceptance.reason, LONGEST_DATA)} (fingerprint {clean(acceptance.fingerprint)})"
-    )
-
-
 def reviewed_line(reviewed: Reviewed) -> str:
     """What became of an acceptance in a suite: in force, expired, or without a finding."""
     line = acceptance_line(reviewed.acceptance)
@@ -117,6 +109,163 @@ def accepted_text(acceptance: Acceptance, path: object, before: Acceptance | Non
     was = "" if before is None else f"; before, it was {until_text(before)}"
     return f"{acceptance_line(acceptance)}\nwritten to {clean(path, LONGEST_DATA)}{was}"
 
+
+# --- the account of a suite, and of an audit in it ---
+
+LOOK = "look at first"
+NO_FILE = "--dpaudit-report DIR writes the whole account"
+MOST_ODD, MOST_CURES = 4, 2  # audits to look at first, and things to do, on the first page
+KINDS = REFUTED_ODD, MISSED_ODD, MISSED_BITS, NO_RESULT, WEAK, BESIDE, BITS_ODD, ACCEPTED, KNOWN, KNOWN_BITS, KEPT = (
+    "REFUTED, not expected",  # in the order in which somebody should look
+    "not refuted, though a violation is known",
+    "known finding on bits missed",
+    "no verdict",
+    "without the power demanded",
+    "something went wrong beside it",
+    "REFUTED by bits",
+    "REFUTED, accepted",
+    "REFUTED, as expected",
+    "REFUTED by bits, as expected",
+    "not refuted, as expected",
+)
+SHORT = {KEPT: "not refuted", REFUTED_ODD: "REFUTED"}  # on a badge
+
+
+def kind_of(entry: SuiteEntry) -> str:
+    """What an entry is, of `KINDS`."""
+    result = entry.result
+    if result is None:
+        return NO_RESULT
+    if not entry.as_expected:
+        return REFUTED_ODD if result.refuted else MISSED_BITS if entry.bits else MISSED_ODD
+    if result.power_reached is False:
+        return WEAK
+    if entry.error or entry.exit_code:
+        return BESIDE
+    if entry.covered:
+        return ACCEPTED
+    if result.refuted:
+        return KNOWN
+    return KNOWN_BITS if entry.bits else BITS_ODD if result.representation_refuted else KEPT
+
+
+def ending(entry: SuiteEntry) -> str:
+    """The same with what somebody should know of it: a bound by bits, a condition, a last day, an error."""
+    what, result = kind_of(entry), entry.result
+    if result is not None and result.representation_refuted:
+        what += f": {bound_lines(result)[0]}" if what in (BITS_ODD, KNOWN_BITS) else "; by bits too"
+    if result is not None and result.refuted:
+        what += supposed(result)
+    if entry.covered and entry.accepted is not None:
+        what += f" until {entry.accepted.until.isoformat()}"
+    return f"{what}: {clean(entry.error, LONGEST_REASON)}" if entry.error else what
+
+
+def ended_row(entry: SuiteEntry) -> tuple[str, ...]:
+    """A row of a short table: the audit, how it ended, what was claimed and certified, the p-value."""
+    result = entry.result
+    if result is None:
+        return clean(entry.name), ending(entry), "", "", ""
+    return clean(entry.name), ending(entry), claimed(result), certified(result), p_text(result.certificate.p_value)
+
+
+def stands_out(entry: SuiteEntry) -> bool:
+    """Whether it wants to be read first: another verdict than expected, an error, bits that leak, too little power."""
+    result = entry.result
+    if result is None or not entry.as_expected or entry.error:
+        return True
+    return result.representation_refuted or result.power_reached is False
+
+
+def told(entry: SuiteEntry, up_to: Level = Level.REVIEWER, record: str | None = None) -> Account:
+    """The account of an audit, with what the author of its spec expects; `record` is the file of its result."""
+    if entry.result is None:
+        return Account(AUDIT, tone(None), (Section("verdict", Level.HEADLINE, (flat(suite_line(entry)),)),))
+    return of_facts(AuditFacts(entry.result, entry, record), up_to)
+
+
+def assertion(entry: SuiteEntry, record: str | None = None) -> str:
+    """The message of a test that fails for this audit; `record` is the file of its result, where one was written."""
+    whole = told(entry, Level.DETAIL, record)
+    page = whole.up_to(Level.PAGE_ONE)
+    more = NO_FILE if record is None else f"dpaudit report {quote(clean(record, len(record)))} --format txt"
+    _, *lines = page.lines(more)
+    word = whole.stamp
+    if entry.result is not None and not entry.result.refuted:
+        word = "TOO LITTLE POWER" if entry.as_expected else "NOT FOUND"
+    head = whole.headline.partition("  ")[2]
+    return "\n".join((f"{word}  {head}", *lines, *(f"  {each}" for each in whole["or else"].lines)))
+
+
+@account.register
+def _of_entry_alone(entry: SuiteEntry, up_to: Level = Level.REVIEWER) -> Account:
+    return told(entry, up_to)
+
+
+@account.register
+def _of_suite(suite: SuiteResult, up_to: Level = Level.REVIEWER) -> Account:
+    return Account.of("Audits of differential privacy claims", "none", SUITE_TOPICS, suite, up_to)
+
+
+def audits_table(suite: SuiteResult) -> Table:
+    """One row an audit: what was claimed and certified, and whether it went as its author expects."""
+    head = ("audit", "verdict", "expected", "claimed", "certified", "p-value", "Holm")
+    rows = tuple(_row(entry, adjusted) for entry, adjusted in zip(suite.entries, suite.holm(), strict=True))
+    return Table("All audits", head, rows, frozenset({3, 5, 6}))
+
+
+def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
+    holm = "" if adjusted is None else p_text(adjusted)
+    expected = expected_text(entry)
+    if entry.result is None:
+        return clean(entry.name), "no verdict", expected, "", "", "", holm
+    result = entry.result
+    verdict = ", ".join(filter(None, (stamp(result), result.condition)))
+    if entry.covered and entry.accepted is not None:
+        verdict += f", {until_text(entry.accepted)}"
+    p_value = p_text(result.certificate.p_value)
+    return clean(entry.name), verdict, expected, claimed(result), certified(result), p_value, holm
+
+
+def _odd(suite: SuiteResult) -> tuple[str, ...]:
+    """What stands out, the first few in the order in which somebody should look, and how many more there are."""
+    odd = sorted(filter(stands_out, suite.entries), key=lambda entry: KINDS.index(kind_of(entry)))
+    more = [f"and {counted(len(odd) - MOST_ODD, 'more audit')}"] if len(odd) > MOST_ODD else []
+    return (*(flat(suite_line(entry)) for entry in odd[:MOST_ODD]), *more)
+
+
+def cures(suite: SuiteResult) -> tuple[tuple[str, str], ...]:
+    """What to do about each kind of finding that nobody answers for: the kind and its cure."""
+    rules = {each.rule.id: each.rule for each in reported(suite) if each.accepted is None and each.rule.level != NOTE}
+    return tuple((rules[name].short, rules[name].help) for name in sorted(rules))
+
+
+def _to_do(suite: SuiteResult) -> tuple[str, ...]:
+    lines = [" ".join(each) for each in cures(suite)]
+    more = [f"and {counted(len(lines) - MOST_CURES, 'more kind')} of finding"] if len(lines) > MOST_CURES else []
+    return (*lines[:MOST_CURES], *more, *([] if lines else not_private(*suite.results)))
+
+
+def _every(suite: SuiteResult) -> tuple[str, ...]:
+    """A line for each audit, with its adjusted p-value."""
+    adjusted = ("" if each is None else f"; Holm-adjusted p-value {p_text(each)}" for each in suite.holm())
+    return tuple(f"{suite_line(entry)}{holm}" for entry, holm in zip(suite.entries, adjusted, strict=True))
+
+
+SUITE_TOPICS: tuple[Topic[SuiteResult], ...] = (
+    Topic("verdicts", Level.HEADLINE, lambda suite: (suite_headline(suite),)),
+    Topic("asked", Level.PAGE_ONE, lambda suite: suite_question(suite)[:1]),
+    Topic(LOOK, Level.PAGE_ONE, _odd),
+    Topic("accepted", Level.PAGE_ONE, lambda suite: reviewed_lines(suite.reviewed)[:1]),
+    Topic("what to do", Level.PAGE_ONE, _to_do),
+    Topic("not looked at", Level.PAGE_ONE, lambda suite: (not_looked_at(*suite.results),)),
+    Topic("what it means", Level.DETAIL, lambda suite: suite_question(suite)[1:]),
+    Topic("every audit", Level.DETAIL, _every, audits_table),
+    Topic("accepted findings", Level.DETAIL, lambda suite: reviewed_lines(suite.reviewed)[1:]),
+    Topic("not shown", Level.DETAIL, lambda suite: (*not_private(*suite.results), *limits(*suite.results))),
+)
+
+# --- findings by rule, and what somebody is told of each ---
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 

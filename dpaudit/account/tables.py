@@ -1,66 +1,22 @@
 """The numbers of a result as tables: enough of them to do the arithmetic again."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dpaudit.account.findings import FOUND, KNOWN, SIMPLE, alone, could_see, meaning
-from dpaudit.account.statements import certified, certified_bound, claimed, confidence, stamp, verdict_text
-from dpaudit.account.suites import expected_text, until_text
+from dpaudit.account.section import Table
+from dpaudit.account.statements import certified_bound, confidence, verdict_text
 from dpaudit.base.numerals import confidence_text, least_text, level_text, p_text
-from dpaudit.base.quoting import LONGEST_DATA, clean, standing
+from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.base.validate import exact
 from dpaudit.certify import Binned
 from dpaudit.certify.certifiers import MASSES
 from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult, Finding
-from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 MOST_ROWS = 60
-COUNTS, CERTIFICATES = "Counts of fresh runs", "What the counts certify"
-BINS, BETS, POWER_TABLE = "Counts bin by bin", "Bets of the blocks", "Power by event"
-CHECKS, TRIED, CONTROLS, AUDITS = "Checks of the experiment", "What search looked at", "Controls", "All audits"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: its title, what stands over the columns, rows of as many texts, and which columns hold numbers.
-
-    `note` says what a reader must know about it; `left_out` counts the rows that were too many.
-    """
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: frozenset[int] = frozenset()
-    note: str = ""
-    left_out: int = 0
-
-
-def tables(result: AuditResult) -> tuple[Table, ...]:
-    """The tables of a result; those that would be empty are left out."""
-    parts = (_counts, _certificates, _bins, _bets, _power, _checks, _controls, _tried)
-    guarded = standing(lambda line: Table("A table", ("",), ((line,),)))
-    return tuple(table for table in (guarded(make)(result) for make in parts) if table.rows)
-
-
-def audits_table(suite: SuiteResult) -> Table:
-    """One row an audit: what was claimed and certified, and whether it went as its author expects."""
-    head = ("audit", "verdict", "expected", "claimed", "certified", "p-value", "Holm")
-    rows = tuple(_row(entry, adjusted) for entry, adjusted in zip(suite.entries, suite.holm(), strict=True))
-    return Table(AUDITS, head, rows, frozenset({3, 5, 6}))
-
-
-def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
-    holm = "" if adjusted is None else p_text(adjusted)
-    expected = expected_text(entry)
-    if entry.result is None:
-        return clean(entry.name), "no verdict", expected, "", "", "", holm
-    result = entry.result
-    verdict = ", ".join(filter(None, (stamp(result), result.condition)))
-    if entry.covered and entry.accepted is not None:
-        verdict += f", {until_text(entry.accepted)}"
-    p_value = p_text(result.certificate.p_value)
-    return clean(entry.name), verdict, expected, claimed(result), certified(result), p_value, holm
+COUNTS, CERTIFICATES = "counts of fresh runs", "what the counts certify"
+BINS, BETS, POWER_TABLE = "counts bin by bin", "bets of the blocks", "power by event"
+CHECKS, TRIED, CONTROLS = "checks of the experiment", "what search looked at", "leaks put in"
 
 
 def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
@@ -177,3 +133,15 @@ def _cut(table: Table) -> Table:
     """The table with as many rows as a page can hold."""
     left = max(0, len(table.rows) - MOST_ROWS)
     return Table(table.title, table.head, table.rows[:MOST_ROWS], table.numbers, table.note, left)
+
+
+TABLES: dict[str, Callable[[AuditResult], Table]] = {
+    COUNTS: _counts,
+    CERTIFICATES: _certificates,
+    BINS: _bins,
+    BETS: _bets,
+    POWER_TABLE: _power,
+    CHECKS: _checks,
+    CONTROLS: _controls,
+    TRIED: _tried,
+}

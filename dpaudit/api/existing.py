@@ -71,9 +71,9 @@ def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | o
     of the page. Raises `InvalidSpec` for another suffix, and for what is none of these.
     """
     if isinstance(result, ScoresResult):
-        from dpaudit.report.account import write_page
+        from dpaudit.report.pages import write_page
 
-        return write_page(result, path)[-1]
+        return write_page(result, path, "scores")[-1]
     from dpaudit.report import write
 
     if not isinstance(result, AuditResult | SuiteResult):

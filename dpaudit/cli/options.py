@@ -58,9 +58,8 @@ def laid_out(text: str, columns: int, *, colours: bool) -> str:
     rows: list[str] = []
     as_typed = False
     for line in text.replace("NOT REFUTED", "NOT\xa0REFUTED").replace("not refuted", "not\xa0refuted").split("\n"):
-        as_typed = as_typed and line.startswith(" ")
+        as_typed = line.startswith(REPEAT) or (as_typed and line.startswith(" "))
         rows += [line] if as_typed or len(line) <= columns else _wrapped(line, max(columns, NARROWEST))
-        as_typed = as_typed or line.startswith(REPEAT)
     text = "\n".join(rows)
     for words, colour in COLOURS.items() if colours else ():
         text = re.sub(words, lambda met, colour=colour: click.style(met[0], colour, bold=True), text)  # type: ignore[misc]

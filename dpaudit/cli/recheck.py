@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.account.sections import evidence_lines
+from dpaudit.account.audit import evidence_lines
 from dpaudit.account.statements import headline
 from dpaudit.base import validate
 from dpaudit.base.files import FOLDER, found_at, write_text

@@ -42,14 +42,14 @@ def audit_scores_command(call: AuditScoresCommand) -> int:
             result.save(call.json_path)
     show(str(result))
     if call.plot_path or folder is not None:
-        from dpaudit.report.account import write_page
+        from dpaudit.report.pages import write_page
 
         if call.plot_path:
             with writing("--plot", call.plot_path):
                 result.plot("roc").save(call.plot_path)
         if folder is not None:
             with writing("--report", str(folder)):
-                click.echo(f"report: {write_page(result, folder)[-1]}")
+                click.echo(f"report: {write_page(result, folder, 'scores')[-1]}")
     return 1 if result.refuted else 0
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from dpaudit import report
-from dpaudit.account.sections import full_text
+from dpaudit.account import Level, account
 from dpaudit.account.statements import stamp
-from dpaudit.account.suites import suite_headline, suite_line
+from dpaudit.account.suites import suite_line
 from dpaudit.auditing.question import Plan
 from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import Watcher, watching
@@ -54,6 +54,7 @@ class CannotResume(InvalidSpec):
     """The run is not the one that was begun."""
 
 
+WHOLE = "dpaudit report RESULT.json --format txt, of the files that --report DIR keeps"
 KEPT = ("confidence", "seed", "isolation")  # options that every command has that repeats, or that count nothing
 STOPS = (LedgerError, ForeignShard, UnreadableShard, CannotResume)  # errors of a whole run, and of no audit
 
@@ -241,14 +242,15 @@ class Suite:
         return []
 
     def tell(self, suite: SuiteResult) -> None:
-        """The result on standard output: the whole account of what is not as expected, a line for the rest."""
+        """The result on standard output: the first page of what is not as expected, a line for the rest."""
+        headline = account(suite, Level.HEADLINE).headline
         if not self.call.quiet:
             for entry in suite.entries:
                 alone = len(suite.entries) == 1 or not entry.as_expected
-                whole = alone and entry.result is not None
-                show(f"\n{full_text(entry.result)}\n" if whole and entry.result else suite_line(entry))
+                page = "\n".join(account(entry, Level.PAGE_ONE).lines(WHOLE))
+                show(f"\n{page}\n" if alone and entry.result is not None else suite_line(entry))
             show()
-        show(f"{suite_headline(suite)}; exit code {suite.exit_code}")
+        show(f"{headline}; exit code {suite.exit_code}")
         if self.folder is not None and not self.unwritten and not self.call.quiet:
             pages = {"html": "index.html", "md": "report.md"}
             page = next((pages[each] for each in pages if each in self.formats), "")

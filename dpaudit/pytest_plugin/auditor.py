@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit import report
-from dpaudit.account.sections import missed_lines, refuted_lines, weak_lines
 from dpaudit.account.statements import beyond, certified
+from dpaudit.account.suites import assertion
 from dpaudit.api.audits import audit, journal, pose
 from dpaudit.auditing.question import Plan
 from dpaudit.auditing.runner import Runner
@@ -267,12 +267,10 @@ def _failure(entry: SuiteEntry, file: str | None) -> Exception | None:
     """The exception of the test for a result; None where all is as expected."""
     result = entry.result
     assert result is not None
-    if not entry.as_expected:
-        if result.refuted:
-            return ClaimRefuted("\n".join(refuted_lines(result, file)), beyond(result))
-        return AssertionError("\n".join(missed_lines(result)))
-    if result.power_reached is False:
-        return AssertionError("\n".join(weak_lines(result)))
+    if not entry.as_expected and result.refuted:
+        return ClaimRefuted(assertion(entry, file), beyond(result))
+    if not entry.as_expected or result.power_reached is False:
+        return AssertionError(assertion(entry, file))
     return None
 
 

@@ -12,8 +12,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from dpaudit.account.findings import meaning
-from dpaudit.account.statements import verdict_text
-from dpaudit.account.suites import expected_text
+from dpaudit.account.statements import expected_text, verdict_text
 from dpaudit.base.installed import lacking
 from dpaudit.base.quoting import LONGEST_DATA, cell, standing
 from dpaudit.base.strict import spec_hash

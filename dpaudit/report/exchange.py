@@ -23,8 +23,8 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dpaudit.account.sections import full_text
-from dpaudit.account.statements import certified, claimed, stamp, supposed
+from dpaudit.account import Level, account
+from dpaudit.account.statements import acceptance_line, certified, claimed, stamp, supposed
 from dpaudit.account.suites import (
     BROKEN_REPORT,
     EXIT_CODES,
@@ -37,7 +37,6 @@ from dpaudit.account.suites import (
     RULES,
     FindingRule,
     Reported,
-    acceptance_line,
     flat,
     reported,
     reviewed_line,
@@ -121,11 +120,11 @@ def _case(entry: SuiteEntry) -> Element:
         return case
     if not entry.as_expected:
         rule = REFUTED if result.refuted else MISSED
-        _ending(case, "failure", rule, line, full_text(result))
+        _ending(case, "failure", rule, line, str(account(result, Level.DETAIL)))
     elif entry.exit_code or entry.error:
         _ending(case, "error", POWERLESS if result.power_reached is False else BROKEN_REPORT, line, line)
     elif entry.covered:
-        SubElement(case, "skipped", {"type": "accepted", "message": line}).text = full_text(result)
+        SubElement(case, "skipped", {"type": "accepted", "message": line}).text = str(account(result, Level.DETAIL))
     SubElement(case, "system-out").text = line
     return case
 

@@ -1,4 +1,4 @@
-"""Markdown: what was asked, a table, the account of each audit, its limits, and how to repeat it.
+"""Markdown: the account of a finding level by level, and of a suite what is so for every audit once.
 
 Every text passes through `escape` or stands in a code block, so that no name can open a tag, a link, a cell
 or a heading.
@@ -7,21 +7,18 @@ or a heading.
 import itertools
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from dpaudit.account.officer import account, excerpt, page_one
-from dpaudit.account.review import CHECKLIST, review
-from dpaudit.account.sections import Section, sections
-from dpaudit.account.statements import headline, limits, not_private
-from dpaudit.account.suites import reviewed_lines, suite_headline, suite_line, suite_question
-from dpaudit.account.tables import audits_table
+from dpaudit.account import Account, Level, Section, account
 from dpaudit.base.quoting import clean
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
 
-ACCOUNT, REVIEW, EVERY = "The account", "For the reviewer", "Of every audit here"
-ACCEPTED = "Accepted findings"
-REPEAT = "How to repeat it"
-NOT_SHOWN = "What this report does not show"
+if TYPE_CHECKING:
+    from dpaudit.report.figures import Drawing
+
+EVERY = "Of every audit here"
 
 MARKS = re.compile(r"[\\`*_\[\]|~$#!]|:(?=//)|www(?=\.)|^[-+=>]|^\d+(?=[.)](?:\s|$))", re.IGNORECASE)
 GITHUB = re.compile(r"@(?=[^\W_])|#(?=\d)|\bGH(?=-\d)|:(?=[\w+\\-]+:)", re.IGNORECASE)
@@ -29,81 +26,82 @@ NO_WIDTH = "&#8203;"
 
 
 def render_result(result: AuditResult) -> str:
-    """One result as a page: page one in plain sentences, the account, what a reviewer asks, how to repeat it."""
-    source = excerpt(result)
+    """One result as a page: what was found and what to do, all that was done, what a reviewer asks."""
+    return account_page(account(result))
+
+
+def account_page(told: Account, drawn: "Sequence[Drawing]" = (), stem: str = "") -> str:
+    """The account of any finding as a page; its figures are files in the same folder, their names made of `stem`."""
+    figures = [
+        block
+        for each in drawn
+        for block in (
+            [f"### {escape(each.title)}"],
+            [escape(each.description)],
+            [f"![{escape(each.title)}]({stem}-{each.name}.svg)"],
+        )
+    ]
     return page(
-        [f"# {escape(headline(result))}"],
-        *_chapters(page_one(result)),
-        [f"## {ACCOUNT}"],
-        _account(account(result)),
-        *([[f"## {source.title}"], listed(source.lines), fenced(source.code)] if source.code else []),
-        [f"## {REVIEW}"],
-        *_chapters(review(result), level=3),
-        [f"## {REPEAT}"],
-        *_repeat(result),
+        [f"# {escape(told.headline)}"],
+        *_chapters(told.at(Level.PAGE_ONE)),
+        *([["## Figures"], *figures] if figures else []),
+        *_by_level(told),
     )
 
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A suite as a page; each audit names the file that holds its record where `records` gives one.
 
-    What page one and the review say of all audits alike stands once, at the end.
+    What the accounts say of all audits alike stands once, at the end.
     """
-    every, audits = _alike(suite.results), audits_table(suite)
-    accounts: list[list[str]] = []
-    repeats: list[list[str]] = []
-    for number, (entry, record) in enumerate(itertools.zip_longest(suite.entries, records), start=1):
-        title = f"{number}. {escape(clean(entry.name))}"
-        if entry.result is None:
-            accounts += [[f"## {title}"], [escape(suite_line(entry))]]
-            continue
-        plain = [part for part in page_one(entry.result, entry) if part not in every]
-        asked = [part for part in review(entry.result) if part not in every]
-        accounts += [
-            [f"## {title}"],
-            [f"**{escape(headline(entry.result))}**"],
-            _account(plain),
-            [f"### {ACCOUNT}"],
-            _account(account(entry.result)),
-            *([[f"### {REVIEW}"], _account(asked)] if asked else []),
-        ]
-        repeats += [[f"### {title}"], *_repeat(entry.result)]
+    told = account(suite)
+    accounts = [account(entry) for entry in suite.entries]
+    every = _alike([each for each, entry in zip(accounts, suite.entries, strict=True) if entry.result is not None])
+    blocks: list[list[str]] = []
+    pairs = itertools.zip_longest(suite.entries, accounts, records)
+    for number, (entry, each, record) in enumerate(pairs, start=1):
+        own = replace(each, sections=tuple(part for part in each.sections if part not in every))
+        blocks += [[f"## {number}. {escape(clean(entry.name))}"], [f"**{escape(each.headline)}**"]]
+        blocks += [*_chapters(own.at(Level.PAGE_ONE), level=3), *_by_level(own, level=3)]
         if record:
-            repeats.append([f"`dpaudit recheck {record}` repeats the arithmetic of the record beside this page."])
+            blocks.append([f"`dpaudit recheck {record}` repeats the arithmetic of the record beside this page."])
     return page(
         ["# Audit report"],
-        [escape(suite_headline(suite))],
-        ["## What was asked"],
-        listed(suite_question(suite)),
-        ["## Verdicts"],
-        table(audits.head, audits.rows),
-        *([[f"## {ACCEPTED}"], listed(reviewed_lines(suite.reviewed))] if suite.reviewed else []),
-        *accounts,
+        [escape(told.headline)],
+        *_chapters((*told.at(Level.PAGE_ONE), *told.at(Level.DETAIL))),
+        *blocks,
         *([[f"## {EVERY}"], *_chapters(every, level=3)] if every else []),
-        [f"## {NOT_SHOWN}"],
-        listed((*not_private(*suite.results), *limits(*suite.results))),
-        [f"## {REPEAT}"],
-        *repeats,
     )
 
 
-def _alike(results: Sequence[AuditResult]) -> tuple[Section, ...]:
-    """The parts of page one and of the review that are the same for all of several results."""
-    if len(results) < 2:
+def _alike(accounts: Sequence[Account]) -> tuple[Section, ...]:
+    """The sections below page one that several accounts all have."""
+    if len(accounts) < 2:
         return ()
-    every = list[Section]()
-    for number, result in enumerate(results):
-        parts = (*page_one(result), *review(result))
-        every = [part for part in parts if not number or part in every]
-    return tuple(every)
+    first, *others = ([part for part in each.sections if part.level > Level.PAGE_ONE] for each in accounts)
+    return tuple(part for part in first if all(part in other for other in others))
+
+
+def _by_level(told: Account, *, level: int = 2) -> list[list[str]]:
+    """What was done as one list, what a reviewer asks below it part by part."""
+    blocks = []
+    for heading, each in (("The account", Level.DETAIL), ("For the reviewer", Level.REVIEWER)):
+        if parts := told.at(each):
+            blocks += [[f"{'#' * level} {heading}"], *_chapters(parts, level=level + 1)]
+    return blocks
 
 
 def _chapters(parts: Sequence[Section], *, level: int = 2) -> list[list[str]]:
-    """A heading and a list for each part; questions to a reviewer get boxes."""
+    """A heading for each part, with its table or its sentences, and its code."""
     blocks = []
     for part in parts:
-        mark = "- [ ] " if part.title == CHECKLIST else "- "
-        blocks += [[f"{'#' * level} {escape(part.title)}"], listed(part.lines, mark)]
+        blocks.append([f"{'#' * level} {escape(part.title)}"])
+        if part.table is not None:
+            blocks.append(table(part.table.head, part.table.rows))
+            blocks += [[escape(part.table.note)]] if part.table.note else []
+        elif part.lines:
+            blocks.append(listed(part.lines))
+        blocks += [fenced(part.code)] if part.code else []
     return blocks
 
 
@@ -148,21 +146,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def listed(sentences: Iterable[str], mark: str = "- ") -> list[str]:
     """A list with an item for each sentence."""
     return [f"{mark}{escape(sentence)}" for sentence in sentences]
-
-
-def _account(parts: Sequence[Section]) -> list[str]:
-    """A list with an item for each part, and a list inside it where there is more than one sentence."""
-    lines = []
-    for part in parts:
-        if len(part.lines) == 1:
-            lines.append(f"- **{part.title}**: {escape(part.lines[0])}")
-        elif part.lines:
-            lines += [f"- **{part.title}**", *listed(part.lines, "  - ")]
-    return lines
-
-
-def _repeat(result: AuditResult) -> list[list[str]]:
-    return [fenced(part.code) for part in sections(result) if part.code]
 
 
 def page(*blocks: Sequence[str]) -> str:

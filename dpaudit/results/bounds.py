@@ -12,7 +12,6 @@ from enum import Enum
 from typing import ClassVar
 
 from dpaudit.base import validate
-from dpaudit.base.presenter import presented
 from dpaudit.base.strict import JsonObject, Written, by_fields, stored
 from dpaudit.base.validate import Bound, Probability
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
@@ -278,9 +277,6 @@ class Bracket(Displayed):
     def to_dict(self) -> JsonObject:
         """The bounds as plain values; infinity is the string "inf"."""
         return by_fields(self, epsilon=stored(dict(zip(("lower", "upper"), self.ends, strict=True))))
-
-    def __str__(self) -> str:
-        return str(presented().parts(self).text())
 
     def _near_the_lower_end(self, high: float) -> bool:
         low = self.ends[0]

@@ -1,4 +1,4 @@
-"""What every result has: a verdict, a line at a prompt, a page in a notebook, figures to keep, a table to compute with.
+"""What every result has: a verdict, a line at a prompt, twelve in print, a page in a notebook, figures, a table.
 
 The modules that make pages and figures import results, not the other way: `presented()` is the module that the package
 names. There are two verdicts and no third word: "not refuted" is not "private".
@@ -16,7 +16,14 @@ class Displayed:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {presented().parts(self).line}>"
+        return f"<{type(self).__name__} {presented().line(self)}>"
+
+    def __str__(self) -> str:
+        return str(presented().text(self))
+
+    def explain(self) -> Any:
+        """The whole account, section by section; printed, all of it."""
+        return presented().account(self)
 
     def _repr_html_(self) -> str:
         """The result for a notebook: no script, nothing from a network, no style for what stands beside it."""

@@ -261,7 +261,6 @@ class Diagnosis:
         return self.sentence, f"look at: {self.look_at}", f"what usually mends it: {self.usual_mend}"
 
 
-NONE_KEPT = "no outputs are kept: the claim is not refuted, or the result is of an older version"
 LINE, LINES = 96, 3  # characters of outputs on one line; lines of longer outputs that a report shows
 
 
@@ -271,7 +270,7 @@ class Explanation:
 
     `first` and `second` are up to eight outputs inside the event, as text, spread over what the event looks at; of a
     dataset that has none inside, up to eight others. `hits` of `runs` search runs were inside it, on either dataset.
-    All of it is empty where no outputs are kept.
+    All of it is empty where no outputs are kept. `account` is the whole account of the result, which it prints.
     """
 
     cause: str
@@ -280,6 +279,7 @@ class Explanation:
     hits: tuple[int, int]
     runs: tuple[int, int]
     diagnosis: Diagnosis | None
+    account: str = ""
 
     def lines(self, most: int | None = None) -> tuple[str, ...]:
         """The outputs line by line: short ones on one line, of long ones the first `most` of either dataset."""
@@ -297,9 +297,10 @@ class Explanation:
             shown, name = entries[:most], name if hits else f"{name}, outside"
             lines += [f"{name if j == 0 else '':<{width}} {text}" for j, text in enumerate(shown)]
             if len(shown) < len(entries):
-                lines.append(f"{'':<{width}} and {len(entries) - len(shown)} more: result.explain()")
+                lines.append(
+                    f"{'':<{width}} and {len(entries) - len(shown)} more: result.explain().{name.split(',')[0]}"
+                )
         return tuple(lines)
 
     def __str__(self) -> str:
-        advice = () if self.diagnosis is None else self.diagnosis.lines
-        return "\n".join((self.cause, *self.lines(), *advice) if all(self.runs) else (NONE_KEPT,))
+        return self.account

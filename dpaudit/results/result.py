@@ -408,7 +408,7 @@ class AuditResult(Displayed):
         return self.witness.contains(outputs)
 
     def explain(self) -> Explanation:
-        """Up to eight typical outputs of either dataset inside the event of a refutation, with its cause and diagnosis.
+        """The whole account when printed; of a refutation up to eight typical outputs of either dataset too.
 
         They are outputs of search runs that the result keeps: the same from run to run, and after `load`.
         """
@@ -419,9 +419,6 @@ class AuditResult(Displayed):
         if self.refuted:
             raise ClaimRefuted(str(self), presented().beyond(self))
         return self
-
-    def __str__(self) -> str:
-        return str(presented().parts(self).text())
 
 
 LEAST_SHARE, LARGEST_SHARE = 0.15, 0.6

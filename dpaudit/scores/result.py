@@ -7,14 +7,12 @@ down, upper ends up.
 import json
 import math
 import os
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dpaudit.base.numerals import p_text
-from dpaudit.base.quoting import clean
 from dpaudit.base.strict import by_fields
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
@@ -37,12 +35,8 @@ MEANINGS = {
     INDEPENDENT: "canaries answered independently, assumed and not shown; never decides",
     ESTIMATE: "a model of the scores, or nothing: a figure without a guarantee; never decides",
 }
-COLUMN, WIDTH = 28, 120  # of the titles, and of a line
 OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
-LONGEST = 600  # characters of a user's text on the terminal
 APART = "a statement of its own at this confidence; here the test of the claim is the sharper one"
-
-Facts = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,26 +151,6 @@ def further(estimates: Sequence[Estimate], certified: Iterable[Estimate]) -> lis
         for each in estimates
         if each.line == INDEPENDENT and (each.lower or 0.0) < known.get((each.quantity, each.delta), 0.0)
     ]
-
-
-def line_facts(estimates: Iterable[Estimate], meanings: dict[str, str], of: str = "") -> Facts:
-    """For each line its statements, and below them what it rests on; `of` is what they are about, if not a run."""
-    lines = on_lines(estimates)
-    facts: list[tuple[str, str]] = []
-    for line, group in lines.items():
-        texts = [*(f"{statement(each)} ({by(each, of)})" for each in group), f"rests on: {meanings[line]}"]
-        texts += further(group, lines.get(CERTIFIED, ()))
-        facts += [("" if k else line, text) for k, text in enumerate(texts)]
-    return facts
-
-
-def laid_out(headline: str, facts: Facts) -> str:
-    """A headline and facts in two columns, long ones broken; every text made harmless."""
-    lines = [clean(headline, LONGEST)]
-    for title, text in facts:
-        wrapped = textwrap.wrap(clean(text, LONGEST), WIDTH - COLUMN - 2, break_on_hyphens=False) or [""]
-        lines += [f"  {'' if k else title:<{COLUMN}}{part}".rstrip() for k, part in enumerate(wrapped)]
-    return "\n".join(lines)
 
 
 def headline(stamp: str, claim: str, decided: Estimate | None, confidence: float) -> str:
@@ -301,19 +275,6 @@ class ScoresResult(Decided):
         """Writes the result as JSON."""
         Path(path).write_text(json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
         return Path(path)
-
-    def __str__(self) -> str:
-        meanings = MEANINGS | {CERTIFIED: f"{self.assumption}; this line alone decides"}
-        facts = [
-            *line_facts(self.estimates, meanings),
-            ("scores", f"{self.sizes[0]:,} in, {self.sizes[1]:,} out; {self.choice}"),
-            ("judged", judged(self.counts, self.deciding)),
-        ]
-        if sum(each.label == CERTIFIED for each in self.estimates) > 1:
-            facts.append(("several certified", "each holds at its confidence on its own; only the first decides"))
-        if note := apart(self.claim, self.deciding, self.refuted):
-            facts.append(("the bound", note))
-        return laid_out(self.headline, facts)
 
     @property
     def headline(self) -> str:

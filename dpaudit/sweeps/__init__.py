@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpaudit.account.sections import Section
+from dpaudit.account import Account, Level, Topic, account
 from dpaudit.auditing.watching import AuditInterrupted, watching
 from dpaudit.base.files import write_bytes, write_text
 from dpaudit.data import AdjacentPair
@@ -15,7 +15,8 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.ledger.results import Ledger
 from dpaudit.options import SWEEP_KEYS
-from dpaudit.report.display import Display, View, parts
+from dpaudit.report.display import Rows, frame_rows
+from dpaudit.report.figures import Drawing, drawings
 from dpaudit.results.display import Displayed
 from dpaudit.results.result import AuditResult
 from dpaudit.sweeps import page
@@ -105,19 +106,29 @@ class Sweep(Displayed):
         """
         return page.write_page(self.rows, Path(folder), title or self.name, (*about, *left_out(self.repeated)))
 
-    def __str__(self) -> str:
-        return "\n".join(sweep_lines(self.rows, self.repeated))
+
+TOPICS: tuple[Topic[Sweep], ...] = (
+    Topic("points", Level.HEADLINE, lambda table: (sweep_headline(table.rows),)),
+    Topic("what holds", Level.PAGE_ONE, lambda table: sweep_lines(table.rows, table.repeated)[1:]),
+    Topic("mechanisms", Level.DETAIL, table=lambda table: mechanisms_table(table.rows)),
+    Topic("how to read it", Level.DETAIL, lambda table: READING),
+    Topic("not shown", Level.DETAIL, lambda table: NOT_SHOWN),
+)
 
 
-@parts.register
-def _parts(table: Sweep) -> Display:
-    def shown() -> View:
-        first = [Section("points", sweep_lines(table.rows, table.repeated)[1:])]
-        drawn = [drawing for _, drawing in page.drawings(table.rows)]
-        more = Section("how to read it", READING), Section("not shown", NOT_SHOWN)
-        return View(first, drawn, more, mechanisms_table(table.rows))
+@account.register
+def _account(table: Sweep, up_to: Level = Level.REVIEWER) -> Account:
+    return Account.of("A sweep of audits of differential privacy claims", "none", TOPICS, table, up_to)
 
-    return Display(sweep_headline(table.rows), shown, lambda: table.rows, columns=table.columns, reals=REALS)
+
+@drawings.register
+def _drawings(table: Sweep) -> tuple[Drawing, ...]:
+    return tuple(drawing for _, drawing in page.drawings(table.rows))
+
+
+@frame_rows.register
+def _rows(table: Sweep) -> Rows:
+    return Rows(table.rows, table.columns, REALS)
 
 
 class SweepInterrupted(AuditInterrupted):

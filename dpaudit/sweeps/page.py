@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpaudit.account.tables import Table
+from dpaudit.account import Table
 from dpaudit.base import validate
 from dpaudit.base.files import write_text
 from dpaudit.base.numerals import down, p_text

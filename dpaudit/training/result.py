@@ -1,14 +1,13 @@
-"""The result of `audit_training`: its words, printed; its page; stored, read back, and raised where it refutes."""
+"""The result of `audit_training`: its account and figures; stored, read back, and raised where it refutes."""
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
-from dpaudit.account.sections import Section
-from dpaudit.account.statements import NO_BITS, NOT_PRIVATE, at_delta
+from dpaudit.account import Account, Level, Section, account
+from dpaudit.account.statements import NO_BITS, at_delta
 from dpaudit.base.files import write_text
 from dpaudit.base.numerals import counted
 from dpaudit.base.strict import by_fields, read, text_of
@@ -16,24 +15,27 @@ from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim, claim_from_dict
 from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.mechanisms.importing import in_a_line
-from dpaudit.report.account import Account, pictures, sentence, short, write
-from dpaudit.report.display import Display, account_parts, parts
+from dpaudit.report.display import Rows, frame_rows, of_estimates
+from dpaudit.report.figures import Drawing, drawings
+from dpaudit.report.figures.membership import pictures
+from dpaudit.report.pages import write_page
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
 from dpaudit.scores import result as wording
+from dpaudit.scores.account import assembled, line_sections, meaning, sentence, to_do
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.few import ceiling
-from dpaudit.scores.result import CERTIFIED, INDEPENDENT, Estimate, Facts
+from dpaudit.scores.result import CERTIFIED, INDEPENDENT, Estimate
 
 SCHEMA = "dpaudit.training/1"
 CURE = "restore the file, or audit again"
-MOST_LINES = 6  # of what was not tested, on the terminal
+MOST_LINES = 6  # of what was not tested, on the first page
 ANY_DEPENDENCE = "the coins alone, in whatever way canaries depend on each other; it decides"
 INDEPENDENT_RUNS = (
     "trainings of one canary each that are independent runs of the same code: none knows what an earlier one drew, "
     "released or scored; it decides"
 )
-BLIND = "a coin that all canaries of a training share cannot be seen"
+BLIND = "A coin that all canaries of a training share cannot be seen"
 LONGEST_CODE, STEP = 200, "one step"
 
 
@@ -120,33 +122,17 @@ class TrainingResult(wording.Decided):
 
     def write_report(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Writes a page about this result in HTML and Markdown, its figures and its JSON; returns their paths."""
-        return write(account_of(self, self.to_dict()), folder)
+        return write_page(self, folder, "training")
 
     @property
     def headline(self) -> str:
         """The verdict in one line."""
         return wording.headline(self.verdict.value.replace("_", " "), about(self), self.deciding, self.confidence)
 
-    def __str__(self) -> str:
-        shown = self.not_tested[:MOST_LINES]
-        more = len(self.not_tested) - len(shown)
-        untested = [*shown, *([f"and {counted(more, 'more thing')}, in the report"] if more else [])]
-        dependence = "" if self.dependence is None else self.dependence.words.partition(";")[0]
-        dependence += f"; {BLIND}" if dependence and (self.trainings_used, self.steps) == (1, None) else ""
-        facts = [
-            *wording.line_facts(self.lines, meanings(self), "" if self.steps is None else STEP),
-            ("the bound", wording.apart(self.claim, self.deciding, self.refuted)),
-            ("dependence", dependence),
-            *asked(self),
-            *(("not tested" if k == 0 else "", each) for k, each in enumerate(untested)),
-            ("not refuted", "" if self.refuted else NOT_PRIVATE),
-        ]
-        return wording.laid_out(self.headline, [(title, fact) for title, fact in facts if fact])
 
-
-@parts.register
-def _display(result: TrainingResult) -> Display:
-    return account_parts(result.headline, partial(account_of, result, {}), result.lines)
+@frame_rows.register
+def _rows(result: TrainingResult) -> Rows:
+    return of_estimates(result.lines)
 
 
 def _numbers(detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +184,7 @@ def meanings(result: TrainingResult) -> dict[str, str]:
     return wording.MEANINGS | {CERTIFIED: certified}
 
 
-def asked(result: TrainingResult) -> Facts:
+def asked(result: TrainingResult) -> dict[str, str]:
     """What was trained, with which canaries and coins, and for which evidence."""
     used = counted(result.trainings_used, "training")
     if result.trainings_used < result.trainings:
@@ -208,11 +194,11 @@ def asked(result: TrainingResult) -> Facts:
     if result.e_values:
         needed = 1.0 / (1.0 - result.confidence)
         evidence = f"largest e-value {max(result.e_values):.4g} against the claim; from {needed:.4g} on refuted"
-    return [
-        ("trained", f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}"),
-        ("inserted", result.inserted),
-        ("evidence", evidence),
-    ]
+    return {
+        "trained": f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}",
+        "inserted": result.inserted,
+        "evidence": evidence,
+    }
 
 
 def scores(result: TrainingResult) -> str:
@@ -249,63 +235,67 @@ def repeat(result: TrainingResult) -> tuple[str, ...]:
     )
 
 
-# --- its page: HTML, Markdown, figures and JSON beside one another ---
+# --- its account and its figures ---
 
 
-def account_of(result: TrainingResult, record: dict[str, Any]) -> Account:
-    """The page of a result, as plain values; `record` is its stored form."""
-    many, claim = result.canaries == 1, about(result)
+@drawings.register
+def _drawings(result: TrainingResult) -> tuple[Drawing, ...]:
+    many = result.canaries == 1
     drawn = result.sample_rate == 1.0  # otherwise the claim is of a step before it is sampled, the scores of one after
-    return Account(
-        kind="Audit of private training",
-        stem="training",
-        title=f"Private training against {claim}",
-        stamp=result.verdict.value.replace("_", " "),
-        tone="refuted" if result.refuted else "kept",
-        short=short(
-            result.claim, claim, result.deciding, result.confidence, result.refuted, "The training as it was run here"
-        ),
-        estimates=result.lines,
-        meanings=meanings(result),
-        parts=tuple(_parts(result)),
-        not_tested=Section("What was not tested", (*map(sentence, result.not_tested), NO_BITS, NEVER)),
-        drawings=pictures(
-            claim=result.claim if drawn else None,
-            confidence=result.confidence,
-            decided=result.deciding if drawn else None,
-            histogram=result.histogram,
-            roc=result.roc,
-            band=result.band,
-            band_line=CERTIFIED if many else INDEPENDENT,
-            of="scores" if result.steps is not None else "trainings" if many else "canaries",
-            about=scores(result),
-            e_values=result.e_values,
-        ),
-        repeat=repeat(result),
-        record=record,
-        of="" if result.steps is None else STEP,
+    return pictures(
+        claim=result.claim if drawn else None,
+        confidence=result.confidence,
+        decided=result.deciding if drawn else None,
+        histogram=result.histogram,
+        roc=result.roc,
+        band=result.band,
+        band_line=CERTIFIED if many else INDEPENDENT,
+        of="scores" if result.steps is not None else "trainings" if many else "canaries",
+        about=scores(result),
+        e_values=result.e_values,
     )
 
 
-def _parts(result: TrainingResult) -> list[Section]:
-    """What was asked and done, and what the test of dependence can say."""
-    done = dict(asked(result))
-    inserted = done.pop("inserted") or "the caller gave no words for what was inserted"
+@account.register
+def _of_training(result: TrainingResult, up_to: Level = Level.REVIEWER) -> Account:
+    """What was found, on three lines; what was asked and done, and what the test of dependence can say."""
+    done, claim, decided = asked(result), about(result), result.deciding
+    done["inserted"] = done["inserted"] or "the caller gave no words for what was inserted"
     promise = f"{result.claim.short}. It promises: {result.claim.promise('its neighbour')}."
-    parts = [
-        Section("claim", (f"Of {of(result) or 'the whole training'}: {promise}", NEIGHBOURS)),
-        Section("inserted", (sentence(inserted), *CANARY)),
-        *(Section(title, (sentence(told),)) for title, told in done.items() if told),
-    ]
-    if result.dependence is not None:
-        more = () if result.canaries == 1 else (TOGETHER,)
-        parts.append(Section("dependence", (sentence(result.dependence.words), *more)))
-    if result.canaries > 1 and result.sample_rate == 1.0:
-        parts.append(Section("could have shown", (_could_show(result),)))
+    untested = (*map(sentence, result.not_tested), NO_BITS, NEVER)
+    seen = "" if result.dependence is None else sentence(result.dependence.words)
+    more = () if result.canaries == 1 or not seen else (TOGETHER,)
+    blind = f" {BLIND}." if seen and (result.trainings_used, result.steps) == (1, None) else ""
+    could = _could_show(result) if result.canaries > 1 and result.sample_rate == 1.0 else ""
     told = [f"{words} {result.provenance[name]}" for name, words in MADE_BY.items() if name in result.provenance]
     if isinstance(spent := result.provenance.get("cpu_s"), float):
         told.append(f"{spent:.3g} CPU seconds")
-    return [*parts, *([Section("made by", (f"{', '.join(told)}.",))] if told else [])]
+    shown, left = untested[:MOST_LINES], len(untested) - MOST_LINES
+    first, detail = Level.PAGE_ONE, Level.DETAIL
+    sections = [
+        *line_sections(result.lines, meanings(result), "" if result.steps is None else STEP),
+        *(Section(title, first, (sentence(words),)) for title, words in done.items() if words),
+        Section("dependence", first, (f"{seen.partition(';')[0].removesuffix('.')}.{blind}",) if seen else ()),
+        to_do(result.refuted, decided, "The training as it was run here"),
+        Section("not tested", first, (" ".join([*shown, *([f"And {counted(left, 'more thing')}."] * (left > 0))]),)),
+        Section("repeat", first, code=(command(result),)),
+        meaning(result.claim, claim, decided, result.refuted),
+        Section("claim", detail, (f"Of {of(result) or 'the whole training'}: {promise}", NEIGHBOURS)),
+        Section("canaries", detail, CANARY),
+        Section("test of dependence", detail, (seen, *more) if seen else ()),
+        Section("could have shown", detail, (could,) if could else ()),
+        Section("what was not tested", detail, untested),
+        Section("made by", detail, (f"{', '.join(told)}.",) if told else ()),
+        Section("call", detail, code=repeat(result)),
+    ]
+    tone = "refuted" if result.refuted else "kept"
+    return assembled("Audit of private training", tone, result.headline, sections, up_to)
+
+
+def command(result: TrainingResult) -> str:
+    """How to repeat it in one line."""
+    text = " ".join(each.strip() for each in repeat(result) if not each.startswith("#"))
+    return text.replace("( ", "(", 1).removesuffix(", )") + ")" * text.endswith(", )")
 
 
 def _could_show(result: TrainingResult) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dpaudit import report
-from dpaudit.account import sections
 from dpaudit.account.first import words_of
+from dpaudit.account.suites import assertion
 from dpaudit.base import quoting
 from dpaudit.events import Event, Partition, TwoEvents, bits, event_from_dict, features, joint, scores
 from dpaudit.events.joint import KINDS
@@ -134,11 +134,12 @@ def test_a_position_is_told_with_its_end_beyond_the_list(span: tuple[float, floa
 
 def everywhere(result: AuditResult) -> dict[str, str]:
     """What each format, and each way of looking at it, tells of a result that nobody expected."""
-    suite = SuiteResult((SuiteEntry(result.name, Verdict.NOT_REFUTED, result),), 0.999)
+    entry = SuiteEntry(result.name, Verdict.NOT_REFUTED, result)
+    suite = SuiteResult((entry,), 0.999)
     told = {f"{name} of a suite": report.render(suite, made) for name, made in report.FORMATS.items()}
     told |= {name: report.render(result, made) for name, made in report.FORMATS.items() if made.single}
     told |= {"str": str(result), "repr": repr(result), "notebook": result._repr_html_()}
-    return told | {"explain": str(result.explain()), "failure": "\n".join(sections.refuted_lines(result))}
+    return told | {"explain": str(result.explain()), "failure": assertion(entry)}
 
 
 @pytest.mark.long
@@ -174,28 +175,19 @@ LINE = "part cannot be told (OverflowError: cannot convert float infinity to int
 @for_each(
     ("broken", "shown"),
     [
-        (
-            "dpaudit.account.first.words_of",
-            {"str", "explain", "txt", "md", "html", "notebook", "junit of a suite"},
-        ),
-        ("dpaudit.account.sections._bound", {"str", "txt", "md", "html", "notebook"}),
-        ("dpaudit.account.sections._verdict", {"str", "txt", "md", "html"}),
-        ("dpaudit.account.sections.evidence_lines", {"str", "txt", "md", "html"}),
-        ("dpaudit.account.sections.python_form", {"str", "txt", "md", "html", "failure"}),
-        (
-            "dpaudit.account.diagnosis.diagnosis_of_kind",
-            {"str", "txt", "md", "html", "json", "failure", "sarif of a suite"},
-        ),
-        ("dpaudit.account.officer.promise", {"md", "html"}),
-        ("dpaudit.account.officer._record", {"md", "html"}),
-        ("dpaudit.account.review._rule", {"md", "html"}),
-        ("dpaudit.account.review.bits_looked_at", {"md", "html"}),
-        ("dpaudit.account.statements.bound", {"str", "txt", "md", "html", "repr"}),
+        ("dpaudit.account.first.words_of", {"str", "explain", "txt", "md", "html", "notebook", "failure"}),
+        ("dpaudit.account.audit.data_text", {"explain", "txt", "md", "html", "notebook"}),
+        ("dpaudit.account.audit.level_text", {"explain", "txt", "md", "html", "notebook"}),
+        ("dpaudit.account.repeat.python_form", {"str", "explain", "txt", "md", "html", "notebook", "failure"}),
+        ("dpaudit.account.diagnosis.diagnosis_of_kind", {"str", "txt", "md", "html", "json", "sarif of a suite"}),
+        ("dpaudit.account.officer.promise", {"explain", "txt", "md", "html"}),
+        ("dpaudit.account.officer.record_digest", {"explain", "txt", "md", "html"}),
+        ("dpaudit.account.review.exact", {"explain", "md", "html"}),
+        ("dpaudit.account.statements.bound", {"str", "txt", "md", "html", "repr", "failure"}),
         ("dpaudit.account.statements.confidence_text", {"str", "txt", "md", "html", "repr", "failure"}),
         ("dpaudit.account.statements.bits_looked_at", {"str", "txt", "md", "html"}),
-        ("dpaudit.account.tables.level_text", {"html"}),
+        ("dpaudit.account.tables.level_text", {"explain", "md", "html"}),
         ("dpaudit.report.figures.panel.Panel.line", {"html", "notebook"}),
-        ("dpaudit.account.sections.leaning", {"failure"}),
     ],
 )
 def test_a_part_that_fails_says_so_and_takes_nothing_with_it(
@@ -208,11 +200,10 @@ def test_a_part_that_fails_says_so_and_takes_nothing_with_it(
         told = everywhere(result)
         assert "REFUTED" in told["str"]
         for name, text in told.items():
-            assert name in ("json", "json of a suite", "explain", "badge of a suite") or "REFUTED" in text, name
+            assert name in ("json", "json of a suite", "badge of a suite") or "REFUTED" in text, name
         for name in shown:
             assert LINE in text_of(told[name]), name
-        if broken.rpartition(".")[2] not in ("evidence_lines", "leaning"):
-            assert all("82,289" in told[name] for name in ("str", "md", "html"))
+        assert all("82,289" in told[name] for name in ("explain", "md", "html"))
         stored = loads(told["json"])
         assert (stored.verdict, stored.evidence, stored.exit_code) == (result.verdict, result.evidence, 0)
 

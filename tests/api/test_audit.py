@@ -242,7 +242,7 @@ def test_a_pair_with_nan_is_shown(tmp_path: Path) -> None:
     found = ask(pair=([1.0, float("nan")], [1.0]), runs=400)
     assert dpaudit.load(found.save(tmp_path / "result.json")) == found
     for line in ("first   [1.0, float('nan')]", "pair=([1.0, float('nan')], [1.0])"):
-        assert line in str(found)
+        assert line in str(found.explain())
 
 
 def test_public_names_are_those_of_the_package() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.account.sections import python_form
+from dpaudit.account.repeat import python_form
 from dpaudit.account.statements import headline
 from dpaudit.auditing import Question, plan, probing, runner
 from dpaudit.claims import PureDP

@@ -50,7 +50,7 @@ def test_why_a_pair_was_looked_at_is_told_and_is_no_part_of_the_question(result:
     assert (
         write_report(found, tmp_path / "result.md").read_text(encoding="utf-8").count("Why this pair: one leaves") == 1
     )
-    assert "why     one leaves" in str(found)
+    assert "why     one leaves" in str(found.explain())
     with Engine(1, supervised=True) as engine:  # as the command line has it
         assert [each.reason for each in engine.describe(wrap("statistics:mean"), (pair,))[1]] == ["one leaves"]
 

@@ -77,5 +77,5 @@ def test_a_control_that_breaks_costs_only_that_control(monkeypatch: pytest.Monke
     assert told.status.startswith(controls.BROKEN)
     assert told.status.endswith("of a control")
     assert [each.mass for each in found.controls][:2] == [1e-4, 1e-3]
-    assert f"control {told.name}: {controls.BROKEN}" in str(found)
+    assert f"control {told.name}: {controls.BROKEN}" in str(found.explain())
     assert loads(found.to_json()).explored == found.explored

@@ -10,12 +10,13 @@ import pytest
 
 import dpaudit
 from dpaudit import report
-from dpaudit.account import sections
+from dpaudit.account.suites import assertion
 from dpaudit.events import event_from_dict
 from dpaudit.outputs.canonical import ABSENT, Outputs, concatenate
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.processes.frames import KeptShard, decoded, encoded
 from dpaudit.results.stored import load
+from dpaudit.results.suite import SuiteEntry
 from dpaudit.running.worker import run_each
 
 PAIR = ([1] * 5, [1] * 4)
@@ -54,8 +55,8 @@ def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechani
     for suffix in (".txt", ".md", ".html", ".xml", ".sarif"):
         text = report.write(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
         shown[suffix] = text.replace("&#39;", "'").replace("&#x27;", "'").replace("\\", "")
-    shown["message"] = "\n".join(sections.refuted_lines(result)).replace("\\", "")
-    for suffix in (".txt", ".md", ".html", "message"):
+    shown["explain"] = str(result.explain()).replace("\\", "")
+    for suffix in (".txt", ".md", ".html", "explain"):
         assert "he mechanism raises RuntimeError in 0 of " in shown[suffix], suffix
         assert f"{LINE}{line})" in shown[suffix], suffix
         assert "too few rows x1b[31mu202e at 0x..." in shown[suffix], suffix
@@ -68,7 +69,7 @@ def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechani
 
 
 def test_none_is_told_with_how_often_and_values_are_not() -> None:
-    text = str(_audited(_half_none))
+    text = str(_audited(_half_none).explain())
     assert "(in search runs that was: the run gives None)" in text
     assert "the mechanism gives None in 0 of " in text
     plain = _audited(lambda data, rng: len(data) + float(rng.laplace()))
@@ -96,14 +97,15 @@ def test_an_event_on_numbers_says_where_it_is_about_a_value_at_all() -> None:
     )
     ends = result.endings
     some = (replace(ends[0], hits=(ends[0].runs[0] - 9, 0)), replace(ends[1], hits=(0, 0)))
-    text = str(replace(result, witness=replace(result.witness, event=numbers), endings=some))
+    text = str(replace(result, witness=replace(result.witness, event=numbers), endings=some).explain())
     assert "the event output > -1.03\n" in text
     assert "most of what tells the datasets apart by this event is whether a run gives a value at all" in text
     said = (some[0], replace(ends[1], runs=(9, 4), hits=(9, 0)))  # by what the exception says, not that there is one
-    assert "gives a value at all" not in str(replace(result, endings=said))
-    message = sections.refuted_lines(replace(result, witness=replace(result.witness, event=numbers), endings=some))
-    assert any("let both datasets end alike" in line for line in message)
-    assert not any("noise is too small" in line for line in message)
+    assert "gives a value at all" not in str(replace(result, endings=said).explain())
+    other = replace(result, witness=replace(result.witness, event=numbers), endings=some)
+    message = assertion(SuiteEntry("it", dpaudit.Verdict.NOT_REFUTED, other))
+    assert "let both datasets end alike" in message
+    assert "noise is too small" not in message
 
 
 def test_a_mechanism_that_always_raises_has_no_verdict_and_says_why() -> None:

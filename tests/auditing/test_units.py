@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import UnsoundAudit, audit, batched, built_by
-from dpaudit.account.sections import refuted_lines
+from dpaudit.account.suites import assertion
 from dpaudit.auditing import units
 from dpaudit.certify import CoinFlip, certifier_named
 from dpaudit.claims import ApproximateDP, GaussianDP, RenyiDP
@@ -57,7 +57,7 @@ def told_everywhere(made: AuditResult, words: str) -> None:
     for name in FORMATS.keys() - {"json", "badge"}:
         assert words in " ".join(FORMATS[name].function("suite")(suite, [None]).split()), name
     assert words in str(made).splitlines()[0]
-    assert words in refuted_lines(made, None)[0]
+    assert words in assertion(suite.entries[0]).split("\n")[0]
     with pytest.raises(ClaimRefuted, match=re.escape(words)) as caught:
         made.raise_if_refuted()
     assert words in str(caught.value)
@@ -90,8 +90,8 @@ def test_a_fault_of_every_run_is_refuted_whatever_calls_share(mechanism: Any, op
     assert again.witness == made.witness
     level, certifier = made.spec["confidence"], certifier_named(made.certifier)
     assert again.certificate == certificate_of(again.witness, again.evidence, again.claim, level, certifier)
-    assert " if the runs" not in str(made)
-    assert "with one run in each of" in str(made)
+    assert " if the runs" not in str(made.explain())
+    assert "with one run in each of" in str(made.explain())
     assert loads(made.to_json()) == made
 
 
@@ -145,7 +145,7 @@ def test_calls_that_fail_alone_leave_the_condition() -> None:
     made = ask(batched(of_many))
     assert made.units == Units(0)
     told_everywhere(made, CALLS)
-    assert "not certified with one run in each call" in str(made)
+    assert "not certified with one run in each call" in str(made.explain())
     assert loads(made.to_json()) == made
     assert json.loads(made.to_json())["verdict"] == "REFUTED"
 
@@ -212,8 +212,8 @@ def test_fresh_processes_refute_what_each_of_them_leaks() -> None:
     assert made.units.processes == 1
     assert made.condition == ""
     assert 64 <= made.units.again[0].evidence.runs <= 256
-    assert "with one run in each of" in str(made)
-    assert "fresh processes" in str(made)
+    assert "with one run in each of" in str(made.explain())
+    assert "fresh processes" in str(made.explain())
 
 
 # --- as it is told and kept -----------------------------------------------------------------------------------------

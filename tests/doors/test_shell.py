@@ -88,7 +88,7 @@ def test_lines_hang_within_the_width_and_commands_are_left_alone() -> None:
 def test_a_terminal_gets_verdicts_in_colour_and_nobody_colours_alone(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    plain = "".join((GOLDEN / name).read_text() for name in ("result.txt", "suite.txt"))
+    plain = "".join((GOLDEN / name).read_text() for name in ("accounts/refuted.txt", "suite.md"))
     options.show(plain, nl=False)
     assert capfd.readouterr().out == plain
     assert max(map(len, plain.splitlines())) > 100

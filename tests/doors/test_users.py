@@ -13,7 +13,7 @@ import pytest
 
 import dpaudit
 from dpaudit import AdjacentPair, InvalidSpec, Verdict, audit
-from dpaudit.account.sections import python_form
+from dpaudit.account.repeat import python_form
 from dpaudit.auditing import Question, plan
 from dpaudit.claims import PureDP
 from dpaudit.mechanisms import wrap

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
+from dpaudit.account import account
 from dpaudit.report import csv_, exchange, markdown, record_names, summary
 from dpaudit.results.stored import json_schema, suite_schema
+from tests.account.results import KINDS, made
 from tests.golden import example
 
 FOLDER = Path(__file__).parent
 
 
+@cache
 def contents() -> dict[str, str]:
     """What each golden file must hold, by today's code."""
     suite, reviewed = example.suite(), example.reviewed_suite()
@@ -19,9 +23,8 @@ def contents() -> dict[str, str]:
     return {
         "result.json": exchange.json_result(example.result()),
         "result.schema.json": json.dumps(json_schema(), indent=1) + "\n",
-        "result.txt": summary.text_result(example.result()),
+        **{f"accounts/{kind}.txt": f"{account(made(kind))}\n" for kind in KINDS},
         "result.md": markdown.render_result(example.kept()),
-        "suite.txt": summary.text_suite(suite),
         "suite.md": markdown.render_suite(suite, record_names(suite)),
         "suite.json": exchange.json_suite(reviewed),
         "suite.schema.json": json.dumps(suite_schema(), indent=1) + "\n",
@@ -33,5 +36,6 @@ def contents() -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    (FOLDER / "accounts").mkdir(exist_ok=True)
     for name, whole in contents().items():
         (FOLDER / name).write_text(whole, encoding="utf-8")

@@ -163,13 +163,11 @@ def test_a_comparison_opens_with_what_it_found_and_closes_with_its_rule() -> Non
     )
     lines = comparison_lines(found, "regression")
     assert lines[0] == "2 audits compared: 1 regression; 1 became refuted, 1 same counts; exit code 1"
-    assert lines[1:4] == ("old  x", "new  y", "")
+    assert [line.split() for line in lines[1:3]] == [["old", "x"], ["new", "y"]]
     assert sum("other" in line for line in lines) == 0  # what did not change is only counted
-    assert lines[-3].startswith("A bound rose beyond noise where")
-    assert (
-        comparison_lines(compare([], []), "regression")[-1]
-        == "No audit with a verdict is in both: there was nothing to compare."
-    )
+    assert "A bound rose beyond noise where" in lines[-3]
+    empty = comparison_lines(compare([], []), "regression")[-1]
+    assert empty.endswith("No audit with a verdict is in both: there was nothing to compare.")
 
 
 def test_no_name_breaks_a_line() -> None:

@@ -16,10 +16,8 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from dpaudit import report
-from dpaudit.account import sections
-from dpaudit.account.findings import control_lines, could_see
-from dpaudit.account.officer import page_one
-from dpaudit.account.suites import suite_line
+from dpaudit.account import account
+from dpaudit.account.suites import assertion, suite_line
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import html
 from dpaudit.results.display import Verdict
@@ -81,10 +79,10 @@ def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: P
     assert load(further.save(tmp_path / "further.json")).further_apart == apart
     assert (further.further_apart, older.further_apart) == (apart, "")
     first = {**made.spec["pairs"][0], "distance": 2}
-    apart = page_one(replace(trusted, spec={**made.spec, "pairs": [first]}))[0].lines
+    apart = account(replace(trusted, spec={**made.spec, "pairs": [first]}))["what it means"].lines
     assert any(line.startswith("The claim is refuted if the datasets are several steps apart, as") for line in apart)
     for each in (trusted, older):
-        assert "adjacency taken on trust" in sections.refuted_lines(each)[0]
+        assert "adjacency taken on trust" in assertion(SuiteEntry("it", Verdict.NOT_REFUTED, each)).split("\n")[0]
         assert "adjacency taken on trust" in suite_line(SuiteEntry("it", Verdict.REFUTED, each))
         assert json.loads(each.to_json())["adjacency"] == list(each.adjacency)
 
@@ -97,12 +95,13 @@ def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format
         assert said in re.sub(r"(?s)<head>.*?</head>|<svg.*?</svg>", "", text)[:first], suffix
     (row,) = csv.DictReader(report.write(result, tmp_path / "it.csv").read_text(encoding="utf-8").splitlines())
     assert (row["unseen"], row["unpaired"]) == ("744", "1")
-    assert said in sections.refuted_lines(result)[0]
+    assert said in assertion(SuiteEntry("it", Verdict.NOT_REFUTED, result)).split("\n")[0]
     assert said in suite_line(SuiteEntry("it", Verdict.REFUTED, result))
-    assert any(f"no power is claimed for what was left out: {said}" in line for line in could_see(result))
+    power = account(result)["power"].lines
+    assert any(f"no power is claimed for what was left out: {said}" in line for line in power)
     for each in (result, replace(result, unseen=0)):  # what was looked at one by one may well hold the witness
-        text = " ".join(page_one(each)[0].lines)
-        assert text.endswith("Nothing is said of what was not looked at, nor of what such entries show together.")
+        text = " ".join(account(each)["what it means"].lines)
+        assert "Nothing is said of what was not looked at, nor of what such entries show together." in text
     stored = json.loads(result.to_json())
     assert (stored["unseen"], stored["unpaired"]) == (744, 1)
     assert load(result.save(tmp_path / "it.json")) == result
@@ -125,22 +124,18 @@ def test_every_format_says_whose_power_it_is_and_where_controls_were_missed(tmp_
         f"{LATE}: caught, a leak of epsilon 1.7 on an event of probability 0.03, in 19 of 20 audits; "
         "rarer ones were not tried",
     }
-    assert set(control_lines(made)) >= lines
+    assert set(account(made)["controls"].lines) >= lines
     assert made.searching_runs == made.runs_used - made.evidence.runs > 0
     for suffix in (".md", ".txt", ".html"):
         text = report.write(made, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
         assert all(line in text for line in lines), suffix
         assert "0.95, search counted in, where one value, or one end of a range, shows it" in text
         assert "for an event that is known" in text
-    officer = " ".join(line for part in page_one(made) for line in part.lines)
-    assert f"were caught here: {FAR}; {LATE}." in officer
-    assert f"They were not caught, at any size tried, here: {INSIDE}." in officer
-    assert "That is so, the search counted in, where a single output" in officer
     assert load(made.save(tmp_path / "it.json")) == made
     known = replace(made, runs_used=made.evidence.runs)  # a witness that was given: nothing had to be found
     assert known.searching_runs == 0
     assert known.least_found(0.01) == known.least_caught(0.01) < (made.least_found(0.01) or 0.0)
-    assert not any("search counted in" in line for line in could_see(known))
+    assert not any("search counted in" in line for line in account(known)["power"].lines)
 
 
 def test_power_that_an_older_suite_had_for_a_known_event_alone_is_still_read(tmp_path: Path) -> None:
@@ -287,7 +282,7 @@ def test_no_name_leaves_the_folder_of_the_report(tmp_path: Path) -> None:
 
 def test_a_format_is_the_functions_of_a_module_and_one_line() -> None:
     folder = Path(report.__file__).parent
-    others = {"__init__", "account", "display"}
+    others = {"__init__", "pages", "display"}
     modules = {path.stem for path in folder.glob("*.py")} - others | {"html"}
     assert {made.module for made in report.FORMATS.values()} == modules
     for each in report.FORMATS.values():

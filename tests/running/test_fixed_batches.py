@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, AuditSpec, InvalidSpec, PureDP, UnsoundAudit, Verdict, audit, batched
-from dpaudit.account.sections import python_form
+from dpaudit.account.repeat import python_form
 from dpaudit.auditing import run_audit
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import built_by, wrap

@@ -8,19 +8,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.account.first import DO, FOUND, SURE
-from dpaudit.account.officer import NOT_SHOWN, RECORD, SEEN, VERDICT, account, excerpt, page_one
-from dpaudit.account.review import CHECKLIST, LAYERS, layers, review
-from dpaudit.account.statements import headline, limits, not_private, stamp
-from dpaudit.account.suites import reviewed_lines, suite_headline, suite_line, suite_question
-from dpaudit.account.tables import CERTIFICATES, COUNTS, audits_table, tables
+from dpaudit.account import Account, Level, Table, account
+from dpaudit.account.suites import LOOK, stands_out
 from dpaudit.base.quoting import clean
-from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+
+    from dpaudit.report.figures import Drawing
 
 HERE = Path(__file__).parent
 SCRIPT = (HERE / "audits.js").read_text(encoding="utf-8")  # sorts and filters the table of a suite; nothing needs it
@@ -63,7 +61,6 @@ def environment() -> "Environment":
 
 OVERVIEW = "index.html"
 Trends = Sequence[Sequence[Mapping[str, Any]]]  # points of a history, the oldest first, of each audit
-REPEAT = "repeat"
 
 
 def render_result(
@@ -81,35 +78,40 @@ def render_result(
     """
     from dpaudit.report.figures import drawings, history_drawing
 
-    past = [history_drawing(trend, parameter=result.claim.parameter)] if len(trend) > 1 else []
-    first = {part.title: part for part in page_one(result, entry)}
-    sections = account(result)
-    reviewed = {part.title: part for part in review(result)}
+    past = (history_drawing(trend, parameter=result.claim.parameter),) if len(trend) > 1 else ()
+    told = account(result if entry is None else entry)
+    version = clean(result.provenance.get("version", ""))
+    return render_account(told, (*drawings(result), *past), overview=overview, record=record, version=version)
+
+
+def render_account(
+    told: Account,
+    drawings: "Sequence[Drawing]" = (),
+    *,
+    overview: str | None = None,
+    record: str | None = None,
+    version: str = __version__,
+) -> str:
+    """The account of any finding as one page: the first page, its figures, all that was done, what a reviewer asks."""
+    levels = {level: told.at(level) for level in (Level.PAGE_ONE, Level.DETAIL, Level.REVIEWER)}
     return render(
-        "result.html",
-        title=headline(result),
-        name=clean(result.name),
-        verdict=stamp(result),
-        tone=tone(result, entry),
-        verdict_lines=first.pop(VERDICT).lines,
-        not_shown=first.pop(NOT_SHOWN),
-        record_part=first.pop(RECORD),
-        in_short=tuple(first.pop(title) for title in (FOUND, DO, SURE)),
-        seen=first.pop(SEEN),
-        first=tuple(first.values()),
-        excerpt=excerpt(result),
-        drawings=(*drawings(result), *past),
-        account=[part for part in sections if part.title != REPEAT],
-        repeating=[part for part in sections if part.title == REPEAT],
-        tables=tables(result),
-        open_tables=(COUNTS, CERTIFICATES),
-        layers=layers(result),
-        layers_title=reviewed.pop(LAYERS).title,
-        checklist=reviewed.pop(CHECKLIST),
-        review=tuple(reviewed.values()),
+        "account.html",
+        title=told.headline,
+        told=told,
+        rest=told.headline.partition("  ")[2],
+        first=levels[Level.PAGE_ONE],
+        chapters=[
+            (anchor, heading, levels[level])
+            for anchor, heading, level in (
+                ("account", "The account", Level.DETAIL),
+                ("review", "For the reviewer", Level.REVIEWER),
+            )
+            if levels[level]
+        ],
+        drawings=drawings,
         overview=overview,
         record=record,
-        version=clean(result.provenance.get("version", "")),
+        version=version,
     )
 
 
@@ -126,24 +128,25 @@ def render_suite(
     `trends` are the points of each audit's history, as `history_drawing` takes them. A `template` of its own extends
     that of suites by what is shown of `more`.
     """
-    from dpaudit.report.figures import suite_drawing
-    from dpaudit.report.figures.overview import sparkline
+    from dpaudit.report.figures.overview import sparkline, suite_drawing
 
-    table = audits_table(suite)
-    linked = list(itertools.zip_longest(suite.entries, table.rows, pages, records))
-    odd = [(*around(suite_line(entry), clean(entry.name)), page) for entry, _, page, _ in linked if stands_out(entry)]
+    told = account(suite)
+    every = told["every audit"]
+    lines, table = every.lines, every.table or Table(every.title, ("audit",), ())
+    linked = list(itertools.zip_longest(suite.entries, lines, table.rows, pages, records))
+    odd = [(*around(line, cells[0]), page) for entry, line, cells, page, _ in linked if stands_out(entry)]
     return render(
         template,
-        title=suite_headline(suite),
-        question=suite_question(suite),
+        title=told.headline,
+        told=told,
+        first=[part for part in told.at(Level.PAGE_ONE) if part.key != LOOK],
+        detail=[part for part in told.at(Level.DETAIL) if part is not every],
         table=table,
-        marks=[(tone(entry.result, entry), page, stands_out(entry)) for entry, _, page, _ in linked],
+        marks=[(account(entry, Level.HEADLINE).tone, page, stands_out(entry)) for entry, _, _, page, _ in linked],
         trends=[sparkline(points) for points in trends] if any(len(points) > 1 for points in trends) else [],
         odd=odd,
         drawing=suite_drawing(suite, pages) if suite.results else None,
-        not_shown=(*not_private(*suite.results), *limits(*suite.results)),
-        accepted=reviewed_lines(suite.reviewed),
-        records=[(cells[0], record) for _, cells, _, record in linked if record],
+        records=[(cells[0], record) for _, _, cells, _, record in linked if record],
         **more,
     )
 
@@ -169,15 +172,6 @@ def page_names(records: Sequence[str | None]) -> tuple[str | None, ...]:
     return tuple(None if name is None else f"{name.removesuffix('.json')}.html" for name in records)
 
 
-def tone(result: AuditResult | None, entry: SuiteEntry | None = None) -> str:
-    """How a verdict is shown: `refuted`, `kept` or `none`; a finding that somebody answers for is `accepted`."""
-    if result is None:
-        return "none"
-    if result.verdict is not Verdict.REFUTED:
-        return "refuted" if result.representation_refuted else "kept"
-    return "accepted" if entry is not None and entry.covered else "refuted"
-
-
 def around(line: str, name: str) -> tuple[str, str, str]:
     """A line cut into what stands before a name, the name and the rest.
 
@@ -185,11 +179,3 @@ def around(line: str, name: str) -> tuple[str, str, str]:
     ('UNEXPECTED   ', 'noisy count', ': epsilon')
     """
     return line.partition(name) if name else (line, "", "")
-
-
-def stands_out(entry: SuiteEntry) -> bool:
-    """Whether it wants to be read first: another verdict than expected, an error, bits that leak, too little power."""
-    result = entry.result
-    if result is None or not entry.as_expected or entry.error:
-        return True
-    return result.representation_refuted or result.power_reached is False

@@ -1,19 +1,11 @@
-"""The page about scores of an attack: three lines that are never mixed, what was done, pictures, and what was not."""
+"""Figures of scores of memberships: how they lie, how often an attack errs, and the evidence after each training."""
 
 import math
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from dpaudit.account.sections import Section
-from dpaudit.account.statements import NOT_PRIVATE
-from dpaudit.base.files import write_text
 from dpaudit.base.numerals import counted, p_text
-from dpaudit.base.strict import text_of
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.claims import Claim, claim_of
 from dpaudit.report.figures.curves import allowed_region, climbing, power_text, rates
@@ -21,24 +13,11 @@ from dpaudit.report.figures.distributions import compared, counted_rows
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, Scale
 from dpaudit.results.observations import Histogram
-from dpaudit.scores.result import (
-    CERTIFIED,
-    ESTIMATE,
-    INDEPENDENT,
-    MEANINGS,
-    OWN,
-    Estimate,
-    ScoresResult,
-    apart,
-    by,
-    further,
-    judged,
-    on_lines,
-    statement,
-)
-from dpaudit.version import __version__
+from dpaudit.scores.result import CERTIFIED, OWN, Estimate, ScoresResult
 
 LEAST, MOST = -30.0, 308.0  # decimal logarithms of evidence that are drawn
+LARGEST = 700.0  # of an exponent
+LOGARITHMIC = "Both axes are logarithmic: attacks that are seldom wrong stand on the left."
 SHOWN = 16  # corners of a curve in the table of numbers
 
 Rates = Sequence[tuple[float, float]]  # false positives and false negatives of each threshold
@@ -124,87 +103,6 @@ def _stairs(band: Rates) -> tuple[list[float], list[float]]:
     return [*x, 1.0], [*y, best]
 
 
-KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
-LOGARITHMIC = "Both axes are logarithmic: attacks that are seldom wrong stand on the left."
-LARGEST = 700.0  # of an exponent
-NEVER_MIXED = "A figure stands on the line of what it rests on. Only the first line decides a verdict."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """What a page says: `tone` is `refuted`, `kept` or `none`, `stem` the name of its files, `record` its JSON.
-
-    `of` is what the statements are about where that is not a whole run.
-    """
-
-    kind: str
-    stem: str
-    title: str
-    stamp: str
-    tone: str
-    short: tuple[str, ...]
-    estimates: tuple[Estimate, ...]
-    meanings: Mapping[str, str]
-    parts: tuple[Section, ...]
-    not_tested: Section
-    drawings: tuple[Drawing, ...]
-    repeat: tuple[str, ...]
-    record: dict[str, Any]
-    of: str = ""
-
-    @property
-    def lines(self) -> list[tuple[str, list[str], list[tuple[str, str]], list[str]]]:
-        """For each line: its name, what it rests on, its statements with their methods, and all that they assume."""
-        groups = on_lines(self.estimates)
-        return [
-            (
-                line,
-                [f"Rests on {self.meanings[line]}.", *map(sentence, further(estimates, groups.get(CERTIFIED, ())))],
-                [(statement(each), by(each, self.of)) for each in estimates],
-                [f"{each.method}: {each.assumption}" for each in estimates],
-            )
-            for line, estimates in groups.items()
-        ]
-
-
-def write(account: Account, folder: str | os.PathLike[str]) -> list[Path]:
-    """Writes the JSON, the figures as SVG, the page in Markdown and in HTML; returns their paths, the page's last."""
-    where, stem = Path(folder), account.stem
-    where.mkdir(parents=True, exist_ok=True)
-    paths = [write_text(where / f"{stem}.json", text_of(account.record))]
-    paths += [each.save(where / f"{stem}-{each.name}.svg") for each in account.drawings]
-    paths.append(write_text(where / f"{stem}.md", markdown(account)))
-    return [*paths, write_text(where / f"{stem}.html", html(account))]
-
-
-def html(account: Account) -> str:
-    """The page as HTML that needs no other file."""
-    from dpaudit.report.html import render
-
-    return render("account.html", account=account, never_mixed=NEVER_MIXED, kinds=KINDS, version=__version__)
-
-
-def markdown(account: Account) -> str:
-    """The page as Markdown; the figures are files in the same folder."""
-    from dpaudit.report.markdown import escape, fenced, listed, page
-
-    blocks = [[f"# {escape(account.title)}"], [f"**{escape(account.stamp)}**"], listed(account.short)]
-    blocks += [["## Three lines, never mixed"], [escape(NEVER_MIXED)]]
-    for line, rests, statements, assumed in account.lines:
-        sentences = [f"{statement} ({method})" for statement, method in statements]
-        blocks += [[f"### {escape(line)}"], listed(sentences), *([escape(each)] for each in rests), listed(assumed)]
-    blocks += [[f"## {account.not_tested.title}"], listed(account.not_tested.lines)]
-    for part in account.parts:
-        blocks += [[f"## {escape(part.title)}"], listed(part.lines)]
-    blocks += [["## Figures"]] if account.drawings else []
-    for each in account.drawings:
-        file = f"{account.stem}-{each.name}.svg"
-        blocks += [[f"### {escape(each.title)}"], [escape(each.description)], [f"![{escape(each.title)}]({file})"]]
-    if account.repeat:
-        blocks += [["## How to repeat it"], fenced(account.repeat)]
-    return page(*blocks)
-
-
 def pictures(
     *,
     claim: Claim | None,
@@ -264,84 +162,16 @@ def promise_at(claim: Claim | None, decided: Estimate) -> Claim | None:
     return claim_of(lower, decided.delta or 0.0) if lower is not None and 0.0 < lower < LARGEST else None
 
 
-def short(
-    claim: Claim | None, about: str, decided: Estimate | None, confidence: float, refuted: bool | None, promised_by: str
-) -> tuple[str, ...]:
-    """The verdict in sentences: what was claimed, what is certified, and what that means for the claim."""
-    lines: list[str] = []
-    if refuted:
-        lines.append(f"{promised_by}, at this confidence, does not keep its claim.")
-        lines.append("What to do: mend it or promise less, and audit it again.")
-    lines += [f"Claimed: {about}."] if about else []
-    if decided is None:
-        return (*lines, "Nothing is certified: only estimates without a guarantee were made.")
-    lines.append(f"Certified: {statement(decided)}, with confidence {exact(confidence)}.")
-    if refuted and decided.p_value is not None:
-        chance = f"with probability at most {p_text(decided.p_value)}"
-        lines.append(f"Were the claim true, evidence as strong as this would come up {chance}.")
-    elif refuted is False:
-        lines.append(NOT_PRIVATE)
-    note = apart(claim, decided, refuted)
-    return (*lines, f"The bound is {note}.") if note else tuple(lines)
-
-
-def sentence(words: str) -> str:
-    """A clause of somebody's as a sentence.
-
-    >>> sentence("the loader")
-    'The loader.'
-    """
-    text = words.strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
-
-
-NOT_TESTED = (
-    "Where the scores come from: they were taken as they are, and the design as it was said to be.",
-    "Attacks other than the one that made these scores, other data, and other trainings than those it looked at.",
-    "A lower bound never shows that a claim holds.",
-)
-TONES = {True: "refuted", False: "kept", None: "none"}
-
-
-def write_page(result: ScoresResult, folder: str | os.PathLike[str]) -> list[Path]:
-    """Writes scores.json, the figures, scores.md and scores.html into a folder; returns their paths."""
-    return write(account_of(result), folder)
-
-
-def account_of(result: ScoresResult) -> Account:
-    """The page of a result, as plain values."""
-    decided = result.deciding
-    claim = "" if result.claim is None else str(result.claim)
-    certified = sum(each.line == CERTIFIED for each in result.estimates)
-    parts = [
-        Section("design", (f"{result.design}: {result.assumption}.",)),
-        Section("scores", (f"{result.sizes[0]:,} in, {result.sizes[1]:,} out.", f"{result.choice.capitalize()}.")),
-        Section("judged", (f"{judged(result.counts, decided)}.",)),
-    ]
-    if certified > 1:
-        parts.append(Section("confidence", (f"{counted(certified, 'certified statement')}; each holds on its own.",)))
-    return Account(
-        kind="Audit of membership scores",
-        stem="scores",
-        title=f"Membership scores against {claim}" if claim else "Membership scores",
-        stamp=result.headline.partition("  ")[0],
-        tone=TONES[result.refuted],
-        short=short(result.claim, claim, decided, result.confidence, result.refuted, "What was attacked"),
-        estimates=result.estimates,
-        meanings=MEANINGS | {CERTIFIED: f"its design, and no model of the scores: {result.assumption}"},
-        parts=tuple(parts),
-        not_tested=Section("What was not tested", NOT_TESTED),
-        drawings=pictures(
-            claim=result.claim,
-            confidence=result.confidence,
-            decided=decided,
-            histogram=result.histogram,
-            roc=result.roc,
-            band=result.band,
-            band_line=CERTIFIED,
-            of="scores",
-            about="They are those that the caller gave.",
-        ),
-        repeat=(),
-        record=result.to_dict(),
+def of_scores(result: ScoresResult) -> tuple[Drawing, ...]:
+    """The figures of scores that somebody has."""
+    return pictures(
+        claim=result.claim,
+        confidence=result.confidence,
+        decided=result.deciding,
+        histogram=result.histogram,
+        roc=result.roc,
+        band=result.band,
+        band_line=CERTIFIED,
+        of="scores",
+        about="They are those that the caller gave.",
     )

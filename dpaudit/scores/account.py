@@ -1,0 +1,123 @@
+"""The account of scores: three lines that are never mixed, each with what it rests on, and what was not tested."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from dpaudit.account import Account, Level, Section, account
+from dpaudit.account.statements import NOT_PRIVATE
+from dpaudit.base.numerals import counted, p_text
+from dpaudit.base.quoting import clean
+from dpaudit.claims import Claim
+from dpaudit.scores.result import (
+    CERTIFIED,
+    MEANINGS,
+    Estimate,
+    ScoresResult,
+    apart,
+    by,
+    further,
+    judged,
+    on_lines,
+    statement,
+)
+
+NEVER_MIXED = "A figure stands on the line of what it rests on. Only the first line decides a verdict."
+NEVER: Mapping[bool, tuple[str, ...]] = {False: (), True: ("never decides",)}  # what does not rest on the design
+NOT_TESTED = (
+    "Where the scores come from: they were taken as they are, and the design as it was said to be.",
+    "Attacks other than the one that made these scores, other data, and other trainings than those it looked at.",
+    "A lower bound never shows that a claim holds.",
+)
+LONGEST = 2_000  # characters of a line, which may quote a user's text
+TONES = {True: "refuted", False: "kept", None: "none"}
+
+
+def sentence(words: str) -> str:
+    """A clause of somebody's as a sentence.
+
+    >>> sentence("the loader")
+    'The loader.'
+    """
+    text = words.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
+
+
+def line_sections(estimates: Iterable[Estimate], meanings: Mapping[str, str], of: str = "") -> list[Section]:
+    """For each line its statements, and further down what it rests on; `of` is what they are about, if not a run."""
+    groups = on_lines(estimates)
+    shown = [
+        Section(
+            line,
+            Level.PAGE_ONE,
+            ("; ".join([*(f"{statement(each)} ({by(each, of)})" for each in group), *NEVER[line != CERTIFIED]]),),
+        )
+        for line, group in groups.items()
+    ]
+    for line, group in groups.items():
+        rests = (f"Rests on {meanings[line]}.", *map(sentence, further(group, groups.get(CERTIFIED, ()))))
+        assumed = (f"{each.method}: {each.assumption}" for each in group)
+        shown.append(Section(f"{line}, its basis", Level.DETAIL, (*rests, *assumed)))
+    return [*shown, Section("never mixed", Level.DETAIL, (NEVER_MIXED,))]
+
+
+def to_do(refuted: bool | None, decided: Estimate | None, promised_by: str) -> Section:
+    """What somebody has to do, and what the verdict does not say."""
+    lines: tuple[str, ...] = ()
+    if refuted:
+        broken = f"{promised_by}, at this confidence, does not keep its claim"
+        lines = (f"{broken}: mend it or promise less, and audit it again.",)
+    elif decided is None:
+        lines = ("Nothing is certified: only estimates without a guarantee were made.",)
+    elif refuted is False:
+        lines = (NOT_PRIVATE,)
+    return Section("what to do", Level.PAGE_ONE, lines)
+
+
+def meaning(claim: Claim | None, about: str, decided: Estimate | None, refuted: bool | None) -> Section:
+    """What was claimed, how surprising the evidence is where the claim is true, and a word on a smaller bound."""
+    lines = [f"Claimed: {about}."] if about else []
+    if refuted and decided is not None and decided.p_value is not None:
+        chance = f"with probability at most {p_text(decided.p_value)}"
+        lines.append(f"Were the claim true, evidence as strong as this would come up {chance}.")
+    if note := apart(claim, decided, refuted):
+        lines.append(f"The bound is {note}.")
+    return Section("what it means", Level.DETAIL, tuple(lines))
+
+
+def _short(text: str) -> str:
+    return clean(text, LONGEST)
+
+
+def assembled(kind: str, tone: str, headline: str, sections: Sequence[Section], up_to: Level) -> Account:
+    """The account of these sections, the headline before them and those of the first page first."""
+    told = [
+        replace(each, lines=tuple(map(_short, each.lines)), code=tuple(map(_short, each.code)))
+        for each in sections
+        if each.lines or each.code
+    ]
+    first = Section("verdict", Level.HEADLINE, (headline,))
+    return Account(kind, tone, (first, *sorted(told, key=lambda each: each.level))).up_to(up_to)
+
+
+@account.register
+def _of_scores(result: ScoresResult, up_to: Level = Level.REVIEWER) -> Account:
+    decided, about = result.deciding, "" if result.claim is None else str(result.claim)
+    certified = sum(each.line == CERTIFIED for each in result.estimates)
+    several = f"{counted(certified, 'certified statement')}; each holds on its own, and only the first decides."
+    meanings = MEANINGS | {CERTIFIED: f"its design, and no model of the scores: {result.assumption}"}
+    counts = judged(result.counts, decided)
+    sections = [
+        *line_sections(result.estimates, meanings),
+        Section("judged", Level.PAGE_ONE, (f"{counts}.",)),
+        to_do(result.refuted, decided, "What was attacked"),
+        Section("not tested", Level.PAGE_ONE, NOT_TESTED),
+        meaning(result.claim, about, decided, result.refuted),
+        Section("confidence", Level.DETAIL, (several,) if certified > 1 else ()),
+        Section("design", Level.DETAIL, (f"{result.design}: {result.assumption}.",)),
+        Section(
+            "scores",
+            Level.DETAIL,
+            (f"{result.sizes[0]:,} in, {result.sizes[1]:,} out.", f"{result.choice.capitalize()}."),
+        ),
+    ]
+    return assembled("Audit of membership scores", TONES[result.refuted], result.headline, sections, up_to)

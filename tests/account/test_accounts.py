@@ -1,0 +1,207 @@
+"""Whole accounts: a page of twelve lines is printed, nothing is told twice on it, and all formats say the same."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dpaudit import report
+from dpaudit.account import Level, account
+from dpaudit.account.suites import assertion
+from dpaudit.base.quoting import clean
+from dpaudit.report import exchange, html, markdown, summary
+from dpaudit.results.display import Verdict
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from tests.account.results import KINDS, counted, made, of_spec
+from tests.cases import for_each
+from tests.golden import example
+from tests.report import hostile
+from tests.report.html.test_html_pages import parse, text_of
+
+MOST = 12
+PRINTED = [kind for kind in KINDS if not isinstance(KINDS[kind], SuiteEntry)]
+FORBIDDEN = re.compile(r"\b(pass(es|ed)?|safe|TODO|trials?|iterations?|found_by)\b", re.IGNORECASE)
+
+
+@for_each("kind", PRINTED)
+def test_what_is_printed_is_a_page_that_says_the_verdict_first_and_where_the_rest_is(kind: str) -> None:
+    finding = made(kind)
+    text = "\n".join(account(finding, Level.PAGE_ONE).lines("print(result.explain()) shows the whole account"))
+    lines = text.split("\n")
+    assert len(lines) <= MOST, text
+    assert all(line.isprintable() for line in lines)
+    whole = account(finding)
+    assert lines[0] == whole.headline
+    assert whole.up_to(Level.PAGE_ONE).sections == account(finding, Level.PAGE_ONE).sections
+    if isinstance(finding, AuditResult):
+        assert text == str(finding)
+        keys = [each.key for each in whole.at(Level.PAGE_ONE)]
+        assert [each for each in keys if each not in ("bracket", "could see")] == [
+            "what was found",
+            "what to do",
+            "not looked at",
+            "repeat",
+        ]
+        assert "with the same counts" in lines[-2] or "with other counts" in lines[-2]
+        assert re.search(r"\d of [\d,]+ (search )?runs|bin by bin", text), kind
+
+
+@for_each("kind", KINDS)
+def test_no_section_is_told_twice_or_could_not_be_told(kind: str) -> None:
+    whole = account(made(kind))
+    assert max(Counter(each.key for each in whole.sections if each.key != "upper").values()) <= 3
+    assert "cannot be told" not in str(whole)
+    assert not FORBIDDEN.search(str(whole)), kind
+    assert [each.level for each in whole.sections] == sorted(each.level for each in whole.sections)
+
+
+def test_the_bound_and_its_error_probability_are_told_once_on_the_page() -> None:
+    for kind in ("refuted", "approximate", "gaussian", "users", "on-trust", "own-randomness"):
+        text = str(made(kind)).partition("repeat ")[0]
+        assert len(re.findall(r"(epsilon|mu) (>=|>|is at least)", text)) == 1, text
+        assert len(re.findall(r"confidence|probability at most|chance of", text)) == 1, text
+
+
+def warned(**changes: Any) -> str:
+    return str(replace(example.result(), **changes))
+
+
+def test_every_warning_that_a_reader_needs_stands_on_the_page() -> None:
+    assert "adjacency taken on trust" in warned(adjacency=(None,)).split("\n")[0]
+    assert "First make sure that these datasets count as neighbours" in warned(adjacency=(None,))
+    assert "though 2 records leave and 0 come" in warned(adjacency=("2 records leave and 0 come",)).split("\n")[0]
+    assert "744 entries of an output not looked at" in warned(unseen=744).split("\n")[0]
+    assert "with other counts, for the mechanism draws randomness of its own" in warned(reproducible=False)
+    assert "the lower bound exceeds the upper one" in str(made("bits-too"))
+    assert "Not refuted is not private" in str(made("not-refuted"))
+    assert "the power that was demanded (epsilon 1.01, mass 0.001) was not reached" in str(made("no-power"))
+    assert "the runs of a call" not in str(made("refuted"))
+    assert "raises ValueError in 50 of 4,050 search runs on the first dataset" in str(made("raising"))
+    assert "every search run on both datasets gave one and the same output" in str(made("one-output"))
+    assert "no reason to change" not in str(made("one-output"))
+
+
+def read(text: str) -> str:
+    """A text without what a format needs beside it."""
+    return " ".join(text.replace("\\", "").replace("&#8203;", "").replace("&lt;", "<").split())
+
+
+FORMATS: dict[str, tuple[Callable[[AuditResult], str], Level]] = {  # how far each format tells
+    "txt": (summary.text_result, Level.DETAIL),
+    "md": (markdown.render_result, Level.REVIEWER),
+    "html": (lambda result: text_of(parse(html.render_result(result))), Level.REVIEWER),
+    "notebook": (lambda result: text_of(parse(f"<!DOCTYPE html><title>t</title>{result._repr_html_()}")), Level.DETAIL),
+    "explain": (lambda result: str(result.explain()), Level.REVIEWER),
+}
+
+
+@for_each("name", FORMATS)
+def test_every_format_tells_the_same_sentences_up_to_its_level(name: str) -> None:
+    render, level = FORMATS[name]
+    for kind in ("refuted", "not-refuted", "bits-too", "controls", "not-looked-at"):
+        told = read(render(made(kind)))
+        for section in account(made(kind)).up_to(level).sections:
+            for line in section.lines if section.table is None or name in ("txt", "explain") else ():
+                assert read(line) in told or section.level is Level.HEADLINE, (kind, section.key, line)
+
+
+def test_a_suite_tells_each_audit_and_what_is_so_for_all_of_them_once() -> None:
+    page = read(markdown.render_suite(example.suite()))
+    for entry in example.suite().entries:
+        for section in account(entry).sections:
+            assert all(read(line) in page for line in section.lines), section.key
+    rule = account(example.result())["what counts as the output"].lines
+    assert [page.count(read(line)) for line in rule] == [1] * len(rule)
+
+
+def test_a_printed_result_asks_for_each_thing_once_and_for_nothing_that_it_does_not_show() -> None:
+    """The kind of mistake is looked for once, and no table of power is made for a page that has none."""
+    result, calls, known = example.result(), Counter[str](), set[str]()
+
+    def seen(frame: Any, event: str, argument: object) -> None:
+        name, place = frame.f_code.co_name, frame.f_code.co_filename
+        if event == "call" and "/dpaudit/" in place and not name.startswith("<"):
+            calls[name] += 1
+            known.add(f"{place}:{frame.f_code.co_firstlineno}")
+
+    str(result)  # what is imported on first use
+    sys.setprofile(seen)
+    try:
+        str(result)
+    finally:
+        sys.setprofile(None)
+    assert calls["diagnosis"] == calls["cause"] == 1
+    assert calls["least_found"] == calls["least_caught"] == 0
+    assert len(known) <= 140
+    assert len({each.partition(":")[0] for each in known}) <= 28
+
+
+# the message of a failing test
+
+
+COMMAND = "pytest tests/test_counts.py::test_count --dpaudit-seed 0 --dpaudit-runs 1000000"
+
+
+def failing(result: AuditResult, expect: Verdict = Verdict.NOT_REFUTED, record: str | None = None) -> list[str]:
+    asked = replace(result, provenance={**result.provenance, "command": COMMAND})
+    return assertion(SuiteEntry(result.name, expect, asked), record).split("\n")
+
+
+def test_the_message_of_a_failing_test_is_the_page_and_what_else_can_be_done() -> None:
+    result = example.result()
+    lines = failing(result, record="reports/noisy count.json")
+    assert lines[0] == account(result).headline
+    assert lines[1:-5] == str(result).split("\n")[1:-2]
+    assert lines[-5].endswith(f"with the same counts: {COMMAND}")
+    assert lines[-4].endswith("dpaudit report 'reports/noisy count.json' --format txt")
+    assert "dpaudit accept 'reports/noisy count.json' --reason" in lines[-1]
+    assert failing(example.kept(), Verdict.REFUTED)[0].startswith("NOT FOUND  noisy count, whole noise: epsilon >= ")
+    assert any("a violation that is known was not found" in line for line in failing(example.kept(), Verdict.REFUTED))
+    weak = failing(made("no-power"))
+    assert weak[0].startswith("TOO LITTLE POWER  noisy count")
+    assert any("the power that was demanded (epsilon 1.01, mass 0.001) was not reached" in line for line in weak)
+
+
+def test_no_name_breaks_out_of_its_line_in_a_message() -> None:
+    for name in hostile.ALL:
+        lines = failing(hostile.result(name), Verdict.REFUTED, name)
+        assert len(lines) <= MOST + 3
+        assert all(line.isprintable() for line in lines), repr(name)
+
+
+def test_a_page_keeps_its_lines_whatever_the_names_are() -> None:
+    plain = {make: len(str(make("plain")).split("\n")) for make in (hostile.result, hostile.suite)}
+    for name in hostile.ALL:
+        for make, many in plain.items():
+            lines = str(make(name)).split("\n")
+            assert all(line.isprintable() for line in lines), repr(name)
+            assert len(lines) == many <= MOST, repr(name)
+
+
+def test_a_call_that_is_too_long_for_a_line_is_told_where_it_is() -> None:
+    pair = example.result().spec["pairs"][0]
+    long = of_spec(example.result(), pairs=[{**pair, "first": {"digest": "d", "value": list(range(3, 400))}}])
+    assert "# the call is too long for a line: print(result.explain())" in str(long)
+    assert "397, 398, 399" in str(long.explain())
+
+
+def test_the_junit_of_a_surprise_tells_it_whole() -> None:
+    suite = SuiteResult((SuiteEntry("it", Verdict.NOT_REFUTED, made("refuted")),), 0.999)
+    text = exchange.junit_suite(suite)
+    assert "82,289 of 449,701 runs" in text
+    assert clean("to six digits epsilon >= 1.96273").replace(">", "&gt;") in text
+    assert report.render(suite, report.FORMATS["txt"]).startswith("1 audit: 1 refuted")
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 1, 0), (1, 0, 1, 1), (5_010, 4_990, 10_000, 10_000)])
+def test_few_counts_are_told_too(counts: tuple[int, ...]) -> None:
+    result = counted(example.kept(), *counts)
+    assert "cannot be told" not in str(account(result))
+    assert len(str(result).split("\n")) <= MOST

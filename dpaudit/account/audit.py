@@ -23,7 +23,7 @@ from dpaudit.account.findings import (
 from dpaudit.account.first import AuditFacts, cause, finding_lines, or_else, to_do
 from dpaudit.account.officer import could_have_seen, expectation, in_plain_words, not_shown, record, unit
 from dpaudit.account.repeat import python_form, repeat, repeatable, repetition
-from dpaudit.account.review import REVIEWS, excerpt
+from dpaudit.account.review import REVIEWS, excerpt, excerpt_place
 from dpaudit.account.section import Account, Level, Topic, account
 from dpaudit.account.statements import at_delta, certified, confidence, headline, implied, not_looked_at, supposed
 from dpaudit.account.tables import TABLES
@@ -328,8 +328,6 @@ TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("call", Level.DETAIL, _of(repeatable), code=_call),
     Topic("not shown", Level.DETAIL, _of(not_shown)),
     *(Topic(key, Level.REVIEWER, _of(tell)) for key, tell in REVIEWS.items()),
-    Topic(
-        "source", Level.REVIEWER, _of(lambda result: excerpt(result)[0]), code=_of(lambda result: excerpt(result)[1])
-    ),
+    Topic("source", Level.REVIEWER, _of(excerpt_place), code=_of(excerpt)),
     *(Topic(title, Level.REVIEWER, table=_of(make)) for title, make in TABLES.items()),
 )

@@ -93,7 +93,7 @@ def test_a_refutation_shows_the_line_of_the_test_and_the_message_and_nothing_els
     message = [line for line in shown if line.startswith("E ")]
     assert len(message) <= 15
     assert not [line for line in shown if line.startswith("tests/") and "test_shop.py:" not in line]
-    assert "the first has 10 entries, the second " in "\n".join(message)
+    assert "only the first has 1 once more" in "\n".join(message)
 
 
 def test_the_summary_adds_up(ended: Ended) -> None:

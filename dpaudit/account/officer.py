@@ -24,6 +24,7 @@ from dpaudit.certify import Binned
 from dpaudit.claims import Relation, claim_from_dict
 from dpaudit.claims.claim import FULL_DIGITS, LARGEST_LOSS
 from dpaudit.results.display import Verdict
+from dpaudit.results.observations import by_place, smallest_seen
 from dpaudit.results.result import POWER, AuditResult, fingerprint
 from dpaudit.results.suite import SuiteEntry
 
@@ -116,9 +117,13 @@ def could_have_seen(result: AuditResult) -> tuple[str, ...]:
     least, once = result.least_found(SHOWN_MASS), f"once in {round(1 / SHOWN_MASS):,} runs"
     if least is None or least == math.inf:
         return (f"The runs were few: no loss is refuted with probability {exact(POWER)} by outputs that come {once}.",)
+    missed = [place for place, each in by_place(result.controls).items() if smallest_seen(each) is None]
+    controls = (
+        f" Leaks that were put in were not caught, at any size tried, here: {'; '.join(missed)}." if missed else ""
+    )
     return (
         f"A true {result.claim.parameter} of {least_text(least)} or more, where one output or one end of a range shows "
-        f"it and comes {once}: that is refuted with probability {exact(POWER)}, at least.",
+        f"it and comes {once}: that is refuted with probability {exact(POWER)}, at least.{controls}",
     )
 
 

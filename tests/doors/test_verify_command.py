@@ -134,8 +134,8 @@ def test_a_module_that_ends_the_process_is_not_known_to_run_as_it_reads(dpaudit:
     (folder / "ends.py").write_text("import os\nos._exit(0)\n\ndef f(q, rng):\n    return q + rng.laplace(scale=1.0)\n")
     ended = dpaudit("verify", "ends:f", "--pair", "[0, 1]", "--claim", "0.5", "--runs", "1000", "--jobs", "1")
     assert ended.code == 3
-    assert "nothing from reading the source: ends:f cannot be compared with its source: its process ended" in ended.out
-    assert "nothing from audit: f: the process ended twice while the module was imported" in ended.out
+    assert "nothing from  reading the source: ends:f cannot be compared with its source: its process ended" in ended.out
+    assert "nothing from  audit: f: the process ended twice while the module was imported" in ended.out
 
 
 @pytest.mark.parametrize(

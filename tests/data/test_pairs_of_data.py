@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,32 +13,23 @@ from dpaudit.account import account
 from dpaudit.account.statements import headline, kinds_tried
 from dpaudit.data import PATTERNS, pairs_of_data
 from dpaudit.data.data import records_of
+from tests.data.holders import HOLDERS, NUMBERS
 
 ADD, REPLACE, LOCAL = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.LOCAL
 AGES, WARDS = [34, 71, 22, 71], ["n", "n", "s", "n"]
 
 
-@dataclass(frozen=True)
-class Visit:
-    """A record as people write them."""
-
-    age: int
-    ward: str
-    new: bool = False
-
-
-VISITS = [Visit(*each) for each in zip(AGES, WARDS, strict=True)]
-STRUCTURES = np.array(list(zip(AGES, map(float, AGES), strict=True)), dtype=[("age", "i4"), ("weight", "f8")])
+RECORDS = list(zip(AGES, WARDS, strict=True))
+STRUCTURES = NUMBERS["structures"][0]([(age, float(age)) for age in AGES])
 HELD: dict[str, Any] = {
     "list": AGES,
     "tuple": tuple(AGES),
-    "rows": [{"age": age, "ward": ward} for age, ward in zip(AGES, WARDS, strict=True)],
-    "dataclasses": VISITS,
     "array": np.array(AGES, float),
     "matrix": np.array([AGES, AGES]).T,
     "structures": STRUCTURES,
     "record array": STRUCTURES.view(np.recarray),
     "columns": {"age": np.array(AGES, float), "ward": WARDS},
+    **{name: HOLDERS[name][0](RECORDS) for name in ("tuples", "lists", "dictionaries", "dataclasses")},
 }
 OF_RECORDS = {"a record less", "a duplicate more", "all records of one value", "the empty dataset", "another order"}
 FLOATS = {"NaN", "infinity"}  # which whole numbers cannot hold

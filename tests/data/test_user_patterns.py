@@ -26,25 +26,19 @@ from dpaudit.data.owners import owners_of
 from dpaudit.data.patterns import UNASKED, kinds_of_pairs
 from dpaudit.results.stored import loads
 from tests.cases import for_each
-from tests.data.test_users import Stay, Visit
+from tests.data.holders import HOLDERS, NUMBERS, Stay, Visit
 
 USER = Relation.ADD_OR_REMOVE_USER
 ROWS = [(7, 34.0, "n"), (3, 71.0, "n"), (7, 22.0, "s"), (9, 71.0, "n"), (7, 5.0, "n")]
-TYPES = [("id", "i2"), ("age", "f8"), ("ward", "U1")]
+COSTS = [(who, age) for who, age, _ in ROWS]
+OTHERWISE = {"named tuples", "objects", "masked", "matrix, from the end", "arrays in a list"}  # no data of a pattern
 HELD: dict[str, tuple[Any, str | int]] = {
-    "tuples": (ROWS, 0),
+    "tuples of three": (ROWS, 0),
     "from the end": ([row[::-1] for row in ROWS], -1),
-    "a tuple of lists": (tuple(map(list, ROWS)), 0),
-    "dictionaries": ([{"id": who, "age": age, "ward": ward} for who, age, ward in ROWS], "id"),
-    "dataclasses": ([Visit(who, age) for who, age, _ in ROWS], "id"),
-    "named tuples": ([Stay(who, age) for who, age, _ in ROWS], "id"),
-    "named tuples by position": ([Stay(who, age) for who, age, _ in ROWS], 0),
-    "matrix": (np.array([row[:2] for row in ROWS]), 0),
-    "matrix, from the end": (np.array([row[1::-1] for row in ROWS]), -1),
-    "structures": (np.array(ROWS, dtype=TYPES), "id"),
-    "record array": (np.array(ROWS, dtype=TYPES).view(np.recarray), "id"),
-    "columns": ({"age": np.array([row[1] for row in ROWS]), "id": [row[0] for row in ROWS]}, "id"),
+    "named tuples in a list": ([Stay(*row) for row in COSTS], "id"),
+    "named tuples by position": ([Stay(*row) for row in COSTS], 0),
     "columns of small integers": ({"id": np.array([1, 127, 1], np.int8), "age": [1.0, 2.0, 3.0]}, "id"),
+    **{name: (hold(COSTS), user) for name, (hold, user) in (HOLDERS | NUMBERS).items() if name not in OTHERWISE},
 }
 KINDS = {
     "a user less",

@@ -8,7 +8,7 @@ import dataclasses
 import enum
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,29 +49,31 @@ class Named(list[Any]):
     pass
 
 
+REUSED: dict[str, Callable[[], Any]] = {
+    "array": lambda: np.zeros(2),
+    "objects": lambda: np.zeros(1, object),
+    "fields": lambda: np.zeros(1, [("a", float)]),
+    "record": lambda: np.zeros(1, [("a", float)])[0],
+    "masked": lambda: np.ma.zeros(2),
+    "list": lambda: [0.0],
+    "nested": lambda: (1, [[0.0]]),
+    "dictionary": lambda: {0: 0.0},
+    "array in a dictionary": lambda: {"a": np.zeros(1)},
+    "default": lambda: collections.defaultdict(float),
+    "set": lambda: set(),
+    "bytes": lambda: bytearray(1),
+    "row": lambda: Row(0.0),
+    "rows": lambda: [Row([0.0])],
+    "list of its own": lambda: Named([0.0]),
+    "box": lambda: Box(),
+}
+
+
 class Reusing:
     """Returns one object in every run, filled anew; with `fresh`, a copy that nothing else holds."""
 
     def __init__(self, kind: str, *, fresh: bool) -> None:
-        self.fresh = fresh
-        self.made = {
-            "array": np.zeros(2),
-            "objects": np.zeros(1, object),
-            "fields": np.zeros(1, [("a", float)]),
-            "record": np.zeros(1, [("a", float)])[0],
-            "masked": np.ma.zeros(2),
-            "list": [0.0],
-            "nested": (1, [[0.0]]),
-            "dictionary": {0: 0.0},
-            "array in a dictionary": {"a": np.zeros(1)},
-            "default": collections.defaultdict(float),
-            "set": set(),
-            "bytes": bytearray(1),
-            "row": Row(0.0),
-            "rows": [Row([0.0])],
-            "list of its own": Named([0.0]),
-            "box": Box(),
-        }[kind]
+        self.fresh, self.made = fresh, REUSED[kind]()
 
     def __call__(self, data: float, rng: np.random.Generator) -> Any:
         put(self.made, data + rng.laplace())
@@ -98,26 +100,6 @@ def put(made: Any, value: float) -> None:
         made["a"] = value
     else:
         made[0] = value
-
-
-REUSED = [
-    "array",
-    "objects",
-    "fields",
-    "record",
-    "masked",
-    "list",
-    "nested",
-    "dictionary",
-    "array in a dictionary",
-    "default",
-    "set",
-    "bytes",
-    "row",
-    "rows",
-    "list of its own",
-    "box",
-]
 
 
 @pytest.mark.parametrize("kind", REUSED)

@@ -5,7 +5,7 @@ StatDP (Ding et al. 2018, table 1), at both ends of the vector, and those that m
 datasets records are dropped, added or replaced; or users, each with all of their records, where the data are `Users`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpaudit.base import validate
@@ -27,13 +27,8 @@ def one_differs(queries: int, *, sensitivity: Number = 1, base: Number = 0, dist
     AdjacentPair(first=[0, 0, 0], second=[1, 0, 0], name='one differs: first up', distance=1, sensitivity=1, user=None)
     """
     shape = _Shape(queries, sensitivity, distance, base)
-    same = shape.same
-    places = ((0, "first"), (-1, "last"))[: shape.queries]
-    return tuple(
-        shape.pair(f"one differs: {word} {way}", same, _changed(same, place, same[place] + step))
-        for way, step in (("up", shape.step), ("down", -shape.step))
-        for place, word in places
-    )
+    one = {"first up": "+00", "last up": "00+", "first down": "-00", "last down": "00-"}
+    return shape.pairs("one differs", {word: ("000", moved) for word, moved in one.items()})
 
 
 def all_differ(queries: int, *, sensitivity: Number = 1, base: Number = 0, distance: int = 1) -> Pairs:
@@ -45,19 +40,10 @@ def all_differ(queries: int, *, sensitivity: Number = 1, base: Number = 0, dista
     [[1, 1, 1], [-1, -1, -1], [1, -1, -1]]
     """
     shape = _Shape(queries, sensitivity, distance, base)
-    same, up, down = shape.same, base + shape.step, base - shape.step
-    moved = [("all up", [up] * shape.queries), ("all down", [down] * shape.queries)]
-    if shape.queries >= 2:
-        moved += [("first up, rest down", _changed([down] * shape.queries, 0, up))]
-        moved += [("first down, rest up", _changed([up] * shape.queries, 0, down))]
-    if shape.queries >= 3:  # of two answers these are the ones above
-        moved += [("last up, rest down", _changed([down] * shape.queries, -1, up))]
-        moved += [("last down, rest up", _changed([up] * shape.queries, -1, down))]
-    pairs = [shape.pair(f"all differ: {name}", same, second) for name, second in moved]
-    if shape.queries >= 2:
-        exchanged = _changed(same, -1, up), _changed([up] * shape.queries, -1, base)
-        pairs.append(shape.pair("all differ: last and rest exchanged", *exchanged))
-    return tuple(pairs)
+    moved = {"all up": "+++", "all down": "---", "first up, rest down": "+--", "first down, rest up": "-++"}
+    moved |= {"last up, rest down": "--+", "last down, rest up": "++-"}
+    changes = {word: ("000", second) for word, second in moved.items()}
+    return shape.pairs("all differ", {**changes, "last and rest exchanged": ("00+", "++0")})
 
 
 def half_up_half_down(queries: int, *, sensitivity: Number = 1, base: Number = 0, distance: int = 1) -> Pairs:
@@ -69,13 +55,8 @@ def half_up_half_down(queries: int, *, sensitivity: Number = 1, base: Number = 0
     [[1, 1, -1, -1], [-1, -1, 1, 1], [0, 0, 1, 1]]
     """
     shape = _Shape(queries, sensitivity, distance, base, least=2)
-    same, up, down = shape.same, base + shape.step, base - shape.step
-    half, rest = shape.queries // 2, shape.queries - shape.queries // 2
-    return (
-        shape.pair("half up, half down: first half up", same, [up] * half + [down] * rest),
-        shape.pair("half up, half down: first half down", same, [down] * half + [up] * rest),
-        shape.pair("half up, half down: halves exchanged", [up] * half + [base] * rest, [base] * half + [up] * rest),
-    )
+    moved = {"first half up": ("00", "+-"), "first half down": ("00", "-+"), "halves exchanged": ("+0", "0+")}
+    return shape.pairs("half up, half down", moved)
 
 
 def far_from_threshold(
@@ -93,19 +74,13 @@ def far_from_threshold(
     validate.positive("far", far)
     validate.real("threshold", threshold)
     low, high = threshold - far, threshold + far
-    below, above = [low] * shape.queries, [high] * shape.queries
-    pairs = [
-        shape.pair("far from the threshold: all below, all up", below, [low + shape.step] * shape.queries),
-        shape.pair("far from the threshold: all above, all down", above, [high - shape.step] * shape.queries),
-    ]
-    if shape.queries >= 2:
-        last = _changed(below, -1, high)
-        towards = _changed([low + shape.step] * shape.queries, -1, high - shape.step)
-        pairs.append(shape.pair("far from the threshold: last above, all towards it", last, towards))
-        pairs.append(
-            shape.pair("far from the threshold: last above and down", last, _changed(last, -1, high - shape.step))
-        )
-    return tuple(pairs)
+    changes = {
+        "all below, all up": ("lll", "LLL"),
+        "all above, all down": ("hhh", "HHH"),
+        "last above, all towards it": ("llh", "LLH"),
+        "last above and down": ("llh", "llH"),
+    }
+    return shape.pairs("far from the threshold", changes, l=low, L=low + shape.step, h=high, H=high - shape.step)
 
 
 def statdp_one_differs(queries: int) -> Pairs:
@@ -117,11 +92,7 @@ def statdp_one_differs(queries: int) -> Pairs:
     >>> [pair.second for pair in statdp_one_differs(3)]
     [[0, 1, 1], [2, 1, 1]]
     """
-    shape = _Shape(queries, 1, 1, base=1)
-    return (
-        shape.pair("StatDP: one below", shape.same, _changed(shape.same, 0, 0)),
-        shape.pair("StatDP: one above", shape.same, _changed(shape.same, 0, 2)),
-    )
+    return _Shape(queries, 1, 1, base=1).pairs("StatDP", {"one below": ("000", "-00"), "one above": ("000", "+00")})
 
 
 def statdp_all_differ(queries: int) -> Pairs:
@@ -135,20 +106,10 @@ def statdp_all_differ(queries: int) -> Pairs:
     [[2, 0, 0, 0], [0, 2, 2, 2], [2, 2, 2, 2], [0, 0, 0, 0], [2, 2, 0, 0], [0, 0, 1, 1]]
     """
     shape = _Shape(queries, 1, 1, base=1, least=2)
-    half, rest = shape.queries // 2, shape.queries - shape.queries // 2
-    moved: dict[str, Sequence[Number]] = {
-        "StatDP: one above, rest below": _changed([0] * shape.queries, 0, 2),
-        "StatDP: one below, rest above": _changed([2] * shape.queries, 0, 0),
-        "StatDP: all above": [2] * shape.queries,
-        "StatDP: all below": [0] * shape.queries,
-    }
-    if half >= 2:  # else it is one against the rest
-        moved["StatDP: half above, half below"] = [2] * half + [0] * rest
-    return (
-        *statdp_one_differs(queries),
-        *(shape.pair(name, shape.same, second) for name, second in moved.items()),
-        shape.pair("StatDP: halves exchanged", [1] * half + [0] * rest, [0] * half + [1] * rest),
-    )
+    moved = {"one above, rest below": "+--", "one below, rest above": "-++", "all above": "+++", "all below": "---"}
+    moved["half above, half below"] = "+-"
+    changes = {word: ("0" * len(second), second) for word, second in moved.items()}
+    return *statdp_one_differs(queries), *shape.pairs("StatDP", {**changes, "halves exchanged": ("0-", "-0")})
 
 
 class _Shape:
@@ -161,16 +122,27 @@ class _Shape:
         self.sensitivity = sensitivity
         self.step = self.distance * sensitivity  # of whole numbers, a whole number
         validate.real("base", base)
-        self.same = [base] * self.queries  # as it was given: mechanisms may want whole ones
+        self.base = base  # as it was given: mechanisms may want whole ones
 
-    def pair(self, name: str, first: Sequence[Number], second: Sequence[Number]) -> AdjacentPair:
-        return AdjacentPair(list(first), list(second), name, self.distance, self.sensitivity)
+    def pairs(self, name: str, changes: Mapping[str, tuple[str, str]], **answers: Number) -> Pairs:
+        """Pairs of vectors, a letter for each answer: 0 the base, + up, - down, or one that is given; none twice."""
+        answers = {"0": self.base, "+": self.base + self.step, "-": self.base - self.step, **answers}
+        words: dict[tuple[str, str], str] = {}
+        for word, sides in changes.items():
+            words.setdefault((self._letters(sides[0]), self._letters(sides[1])), word)
+        pairs = []
+        for letters, word in words.items():
+            first, second = ([answers[letter] for letter in side] for side in letters)
+            if letters[0] != letters[1]:
+                pairs.append(AdjacentPair(first, second, f"{name}: {word}", self.distance, self.sensitivity))
+        return tuple(pairs)
 
-
-def _changed(answers: Sequence[Number], place: int, value: Number) -> list[Number]:
-    changed = list(answers)
-    changed[place] = value
-    return changed
+    def _letters(self, shape: str) -> str:
+        """The letters of all answers: of three, the first, all between and the last; of two, those of the halves."""
+        half = self.queries // 2
+        if len(shape) == 2:
+            return shape[0] * half + shape[1] * (self.queries - half)
+        return (shape[0] + shape[1] * (self.queries - 2) + shape[2])[: self.queries]
 
 
 MISSING: Any = object()

@@ -67,7 +67,7 @@ BUDGET = {
     "errors": 80,
     "base": 1_150,
     "claims": 2_360,
-    "data": 2_230,
+    "data": 2_200,
     "mechanisms": 1_050,
     "adapters": 620,
     "outputs": 2_230,

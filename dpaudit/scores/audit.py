@@ -90,9 +90,7 @@ def _fixed(question: ScoresQuestion) -> Guesses | None:
     given = question.guessed
     if given is None or given.fixed:
         return given
-    if question.given_counts is None:
-        return Guesses(int(question.order.sum()), int(question.order.size), int(question.order.size), fixed=True)
-    counts = question.given_counts
+    counts = question.judged[0].counts
     return Guesses(counts.tp + counts.tn, given.canaries, given.canaries, fixed=True)
 
 

@@ -126,21 +126,6 @@ def test_a_strong_leak_is_refuted_by_the_tails_of_a_few_trainings() -> None:
     assert (more < alone).all()
 
 
-def test_null_and_mirror() -> None:
-    rng = np.random.default_rng(21)
-    for claim in (PureDP(0.1), GaussianDP(0.1), ApproximateDP(0.1, 1e-6)):
-        scores, coins = normal(rng, 0.0, (2_000,))
-        null = few.begin(claim, 2_000, ALPHA).after(scores, coins)
-        assert not null.refuted
-        assert null.estimates()[0].lower < 0.1
-        assert null.estimates()[1].lower == 0.0  # limits that add up to more than 1 show nothing
-        scores, coins = normal(rng, 2.0, (2_000,))
-        assert few.begin(claim, 2_000, ALPHA).after(scores, coins).refuted
-        mirror = few.begin(claim, 2_000, ALPHA).after(-scores, ~coins)
-        assert mirror.refuted
-        assert not few.begin(claim, 2_000, ALPHA).after(-scores, coins).refuted
-
-
 def test_the_bound_and_the_verdict_agree() -> None:
     evidence = few.begin(PureDP(1.0), 1_000, ALPHA).after(*normal(np.random.default_rng(22), 2.0, (1_000,)))
     bound = evidence.estimates()[0].lower

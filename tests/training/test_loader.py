@@ -169,7 +169,9 @@ def test_a_batch_more_where_the_canary_is_there_refutes_any_epsilon() -> None:
 # --- libraries, and what cannot be used -------------------------------------------------------------------------------
 
 
-def test_a_loader_is_seeded_where_it_has_a_generator_and_its_data_are_not_loaded() -> None:
+def test_a_loader_is_seeded_where_it_has_a_generator_and_its_data_are_not_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     drawn = [
         [one_epoch(torch_like(generator), 4, np.random.default_rng(seed))[0].tolist() for seed in range(9)]
         for generator in (Generator(), Generator(), None)
@@ -177,7 +179,8 @@ def test_a_loader_is_seeded_where_it_has_a_generator_and_its_data_are_not_loaded
     assert drawn[0] == drawn[1]
     assert drawn[0] != drawn[2]  # 24 ** -9 of a chance
     assert len({tuple(order) for order in drawn[0]}) > 1
-    own = audit_loader(torch_like(None), records=4, sigma=1.0, claim=ApproximateDP(2.0, 1e-5), runs=8_000)
+    monkeypatch.setattr("dpaudit.auditing.probing.PROBE_SHARE", 50)
+    own = audit_loader(torch_like(None), records=4, sigma=1.0, claim=ApproximateDP(2.0, 1e-5), runs=2_000)
     assert not own.reproducible  # 40 runs in which the canary is in one of two batches: 2 ** -40 of a chance
     assert own.spec["mechanism"]["name"] == "log likelihood ratio of noisy batches of DataLoader"
 

@@ -47,7 +47,7 @@ class Rows(list):
     pass
 
 def test_rows_of_this_module(audit):
-    audit("json:dumps", pair=(Rows([1]), Rows([1, 2])), epsilon=1.5, runs=2_000, expect="refuted")
+    audit("json:dumps", pair=(Rows([1]), Rows([1, 2])), epsilon=1.5, runs=2_000, confidence=0.9, expect="refuted")
 """
 
 
@@ -221,7 +221,7 @@ audit.leaning = first.answers = fail
 
 def test_a_failure_that_cannot_be_told_is_a_failure_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(UNTOLD)
-    call = "audit(lambda data, rng: data + rng.random(), pair=(0, 1), epsilon=1.0, runs=1_000)"
+    call = "audit(lambda data, rng: data + rng.random(), pair=(0, 1), epsilon=1.0, runs=1_000, confidence=0.9)"
     (tmp_path / "test_leak.py").write_text(f"def test_leak(audit):\n    {call}\n")
     ended = session(tmp_path, "--dpaudit-report", "out")
     assert ended.code == 1

@@ -25,7 +25,7 @@ from dpaudit.spec.reading import find_specs
 from tests.audits.lectures.statements import STATEMENTS, TOPICS, truth
 from tests.cases import for_each
 
-SPECS = find_specs([Path(__file__).parents[3] / "audits"])
+AUDITS = Path(__file__).parents[3] / "audits"
 DRAWN = [name for name, statement in STATEMENTS.items() if statement.figure]
 ENDLESS = ("secure-computation", "worst-case-not-average", "laplace-average")  # losses without end are told by these
 COUNTS = {"composition": 16, "adaptive": 36, "selection": 8}  # so that none of a list is lost
@@ -46,7 +46,9 @@ def test_the_checks_of_a_topic_find_what_is_known(topic: str) -> None:
 
 def test_statements_have_names_of_their_own_every_part_and_audits_that_are_there() -> None:
     assert len(STATEMENTS) == sum(map(len, TOPICS.values())) > 50
-    audits = {table["name"] for path in SPECS for table in tomllib.loads(path.read_text("utf-8"))["audit"]}
+    audits = {
+        table["name"] for path in find_specs([AUDITS]) for table in tomllib.loads(path.read_text("utf-8"))["audit"]
+    }
     for each in STATEMENTS.values():
         assert set(each.audits) <= audits, each.name
         assert len(each.says) <= 240, each.name

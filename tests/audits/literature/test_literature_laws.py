@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.integrate import quad
-from scipy.stats import binom
 
 import audits.literature.laws
 from audits.literature.laws import Curve, bits, curves, noised, snapped, thresholds
@@ -26,6 +25,7 @@ from audits.literature.rows import row
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry, find
 from dpaudit.catalogue.local.filters import filter_of
+from tests.audits.literature.nested import assert_hits
 from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]
@@ -266,20 +266,7 @@ def test_runs_hit_the_nested_sets_as_often_as_the_law_says(name: str) -> None:
     pair, rng = pairs[-1], np.random.default_rng(7)
     first, second = (entry.sampler(data, RUNS, rng, **entry.values()) for data in (pair.first, pair.second))
     ratios = [score(name, entry, pair)(outputs) for outputs in (first, second)]
-    for curve, sign in zip(curves(name, entry, pair), (1.0, -1.0), strict=True):
-        levels = logs(np.diff(curve.p, prepend=0.0), np.diff(curve.q, prepend=0.0))
-        for share in (0.2, 0.7):
-            place = int(np.searchsorted(curve.p, share))
-            while place < len(levels) - 1 and not levels[place] - levels[place + 1] > 1e-6:
-                place += 1
-            if place == len(levels) - 1:
-                continue  # all outputs: nothing to count
-            split = levels[place + 1] + min(1.0, levels[place] - levels[place + 1]) / 2.0
-            expected = (curve.p[place], curve.q[place])[:: int(sign)]  # of the first dataset's runs, of the second's
-            for runs, chance in zip(ratios, expected, strict=True):
-                hits = int(np.sum(sign * runs > split))
-                assert binom.cdf(hits, RUNS, chance) > CHANCE / 2.0
-                assert binom.sf(hits - 1, RUNS, chance) > CHANCE / 2.0
+    assert_hits(curves(name, entry, pair), ratios, (0.2, 0.7), CHANCE)
 
 
 # --- what has no law here, and the examples in the words of the modules --------------------------------------------

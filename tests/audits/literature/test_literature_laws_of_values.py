@@ -8,13 +8,13 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.stats import binom
 
 from audits.literature.laws import Curve, curves, released, sums
 from audits.literature.laws.sums import tails
 from audits.literature.rows import row
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import find
+from tests.audits.literature.nested import assert_hits
 from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]
@@ -116,20 +116,7 @@ def test_runs_hit_the_nested_sets_of_values_as_often_as_the_law_says(name: str, 
     ratios = [
         scored(name, entry.sampler(data, RUNS, rng, **entry.values()), pair) for data in (pair.first, pair.second)
     ]
-    for curve, sign in zip(found, (1, -1), strict=True):
-        levels = np.log(np.diff(curve.p, prepend=0.0)) - np.log(np.diff(curve.q, prepend=0.0))
-        for share in SHARES:
-            index = int(np.searchsorted(curve.p, share))
-            while index < len(levels) - 1 and levels[index] - levels[index + 1] < 1e-6:
-                index += 1
-            if index == len(levels) - 1:
-                continue  # all outputs: nothing to count
-            split = (levels[index] + levels[index + 1]) / 2.0
-            expected = (curve.p[index], curve.q[index])[::sign]  # of the first dataset's runs, of the second's
-            for runs, chance in zip(ratios, expected, strict=True):
-                hits = int(np.sum(sign * runs > split))
-                assert binom.cdf(hits, RUNS, chance) > CHANCE / 2.0
-                assert binom.sf(hits - 1, RUNS, chance) > CHANCE / 2.0
+    assert_hits(found, ratios, SHARES, CHANCE)
 
 
 @for_each(("name", "place"), PAIRS)

@@ -33,6 +33,11 @@ def test_limits_are_those_of_two_intervals_at_half_the_error_a_side() -> None:
     assert high >= proportion_confint(12, 310, alpha=0.01, method="beta")[1]
 
 
+def test_the_complement_of_an_event_may_tell_more() -> None:
+    """P holds of nine in ten and Q of half: outside, of one in ten and of half."""
+    assert LowerProfile(((0.9, 0.5),), 0.95).epsilon_at(0.0) == pytest.approx(math.log(5.0))
+
+
 def test_the_first_bins_together_share_the_error() -> None:
     profile = LowerProfile.of(Binned((40, 30, 20), (5, 20, 60), 100, 100), confidence=0.98)
     assert len(profile.limits) == 2

@@ -78,6 +78,7 @@ def test_claims_of_nothing_and_of_everything() -> None:
         assert loose.epsilon_at(1e-6) > 500.0
         assert loose.tangent(0.3).holds(1.0, 0.3)
         assert loose.lower(5.0, 1e-6) > 0.0
+    assert GaussianDP(1e200).epsilon_at(1e-6) == math.inf  # mu squared is no double
     for tiny in (GaussianDP(1e-12), RenyiDP(2.0, 1e-20), ZeroConcentratedDP(1e-20)):
         assert tiny.epsilon_at(1e-6) < 1e-5
         assert tiny.tangent(0.3).holds(0.3, 0.3)

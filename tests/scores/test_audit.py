@@ -232,6 +232,16 @@ def test_a_claim_on_one_run_is_refuted_exactly_where_the_bound_reaches_it() -> N
         assert ((told.p_value or 0.0) <= 0.1) == (told.detail["mu_lower"] >= mu)
 
 
+@for_each("event, cells", [(None, ("tp", "fp")), ("out", ("tn", "fn")), ("both", ("tp", "fp", "tn", "fn"))])
+def test_guesses_of_a_rule_on_one_run_are_those_that_are_in_unless_another_event_is_named(
+    event: str | None, cells: tuple[str, ...]
+) -> None:
+    by_rule = audit_scores(INSIDE, OUTSIDE, design=OneRun(threshold=1.0, event=event), methods="one-run")
+    by_counts = audit_scores(counts=by_rule.counts, design=OneRun(event=event), methods="one-run")
+    for each in (by_rule, by_counts):
+        assert each.estimates[0].detail["guesses"] == sum(getattr(each.counts, cell) for cell in cells)
+
+
 def test_ties_are_not_broken_alike_in_all_audits_of_one_seed() -> None:
     """Two-valued answers within the claim: of 400 at level .05 at most 47 refuted (false: 1e-7; once it was 107)."""
     rng, refuted, used = np.random.default_rng(31), 0, one_run.design(50, 1.0, 0.0, 0.05)

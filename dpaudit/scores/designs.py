@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from dpaudit.base import validate
@@ -27,16 +28,11 @@ def _option(check: Callable[[str, Any], Any], default: Any = None) -> Any:
     return field(default=default, metadata={"check": check})
 
 
+_whole, _event = partial(validate.whole, least=1), partial(validate.one_of, known=EVENTS)
+
+
 def _threshold(name: str, value: Any) -> float | str:
     return EVERY if isinstance(value, str) and value == EVERY else validate.real(name, value)
-
-
-def _whole(name: str, value: Any) -> int:
-    return validate.whole(name, value, least=1)
-
-
-def _event(name: str, value: Any) -> str:
-    return validate.one_of(name, value, EVENTS)
 
 
 def _rate(name: str, value: Any) -> float:

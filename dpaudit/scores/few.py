@@ -35,7 +35,6 @@ from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_l
 from dpaudit.scores import intervals, one_run
 from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, mu_of
 from dpaudit.scores.dependence import halves_p_value, halves_right
-from dpaudit.scores.designs import Steps
 from dpaudit.scores.one_run import Guesses, curve_p_value, guesses_for, is_refuted, least_right, region_of
 from dpaudit.scores.result import CERTIFIED, COMPOSED, INDEPENDENT, MODEL, Estimate
 
@@ -498,18 +497,6 @@ def begin(
     rows, within = (1, WITHIN) if steps is None else (validate.whole("steps", steps, least=1), EACH_STEP)
     share = validate.positive("rate", validate.probability("rate", rate))
     return Evidence(claim, count, error, at, rows, share, within)
-
-
-def of_rows(
-    claim: Claim, scores: Reals, included: Bools, alpha: float, delta: float, design: Steps | None = None
-) -> Evidence:
-    """The evidence of trainings that are all there, or of their steps: `scores` and `included` (rows, canaries)."""
-    rows, canaries = scores.shape
-    steps = None if design is None else design.steps or rows
-    if rows % (steps or 1):
-        raise InvalidSpec(f"steps must divide the number of lists of scores, {rows:,}, got {steps:,}")
-    rate = 1.0 if design is None else design.sample_rate
-    return begin(claim, canaries, alpha, delta=delta, steps=steps, rate=rate).after(scores, included)
 
 
 # --- what this many canaries could show if the scores gave every coin away: known before anything is trained ---

@@ -19,7 +19,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.scores import one_run
 from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, roc, side
 from dpaudit.scores.designs import EVERY, Design, FewRuns, ManyRun, OneRun, Steps
-from dpaudit.scores.few import Evidence, of_rows
+from dpaudit.scores.few import Evidence, begin
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.result import MODEL, Estimate
 
@@ -254,8 +254,13 @@ class ScoresQuestion:
             raise InvalidSpec(
                 "several trainings, and steps, need a claim to bet against: give epsilon=... or claim=..."
             )
-        steps = self.design if isinstance(self.design, Steps) else None
-        return of_rows(self.claim, *self.rows, self.alpha, self.delta, steps)
+        asked: dict[str, Any] = {"delta": self.delta}
+        rows, canaries = self.rows[0].shape
+        if isinstance(self.design, Steps):
+            asked |= {"steps": self.design.steps or rows, "rate": self.design.sample_rate}
+            if rows % asked["steps"]:
+                raise InvalidSpec(f"steps must divide the number of lists of scores, {rows:,}, got {asked['steps']:,}")
+        return begin(self.claim, canaries, self.alpha, **asked).after(*self.rows)
 
     def _split(self, fraction: float, rng: Any) -> JudgedRule:
         chosen_in, chosen_out, judged_in, judged_out = parts(self.inside, self.outside, fraction, rng)

@@ -101,17 +101,17 @@ def assembled(kind: str, tone: str, headline: str, sections: Sequence[Section], 
 
 @account.register
 def _of_scores(result: ScoresResult, up_to: Level = Level.REVIEWER) -> Account:
-    decided, about = result.deciding, "" if result.claim is None else str(result.claim)
+    decided = result.deciding
     certified = sum(each.line == CERTIFIED for each in result.estimates)
     several = f"{counted(certified, 'certified statement')}; each holds on its own, and only the first decides."
     meanings = MEANINGS | {CERTIFIED: f"its design, and no model of the scores: {result.assumption}"}
     counts = judged(result.counts, decided)
     sections = [
-        *line_sections(result.estimates, meanings),
+        *line_sections(result.estimates, meanings, result.of),
         Section("judged", Level.PAGE_ONE, (f"{counts}.",)),
         to_do(result.refuted, decided, "What was attacked"),
         Section("not tested", Level.PAGE_ONE, NOT_TESTED),
-        meaning(result.claim, about, decided, result.refuted),
+        meaning(result.claim, result.about, decided, result.refuted),
         Section("confidence", Level.DETAIL, (several,) if certified > 1 else ()),
         Section("design", Level.DETAIL, (f"{result.design}: {result.assumption}.",)),
         Section(

@@ -138,7 +138,8 @@ class Steps(_Design):
     sample_rate: float = _option(_rate, 1.0)
 
     def __str__(self) -> str:
-        return "ranks within each step, its bets of those before"
+        before = f"; the claim is of a step before it is sampled at rate {self.sample_rate:g}"
+        return "ranks within each step, its bets of those before" + (before if self.sample_rate < 1.0 else "")
 
 
 EVERY_ONE = "every threshold, each paid for (one run: numbers of guesses known before it, for which nothing is paid)"

@@ -19,6 +19,7 @@ from dpaudit.claims import Claim
 from dpaudit.results.display import Displayed
 from dpaudit.results.observations import Histogram
 from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.designs import Steps
 
 SCHEMA = "dpaudit.scores/1"
 INTERVALS = ("lower", "upper", "two-sided")
@@ -36,6 +37,7 @@ MEANINGS = {
     ESTIMATE: "a model of the scores, or nothing: a figure without a guarantee; never decides",
 }
 OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
+STEP = "one step"
 APART = "a statement of its own at this confidence; here the test of the claim is the sharper one"
 
 
@@ -282,5 +284,15 @@ class ScoresResult(Decided):
         if self.deciding is None:
             return "NO CERTIFICATE  only estimates without a guarantee were asked for"
         stamp = "CERTIFIED" if self.refuted is None else "REFUTED" if self.refuted else "NOT REFUTED"
-        claim = "" if self.claim is None or self.refuted is None else str(self.claim)
+        claim = "" if self.refuted is None else self.about
         return headline(stamp, claim, self.deciding, self.confidence)
+
+    @property
+    def of(self) -> str:
+        """What claim and statements are about, where it is not the whole training."""
+        return STEP if self.design == Steps.name else ""
+
+    @property
+    def about(self) -> str:
+        """The claim, and what it is about; "" without one."""
+        return "" if self.claim is None else " of ".join(filter(None, (str(self.claim), self.of)))

@@ -25,7 +25,7 @@ from dpaudit.scores import result as wording
 from dpaudit.scores.account import assembled, line_sections, meaning, sentence, to_do
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.few import ceiling
-from dpaudit.scores.result import CERTIFIED, INDEPENDENT, Estimate
+from dpaudit.scores.result import CERTIFIED, INDEPENDENT, STEP, Estimate
 
 SCHEMA = "dpaudit.training/1"
 CURE = "restore the file, or audit again"
@@ -36,7 +36,7 @@ INDEPENDENT_RUNS = (
     "released or scored; it decides"
 )
 BLIND = "A coin that all canaries of a training share cannot be seen"
-LONGEST_CODE, STEP = 200, "one step"
+LONGEST_CODE = 200
 
 
 LIBRARIES = {name: name for name in ("numpy", "torch", "opacus", "jax", "jax-privacy")}

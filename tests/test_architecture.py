@@ -81,7 +81,7 @@ BUDGET = {
     "processes": 2_210,
     "execution": 800,
     "search": 3_710,
-    "scores": 3_160,
+    "scores": 3_170,
     "auditing": 4_050,
     "verify": 12_990,
     "report": 3_340,

@@ -406,22 +406,18 @@ class LockStep:
 
     def _alignment(self, turns: Turns, keeping: Keeping, potential: Potential | None) -> Alignment:
         shifts = tuple(
-            _shift(choice, draw.path or choice.path.name, draw.name)
+            _shift(choice, draw.name)
             for choice in (*turns.before, *turns.loop, *turns.after)
             for draw in choice.path.draws
             if draw.name in choice.shifts
         )
-        agreed: dict[tuple[str, str], Shift] = {}
-        for shift in shifts:
-            if agreed.setdefault((shift.path, shift.draw), shift) != shift:
-                raise NoProof(f"the shift of {shift.draw} would depend on what the run does after it")
         differences = tuple(
             Kept(name, carried.value, "used" if carried.spread else None) for name, carried in sorted(keeping.items())
         )
-        return Alignment(tuple(agreed.values()), differences, self._outline.facts, potential)
+        return Alignment(shifts, differences, self._outline.facts, potential)
 
 
-def _shift(choice: Choice, path: str, draw: str) -> Shift:
+def _shift(choice: Choice, draw: str) -> Shift:
     form: forms.Form = choice.shifts[draw]
     marker = difference("")
     differences = {
@@ -429,7 +425,7 @@ def _shift(choice: Choice, path: str, draw: str) -> Shift:
         for atom, value in form.items()
         if isinstance(atom, str) and atom.startswith(marker)
     }
-    return Shift(path, draw, form.get(forms.ONE, Fraction(0)), form.get("@d", Fraction(0)), differences)
+    return Shift(choice.path.name, draw, form.get(forms.ONE, Fraction(0)), form.get("@d", Fraction(0)), differences)
 
 
 MOST_CLASSES = 20_000

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain
 from math import floor
 from typing import Any
 
@@ -324,25 +323,11 @@ def _with_result(path: PairedPath, program: nodes.Program, follower: Follower) -
 
 
 def _finished(program: nodes.Program, parameters: Parameters, follower: Follower) -> ProgramOutline:
-    """A program without a loop: two blocks, and the answer is the data itself."""
-    paths = follower.paths("before", program.before, {})
-    ends = {path.name: follower.paths("after", program.after, path.after) for path in paths}
-    parameters.learn(draw for path in (*paths, *chain(*ends.values())) for draw in path.draws)
-    whole = tuple(_with_result(_one_path(path, end), program, follower) for path in paths for end in ends[path.name])
-    return ProgramOutline(
-        program, parameters, SolverTerms(parameters.integers), whole, (), (), (), frozenset(), (), (), (), {}
-    )
-
-
-def _one_path(path: PairedPath, end: PairedPath) -> PairedPath:
-    draws = (*path.draws, *(replace(draw, path=end.name) for draw in end.draws))
-    return replace(
-        path,
-        decisions=(*path.decisions, *end.decisions),
-        draws=tuple(replace(draw, path=draw.path or path.name) for draw in draws),
-        outputs=(*path.outputs, *end.outputs),
-        after=end.after,
-    )
+    """A program without a loop: one block, and the answer is the data itself."""
+    paths = [_with_result(path, program, follower) for path in follower.paths("before", program.before, {})]
+    parameters.learn(draw for path in paths for draw in path.draws)
+    terms = SolverTerms(parameters.integers)
+    return ProgramOutline(program, parameters, terms, tuple(paths), (), (), (), frozenset(), (), (), (), {})
 
 
 def _assumed(terms: SolverTerms, parameters: Parameters, invariants: tuple[Formula, ...], in_loop: bool) -> list[Any]:

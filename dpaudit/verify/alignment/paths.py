@@ -56,13 +56,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PairedDraw:
-    """A draw on a path; `weight` is 1 / scale; `path` names its path where that is another one."""
+    """A draw on a path; `weight` is 1 / scale."""
 
     name: str
     law: nodes.Law
     weight: Ratio
     line: int
-    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

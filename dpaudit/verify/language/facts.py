@@ -4,28 +4,34 @@ None is a judgement: what is private, which paths agree and what a shift costs, 
 own lines. A fact that is wrong here is wrong for both, so this module is among those that must be right for PROVED.
 """
 
+import ast
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from dpaudit.verify.language import nodes
 
-OPERATIONS: dict[nodes.Operation, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-}
-ORDERS: dict[nodes.Order, Callable[[Any, Any], Any]] = {  # of numbers, and of terms of z3
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
+Function = Callable[[Any, Any], Any]  # of numbers; orders are of terms of z3 too
+ARITHMETIC: tuple[tuple[type[ast.operator], nodes.Operation, Function], ...] = (  # every sign of the language
+    (ast.Add, "+", operator.add),
+    (ast.Sub, "-", operator.sub),
+    (ast.Mult, "*", operator.mul),
+    (ast.Div, "/", operator.truediv),
+    (ast.FloorDiv, "//", operator.floordiv),
+    (ast.Mod, "%", operator.mod),
+)
+COMPARISONS: tuple[tuple[type[ast.cmpop], nodes.Order, Function], ...] = (
+    (ast.Lt, "<", operator.lt),
+    (ast.LtE, "<=", operator.le),
+    (ast.Gt, ">", operator.gt),
+    (ast.GtE, ">=", operator.ge),
+    (ast.Eq, "==", operator.eq),
+    (ast.NotEq, "!=", operator.ne),
+)
+OPERATIONS = {sign: function for _, sign, function in ARITHMETIC}
+ORDERS = {sign: function for _, sign, function in COMPARISONS}
+OPERATION_SIGNS = {kind: sign for kind, sign, _ in ARITHMETIC}
+ORDER_SIGNS = {kind: sign for kind, sign, _ in COMPARISONS}
 Binding = tuple[str, nodes.Expression | None]  # a name and the value that it is given; None for a draw
 
 

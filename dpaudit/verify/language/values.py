@@ -9,7 +9,7 @@ from itertools import chain, count, islice
 from typing import get_args
 
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.facts import parts, reads
+from dpaudit.verify.language.facts import OPERATION_SIGNS, ORDER_SIGNS, parts, reads
 from dpaudit.verify.language.outline import (
     LONGEST,
     RESERVED,
@@ -158,22 +158,6 @@ def _settings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
             yield name, value if isinstance(node, ast.AnnAssign) else None
 
 
-OPERATIONS: dict[type[ast.operator], nodes.Operation] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-}
-ORDERS: dict[type[ast.cmpop], nodes.Order] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-}
 ZERO, ONE = nodes.Number(Fraction(0)), nodes.Number(Fraction(1))
 DOUBLE = nodes.Number(Fraction(1), True)  # times it, a whole number of Python's is a double
 Lowered = list[nodes.Statement]  # a block as it grows; expressions put their draws there
@@ -293,7 +277,7 @@ def _named(names: Names, node: ast.Name) -> nodes.Expression:
 
 
 def _operation(names: Names, node: ast.BinOp, draws: Lowered | None) -> nodes.Expression:
-    operation = OPERATIONS.get(type(node.op))
+    operation = OPERATION_SIGNS.get(type(node.op))
     if operation is None:
         raise names.error(node, f"`{ast.unparse(node)}`", "only + - * / // % are read")
     left, right = value(names, node.left, draws), value(names, node.right, draws)
@@ -404,7 +388,7 @@ def _draw(names: Names, node: ast.Call, name: str, draws: Lowered | None) -> nod
 
 
 def _comparison(names: Names, node: ast.Compare, draws: Lowered | None) -> nodes.Expression:
-    orders = [ORDERS.get(type(operator)) for operator in node.ops]
+    orders = [ORDER_SIGNS.get(type(operator)) for operator in node.ops]
     if None in orders:
         raise names.error(node, f"`{ast.unparse(node)}`", "numbers are compared by < <= > >= == !=")
     sides: Sequence[ast.expr] = (node.left, *node.comparators)

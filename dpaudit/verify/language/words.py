@@ -14,8 +14,8 @@ from itertools import count
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.facts import targets
-from dpaudit.verify.language.values import OPERATIONS, ORDERS, negative
+from dpaudit.verify.language.facts import OPERATION_SIGNS, ORDER_SIGNS, targets
+from dpaudit.verify.language.values import negative
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>len\([^()]+\)'?|[^\W\d]\w*'?)"
@@ -166,7 +166,7 @@ def _built(words: str, node: ast.expr, leaves: Mapping[str, nodes.Expression]) -
         case ast.UnaryOp(ast.USub(), part):
             return negative(inner(part))
         case ast.Compare(left, [order], [right]):
-            return nodes.Compared(ORDERS[type(order)], inner(left), inner(right))
+            return nodes.Compared(ORDER_SIGNS[type(order)], inner(left), inner(right))
         case ast.BinOp(left, operation, right):
-            return nodes.Arithmetical(OPERATIONS[type(operation)], inner(left), inner(right))
+            return nodes.Arithmetical(OPERATION_SIGNS[type(operation)], inner(left), inner(right))
     raise _error(words, "it holds more than and, or, not, one comparison, + - * / // % and brackets")

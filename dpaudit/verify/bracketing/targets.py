@@ -24,7 +24,7 @@ from dpaudit.verify.language import expression
 from dpaudit.verify.language.facts import OPERATIONS
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Program, ProgramParameter
 from dpaudit.verify.language.source import at_the_top, bound, check_running
-from dpaudit.verify.proof import ADJACENCIES, Adjacency
+from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency
 
 
 def source_of(reference: str, folder: str) -> tuple[str, str]:
@@ -248,14 +248,8 @@ def check_adjacent(first: tuple[Fraction, ...], second: tuple[Fraction, ...], ad
     if len(first) != len(second):
         raise InvalidSpec(f"the answers of the pair must be as many on both sides, got {len(first)} and {len(second)}")
     moves = [after - before for before, after in zip(first, second, strict=True)]
-    moved = [move for move in moves if move]
-    fits = {
-        "all-differ": all(abs(move) <= 1 for move in moved),
-        "one-differs": len(moved) <= 1 and all(abs(move) <= 1 for move in moved),
-        "monotone": all(0 < move <= 1 for move in moved) or all(-1 <= move < 0 for move in moved),
-        "up": all(0 < move <= 1 for move in moved),
-        "down": all(-1 <= move < 0 for move in moved),
-    }[adjacency]
-    if not fits:
+    ranges = [REACH[way] for way in WAYS[adjacency]]
+    fits = any(all(least <= move <= most for move in moves) for least, most in ranges)
+    if not fits or adjacency == "one-differs" and sum(map(bool, moves)) > 1:
         text = ", ".join(map(in_short, moves))
         raise InvalidSpec(f"the pair is not adjacent: {words_of(adjacency)}, but the answers move by {text}")

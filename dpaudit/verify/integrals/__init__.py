@@ -94,13 +94,13 @@ def _of_slice(each: Slice) -> Any:
     return quadrature.integral(cut)
 
 
-def _precise(computed: Callable[[], Any]) -> Any:
+def _precise(computed: Callable[[], Any], accuracy: int = PRECISE, most: int = MOST_BITS) -> Any:
     """A ball, computed with twice the bits until it is precise."""
     bits = BITS
     while True:
         with flint().ctx.workprec(bits):
             ball = computed()
-        if ball.rel_accuracy_bits() >= PRECISE or 2 * bits > MOST_BITS:
+        if ball.rel_accuracy_bits() >= accuracy or 2 * bits > most:
             return ball
         bits *= 2
 
@@ -109,21 +109,20 @@ Number = Fraction | int | float
 MOST_DELTA_BITS = 3_200
 
 
-def laplace_delta(shift: Number, scale: Number, epsilon: Number) -> Enclosure:
-    """The least delta at an epsilon of a number with Laplace noise: 1 - e^((epsilon - shift/scale)/2), at least 0.
+def laplace_delta(loss: Number, epsilon: Number) -> Enclosure:
+    """The least delta at an epsilon of a number with Laplace noise: 1 - e^((epsilon - loss)/2), at least 0.
 
-    For a negative epsilon below -shift/scale it is 1 - e^epsilon.
+    `loss` is the shift over the scale. For a negative epsilon below -loss it is 1 - e^epsilon.
 
-    >>> found = laplace_delta(1, 1, 0)
+    >>> found = laplace_delta(1, 0)
     >>> round(found.lower, 6), found.upper - found.lower < 1e-15
     (0.393469, True)
     """
     with flint().ctx.workprec(BITS):
-        epsilon_, loss = as_ball(epsilon), abs(as_ball(shift)) / _positive("scale", scale)
-        zero = flint().arb(0)
-        inner = -((epsilon_ - loss) / 2).expm1()
+        epsilon_ = as_ball(epsilon)
+        inner = -((epsilon_ - abs(as_ball(loss))) / 2).expm1()
         # the formula holds down to -loss; below, all outputs have a loss above epsilon, and that is the larger
-        return within_one(inner.max(-epsilon_.expm1()).max(zero))
+        return within_one(inner.max(-epsilon_.expm1()).max(flint().arb(0)))
 
 
 def gaussian_delta(mu: Number, epsilon: Number) -> Enclosure:
@@ -134,28 +133,15 @@ def gaussian_delta(mu: Number, epsilon: Number) -> Enclosure:
     >>> round(gaussian_delta(1, 1).middle, 9)
     0.126936738
     """
+
+    def difference() -> Any:
+        mu_, epsilon_ = as_ball(mu), as_ball(epsilon)
+        if not mu_ >= 0:
+            raise InvalidSpec(f"mu must be at least 0, got {mu!r}")
+        if mu_.is_zero():
+            return -epsilon_.expm1()
+        first, second = (normal_tail(epsilon_ / mu_ - sign * mu_ / 2) for sign in (1, -1))
+        return first - epsilon_.exp() * second
+
     with flint().ctx.workprec(BITS):
-        return within_one(_gaussian_delta(mu, epsilon))
-
-
-def _gaussian_delta(mu: Number, epsilon: Number) -> Any:
-    """The delta as a ball, with more bits where the two terms cancel."""
-    ctx, bits = flint().ctx, BITS
-    while True:
-        with ctx.workprec(bits):
-            mu_, epsilon_ = _positive("mu", mu, or_zero=True), as_ball(epsilon)
-            zero = flint().arb(0)
-            if mu_.is_zero():
-                return (-epsilon_.expm1()).max(zero)
-            first, second = (normal_tail(epsilon_ / mu_ - sign * mu_ / 2) for sign in (1, -1))
-            difference = first - epsilon_.exp() * second
-        if difference.rel_accuracy_bits() >= 60 or 2 * bits > MOST_DELTA_BITS:
-            return difference.max(zero)
-        bits *= 2
-
-
-def _positive(name: str, value: Number, *, or_zero: bool = False) -> Any:
-    ball = as_ball(value)
-    if not (ball >= 0 if or_zero else ball > 0):
-        raise InvalidSpec(f"{name} must be {'at least 0' if or_zero else 'positive'}, got {value!r}")
-    return ball
+        return within_one(_precise(difference, 60, MOST_DELTA_BITS).max(flint().arb(0)))

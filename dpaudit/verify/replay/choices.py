@@ -205,9 +205,9 @@ class Choices(Draws):
     taken. The probability of the path down to there is numerator / denominator.
 
     >>> choices = Choices(most_outcomes=100)
-    >>> choices.begin(); choices.place(2), choices.binomial(1, 0.25); choices.probability()
+    >>> choices.begin(); choices.place(2), choices.binomial(1, 0.25); choices.mass()
     (0, 0)
-    Fraction(3, 8)
+    (3, 8)
     """
 
     def __init__(self, most_outcomes: int) -> None:
@@ -273,10 +273,6 @@ class Choices(Draws):
             raise self.error
         if self._at != len(self._picked):
             raise self.broken(DIFFERS)
-
-    def probability(self) -> Fraction:
-        """The probability of the present path."""
-        return Fraction(self._numerators[-1], self._denominators[-1])
 
     def mass(self) -> tuple[int, int]:
         """The probability of the present path, not reduced: quick."""

@@ -1,7 +1,6 @@
 """The exact privacy loss of laws over finitely many outputs: epsilon, delta, the worst pair."""
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +22,7 @@ SOURCE = "replay of every choice"
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The pair and the event of the largest loss: `first` and `second` are places in the domain.
+    """The pair of the largest loss, `first` and `second` in the domain, and the event that has it.
 
     `p` and `q` are the probabilities of the event, all outputs of the largest ratio, under the first and the second
     dataset. Where the loss is infinite, q is 0.
@@ -31,7 +30,6 @@ class Worst:
 
     first: int
     second: int
-    event: frozenset[Hashable]
     p: Fraction
     q: Fraction
 
@@ -110,19 +108,13 @@ class FiniteLosses:
     def steps(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
         """The probabilities of the outputs of one ratio under two datasets, the largest ratio first.
 
-        Places in the domain. Its first few are the event that tells the first dataset best from the second.
+        Places in the domain. The first few together are the event that tells the first dataset best from the second.
         """
-        atoms: defaultdict[Fraction | float, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
-        for p, q in self._side_by_side(first, second):
-            if p or q:
-                sums = atoms[p / q if q else math.inf]
-                sums[0] += p
-                sums[1] += q
-        return [(atoms[ratio][0], atoms[ratio][1]) for ratio in sorted(atoms, reverse=True)]
+        atoms = atoms_of(self._side_by_side(first, second))
+        return [atoms[ratio] for ratio in sorted(atoms, reverse=True)]
 
-    def _side_by_side(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
-        ours, theirs, nothing = self.laws[first], self.laws[second], Fraction(0)
-        return [(ours.get(output, nothing), theirs.get(output, nothing)) for output in {**ours, **theirs}]
+    def _side_by_side(self, first: int, second: int) -> Iterator[tuple[Fraction, Fraction]]:
+        return side_by_side(self.laws[first], self.laws[second])
 
     def upper_bound(self, delta: float = 0.0) -> UpperBound:
         """The least epsilon at a delta, as an upper bound for the pairs of this domain (and a lower one)."""
@@ -148,18 +140,28 @@ def pairs_in_words(pairs: int, datasets: int) -> str:
     return f"{counted} of the {datasets:,} datasets listed"
 
 
-def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
-    """The event of the largest ratio of two laws."""
+def side_by_side(first: Law, second: Law) -> Iterator[tuple[Fraction, Fraction]]:
+    """P and Q of every output."""
     nothing = Fraction(0)
-    impossible = [output for output, p in first.items() if p and not second.get(output, nothing)]
-    if impossible:
-        event = frozenset(impossible)
-    else:
-        ratios = {output: p / second[output] for output, p in first.items() if p}
-        most = max(ratios.values())
-        event = frozenset(output for output, ratio in ratios.items() if ratio == most)
-    p = sum((first[output] for output in event), nothing)
-    return Worst(i, j, event, p, sum((second.get(output, nothing) for output in event), nothing))
+    return ((first.get(output, nothing), second.get(output, nothing)) for output in {**first, **second})
+
+
+def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> dict[Fraction | float, tuple[Fraction, Fraction]]:
+    """P and Q of outputs, those of one ratio p / q taken together; the ratio is infinite where q is 0."""
+    atoms: dict[Fraction | float, tuple[Fraction, Fraction]] = {}
+    nothing = Fraction(0), Fraction(0)
+    for p, q in both:
+        if p or q:
+            ratio = p / q if q else math.inf
+            before = atoms.get(ratio, nothing)
+            atoms[ratio] = before[0] + p, before[1] + q
+    return atoms
+
+
+def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
+    """The outputs of the largest ratio of two laws."""
+    atoms = atoms_of(side_by_side(first, second))
+    return Worst(i, j, *atoms[max(atoms)])
 
 
 def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:

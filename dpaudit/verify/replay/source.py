@@ -44,19 +44,6 @@ def reduced(weights: Sequence[int]) -> Weights:
     return tuple(weight // divisor for weight in weights)
 
 
-@lru_cache(maxsize=4096)
-def yes_or_no(p: Exact) -> Weights | None:
-    """Weights of yes, with probability p, and no; None where p is no probability.
-
-    >>> yes_or_no(0.75)
-    (3, 1)
-    """
-    value = exact(p)
-    if value is None or not 0 <= value <= 1:
-        return None
-    return value.numerator, value.denominator - value.numerator
-
-
 @lru_cache(maxsize=1024)
 def binomial(trials: int, p: Exact) -> Weights | None:
     """Weights of the number of successes, each of probability p; None where there is no such law.
@@ -64,10 +51,10 @@ def binomial(trials: int, p: Exact) -> Weights | None:
     >>> binomial(2, 0.25)
     (9, 6, 1)
     """
-    one = yes_or_no(p)
-    if one is None or not 0 <= trials <= MOST_TRIALS:
+    chance = exact(p)
+    if chance is None or not 0 <= chance <= 1 or not 0 <= trials <= MOST_TRIALS:
         return None
-    yes, no = one
+    yes, no = chance.numerator, chance.denominator - chance.numerator
     return reduced([math.comb(trials, k) * yes**k * no ** (trials - k) for k in range(trials + 1)])
 
 

@@ -72,7 +72,7 @@ class Translation:
         if not self.moves:
             return Enclosure(0.0, 0.0)
         if len(self.moves) == 1 and self.moves[0][0] == "laplace":
-            return integrals.laplace_delta(self.moves[0][1], 1, epsilon)
+            return integrals.laplace_delta(self.moves[0][1], epsilon)
         if all(law == "normal" for law, _ in self.moves):
             with flint().ctx.workprec(BITS):
                 mu = ball(sum((move * move for _, move in self.moves), Fraction(0))).sqrt()

@@ -27,7 +27,7 @@ def test_laplace_delta_is_the_integral_of_the_positive_part(shift: int, scale: F
         integrate.quad(lambda x: max(0.0, first.pdf(x) - math.exp(epsilon) * second.pdf(x)), a, b, limit=200)[0]
         for a, b in itertools.pairwise(edges)
     )
-    found = laplace_delta(shift, scale, epsilon)
+    found = laplace_delta(shift / Fraction(scale), epsilon)
     assert found.middle == pytest.approx(expected, abs=1e-8)
     assert found.upper - found.lower <= 1e-15
 
@@ -59,7 +59,6 @@ def test_ends_of_the_gaussian_range() -> None:
 @for_each(
     ("call", "message"),
     [
-        (lambda: laplace_delta(1, -1, 0), "scale must be positive, got -1"),
         (lambda: gaussian_delta(-1, 0), "mu must be at least 0, got -1"),
         (lambda: gaussian_delta(math.nan, 0), "a number must be finite, got nan"),
     ],

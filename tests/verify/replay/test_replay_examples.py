@@ -125,7 +125,7 @@ def test_the_tail_of_eight_bits_ends() -> None:
     assert found.paths == 1536
     assert found.infinite
     assert near(found.delta(0.7), 0.2502, 4)
-    assert found.worst.event == {92}  # 100 - 8, and 93 - 1 is not there
+    assert found.worst.p == found.laws[found.worst.first][92]  # 100 - 8, and 93 - 1 is not there
     told = "the 2 adjacent pairs of the 3 datasets listed, all outputs, at clamped=False"
     assert found.scope == told
 

@@ -1,4 +1,4 @@
-"""Naive oracles: the same events by floating-point quadrature and by sampling, straight from the definitions."""
+"""A naive oracle: the same events by floating-point quadrature, straight from the definitions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from itertools import combinations, pairwise
 
-import numpy as np
 from scipy import integrate
 
 from dpaudit.verify.enclosure import Enclosure
@@ -55,24 +54,6 @@ def by_quadrature(each: Slice) -> float:
         )[0]
         for a, b in pairwise(cuts)
     )
-
-
-def by_sampling(event: Event, runs: int, seed: int) -> float:
-    """The share of runs in which an event without densities happens."""
-    rng = np.random.default_rng(seed)
-    total = np.zeros(runs)
-    for product in event:
-        found = np.ones(runs)
-        for each in product:
-            t = _draws(rng, each.law, each.scale, runs)
-            if each.lower is not None:
-                found *= t > float(each.lower)
-            if each.upper is not None:
-                found *= t < float(each.upper)
-            for factor in each.factors:
-                found *= sum(_happens(rng, alternative, t) for alternative in factor)
-        total += found
-    return float(total.mean())
 
 
 def above(scale: Fraction | int, query: Fraction | int, law: str = "laplace") -> Between:
@@ -137,20 +118,3 @@ def _cuts(each: Slice) -> set[float]:
             cuts |= {-float(line.at) / line.slope for line in lines if line.slope}
             cuts |= {float(b.at - a.at) / (a.slope - b.slope) for a, b in combinations(lines, 2) if a.slope != b.slope}
     return cuts
-
-
-def _draws(rng, law: str | None, scale: Fraction, runs: int):
-    if law is None:
-        return np.zeros(runs)
-    return getattr(rng, law)(scale=float(scale), size=runs)
-
-
-def _happens(rng, product, t):
-    found = np.ones(len(t))
-    for term in product:
-        draw = _draws(rng, term.law, term.scale, len(t))
-        for line in term.lower:
-            found *= draw > _at(line, t)
-        for line in term.upper:
-            found *= draw < _at(line, t)
-    return found

@@ -83,7 +83,7 @@ BUDGET = {
     "search": 3_710,
     "scores": 3_170,
     "auditing": 4_050,
-    "verify": 12_960,
+    "verify": 12_930,
     "report": 3_340,
     "ledger": 1_960,
     "catalogue": 11_710,

@@ -691,7 +691,7 @@ def test_an_audit_of_an_entry_shows_the_bracket_of_the_pair(audited: Joined) -> 
     bound = UpperBound(1.0, 0.0, Label.PROVED, "all", Arithmetic.REALS, "x")
     apart = replace(result, spec={**result.spec, "pairs": pairs}, upper=bound)
     assert apart.bracket is None
-    assert "the two are not joined" in str(apart)
+    assert "the two are not joined" in str(apart.explain())
 
 
 # the Python door

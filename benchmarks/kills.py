@@ -310,7 +310,7 @@ def _cost(quick: bool) -> list[list[str]]:
     from dpaudit.catalogue import additive
     from dpaudit.execution.engine import Engine
     from dpaudit.ledger.results import Ledger
-    from dpaudit.ledger.runs import Journal
+    from dpaudit.ledger.runs import LedgerJournal
     from dpaudit.mechanisms import wrap
 
     def per_run(data: int, rng: np.random.Generator) -> float:
@@ -331,7 +331,7 @@ def _cost(quick: bool) -> list[list[str]]:
                 for kept in (False, True):
                     with Engine(1) as engine:
                         if kept:
-                            engine.keep_in(Journal(ledger, f"{name}{turn}", number))
+                            engine.keep_in(LedgerJournal(ledger, f"{name}{turn}", number))
                         before = time.process_time()
                         run_audit(spec, engine)
                         spent[kept].append(time.process_time() - before)

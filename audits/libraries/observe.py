@@ -27,6 +27,7 @@ import dpaudit
 from audits.libraries.environment import Environment, child, reason
 from audits.libraries.plain import Plain, decisive
 from dpaudit import DpAuditError, InvalidSpec, MissingRequirement
+from dpaudit.account import Level, account
 from dpaudit.account.first import cause
 from dpaudit.account.statements import stamp
 from dpaudit.account.suites import suite_headline, suite_line
@@ -178,7 +179,13 @@ def write_page(seen: Sequence[Seen], not_run: dict[str, list[str]], folder: Path
     for each in seen:
         libraries.setdefault(each.row.environment.package, []).append(each)
     template = html.environment().from_string(Path(__file__).with_suffix(".html").read_text("utf-8"))
-    words = {"cause": cause, "decisive": decisive, "stamp": stamp, "tone": html.tone, "slug": slug}
+    words = {
+        "cause": cause,
+        "decisive": decisive,
+        "stamp": stamp,
+        "tone": lambda entry: account(entry, Level.HEADLINE).tone,
+        "slug": slug,
+    }
     words |= {"quoted": shlex.join, "program": PROGRAM, "libraries": libraries, "not_run": not_run}
     page = html.render_suite(suite, [each.page for each in seen], template=template, **words)
     write_text(folder / "suite.json", json_suite(suite))

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import threading
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +25,7 @@ from dpaudit.errors import InvalidSpec, at
 LARGEST, LARGEST_SUITE = 2**24, 2**26  # bytes of a file; a result has ten thousand, a suite of 2,000 audits half of it
 MOST_VALUES = 2**22  # in a text; a suite of 2,000 audits has a million
 DEEPEST = 64  # objects and lists inside one another
+FIRST_USE = threading.RLock()  # of a type: where two threads make it known to msgspec at once, the process ends
 
 JsonObject = dict[str, Any]
 Kind: TypeAlias = Any  # a type as annotations have it, which no type of Python describes
@@ -94,6 +96,18 @@ def _tag(kind: Kind) -> JsonObject:
 @cache
 def _hints(kind: Kind) -> dict[str, Kind]:
     return get_type_hints(kind, include_extras=True)
+
+
+def fitted(raw: Any, kind: Kind, **how: Any) -> Any:
+    """Plain values as a value of a type, or of a model; in any thread. Raises `msgspec.ValidationError`.
+
+    >>> fitted([1, 2], tuple[int, float])
+    (1, 2.0)
+    """
+    from msgspec import convert
+
+    with FIRST_USE:
+        return convert(raw, kind, **how)
 
 
 def text_of(value: object) -> str:

@@ -39,7 +39,7 @@ from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.ledger.database import DEFAULT, LedgerError, LedgerLost
 from dpaudit.ledger.history import trend
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import Journal, Run, resume, start, taken
+from dpaudit.ledger.runs import LedgerJournal, Run, resume, start, taken
 from dpaudit.processes.frames import UnreadableShard
 from dpaudit.report import USUAL
 from dpaudit.results.provenance import commit_of, versions
@@ -60,7 +60,7 @@ STOPS = (LedgerError, ForeignShard, UnreadableShard, CannotResume)  # errors of 
 
 
 @dataclass(slots=True)
-class SuiteJournal(Journal):
+class SuiteJournal(LedgerJournal):
     """One audit of a recorded run: a changed question concerns the whole run."""
 
     question: SpecQuestion = field(kw_only=True)
@@ -68,7 +68,7 @@ class SuiteJournal(Journal):
     def begin_anew(self, name: str, why: list[str]) -> None:
         """Says so: nothing can tell whether its mechanism is the same."""
         say(f"note: audit {clean(name)!r} begins anew: {'; '.join(why[:3])}")
-        Journal.begin_anew(self, name, why)
+        LedgerJournal.begin_anew(self, name, why)
 
     def refuse(self, name: str, why: list[str]) -> None:
         """Raises `CannotResume`: it is not what began."""

@@ -136,7 +136,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Journal:
+class LedgerJournal:
     """One audit of a run: its shards until it has a result, then the result; the `ShardStore` of its engine.
 
     `parts` are those of its mechanism (`running.program`), `driver` is how many processes have driven it before. Raises
@@ -394,7 +394,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Call(Journal):
+class Call(LedgerJournal):
     """The one audit of a call of `dpaudit.audit`: of a run whose question holds the parts of the mechanism."""
 
     name: str = field(kw_only=True)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpaudit.adapters.adapted import OwnClaim, settled
 from dpaudit.auditing.question import Plan, Question, plan
-from dpaudit.base.strict import read_toml
+from dpaudit.base.strict import fitted, read_toml
 from dpaudit.claims import Claim, PureDP, Relation, claim_of_keys, form_of
 from dpaudit.data import AdjacentPair, stock_pairs
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement, at
@@ -238,8 +238,6 @@ def _about(key: str) -> Iterator[None]:
 
 def _asked(source: Path, raw: Any, place: "SpecPlace", layers: Layers) -> "tuple[SpecQuestion | None, list[Fault]]":
     """The question of a table, and all faults: a wrong value is replaced by a right one, to find the next fault."""
-    from msgspec import convert
-
     from dpaudit.spec.reading import example, faults
     from dpaudit.spec.tables import AuditTable
 
@@ -253,7 +251,7 @@ def _asked(source: Path, raw: Any, place: "SpecPlace", layers: Layers) -> "tuple
         given = {key: value for key, value in raw.items() if key not in wrong}
         right = {key: INSTEAD[key] for key in wrong if key in INSTEAD and (key != "user" or key in raw)}
         try:
-            question = _question(source, convert({**given, **right}, AuditTable), layers)
+            question = _question(source, fitted({**given, **right}, AuditTable), layers)
             with _about("runs"):
                 question.check()
             return question, complaints

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from dpaudit.base.files import FOLDER, found_at, read_bytes
-from dpaudit.base.strict import LARGEST_FILE, Keys, lines_of, read_toml
+from dpaudit.base.strict import LARGEST_FILE, Keys, fitted, lines_of, read_toml
 from dpaudit.claims import POINTS
 from dpaudit.errors import InvalidSpec
 from dpaudit.options import IN_SPECS
@@ -147,7 +147,8 @@ def convert(raw: Any, into: type[Table], place: SpecPlace) -> Table:
     messages = [place.says(what, *keys) for keys, what in faults(raw, into)]
     if messages:
         raise InvalidSpec(*messages)
-    return msgspec.convert(raw, into, strict=True)
+    read: Table = fitted(raw, into)
+    return read
 
 
 def faults(raw: Any, into: type[Struct], inside: Keys = ()) -> Iterator[Fault]:
@@ -188,7 +189,7 @@ _KINDS = {
 def _fault(value: Any, kind: Any, table: type[Struct], keys: Keys) -> Iterator[Fault]:
     """The fault of one value, if it has one."""
     try:
-        msgspec.convert(value, kind, strict=True)
+        fitted(value, kind)
     except msgspec.ValidationError as error:
         yield keys, _in_words(str(error), value, kind, table, keys)
 

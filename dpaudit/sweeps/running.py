@@ -20,7 +20,7 @@ from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError
 from dpaudit.execution.engine import Engine
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import Journal
+from dpaudit.ledger.runs import LedgerJournal
 from dpaudit.mechanisms import Imported, Mechanism
 from dpaudit.results.provenance import versions
 from dpaudit.results.result import AuditResult
@@ -103,7 +103,7 @@ class _Answers:
         """The result of the very same question about the very same code; None where there is none."""
         if self.ledger is None or code is None:
             return None
-        ended = Journal(self.ledger, code, number_of(asked)).ended()
+        ended = LedgerJournal(self.ledger, code, number_of(asked)).ended()
         return ended if isinstance(ended, AuditResult) and spec_hash(ended.spec) == asked.hash else None
 
     def above(self, point: Point) -> UpperBounds:

@@ -10,7 +10,7 @@ from dpaudit.account import Account, Level, Section, account
 from dpaudit.account.statements import NO_BITS, at_delta
 from dpaudit.base.files import write_text
 from dpaudit.base.numerals import counted
-from dpaudit.base.strict import by_fields, read, text_of
+from dpaudit.base.strict import by_fields, fitted, read, text_of
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim, claim_from_dict
 from dpaudit.errors import ClaimRefuted, InvalidSpec
@@ -142,8 +142,6 @@ def _numbers(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 def load(path: str | os.PathLike[str]) -> TrainingResult:
     """The result in a file that `TrainingResult.save` wrote; raises `InvalidSpec` where it is none."""
-    import msgspec
-
     stored = read(path, cure=CURE, not_json="give the path of a result that audit_training saved")
     if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
         raise InvalidSpec(f"{path}: no result of an audit of training ({SCHEMA}); {CURE}")
@@ -151,7 +149,7 @@ def load(path: str | os.PathLike[str]) -> TrainingResult:
     try:
         values = {each.name: stored[each.name] for each in fields(TrainingResult)}
         claim = claim_from_dict(dict(values.pop("claim")))
-        given = {name: msgspec.convert(value, hints[name], strict=False) for name, value in values.items()}
+        given = {name: fitted(value, hints[name], strict=False) for name, value in values.items()}
         given["lines"] = tuple(replace(each, detail=_numbers(each.detail)) for each in given["lines"])
         result = TrainingResult(claim=claim, **given)
         str(result)  # it can be told

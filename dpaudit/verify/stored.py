@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import models, read
+from dpaudit.base.strict import fitted, models, read
 from dpaudit.errors import InvalidSpec, at
 from dpaudit.verify.proof import Proof
 
@@ -51,8 +51,9 @@ def from_dict(raw: Any) -> Proof:
     if raw["schema"] != SCHEMA:
         raise InvalidSpec(f"schema must be {SCHEMA!r}, got {clean(raw['schema'], 200)}; {CURE}")
     try:
-        msgspec.convert(raw, MODEL)
-        return msgspec.convert(raw, Proof, dec_hook=_fraction)
+        fitted(raw, MODEL)
+        proof: Proof = fitted(raw, Proof, dec_hook=_fraction)
+        return proof
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         if isinstance(error.__cause__, InvalidSpec):
             raise error.__cause__ from None

@@ -18,7 +18,7 @@ from dpaudit.execution.journal import StoredShard
 from dpaudit.ledger.baseline import DEFAULT, SCHEMA
 from dpaudit.ledger.database import Database, LedgerError
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import Journal, Run
+from dpaudit.ledger.runs import LedgerJournal, Run
 from dpaudit.results.result import fingerprint
 from dpaudit.results.stored import load
 from tests.doors.conftest import Outcome, document, process, spec
@@ -78,19 +78,19 @@ def suite(folder: Path, write: Write) -> str:
 @pytest.fixture
 def interrupted(dpaudit: Cli, suite: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Outcome]:
     """Runs the suite until so many tasks of an audit are stored; then it is interrupted."""
-    keep = Journal.keep
+    keep = LedgerJournal.keep
 
     def run(tasks: int, *options: str, audit: int = 1) -> Outcome:
         left = [tasks]
 
-        def counted(store: Journal, shards: Sequence[StoredShard]) -> None:
+        def counted(store: LedgerJournal, shards: Sequence[StoredShard]) -> None:
             keep(store, shards)
             left[0] -= store.number == audit
             if left[0] == 0:
                 raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(Journal, "keep", counted)
+            patch.setattr(LedgerJournal, "keep", counted)
             return dpaudit("run", suite, *SHORT, *options)
 
     return run

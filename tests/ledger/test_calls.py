@@ -16,7 +16,7 @@ import pytest
 import dpaudit
 from dpaudit.execution.journal import StoredShard
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import Journal, start
+from dpaudit.ledger.runs import LedgerJournal, start
 from dpaudit.mechanisms import wrap
 from dpaudit.running.program import made_of
 from tests.cases import for_each
@@ -94,16 +94,16 @@ def call(mechanism: Any, **more: Any) -> dpaudit.AuditResult:
 
 def interrupted(mechanism: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same call, stopped once three tasks are stored."""
-    keep, left = Journal.keep, [3]
+    keep, left = LedgerJournal.keep, [3]
 
-    def counted(store: Journal, shards: Sequence[StoredShard]) -> None:
+    def counted(store: LedgerJournal, shards: Sequence[StoredShard]) -> None:
         keep(store, shards)
         left[0] -= 1
         if not left[0]:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "keep", counted)
+        patch.setattr(LedgerJournal, "keep", counted)
         with pytest.raises(KeyboardInterrupt):
             call(mechanism)
 

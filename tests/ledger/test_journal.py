@@ -20,7 +20,7 @@ from dpaudit.execution.journal import LOADED, StoredShard
 from dpaudit.ledger import runs
 from dpaudit.ledger.database import LedgerError, LedgerLost
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import Journal, Run, RunLock, resume, start, taken
+from dpaudit.ledger.runs import LedgerJournal, Run, RunLock, resume, start, taken
 from dpaudit.processes.tasks import digest_of_file
 from dpaudit.results.result import AuditResult
 from dpaudit.running.streams import Shard, Stage
@@ -62,7 +62,7 @@ class Model:
     held: Run | None
     finished: bool = False
     audits: dict[int, Audit] = field(default_factory=dict)
-    journals: dict[int, Journal] = field(default_factory=dict)  # that the driver has begun
+    journals: dict[int, LedgerJournal] = field(default_factory=dict)  # that the driver has begun
 
 
 class Journals(RuleBasedStateMachine):
@@ -91,7 +91,7 @@ class Journals(RuleBasedStateMachine):
     def driven(self) -> list[Model]:
         return [model for model in self.known.values() if model.held is not None]
 
-    def begun(self, data: st.DataObject) -> tuple[Model, int, Audit, Journal] | None:
+    def begun(self, data: st.DataObject) -> tuple[Model, int, Audit, LedgerJournal] | None:
         there = [(model, number) for model in self.driven() for number in model.journals]
         if not there:
             return None
@@ -126,7 +126,7 @@ class Journals(RuleBasedStateMachine):
         model = data.draw(st.sampled_from(self.driven()))
         audit, held = model.audits.get(number, Audit()), model.held
         assert held is not None
-        journal = Journal(held.ledger, held.id, number, {"module a": "#1"})
+        journal = LedgerJournal(held.ledger, held.id, number, {"module a": "#1"})
         if audit.spec not in (None, spec):
             with pytest.raises(InvalidSpec, match=f"audit 'one': runs was {audit.spec} and is {spec}"):
                 journal.begin({**SPEC, "runs": spec}, None)
@@ -190,7 +190,9 @@ class Journals(RuleBasedStateMachine):
             connection.execute(where, (found[3].run, found[1]))
         audit.touched = True
         with pytest.raises(LedgerError, match="not what was stored; begin the run anew"):
-            Journal(found[3].ledger, found[3].run, found[1], driver=1).fetch(next(iter(audit.shards.values())).call)
+            LedgerJournal(found[3].ledger, found[3].run, found[1], driver=1).fetch(
+                next(iter(audit.shards.values())).call
+            )
 
     @precondition(driven)
     @rule(data=st.data(), which=st.integers(0, 1))
@@ -253,9 +255,9 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield made
 
 
-def begin(run: Run, spec: dict[str, Any] = SPEC, number: int = 1, **parts: str) -> Journal:
+def begin(run: Run, spec: dict[str, Any] = SPEC, number: int = 1, **parts: str) -> LedgerJournal:
     """An audit of a run begins or resumes."""
-    journal = Journal(run.ledger, run.id, number, parts)
+    journal = LedgerJournal(run.ledger, run.id, number, parts)
     assert journal.begin(spec, None) is journal
     return journal
 
@@ -264,11 +266,11 @@ def begin(run: Run, spec: dict[str, Any] = SPEC, number: int = 1, **parts: str) 
 def test_a_shard_that_was_moved_is_refused(change: str) -> None:
     assert Stage.SEARCH == 1
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "ledger.sqlite")) as ledger:
-        Journal(ledger, "run").keep([SHARD])
+        LedgerJournal(ledger, "run").keep([SHARD])
         with ledger.transaction() as connection:
             connection.execute(f"UPDATE shards SET {change}")
         with pytest.raises(LedgerError, match="not what was stored; begin the run anew"):
-            Journal(ledger, "run", 2 if "audit" in change else 1, driver=1).fetch(3)
+            LedgerJournal(ledger, "run", 2 if "audit" in change else 1, driver=1).fetch(3)
 
 
 @pytest.mark.parametrize(
@@ -314,7 +316,7 @@ def test_a_source_that_only_the_runs_load_is_held_on_to(ledger: Ledger, tmp_path
     late.unlink()
     with pytest.raises(InvalidSpec, match=r"late\.py is not what it was"):
         begin(run)
-    Journal(ledger, run.id).drop()
+    LedgerJournal(ledger, run.id).drop()
     begin(run)
     run.close()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -169,3 +171,29 @@ def test_a_suite_that_spent_its_whole_error_probability_is_read(tmp_path: Path) 
     assert "spend an error probability of 1.2" in _refusal(
         _written(tmp_path, exchange.json_suite(replace(spent, confidence=0.1)))
     )
+
+
+FIRST = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+from dpaudit.results.stored import load_either
+
+barrier, read = threading.Barrier(8), []
+
+def first():
+    barrier.wait()
+    read.append(load_either(sys.argv[1]))
+
+threads = [threading.Thread(target=first) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(read) == 8
+"""
+
+
+def test_threads_may_all_be_the_first_to_read(tmp_path: Path) -> None:
+    """Two of them that made a type known to msgspec at once ended the process, about every second time."""
+    file = _written(tmp_path, WHOLE)
+    for _ in range(2):
+        ended = subprocess.run([sys.executable, "-c", FIRST, str(file)], capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpaudit.base.files import FILE, found_at
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import LARGEST_SUITE, JsonObject, content_digest, fields_of, parsed, read, spec_hash
+from dpaudit.base.strict import LARGEST_SUITE, JsonObject, content_digest, fields_of, fitted, parsed, read, spec_hash
 from dpaudit.base.validate import error_probability
 from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_named
 from dpaudit.certify.binomial import joint_limits
@@ -59,7 +59,7 @@ def loads(text: str, name: object = "a stored result") -> AuditResult:
 def result_of(raw: Any) -> AuditResult:
     """The result that a JSON object holds. Raises `InvalidSpec`, or `msgspec.ValidationError` for a wrong key."""
     check_schema(raw, SCHEMA)
-    msgspec.convert(raw, model_of(AuditResult))
+    fitted(raw, model_of(AuditResult))
     return checked(raw)
 
 
@@ -299,7 +299,7 @@ def stored_files(folder: Path) -> list[Path]:
 
 def _suite_of(raw: Any) -> SuiteResult:
     check_schema(raw, SUITE_SCHEMA)
-    msgspec.convert(raw, model_of(SuiteResult))
+    fitted(raw, model_of(SuiteResult))
     suite = SuiteResult(**fields_of(SuiteResult, raw, {SuiteEntry: _entry}))
     _check_suite(suite, raw)
     return suite

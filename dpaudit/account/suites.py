@@ -162,11 +162,9 @@ def ending(entry: SuiteEntry) -> str:
 
 
 def ended_row(entry: SuiteEntry) -> tuple[str, ...]:
-    """A row of a short table: the audit, how it ended, what was claimed and certified, the p-value."""
-    result = entry.result
-    if result is None:
-        return clean(entry.name), ending(entry), "", "", ""
-    return clean(entry.name), ending(entry), claimed(result), certified(result), p_text(result.certificate.p_value)
+    """The same with how the audit ended in place of its verdict."""
+    name, _, *numbers = stated_row(entry)
+    return name, ending(entry), *numbers
 
 
 def stands_out(entry: SuiteEntry) -> bool:
@@ -214,17 +212,20 @@ def audits_table(suite: SuiteResult) -> Table:
     return Table("All audits", head, rows, frozenset({3, 5, 6}))
 
 
-def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
-    holm = "" if adjusted is None else p_text(adjusted)
-    expected = expected_text(entry)
-    if entry.result is None:
-        return clean(entry.name), "no verdict", expected, "", "", "", holm
+def stated_row(entry: SuiteEntry) -> tuple[str, str, str, str, str]:
+    """Of one audit: its name, its verdict with what that supposes, what was claimed and certified, the p-value."""
     result = entry.result
-    verdict = ", ".join(filter(None, (stamp(result), result.condition)))
+    if result is None:
+        return clean(entry.name), "no verdict", "", "", ""
+    verdict, p_value = f"{stamp(result)}{supposed(result)}", p_text(result.certificate.p_value)
+    return clean(entry.name), verdict, claimed(result), certified(result), p_value
+
+
+def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
+    name, verdict, *numbers = stated_row(entry)
     if entry.covered and entry.accepted is not None:
         verdict += f", {until_text(entry.accepted)}"
-    p_value = p_text(result.certificate.p_value)
-    return clean(entry.name), verdict, expected, claimed(result), certified(result), p_value, holm
+    return name, verdict, expected_text(entry), *numbers, "" if adjusted is None else p_text(adjusted)
 
 
 def _odd(suite: SuiteResult) -> tuple[str, ...]:
@@ -262,7 +263,8 @@ SUITE_TOPICS: tuple[Topic[SuiteResult], ...] = (
     Topic("what it means", Level.DETAIL, lambda suite: suite_question(suite)[1:]),
     Topic("every audit", Level.DETAIL, _every, audits_table),
     Topic("accepted findings", Level.DETAIL, lambda suite: reviewed_lines(suite.reviewed)[1:]),
-    Topic("not shown", Level.DETAIL, lambda suite: (*not_private(*suite.results), *limits(*suite.results))),
+    Topic("not private", Level.DETAIL, lambda suite: not_private(*suite.results)),
+    Topic("not shown", Level.DETAIL, lambda suite: limits(*suite.results)),
 )
 
 # --- findings by rule, and what somebody is told of each ---
@@ -291,6 +293,11 @@ class Reported:
     entry: int | None = None
     fingerprint: str | None = None
     accepted: Reviewed | None = None
+
+    @property
+    def justification(self) -> str:
+        """Who answers for it, until when and why; empty where nobody does."""
+        return "" if self.accepted is None else acceptance_line(self.accepted.acceptance)
 
 
 REFUTED = FindingRule(

@@ -4,6 +4,7 @@ import json
 
 import click
 
+from dpaudit.account import templates
 from dpaudit.auditing.calibration import CONFIDENCE, FULL_REPEATS, REPEATS, RUNS, CalibrationLine, calibrate, cases
 from dpaudit.base import validate
 from dpaudit.base.files import write_text
@@ -27,7 +28,7 @@ def calibrate_command(call: CalibrateCommand) -> int:
     if call.output is not None:
         check_writable("--json", call.output)
     chosen = tuple(case for case in cases() if not call.forms or case.name in call.forms)
-    click.echo(f"{number:,} whole audits a line, {size:,} runs each, at confidence {CONFIDENCE}, seed {call.seed}")
+    click.echo(templates.CALIBRATED.format(audits=number, runs=size, confidence=CONFIDENCE, seed=call.seed))
     lines: list[CalibrationLine] = []
     click.echo(_row(HEADER))
     for line in calibrate(
@@ -43,7 +44,7 @@ def calibrate_command(call: CalibrateCommand) -> int:
         worst = ", ".join(f"{line.case.name} ({line.case.certifier.name}, {line.case.stopping})" for line in broken)
         click.echo(f"NOT as stated: {worst}")
         return 1
-    click.echo("every rate is as stated, as far as this many audits can tell")
+    click.echo(templates.AS_STATED)
     return 0
 
 

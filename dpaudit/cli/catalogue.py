@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from dpaudit.account import templates
 from dpaudit.catalogue import Entry, find, rooms
 from dpaudit.catalogue.attacks import ATTACKS, achieves, allowed
 from dpaudit.catalogue.attacks.attack import Attack
@@ -34,7 +35,7 @@ def catalogue_command(call: CatalogueCommand) -> int:
         if here := [row for row in room if row in chosen]:
             show("\n".join([f"{topic}\n", *(f"  {row[0]:<{width}}  {row[1]:<16}  {row[2]}" for row in here), ""]))
     keeping, broken = (sum(row[1].startswith(kind) for row in chosen) for kind in (("keeps", "does"), "breaks"))
-    show(f"{keeping} keep their claim, {broken} break it; `dpaudit catalogue NAME` describes one")
+    show(templates.KEEPING.format(keeping=keeping, broken=broken))
     return 0
 
 
@@ -102,7 +103,7 @@ def _attack_page(attack: Attack) -> list[str]:
         f"formula     {attack.formula}",
         f"worlds      {pair.first!r} against {pair.second!r}",
         f"source      {attack.source.paper}" + (f"; lecture: {attack.source.lecture}" if attack.source.lecture else ""),
-        f"without DP  {attack.without.name}: advantage {rates[0]:.3f} over {attack.runs:,} runs in each world",
+        templates.ADVANTAGE.format(name=attack.without.name, rate=rates[0], runs=attack.runs),
         f"with DP     {attack.private.name}: advantage {rates[1]:.3f}; {claim} allows at most {most:.3f}",
     ]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from dpaudit.account import templates
 from dpaudit.account.findings import FOUND, SIMPLE
 from dpaudit.adapters.adapted import OwnClaim
 from dpaudit.auditing import Runner
@@ -70,7 +71,7 @@ def _page(question: SpecQuestion) -> list[str]:
     ]
     if question.max_time_s is not None:
         most = "" if question.runs is None else f", at most {question.runs:,}"
-        fit = f"as many as fit into {question.max_time_s:g} s{most}, chosen by a probe when it runs"
+        fit = templates.FITTED.format(limit=question.max_time_s, most=most)
         return [*lines, f"  runs        {fit}"]
     return [*lines, *_spending(question)]
 
@@ -92,7 +93,7 @@ def _spending(question: SpecQuestion) -> list[str]:
     spec = question.outline()
     parts = budget(spec)
     anytime = spec.stopping == "anytime"
-    words = ("to learn what to bet on", "to bet on and certify") if anytime else ("to search", "to certify")
+    words = templates.STAGES[anytime]
     each = f" for each of {spec.certify_pairs} pairs" if spec.certify_pairs > 1 else ""
     stages = [f"{parts.searching:,} {words[0]}", f"{parts.certifying:,} {words[1]}{each}"]
     if parts.screening:
@@ -101,17 +102,17 @@ def _spending(question: SpecQuestion) -> list[str]:
     claim = spec.claim.at_distance(max(pair.distance for pair in question.pairs))
     lines = [
         f"  runs        {spec.runs:,}: {', '.join(stages)}",
-        f"  shards      of {size:,} runs, {-(-parts.certifying // size):,} of them certifying",
+        templates.SHARDS.format(size=size, many=-(-parts.certifying // size)),
         f"  certifier   {spec.certifier.at(claim).name}" + (f", of {spec.certify_pairs} pairs (Holm)" if each else ""),
     ]
     if anytime:
         wealth = 1.0 / (spec.sequential_share * error_probability(spec.confidence))
         part = f"a part {spec.sequential_share:g} of the error probability"
-        lines.append(f"  stopping    anytime: as soon as bets reach a wealth of {wealth:,.0f}, {part}")
+        lines.append(templates.STOPPING.format(wealth=wealth, part=part))
     if spec.controls:
         more = most_runs(spec, spec.controls)
-        lines.append(f"  controls    {spec.controls} repeats of each size in each place: {more:,} more runs at most")
-    lines.append(f"  catches     with power {POWER:g}, {FOUND}, {SIMPLE}, by its probability:")
+        lines.append(templates.CONTROLS.format(repeats=spec.controls, more=more))
+    lines.append(templates.CATCHES.format(power=POWER, found=FOUND, simple=SIMPLE))
     pool = parts.searching + parts.certifying  # an open share ends as soon as more search is not worth its runs
     searching = parts.searching if spec.search_share or spec.certifier.at(claim).bins else int(next(ends(pool)) * pool)
     return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying, searching))]
@@ -128,7 +129,7 @@ def _power(spec: Plan, claim: Claim, runs: int, searching: int) -> list[str]:
         f"{mass:<8g}  {'nothing' if value is None else f'{name} from {least_text(value)}'}" for mass, value in caught
     ]
     most = certifier.perfect_bound(claim, runs // 2, level)
-    lines.append(f"ceiling   {name} {up(most, 2)}, with every hit on one side")
+    lines.append(templates.CEILING.format(name=name, most=up(most, 2)))
     if spec.detect is not None:
         value = least(spec.detect.mass)
         reached = value is not None and value <= spec.detect.value
@@ -150,7 +151,7 @@ def validate_command(call: ValidateCommand) -> int:
 
     def show_count(path: Path, questions: Sequence[SpecQuestion]) -> None:
         asked = sum(isinstance(question.claim, OwnClaim) for question in questions)
-        left = f"; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks" if asked else ""
+        left = templates.OWN_CLAIM.format(asked=asked) if asked else ""
         click.echo(f"{path}: {len(questions)} audit{'' if len(questions) == 1 else 's'}{left}")
 
     if not read_all(call.paths, layers(call), show_count):

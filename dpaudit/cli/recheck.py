@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit.account import templates
 from dpaudit.account.audit import evidence_lines
 from dpaudit.account.statements import headline
 from dpaudit.base import validate
@@ -91,7 +92,7 @@ def _recheck(call: RecheckCommand, result: str) -> int:
     if not call.fresh:
         if call.seed is not None:
             raise click.UsageError("--seed is for --fresh: stored counts have no randomness left")
-        show(f"{headline(stored)}\nthe stored counts give this verdict, bound and p-value")
+        show(templates.RECHECKED.format(headline=headline(stored)))
         return 0
     again = fresh_result(stored, result, call.seed, call.jobs, silent=call.no_progress)
     show(f"stored  {headline(stored)}")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dpaudit import report
-from dpaudit.account import Level, account
+from dpaudit.account import Level, account, templates
 from dpaudit.account.statements import stamp
 from dpaudit.account.suites import suite_line
 from dpaudit.auditing.question import Plan
@@ -54,7 +54,6 @@ class CannotResume(InvalidSpec):
     """The run is not the one that was begun."""
 
 
-WHOLE = "dpaudit report RESULT.json --format txt, of the files that --report DIR keeps"
 KEPT = ("confidence", "seed", "isolation")  # options that every command has that repeats, or that count nothing
 STOPS = (LedgerError, ForeignShard, UnreadableShard, CannotResume)  # errors of a whole run, and of no audit
 
@@ -109,7 +108,7 @@ class SuiteJournal(LedgerJournal):
 
     def no_longer(self, error: DpAuditError) -> CannotResume:
         """For an audit that had begun and now cannot even be asked."""
-        audit = f"audit {self.question.name!r} had begun and can no longer be asked"
+        audit = templates.NO_LONGER_ASKED.format(name=self.question.name)
         return CannotResume(f"--resume: {audit}: {one_line(error)}")
 
 
@@ -247,7 +246,7 @@ class Suite:
         if not self.call.quiet:
             for entry in suite.entries:
                 alone = len(suite.entries) == 1 or not entry.as_expected
-                page = "\n".join(account(entry, Level.PAGE_ONE).lines(WHOLE))
+                page = "\n".join(account(entry, Level.PAGE_ONE).lines(templates.WHOLE))
                 show(f"\n{page}\n" if alone and entry.result is not None else suite_line(entry))
             show()
         show(f"{headline}; exit code {suite.exit_code}")
@@ -277,7 +276,7 @@ class Suite:
                 raise journal.no_longer(error) from None
             why = str(error)
             if begun is not None and begun.interruptions and isinstance(error, UnsoundAudit):
-                told = f"its runs are those of {begun.drivers} processes, one after the other"
+                told = templates.DRIVERS.format(drivers=begun.drivers)
                 why = f"{error}; it was interrupted, so {told}"
             return replace(entry, error=one_line(why), exit_code=error.exit_code)
         except Exception as error:
@@ -323,10 +322,12 @@ class Suite:
         except OSError as error:
             self.unwritten = True
             again = "" if self.recorded is None else f"; once it can be, {self.again}"
-            self._fail(f"the report could not be written: {error.strerror or error}{again}", InvalidSpec.exit_code)
+            self._fail(
+                templates.UNWRITTEN_REPORT.format(why=f"{error.strerror or error}{again}"), InvalidSpec.exit_code
+            )
         except Exception as error:
             internal_error(error, self.caller)
-            self._fail(f"the report could not be made: {type(error).__name__}: {one_line(error)}", INTERNAL)
+            self._fail(templates.UNMADE_REPORT.format(why=f"{type(error).__name__}: {one_line(error)}"), INTERNAL)
 
     def _fail(self, reason: str, exit_code: int) -> None:
         self.entries[-1] = replace(self.entries[-1], error=reason, exit_code=exit_code)

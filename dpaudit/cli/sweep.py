@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from dpaudit.account import templates
 from dpaudit.cli.commands import SweepCommand
 from dpaudit.cli.options import layers, report_folder, say, show, writing
 from dpaudit.errors import DpAuditError, InvalidSpec
@@ -42,7 +43,7 @@ def sweep_command(call: SweepCommand) -> int:
                 shown = not (call.no_progress or call.quiet)
                 table = run_sweep(grid, engine, ledger=opened, progress=shown, put=growing(into))
             except SweepInterrupted as error:
-                goes_on = "; the same command goes on from there" if opened is not None else ""
+                goes_on = templates.CUT_OFF if opened is not None else ""
                 done = f"{len(error.sweep.rows):,} of {grid.size:,} points done"
                 raise KeyboardInterrupt(f"{done}{goes_on}") from None
             show(str(table))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpaudit.account import templates
 from dpaudit.base import validate
 from dpaudit.base.quoting import clean
 from dpaudit.base.strict import parsed
@@ -116,8 +117,7 @@ def check_command(call: CheckCommand) -> int:
     checked = check(load(call.certificate))
     lines = [f"accepted: {checked.statement}"]
     if checked.claim is not None:
-        keeps = "the claim holds" if checked.keeps_claim else "the cost is above it for some parameters of the scope"
-        lines.append(f"claim     {checked.claim}: {keeps}")
+        lines.append(f"claim     {checked.claim}: {templates.KEPT[bool(checked.keeps_claim)]}")
     lines.append(f"for       {checked.scope}")
     lines.append(f"assumed   {'; '.join(checked.assumptions)}")
     lines.append(f"shown     {len(checked.obligations)} obligations:")

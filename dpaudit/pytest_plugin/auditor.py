@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit import report
+from dpaudit.account import templates
 from dpaudit.account.statements import beyond, certified
 from dpaudit.account.suites import assertion
 from dpaudit.api.audits import audit, journal, pose
@@ -242,7 +243,7 @@ class Auditor:
         try:
             report.write(result, self.session.folder / file)
         except OSError as error:  # the verdict stands all the same; the session will not count as a success
-            return replace(record, problem=f"the result could not be written: {error.strerror or error}")
+            return replace(record, problem=templates.UNWRITTEN_RESULT.format(why=error.strerror or error))
         return replace(record, file=file, problem=problem)
 
     def _keep(self, record: AuditOfTest) -> None:

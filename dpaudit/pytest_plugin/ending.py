@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from dpaudit import report
+from dpaudit.account import templates
 from dpaudit.account.suites import reviewed_line
 from dpaudit.base.numerals import counted, p_text
 from dpaudit.errors import DpAuditError
@@ -27,7 +28,7 @@ def write_report(records: Records, folder: Path, baseline: Path | None) -> tuple
             report.write_suite(suite_of(records, folder, baseline), folder)
     except Exception as error:  # the tests have their outcomes, with or without the report
         why = getattr(error, "strerror", None) or str(error)
-        return (f"the report could not be written: {type(error).__name__}: {why}",)
+        return (templates.UNWRITTEN_REPORT.format(why=f"{type(error).__name__}: {why}"),)
     return ()
 
 
@@ -53,9 +54,9 @@ def _entry(record: AuditOfTest, folder: Path) -> SuiteEntry:
     try:
         result = load(folder / record.file)
     except (DpAuditError, OSError) as error:
-        return replace(entry, error=f"its result cannot be read back: {error}", exit_code=3)
+        return replace(entry, error=templates.UNREAD_RESULT.format(why=error), exit_code=3)
     if result.verdict.value != record.verdict:
-        again = f"its result, {record.verdict}, was written over by the same test in another process"
+        again = templates.WRITTEN_OVER.format(verdict=record.verdict)
         return replace(entry, error=again, exit_code=3)
     return replace(entry, result=result, error=None, exit_code=record.exit_code)
 
@@ -82,14 +83,14 @@ def summary_lines(records: Records, plan: Defaults, folder: Path | None, problem
         f"{counted(len(audits), 'audit')}: {refuted} refuted, {unrefuted} not refuted, "
         f"{len(audits) - refuted - unrefuted} without verdict; "
         + ("every verdict as expected" if not odd else f"{counted(odd, 'verdict')} not as expected"),
-        f"chance of a false alarm: at most {p_text(records.alarming)} for all of them together; {plan.line}",
+        templates.FALSE_ALARM.format(chance=p_text(records.alarming), plan=plan.line),
     ]
     bits = sum(record.bits_refuted for record in audits)
     if bits:
-        lines.append(f"{counted(bits, 'representation finding')}: the bits of outputs tell datasets apart")
+        lines.append(templates.BITS.format(findings=counted(bits, "representation finding")))
     in_part = sum(record.in_part for record in audits)
     if in_part:
-        lines.append(f"{counted(in_part, 'audit')} did not look at outputs whole; --dpaudit-report DIR says how far")
+        lines.append(templates.IN_PART.format(audits=counted(in_part, "audit")))
     lost = {each.key for each in (*records.swallowed, *records.retried)}
     unmet = [each for each in audits if each.unmet and each.key not in lost]
     failed = [
@@ -98,8 +99,8 @@ def summary_lines(records: Records, plan: Defaults, folder: Path | None, problem
     accepted = [f"accepted finding: {record.name} ({record.accepted})" for record in audits if record.accepted]
     notes = [f"{record.name}: {record.problem}" for record in audits if record.problem]
     again = records.retried
-    notes += [f"{each.name}: {_word(each)}, and its test was run again: what was found stands" for each in again]
-    silent = [f"{each.name}: {_word(each)}, but its test did not fail" for each in records.swallowed]
+    notes += [templates.AGAIN.format(test=each.name, what=_word(each)) for each in again]
+    silent = [templates.SILENT.format(test=each.name, what=_word(each)) for each in records.swallowed]
     for named in (failed, accepted, silent, [*problems, *notes]):
         lines += named[:MOST_NAMED]
         if len(named) > MOST_NAMED:

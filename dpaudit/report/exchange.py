@@ -23,8 +23,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dpaudit.account import Level, account
-from dpaudit.account.statements import acceptance_line, certified, claimed, stamp, supposed
+from dpaudit.account import Level, account, templates
 from dpaudit.account.suites import (
     BROKEN_REPORT,
     EXIT_CODES,
@@ -40,10 +39,10 @@ from dpaudit.account.suites import (
     flat,
     reported,
     reviewed_line,
+    stated_row,
     suite_headline,
     suite_line,
 )
-from dpaudit.base.numerals import p_text
 from dpaudit.base.quoting import clean
 from dpaudit.base.strict import text_of
 from dpaudit.report import inside, spec_of
@@ -178,7 +177,7 @@ def sarif_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     run = {
         "tool": {"driver": {"name": "dpaudit", "version": version, "rules": list(map(_rule, RULES))}},
         "invocations": [_invocation(suite)],
-        "originalUriBaseIds": {ROOT: {"description": {"text": "The folder that dpaudit was called in."}}},
+        "originalUriBaseIds": {ROOT: {"description": {"text": templates.FOLDER}}},
         "columnKind": "unicodeCodePoints",
         "results": _numbered([_result(each, suite, place, named) for each in reported(suite)]),
         "properties": {"summary": suite_headline(suite)},
@@ -222,7 +221,6 @@ def _invocation(suite: SuiteResult) -> dict[str, Any]:
 
 def _result(finding: Reported, suite: SuiteResult, place: str, records: dict[int, str | None]) -> dict[str, Any]:
     entry = None if finding.entry is None else suite.entries[finding.entry]
-    result = None if entry is None else entry.result
     named = json.dumps([finding.rule.id, entry and entry.name, entry and entry.source])  # of what has no witness
     mine = finding.fingerprint or hashlib.sha256(named.encode("ascii")).hexdigest()[:16]
     entries: dict[str, Any] = {
@@ -234,15 +232,16 @@ def _result(finding: Reported, suite: SuiteResult, place: str, records: dict[int
         "partialFingerprints": {FINGERPRINT: mine},
     }
     if finding.accepted is not None:
-        reason = acceptance_line(finding.accepted.acceptance)
-        entries["suppressions"] = [{"kind": "external", "status": "accepted", "justification": reason}]
-    if result is not None and finding.entry is not None:
+        answered = {"kind": "external", "status": "accepted", "justification": finding.justification}
+        entries["suppressions"] = [answered]
+    if entry is not None and entry.result is not None and finding.entry is not None:
+        _, verdict, claimed, certified, p_value = stated_row(entry)
         entries["properties"] = {
-            "audit": clean(result.name),
-            "verdict": f"{stamp(result)}{supposed(result)}",
-            "claimed": claimed(result),
-            "certified": certified(result),
-            "pValue": p_text(result.certificate.p_value),
+            "audit": clean(entry.result.name),
+            "verdict": verdict,
+            "claimed": claimed,
+            "certified": certified,
+            "pValue": p_value,
         }
         if record := records.get(finding.entry):
             entries["properties"]["record"] = record

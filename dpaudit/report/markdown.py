@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpaudit.account import Account, Level, Section, account
+from dpaudit.account import Account, Level, Section, account, templates
 from dpaudit.base.quoting import clean
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
@@ -64,7 +64,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         blocks += [[f"## {number}. {escape(clean(entry.name))}"], [f"**{escape(each.headline)}**"]]
         blocks += [*_chapters(own.at(Level.PAGE_ONE), level=3), *_by_level(own, level=3)]
         if record:
-            blocks.append([f"`dpaudit recheck {record}` repeats the arithmetic of the record beside this page."])
+            blocks.append([templates.RECHECK.format(record=record)])
     return page(
         ["# Audit report"],
         [escape(told.headline)],

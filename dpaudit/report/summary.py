@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dpaudit.account import Account, Level, account
-from dpaudit.account.statements import NOT_PRIVATE
 from dpaudit.account.suites import (
     ACCEPTED,
     BITS_ODD,
@@ -60,7 +59,7 @@ def summary_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str
         shown = listed(map(flat, lines[:MOST_ACCEPTED]))
         rest = [f"- and {len(lines) - MOST_ACCEPTED:,} more"] if len(lines) > MOST_ACCEPTED else []
         blocks.append([escape(head), "", *shown, *rest])
-    blocks += [[escape(line)] for line in told["not shown"].lines[:1] if line == NOT_PRIVATE]
+    blocks += [[escape(line)] for line in told["not private"].lines]
     return page(*blocks)
 
 

@@ -24,7 +24,7 @@ from tests.processes import hostile
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 Mechanism = Callable[[Any, Any], Any]
-EVERY = 40  # of the channels, whose outputs are tried one by one in tests/sampling
+EVERY = 120  # of the channels, whose outputs are tried one by one in tests/sampling
 INF = math.inf
 
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpaudit import report
+from dpaudit.account import Level, account
 from dpaudit.cli.group import exit_code
 from dpaudit.results.stored import load_suite
 from tests.golden import example
@@ -41,7 +42,7 @@ def test_one_format_goes_to_standard_output(name: str, folder: Path, capsys: pyt
 def test_a_single_result_is_a_page_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (record,) = [path for path in _records(folder) if "noisy-count-6abe893a" in path]
     assert exit_code(["report", record]) == 0
-    assert capsys.readouterr().out == f"{example.result()}\n"
+    assert capsys.readouterr().out == f"{account(example.result(), Level.DETAIL)}\n"
 
 
 def test_several_results_are_one_suite(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,47 @@
+"""Templates of what a door says that is no account of a finding: plans, calibrations, test sessions, what went wrong.
+
+They are filled by `format`.
+"""
+
+CUT_OFF = "; the same command goes on from there"
+RECHECK = "`dpaudit recheck {record}` repeats the arithmetic of the record beside this page."
+RECHECKED = "{headline}\nthe stored counts give this verdict, bound and p-value"
+WHOLE = "dpaudit report RESULT.json --format txt, of the files that --report DIR keeps"
+FOLDER = "The folder that dpaudit was called in."
+
+# --- what goes wrong beside a verdict ---
+
+UNWRITTEN_RESULT = "the result could not be written: {why}"
+UNWRITTEN_REPORT = "the report could not be written: {why}"
+UNMADE_REPORT = "the report could not be made: {why}"
+UNREAD_RESULT = "its result cannot be read back: {why}"
+WRITTEN_OVER = "its result, {verdict}, was written over by the same test in another process"
+NO_LONGER_ASKED = "audit {name!r} had begun and can no longer be asked"
+DRIVERS = "its runs are those of {drivers} processes, one after the other"
+
+# --- what a spec would spend, and could see ---
+
+FITTED = "as many as fit into {limit:g} s{most}, chosen by a probe when it runs"
+STAGES = {False: ("to search", "to certify"), True: ("to learn what to bet on", "to bet on and certify")}
+SHARDS = "  shards      of {size:,} runs, {many:,} of them certifying"
+STOPPING = "  stopping    anytime: as soon as bets reach a wealth of {wealth:,.0f}, {part}"
+CONTROLS = "  controls    {repeats} repeats of each size in each place: {more:,} more runs at most"
+CATCHES = "  catches     with power {power:g}, {found}, {simple}, by its probability:"
+CEILING = "ceiling   {name} {most}, with every hit on one side"
+OWN_CLAIM = "; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks"
+
+# --- calibrations, the catalogue, proofs ---
+
+CALIBRATED = "{audits:,} whole audits a line, {runs:,} runs each, at confidence {confidence}, seed {seed}"
+AS_STATED = "every rate is as stated, as far as this many audits can tell"
+KEEPING = "{keeping} keep their claim, {broken} break it; `dpaudit catalogue NAME` describes one"
+ADVANTAGE = "without DP  {name}: advantage {rate:.3f} over {runs:,} runs in each world"
+KEPT = {True: "the claim holds", False: "the cost is above it for some parameters of the scope"}
+
+# --- the end of a test session ---
+
+FALSE_ALARM = "chance of a false alarm: at most {chance} for all of them together; {plan}"
+BITS = "{findings}: the bits of outputs tell datasets apart"
+IN_PART = "{audits} did not look at outputs whole; --dpaudit-report DIR says how far"
+AGAIN = "{test}: {what}, and its test was run again: what was found stands"
+SILENT = "{test}: {what}, but its test did not fail"

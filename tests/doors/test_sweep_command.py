@@ -78,10 +78,9 @@ def test_a_sweep_is_a_table_figures_and_a_page_and_goes_on_from_the_ledger(
     other = SWEEP.replace('"swept:dies", ', "")
     with process("sweep", str(sweeps(other)), "--jobs", "1", "--quiet", cwd=folder) as again:  # no older text is loaded
         out, errors = again.communicate()
-    assert out.splitlines()[:2] == [
-        "2 points: 1 refuted, 0 not refuted, 1 without verdict",
-        "1 result taken from the ledger, for the same questions, sources and versions",
-    ]
+    first, second, *_ = out.splitlines()
+    assert first == "2 points: 1 refuted, 0 not refuted, 1 without verdict"
+    assert second.endswith("  1 result taken from the ledger, for the same questions, sources and versions")
     assert errors.count("no verdict") == 1  # a failure is never held back
 
 

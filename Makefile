@@ -11,7 +11,7 @@ PYTHON  ?= $(shell for python in python3 python3.14 python3.13 python3.12 python
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help audit lectures lectures-seeds literature literature-full research quick test nightly oldest test-browser prove-random docs bench package sbom lock fuzz \
+.PHONY: mutants help audit lectures lectures-seeds literature literature-full research quick test nightly oldest test-browser prove-random docs bench package sbom lock fuzz \
         audit-libraries audit-training clean today
 .DELETE_ON_ERROR:
 
@@ -25,6 +25,7 @@ help:
 	@echo "make quick            lint, types and the tests of the core, within a minute"
 	@echo "make test             lint, types and tests; NEWEST=1, here and elsewhere: at the newest versions, not those of the lock"
 	@echo "make nightly          every case of the tests, where make test tries some (an hour)"
+	@echo "make mutants          small faults in certifiers, claims, events and counting, tried on the tests; BASE=COMMIT: on older ones, too (hours)"
 	@echo "make oldest           the tests on the lowest versions that pyproject.toml allows"
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
 	@echo "make prove-random     compares proofs of 3,000 random programs with exact losses and with Python's own runs (minutes)"
@@ -89,6 +90,9 @@ test: $(VENV)/.ready-test
 # Every case of what `make test` tries some cases of, random programs among them.
 nightly: $(VENV)/.ready-test
 	DPAUDIT_NIGHTLY=1 $(RUN) -m pytest -q -n 2 --dist worksteal -m 'not browser'
+
+mutants: $(VENV)/.ready-test
+	$(RUN) scripts/mutants.py --report reports/mutants.md $(if $(BASE),--base $(BASE))
 
 # An old library may warn of a newer one beside it, which says nothing of ours. Golden files are what the newest libraries
 # write, to the last digit of an inverse and the order in a schema; so is the reference. With numpy 1 a sum's bound at a delta of 1e-60 may be infinite:

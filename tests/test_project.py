@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import hashlib
 import importlib.metadata
 import io
@@ -20,6 +21,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import dpaudit
+from scripts import mutants
 from scripts.newest import different
 from scripts.oldest import constraints, requirements
 from scripts.package import missing
@@ -272,3 +274,14 @@ def test_actions_are_named_by_commits() -> None:
 def test_a_workflow_may_read_and_nothing_more() -> None:
     for file in [*ROOT.glob(".github/workflows/*.yml"), *ROOT.glob("audits/*/.github/workflows/*.yml")]:
         assert yaml.safe_load(file.read_text(encoding="utf-8"))["permissions"] == {"contents": "read"}
+
+
+def test_a_mutant_is_another_program_that_can_be_read() -> None:
+    assert doctest.testmod(mutants).failed == 0
+    every = mutants.mutants(ROOT)
+    for room in mutants.ROOMS:
+        named = [each for name, each in every.items() if name.startswith(f"{room}: ")]
+        assert len(named) > 300, room
+        for each in named[:: len(named) // 10]:
+            text = (ROOT / each.path).read_text(encoding="utf-8")
+            assert ast.dump(ast.parse(each.source(text))) != ast.dump(ast.parse(text)), each.name

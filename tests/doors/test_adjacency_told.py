@@ -13,7 +13,7 @@ from dpaudit.results.stored import loads
 from tests.cases import for_each
 from tests.doors.conftest import Outcome, spec
 
-FEW: dict[str, Any] = {"epsilon": 1.0, "runs": 2_000, "n_jobs": 1, "progress": False}
+FEW: dict[str, Any] = {"epsilon": 1.0, "runs": 600, "n_jobs": 1, "progress": False}
 ANSWERS = "adjacency taken on trust (neighbours only if the data are query answers of sensitivity 1)"
 ONE_VALUE = "adjacency taken on trust (neighbours only if each dataset is the value of one person)"
 NEUTRAL = "adjacency taken on trust (neighbours only if the new record is the neutral one)"

@@ -243,6 +243,20 @@ def test_sorting_knows_numbers_only() -> None:
     assert Ordered(paths, -2).column(outputs).values[2] == 2.0
 
 
+def test_a_feature_leaves_the_outputs_as_they_are() -> None:
+    rows = np.arange(200.0) ** 2
+    outputs = encode_objects([rows])
+    steps = Ordered(tuple((j,) for j in range(200)), 0, steps=True)
+    first, again = (steps.column(outputs).values[0] for _ in range(2))
+    assert first == again == 0.0
+    np.testing.assert_array_equal(outputs.column((199,)).values, rows[-1:])
+
+
+def test_a_column_of_one_run_is_a_copy_where_it_is_changed() -> None:
+    outputs = Outputs(1, {(0,): Column(np.array([1.0])), (1,): Column(np.array([5.0]))})
+    assert Ordered(((0,), (1,)), -1, steps=True).column(outputs).values[0] == 4.0
+
+
 # --- learned scores ---------------------------------------------------------------------------------------------
 
 

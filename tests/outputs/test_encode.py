@@ -24,6 +24,8 @@ from dpaudit.outputs.canonical import (
 )
 from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.outputs.sheet import MOST_KEYS
+from dpaudit.outputs.spelled import step
+from tests.cases import for_each
 from tests.outputs import kinds
 
 
@@ -205,6 +207,37 @@ def test_tokens_of_long_texts_are_not_kept() -> None:
         assert tracemalloc.get_traced_memory()[0] < 4_000_000
     finally:
         tracemalloc.stop()
+
+
+def lists_around(entries: int, levels: int) -> object:
+    made: object = [float(each) for each in range(entries)]
+    for _ in range(levels):
+        made = [made]
+    return made
+
+
+@for_each("levels", [4, 5, 6])
+def test_a_deep_list_is_one_cell_alone_and_beside_others(levels: int) -> None:
+    path = (*[0] * levels, 7)
+    wanted = frozenset({path})
+    alone = encode_objects([lists_around(100, levels)], wanted).column(path)
+    beside = encode_objects([lists_around(100, levels), lists_around(99, levels), None], wanted).column(path)
+    assert alone.tokens[0] == beside.tokens[0]
+    np.testing.assert_array_equal(alone.values[0], beside.values[0])
+
+
+def test_an_entry_that_is_asked_for_is_seen_among_lists_of_many_lengths() -> None:
+    lists = [[float(j) for j in range(1_000 + each)] for each in range(300)]
+    seen = encode_objects(lists, frozenset({(999,)})).column((999,))
+    np.testing.assert_array_equal(seen.values, np.full(300, 999.0))
+    all_of_them = encode_objects(lists)
+    assert len(all_of_them.columns) < 500
+    assert all_of_them.unseen > 800, "and what search does not look at is counted"
+
+
+def test_no_key_is_taken_for_what_a_text_says() -> None:
+    keys = ["as " + "x" * 80, "@as float", "as float", ("as ", 1), b"as "]
+    assert not any(derived((step(key),)) for key in keys)
 
 
 # --- batched results -------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from dpaudit.outputs.canonical import (
 
 MOST = 64  # entries that features of one and of several are made of
 FEW_TEXTS = 64  # different numbers up to which the texts that they are written as say all
-PIECE = 1 << 20  # cells that are sorted at a time
+PIECE, FEW = 1 << 20, 8  # cells that are sorted at a time, and entries that keys are made of
 PARTS, LEAST = 32, 8  # even parts of the sorted runs, and runs of the smallest at the ends
 RECURS = 5  # times that a value comes
 LOW, NUMBERS_END = 32, 0xFF800001  # bits below a value in a key; keys from here on are tokens
@@ -98,14 +98,17 @@ def screened(pilot: Pilot, paths: Sequence[Path]) -> Reals:
     pieces = [paths[start : start + size] for start in range(0, len(paths), size)]
     scores = []
     for piece in pieces:
-        keys = _keys(pilot, piece)
+        keys = np.empty((len(piece), runs), np.uint64)
+        few = [slice(start, start + FEW) for start in range(0, len(piece), FEW)]  # what is beside the keys is as large
+        for some in few:
+            keys[some] = _keys(pilot, piece[some])
         keys <<= np.uint64(LOW)
         keys |= low  # the last bit is the side
         keys.sort(axis=1)
         sides = (keys & np.uint64(1)).view(np.int64)
         keys >>= np.uint64(LOW)
-        same = keys[:, 1:] == keys[:, :-1]
-        scores.append(np.maximum(_of_ranks(sides, pilot.second.runs), _of_values(sides, same, pilot.second.runs)))
+        recurring = [_of_values(sides[some], keys[some, 1:] == keys[some, :-1], pilot.second.runs) for some in few]
+        scores.append(np.maximum(_of_ranks(sides, pilot.second.runs), np.concatenate(recurring)))
     return np.concatenate(scores)
 
 

@@ -170,9 +170,9 @@ def _same_range(numbers: Sequence[Singles]) -> bool:
     """Whether each of several coordinates spreads about as far as all of them together."""
     if len(numbers) < 2:
         return False
-    finite = [each[np.isfinite(each)].astype(np.float64) for each in numbers]
-    low, high = np.quantile(np.concatenate(finite), [0.05, 0.95])
-    quarters = [np.quantile(each, [0.25, 0.75]) for each in finite]
+    finite = [each[np.isfinite(each)] for each in numbers]
+    low, high = np.quantile(np.concatenate(finite, dtype=np.float64), [0.05, 0.95], overwrite_input=True)
+    quarters = [np.quantile(each.astype(np.float64), [0.25, 0.75]) for each in finite]
     return all(low <= first and third <= high and high - low <= ALIKE * (third - first) for first, third in quarters)
 
 
@@ -263,7 +263,7 @@ MOST_TOGETHER = 256  # entries whose covariance is taken into account
 FEWEST = 32  # runs of a side in a fold
 SURE_Z = 2.0  # standard errors from 0 that the best is on runs that did not make it
 SMALL = 64  # entries whose covariance takes no threads
-PIECE = 1 << 20  # cells at a time
+PIECE, FEW = 1 << 20, 8  # cells at a time, and entries that are weighed at a time
 LARGEST_NUMBER = 1e6  # that a number may count when weights are learned
 GLANCE, GLANCED = 1 << 10, 1 << 7  # runs that centre and scale are read off, and entries at a time
 
@@ -329,13 +329,17 @@ class _Data:
 
     def pieces(self, side: int, of: str) -> Iterator[tuple[slice, Reals]]:
         """What is weighed of one side's numbers: entries, and float64[entries, runs]."""
-        step = max(1, PIECE // max(1, self.sides[side].runs))
+        runs = self.sides[side].runs
+        step = max(1, PIECE // max(1, runs))
         for start in range(0, self.entries, step):
-            rows = slice(start, start + step)
-            values = weighed(
-                self.sides[side].numbers(self.paths[rows]), self.centres[rows, None], self.scales[rows, None], of
-            )
-            yield rows, np.clip(values, -LARGEST_NUMBER, LARGEST_NUMBER)
+            rows = slice(start, min(start + step, self.entries))
+            values = np.empty((rows.stop - start, runs))
+            for first in range(start, rows.stop, FEW):  # what is beside the values is as large
+                few = slice(first, min(first + FEW, rows.stop))
+                numbers = self.sides[side].numbers(self.paths[few])
+                terms = weighed(numbers, self.centres[few, None], self.scales[few, None], of)
+                np.clip(terms, -LARGEST_NUMBER, LARGEST_NUMBER, out=values[first - start : few.stop - start])
+            yield rows, values
 
     def fold(self, side: int, fold: int) -> slice:
         """The runs of a fold, of those of a side."""

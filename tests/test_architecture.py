@@ -80,7 +80,7 @@ BUDGET = {
     "running": 2_220,
     "processes": 2_210,
     "execution": 800,
-    "search": 3_710,
+    "search": 3_720,
     "scores": 3_170,
     "auditing": 4_050,
     "verify": 12_930,

@@ -111,21 +111,20 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
     known = Bounds(wanted.uppers)
     if isinstance(wanted.claim, str) or adjacency is not None or (domain is None and _is_of_answers(pair)):
         read = readings(target, wanted.claim, () if pair is None else (pair,), wanted.answers)
-        known = known.attempt("reading the source", (Bounds(reading=each) for each in read))
+        known = known.attempt("reading the source", read)
     claim = wanted.claim if isinstance(wanted.claim, Claim) else target.claim
     if isinstance(wanted.claim, str):
         with at("claim"):
-            parameters = known.reading.parameters if known.reading else {}
-            claim = PureDP(above(value_of(wanted.claim, parameters or stated(target.parameters))))
+            claim = PureDP(above(value_of(wanted.claim, known.parameters or stated(target.parameters))))
     answers = wanted.answers or (None if pair is None else length_of(pair.first))
-    if known.program is not None and adjacency is not None:
-        known = known.attempt("proof by alignment", proofs_of(known.program, claim, adjacency, answers), PART)
+    if known.reading is not None and adjacency is not None:
+        known = known.attempt("proof by alignment", proofs_of(known.reading, claim, adjacency, answers), PART)
     elif adjacency is None and domain is None:
         known += Bounds(
             reasons=(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}",)
         )
     if domain is not None:
-        part = PART if wanted.runs or known.program is not None else 1.0  # all of it where nothing is to follow
+        part = PART if wanted.runs or known.reading is not None else 1.0  # all of it where nothing is to follow
         every = replayed(target, claim, domain, wanted.neighbours, wanted.most_paths)
         known = known.attempt("exact replay", every, part)
         pair = pair or known.pair

@@ -42,17 +42,11 @@ Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the par
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read of a target: its parameters, the program once it is one for these, and the claim as its text."""
+    """What was read of a target: the program, its parameters, and the claim as a text that its proofs can say."""
 
+    program: Program
     parameters: Mapping[str, Fraction]
-    known: Program | None = None
     claim: str | None = None
-
-    @property
-    def program(self) -> Program:
-        """The program, where there is one."""
-        assert self.known is not None
-        return self.known
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +54,14 @@ class Bounds:
     """What is known from above; results of several methods are joined by `+`.
 
     A method gives its bounds one by one, so that those before an error count. `answers` says how many a bound that is
-    computed here is about (None: any number), `pair` which pair was looked at.
+    computed here is about (None: any number), `parameters` those of the program, `pair` which pair was looked at.
     """
 
     uppers: tuple[UpperBound, ...] = ()
     answers: Mapping[UpperBound, int | None] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     proofs: tuple[Proof, ...] = ()
+    parameters: Mapping[str, Fraction] = field(default_factory=dict)
     reading: Reading | None = None
     pair: AdjacentPair | None = None
 
@@ -76,14 +71,10 @@ class Bounds:
             {**self.answers, **more.answers},
             self.reasons + more.reasons,
             more.proofs or self.proofs,
+            more.parameters or self.parameters,
             more.reading or self.reading,
             more.pair or self.pair,
         )
-
-    @property
-    def program(self) -> Reading | None:
-        """What was read, where that is a program."""
-        return None if self.reading is None or self.reading.known is None else self.reading
 
     def set_aside(self, which: Callable[[UpperBound], bool], why: str) -> "Bounds":
         """Without some of the bounds; each becomes a reason."""
@@ -110,8 +101,8 @@ class Bounds:
 
 def readings(
     target: Target, claim: Claim | str | None, pairs: Sequence[AdjacentPair] = (), answers: int | None = None
-) -> Iterator[Reading]:
-    """What is read of a target, each time more; `pairs` and `answers` must be of the program's form."""
+) -> Iterator[Bounds]:
+    """The parameters, the program, and the claim that is read; `pairs` and `answers` must be of the program's form."""
     if target.source is None:
         raise InvalidSpec(target.unread)
     program = read(target.source, name=target.function)
@@ -130,13 +121,13 @@ def readings(
         raise InvalidSpec(f"{floats[0]} is counted with, and what is computed of a float rounds: give an int")
     check_form(program, pairs, answers)
     parameters = {name: rational(f"the parameter {name}", given[name]) for name in program.parameters}
-    yield Reading(parameters)
+    yield Bounds(parameters=parameters)
     for pair in pairs:
         answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
-    yield Reading(parameters, program)
+    yield Bounds(reading=Reading(program, parameters))
     if isinstance(claim, str):
         expression(claim, program)  # raises for what this program's proofs cannot say
-        yield Reading(parameters, program, claim)
+        yield Bounds(reading=Reading(program, parameters, claim))
 
 
 def proofs_of(reading: Reading, claim: Claim | None, adjacency: str, answers: int | None) -> Iterator[Bounds]:
@@ -233,7 +224,7 @@ def with_exact_loss(
     answers: int | None,
 ) -> Bounds:
     """With the exact loss of the pair; where none is given, of the worst that a search finds: that is the pair then."""
-    reading = known.program
+    reading = known.reading
     if reading is not None and pair is not None:
         known = known.attempt("exact loss", _loss_of(reading, claim, pair, known.reasons), PART)
     elif reading is not None and adjacency is not None:
@@ -345,15 +336,12 @@ def check_together(known: Bounds) -> None:
     """Raises `UnsoundAudit` where an enclosed loss of a pair is above a proof: one of the two must be wrong."""
     own = [each for each in known.uppers if each in known.answers]
     proved = [each for each in own if each.label is Label.PROVED]
-    for each in own:
-        low = each.epsilon_lower
-        if each.label is Label.EXACT_PAIR and low is not None:
-            beaten = [bound for bound in proved if low > bound.epsilon_upper]
-            if beaten:
-                raise UnsoundAudit(
-                    f"the exact loss {low!r} of {each.scope} is above the proved {beaten[0].epsilon_upper!r} for "
-                    f"{beaten[0].scope}: one of the two is wrong; please report it, there is no verdict"
-                )
+    for each, bound in product((each for each in own if each.label is Label.EXACT_PAIR), proved):
+        if each.epsilon_lower is not None and each.epsilon_lower > bound.epsilon_upper:
+            raise UnsoundAudit(
+                f"the exact loss {each.epsilon_lower!r} of {each.scope} is above the proved {bound.epsilon_upper!r} "
+                f"for {bound.scope}: one of the two is wrong; please report it, there is no verdict"
+            )
 
 
 def bound_of_proofs(
@@ -370,7 +358,9 @@ def bound_of_proofs(
         raise InvalidSpec(f"a proof for {adjacency!r} is one way; give the proof of the other way beside it")
     if adjacency is None:
         raise InvalidSpec(f"give one proof, or one of 'up' and one of 'down'; got {', '.join(ways) or 'none'}")
-    *_, reading = readings(target, None, pairs)
+    *_, last = readings(target, None, pairs)
+    reading = last.reading
+    assert reading is not None
     check_unit(reading)
     costed: list[Costed] = []
     for proof in proofs:

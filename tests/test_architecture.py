@@ -83,7 +83,7 @@ BUDGET = {
     "search": 3_720,
     "scores": 3_170,
     "auditing": 4_050,
-    "verify": 12_930,
+    "verify": 12_920,
     "report": 3_330,
     "ledger": 1_960,
     "catalogue": 11_710,

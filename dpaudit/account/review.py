@@ -190,14 +190,6 @@ def _running(result: AuditResult) -> tuple[str, ...]:
         f"The seed {spec['seed']} has a child for every stage, pair and shard of {counted(spec['shard_runs'], 'run')} "
         "(numpy SeedSequence, SFC64); the side of every run was drawn by a fair coin."
     ]
-    if result.cut_short:
-        lines.append("There was no time for all runs; a repetition makes them, and gives other counts.")
-    elif result.reproducible:
-        lines.append("The mechanism draws only from what it is given: the same seed gives the same counts.")
-    else:
-        lines.append(
-            "The mechanism draws randomness of its own: repeated counts differ, and only bounds can be compared."
-        )
     if provenance.get("backend"):
         workers = f" in {counted(provenance['n_jobs'], 'job')}" if isinstance(provenance.get("n_jobs"), int) else ""
         lines.append(

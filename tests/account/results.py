@@ -10,6 +10,7 @@ from typing import Any
 
 import dpaudit
 from dpaudit.account.change import Half
+from dpaudit.auditing.clock import cut
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
 from dpaudit.ledger.comparison import compare
@@ -154,6 +155,9 @@ KINDS: dict[str, Callable[[], Any]] = {
     "few-runs": lambda: counted(example.kept(), 40, 12, 150, 150),
     "one-output": lambda: replace(
         counted(example.kept(), 0, 0, 500, 500), health=replace(example.kept().health, notes=(ONE_OUTPUT,))
+    ),
+    "deadline": lambda: replace(
+        example.result(), explored=(*example.result().explored, cut("302 certifying runs", 82_139))
     ),
     "own-randomness": lambda: example.result(reproducible=False, provenance={}),
     "anytime": lambda: audited(epsilon=0.5, runs=100_000, stopping="anytime"),

@@ -73,6 +73,15 @@ def warned(**changes: Any) -> str:
     return str(replace(example.result(), **changes))
 
 
+def test_nothing_says_the_same_counts_where_the_clock_has_cut_the_runs() -> None:
+    """The repetition makes all runs."""
+    text = str(made("deadline").explain())
+    assert "with other counts, for the repetition is made without max_time_s" in text
+    assert "give other counts" in text
+    assert not re.search(r"(with|gives?) the same counts", text)
+    assert "left out nothing that it came upon" in text
+
+
 def test_every_warning_that_a_reader_needs_stands_on_the_page() -> None:
     assert "adjacency taken on trust" in warned(adjacency=(None,)).split("\n")[0]
     assert "First make sure that these datasets count as neighbours" in warned(adjacency=(None,))

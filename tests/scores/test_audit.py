@@ -321,7 +321,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"in_scores": None, "out_scores": None, "counts": COUNTS, "methods": "gaussian-fit"},
         "method 'gaussian-fit' needs the scores, got counts alone",
     ),
-}  # fmt: skip
+}
 
 
 @for_each("name", REFUSED)

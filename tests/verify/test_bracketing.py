@@ -31,6 +31,7 @@ from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.observations import Ending
 from dpaudit.verify.bracketing import WAYS, Joined, Wanted, run_bracket, target_of
 from dpaudit.verify.bracketing.targets import check_adjacent, exact_answers, source_of
+from dpaudit.verify.bracketing.upper import Bounds
 from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.enclosure import rational
 from dpaudit.verify.proof import ADJACENCIES
@@ -464,6 +465,20 @@ def test_what_is_concluded(engine: Engine, name: str) -> None:
     assert (found.uppers == ()) if upper is None else (upper in (found.ends[1], ...))
     assert words in str(found)
     assert found.contradictory == (words == EXCEEDS)
+
+
+def test_bounds_before_an_error_count_and_no_reason_is_said_twice() -> None:
+    def method() -> Iterator[Bounds]:
+        yield Bounds((STATED,))
+        raise InvalidSpec("no more")
+
+    known = Bounds(reasons=("another",)).attempt("method", method())
+    assert (known.uppers, known.reasons) == ((STATED,), ("another", "method: no more"))
+    again = known.attempt("another method", method())
+    assert (again.uppers, again.reasons) == ((STATED, STATED), known.reasons)
+    aside = again.set_aside(lambda bound: bound is STATED, "as a test")
+    assert aside.uppers == ()
+    assert [reason.startswith("set aside, as a test: ") for reason in aside.reasons[2:]] == [True, True]
 
 
 def test_what_cannot_be_read_is_open_with_its_line(engine: Engine) -> None:

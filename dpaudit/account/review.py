@@ -113,32 +113,21 @@ def _filled(result: AuditResult, key: str) -> tuple[str, ...]:
 
 
 def _tried(result: AuditResult) -> tuple[str, ...]:
-    spec = result.spec
-    witnesses = 1 + len(result.others)
-    features = sum(entry.what == "feature" for entry in result.explored)
-    statuses = ("looked at", "kept")
-    left = sum(each.what in ("feature", "pair") and not each.status.startswith(statuses) for each in result.explored)
-    dropped = (
-        f"{counted(left, 'thing')} that it came upon; the account names them, each with its reason" if left else ""
-    )
-    pairs = counted(len(spec["pairs"]), "pair")
     if result.stopped_early:
         bets = counted(len(result.blocks), "bet")
-        lines = [
-            f"{bets} were made, on {pairs}: an event was chosen from the runs of earlier blocks and frozen before the "
-            "first run of its own block. There is no fixed bound beside them, for they refuted the claim."
-        ]
-        return (*lines, ELSEWHERE)
-    where = "runs that bets were made on" if result.blocks else "runs of its own"
-    lines = [
-        f"{pairs} and {counted(features, 'property of outputs', 'properties of outputs')} went into the search, on "
-        f"{where}; {counted(witnesses, 'event')} came out of it and {'was' if witnesses == 1 else 'were'} put to fresh "
-        "runs.",
-        f"Search left out {dropped or 'nothing that it came upon'}.",
+        made = (
+            f"{bets} were made: an event was chosen from the runs of earlier blocks and frozen before the first run of"
+        )
+        return f"{made} its own block. There is no fixed bound beside them, for they refuted the claim.", ELSEWHERE
+    statuses = ("looked at", "kept")
+    left = sum(each.what in ("feature", "pair") and not each.status.startswith(statuses) for each in result.explored)
+    named = f"{counted(left, 'thing')} that it came upon; the account names them, each with its reason"
+    return (
+        f"Search left out {named if left else 'nothing that it came upon'}.",
         "Search costs no error probability: the event was frozen before the first run that counts"
         + (" for it, and each bet before its block." if result.blocks else "."),
-    ]
-    return (*lines, ELSEWHERE)
+        ELSEWHERE,
+    )
 
 
 def _beside(result: AuditResult) -> tuple[str, ...]:

@@ -2,21 +2,19 @@
 
 from collections.abc import Callable
 
-from dpaudit.account.findings import FOUND, KNOWN, SIMPLE, alone, could_see, meaning
+from dpaudit.account.findings import alone, meaning
 from dpaudit.account.section import Table
 from dpaudit.account.statements import certified_bound, confidence, verdict_text
-from dpaudit.base.numerals import confidence_text, least_text, level_text, p_text
+from dpaudit.base.numerals import confidence_text, level_text, p_text
 from dpaudit.base.quoting import LONGEST_DATA, clean
-from dpaudit.base.validate import exact
 from dpaudit.certify import Binned
-from dpaudit.certify.certifiers import MASSES
 from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult, Finding
 
 MOST_ROWS = 60
 COUNTS, CERTIFICATES = "counts of fresh runs", "what the counts certify"
-BINS, BETS, POWER_TABLE = "counts bin by bin", "bets of the blocks", "power by event"
-CHECKS, TRIED, CONTROLS = "checks of the experiment", "what search looked at", "leaks put in"
+BINS, BETS = "counts bin by bin", "bets of the blocks"
+CHECKS, TRIED = "checks of the experiment", "what search looked at"
 
 
 def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
@@ -83,35 +81,10 @@ def _bets(result: AuditResult) -> Table:
     return _cut(Table(BETS, head, tuple(rows), frozenset({0, 3, 4, 5, 6}), "Each bet was frozen before its block."))
 
 
-def _power(result: AuditResult) -> Table:
-    if not result.evidence.runs:
-        return Table(POWER_TABLE, (), ())
-    rows = []
-    ways: list[tuple[str, Callable[[float], float | None]]] = [(KNOWN, result.least_caught)]
-    if result.searching_runs:
-        ways.insert(0, (FOUND, result.least_found))
-    for mass in MASSES:
-        losses = ("nothing" if least is None else least_text(least) for least in (way(mass) for _, way in ways))
-        rows.append((exact(mass), *losses))
-    least = f"least true {result.claim.parameter} that is refuted with power 0.95"
-    head = ("probability of the event", *(f"{least}, {words}" for words, _ in ways))
-    note = f"{could_see(result)[0]}; {FOUND}: {SIMPLE}"
-    return Table(POWER_TABLE, head, tuple(rows), frozenset(range(len(head))), note)
-
-
 def _checks(result: AuditResult) -> Table:
     rows = tuple((each.name, p_text(each.p_value), level_text(each.level)) for each in result.health.checks)
     note = "A p-value of at most its level would have ended the audit without a verdict."
     return Table(CHECKS, ("check", "p-value", "level"), rows, frozenset({1, 2}), note)
-
-
-def _controls(result: AuditResult) -> Table:
-    head = ("place", "probability", "rarer", f"leak in {result.claim.parameter}", "caught", "of audits", "needed")
-    rows = []
-    for each in result.controls:
-        counts = map(str, (each.caught, each.repeats, each.needed))
-        rows.append((each.place, exact(each.mass), f"{each.rarer:.3g}", f"{each.loss:.4g}", *counts))
-    return Table(CONTROLS, head, tuple(rows), frozenset(range(1, 7)))
 
 
 def _tried(result: AuditResult) -> Table:
@@ -140,8 +113,6 @@ TABLES: dict[str, Callable[[AuditResult], Table]] = {
     CERTIFICATES: _certificates,
     BINS: _bins,
     BETS: _bets,
-    POWER_TABLE: _power,
     CHECKS: _checks,
-    CONTROLS: _controls,
     TRIED: _tried,
 }

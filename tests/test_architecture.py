@@ -76,7 +76,7 @@ BUDGET = {
     "losses": 1_340,
     "options": 420,
     "results": 2_630,
-    "account": 3_800,
+    "account": 3_760,
     "running": 2_220,
     "processes": 2_210,
     "execution": 800,

@@ -139,4 +139,4 @@ def test_the_bound_of_a_plain_event_is_at_most_that_of_the_witness() -> None:
         found.evidence.runs,
     )
     low = replace(first, lower=1.2, epsilon_lower=1.2)
-    assert "alone it gives epsilon >= 1.20 with" in str(replace(found, certificate=low).explain())
+    assert "alone it gives epsilon >= 1.20, at the same confidence" in str(replace(found, certificate=low).explain())

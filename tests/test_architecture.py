@@ -65,7 +65,7 @@ LIBRARY = (
 BUDGET = {
     "version": 10,
     "errors": 80,
-    "base": 1_160,
+    "base": 1_170,
     "claims": 2_360,
     "data": 2_200,
     "mechanisms": 1_050,
@@ -75,7 +75,7 @@ BUDGET = {
     "certify": 2_380,
     "losses": 1_340,
     "options": 420,
-    "results": 2_630,
+    "results": 2_640,
     "account": 3_760,
     "running": 2_220,
     "processes": 2_210,

@@ -233,7 +233,7 @@ def outcome(entry: SuiteEntry) -> tuple[str, str]:
     """The verdict of a version, or why there is none: every search run raised, as calls of another API do."""
     if entry.result is None:
         return "", entry.error or "no verdict"
-    endings = [each.what for each in entry.result.endings if any(each.runs)]
+    endings = [each.what for each in entry.result.illustration.endings if any(each.runs)]
     if endings and all(each.startswith("raised") for each in endings):
         return "", f"every run {endings[0]}"
     return stamp(entry.result), ""

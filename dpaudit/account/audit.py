@@ -69,7 +69,7 @@ def of_facts(facts: AuditFacts, up_to: Level = Level.REVIEWER) -> Account:
 
 def examples(result: AuditResult) -> Explanation:
     """Typical outputs, and the cause: what an explanation holds beside the account."""
-    typical = result.typical
+    typical = result.illustration.typical
     inside, hits, runs = (((), ()), (0, 0), (0, 0)) if typical is None else (typical.inside, typical.hits, typical.runs)
     return Explanation(cause(result), *inside, hits, runs, diagnosis(result))
 

@@ -162,7 +162,7 @@ def diagnosis(result: AuditResult) -> Diagnosis | None:
         return BITS if result.representation_refuted else None
     event, (p, runs_p, q, runs_q) = result.witness.event, hits_of(result)
     event, rates = event.bins[0] if isinstance(event, Partition) else event, (p / max(1, runs_p), q / max(1, runs_q))
-    kinds = _Seen(result, event, result.witness.p_side, p, rates, result.typical).kinds()
+    kinds = _Seen(result, event, result.witness.p_side, p, rates, result.illustration.typical).kinds()
     kind = next((diagnosis_of_kind(*each) for each in kinds), None)
     of_users = result.spec["claim"]["relation"] == Relation.ADD_OR_REMOVE_USER.value
     if kind is None or not of_users:
@@ -242,7 +242,7 @@ class _Seen:
 
     def _mostly(self, label: str) -> bool:
         """Whether what is no number in search runs, called so, makes at least half of what the event tells apart."""
-        shown = self.result.histogram
+        shown = self.result.illustration.histogram
         if shown is None or label not in shown.labels:
             return False
         first, second = (each[shown.labels.index(label)] for each in (shown.tokens_first, shown.tokens_second))
@@ -260,10 +260,10 @@ class _Seen:
             yield "message", "runs raise on both datasets, and the message tells them apart", where
         if not of_endings(self.result):
             failed = [token.label for token in self.event.tokens if token.label.startswith("raised ")]
-            if failed and not self.result.endings:
+            if failed and not self.result.illustration.endings:
                 yield "failure", f"a run {does(failed[0])} {self.only}"
             return
-        endings = self.result.endings
+        endings = self.result.illustration.endings
         first, second = ([each.runs[side] for each in endings] for side in (0, 1))
         apart = [abs(a / max(1, sum(first)) - b / max(1, sum(second))) for a, b in zip(first, second, strict=True)]
         place = max(range(1, len(endings)), key=lambda j: apart[j])
@@ -330,7 +330,7 @@ class _Seen:
         """Single values: without noise among many others, on one dataset alone, or with other probabilities."""
         event, places = self.event, [place for place in typical.places if place.named]
         if isinstance(event.feature, Difference | Equal):
-            shown = self.result.histogram
+            shown = self.result.illustration.histogram
             few = shown is not None and 0 < len(shown.values) <= FEW
             if len(places) == 2 and few and all(min(place.different) >= MANY for place in places):
                 one, other = sorted(clean(place.name) for place in places)
@@ -425,7 +425,7 @@ class _Seen:
 
     def _shifted(self, place: PlaceValues) -> bool:
         """Whether a few whole numbers are those of the other dataset, each moved by as much: an answer and noise."""
-        shown = self.result.histogram
+        shown = self.result.illustration.histogram
         if shown is None or not shown.values or min(place.different) < 3 or str(self.event.feature) != place.name:
             return False
         shift, sizes = place.levels[0][3] - place.levels[1][3], place.numbers
@@ -439,7 +439,7 @@ class _Seen:
 
     def _middle_keeps(self) -> bool:
         """Whether every half-line of at least a quarter of the search runs keeps the claim, as far as they show."""
-        shown, claim = self.result.histogram, self.result.claim
+        shown, claim = self.result.illustration.histogram, self.result.claim
         if shown is None or not shown.edges:
             return False
         sides = shown.first, shown.second

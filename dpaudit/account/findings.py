@@ -31,7 +31,7 @@ def hits_of(result: AuditResult) -> tuple[int, int, int, int]:
 
     The last bet has a few runs alone: of an audit that stopped with it those of search, where they are kept.
     """
-    typical, way = result.typical, 1 if result.witness.p_side == "first" else -1
+    typical, way = result.illustration.typical, 1 if result.witness.p_side == "first" else -1
     if result.stopped_early and typical is not None and all(typical.runs):
         (p, q), (runs_p, runs_q) = typical.hits[::way], typical.runs[::way]
         return p, runs_p, q, runs_q
@@ -155,7 +155,7 @@ def unit_lines(result: AuditResult) -> tuple[str, ...]:
 @standing(str)
 def meaning(result: AuditResult) -> str:
     """What the event comes to, ` (that is: the run raises ValueError)`; empty where the event says it itself."""
-    endings = [each for each in result.endings if sum(each.runs)]
+    endings = [each for each in result.illustration.endings if sum(each.runs)]
     inside = [each for each in endings if each.hits == each.runs]
     if endings and inside and all(each.hits in (each.runs, (0, 0)) for each in endings):
         return f" (in {_held(result)} that was: the run {' or '.join(does(each.what) for each in inside)})"
@@ -165,16 +165,16 @@ def meaning(result: AuditResult) -> str:
 def ending_lines(result: AuditResult) -> tuple[str, ...]:
     """How often search runs gave no value, with the first message and line of each exception; none where all did."""
     lines = [OF_OBJECT] if str(result.witness.event).startswith(IN_OBJECT) and result.certificate.refuted else []
-    if not result.endings:
+    if not result.illustration.endings:
         return tuple(lines)
-    total = [sum(each.runs[side] for each in result.endings) for side in (0, 1)]
+    total = [sum(each.runs[side] for each in result.illustration.endings) for side in (0, 1)]
     messages = result.provenance.get("exceptions", {})
-    for each in result.endings[1:]:
+    for each in result.illustration.endings[1:]:
         note = f": {clean(messages[each.what], LONGEST_NOTE)}" if each.what in messages else ""
         first, second = (f"{runs:,} of {of:,}" for runs, of in zip(each.runs, total, strict=True))
         where = f"{first} {_held(result)} on the first dataset, {second} on the second"
         lines.append(f"the mechanism {does(each.what)} in {where}{note}")
-    if not meaning(result) and _mostly(result.endings):
+    if not meaning(result) and _mostly(result.illustration.endings):
         lines.append("most of what tells the datasets apart by this event is whether a run gives a value at all")
     return tuple(lines)
 
@@ -189,7 +189,7 @@ def alone(result: AuditResult) -> str:
 
 def answers(result: AuditResult) -> str:
     """That either dataset gave one answer in all search runs, and which; empty where they did not, or failed."""
-    one, other = (None, None) if result.typical is None else result.typical.constant
+    one, other = (None, None) if result.illustration.typical is None else result.illustration.typical.constant
     if one is None or other is None or one == other or one.startswith("raised ") or other.startswith("raised "):
         return ""
     first, second = clean(one, LONGEST_DATA), clean(other, LONGEST_DATA)
@@ -202,7 +202,7 @@ def _held(result: AuditResult) -> str:
 
 def of_endings(result: AuditResult) -> bool:
     """Whether the event is, or is mostly, about how runs end and not about the values that they give."""
-    return bool(meaning(result)) or _mostly(result.endings)
+    return bool(meaning(result)) or _mostly(result.illustration.endings)
 
 
 def _mostly(endings: tuple[Ending, ...]) -> bool:

@@ -51,9 +51,10 @@ def cause(result: AuditResult, *, whole: bool = False) -> str:
     """
     if result.certificate.refuted and (words := answers(result)):
         counts = f", {_rates(*hits_of(result), result.witness.p_side, whole=True)}" if whole else ""
-        return words + counts + _of_data(result, *(result.typical.constant if result.typical else ()))
+        shown = result.illustration.typical
+        return words + counts + _of_data(result, *(shown.constant if shown else ()))
     if result.certificate.refuted:
-        what = "search runs" if result.stopped_early and result.typical is not None else "runs"
+        what = "search runs" if result.stopped_early and result.illustration.typical is not None else "runs"
         hits = hits_of(result)
         rates = _rates(*hits, result.witness.p_side, what, whole=whole)
         words = f"{words_of(result.witness.event, result)} in {rates}{_mostly(result)}"

@@ -29,7 +29,7 @@ from dpaudit.outputs.canonical import Pilot
 from dpaudit.results.certification import AuditEvidence, Witness, ceiling_of
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES, Explored, Health
 from dpaudit.results.provenance import short_path, versions
-from dpaudit.results.result import ALONE_WORDS, AuditResult, Finding, Units
+from dpaudit.results.result import ALONE_WORDS, AuditResult, Finding, Illustration, Units
 from dpaudit.running.progress import SILENT, Progress
 from dpaudit.running.streams import apart, rechecking
 from dpaudit.running.worker import BatchFailed, Probe
@@ -319,14 +319,16 @@ def _result(
         representation=bits,
         plain=plain,
         units=units,
-        histogram=histogram(shown, main.witness),
-        trail=outcome.counted[first].trail,
         milestones=milestones,
-        endings=ends,
-        typical=typical(shown, refuting[0]) if refuting else None,
         adjacency=tuple(pair.adjacency()[plan.claim.relation] for pair in plan.pairs),
         unseen=0 if outcome.pilot is None else outcome.pilot.unseen,
         unread="" if outcome.pilot is None else outcome.pilot.unread,
         unpaired=0 if outcome.pilot is None else max(map(unpaired, (outcome.pilot.first, outcome.pilot.second))),
+        illustration=Illustration(
+            histogram(shown, main.witness),
+            outcome.counted[first].trail,
+            ends,
+            typical(shown, refuting[0]) if refuting else None,
+        ),
         provenance={**provenance, **{key: words for key, words in details.items() if words}},
     )

@@ -59,12 +59,13 @@ def by_fields(value: Any, **derived: object) -> JsonObject:
     """A dataclass as JSON holds it: its fields in their order, or what its class says.
 
     `KEYS` of a class are fields and properties instead, of which those that are `derived` are given; keys that are
-    `SPARSE` are left out where there is nothing. A `kind` of the class stands first.
+    `SPARSE` are left out where there is nothing. A `kind` of the class stands first. The keys of what is in `PARTS` of
+    the class stand beside its own.
     """
     kind = type(value)
-    sparse, values = getattr(kind, "SPARSE", ()), _tag(kind)
+    sparse, values, parts = getattr(kind, "SPARSE", ()), _tag(kind), _parts_of(kind)
     for key in keys_of(kind):
-        each = derived[key] if key in derived else getattr(value, key)
+        each = derived[key] if key in derived else getattr(getattr(value, parts[key]) if key in parts else value, key)
         if each or key not in sparse:
             values[key] = each if key in derived else stored(each)
     return values
@@ -91,6 +92,11 @@ def _tag(kind: Kind) -> JsonObject:
     if not hasattr(kind, "kind") or any(each.name == "kind" for each in fields(kind)):
         return {}
     return {"kind": kind.kind}
+
+
+def _parts_of(kind: Kind) -> dict[str, str]:
+    """The field that holds each key of a part."""
+    return {key: name for name in getattr(kind, "PARTS", ()) for key in keys_of(_hints(kind)[name])}
 
 
 @cache
@@ -337,10 +343,11 @@ def models(types: Mapping[Kind, Kind], layouts: Mapping[type, Layout] | None = N
     def table(kind: Kind) -> Kind:
         more = (layouts or {}).get(kind, Layout())
         later, sparse = getattr(kind, "LATER", ()), getattr(kind, "SPARSE", ())
-        needed, optional = [], {}
+        needed, optional, parts = [], {}, _parts_of(kind)
         for key in keys_of(kind):
             if (hint := more.kinds.get(key)) is None:
-                hint = _hints(kind).get(key) or _hints(getattr(kind, key).fget)["return"]  # a field, or a property
+                hints = _hints(_hints(kind)[parts[key]] if key in parts else kind)
+                hint = hints.get(key) or _hints(getattr(kind, key).fget)["return"]  # a field, or a property
                 left = tuple(each for each in get_args(hint) if each is not type(None))
                 hint = model(Union[left] if key in sparse and left else hint)  # noqa: UP007
             if key in later:
@@ -429,4 +436,6 @@ def fields_of(kind: Kind, given: JsonObject, own: Own, place: str = "") -> JsonO
     """The fields of a dataclass that its stored form has, by name."""
     start, hints = f"{place}." if place else "", _hints(kind)
     names = [each.name for each in fields(kind) if each.name in given]
-    return {name: value_of(hints[name], given[name], own, f"{start}{name}") for name in names}
+    whole = {name: value_of(hints[name], given[name], own, f"{start}{name}") for name in names}
+    parts = getattr(kind, "PARTS", ())
+    return whole | {name: hints[name](**fields_of(hints[name], given, own, place)) for name in parts}

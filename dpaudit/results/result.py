@@ -77,6 +77,21 @@ class Units:
     again: tuple[Finding, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Illustration:
+    """What is there to look at and never evidence: of outputs of search runs, and counts on their way.
+
+    `histogram` shows both output distributions where the witness looks. `trail` holds the counts of the witness after
+    growing parts of the certifying runs, the last of them all; only the last is certified. `endings` says how search
+    runs ended where some gave no value; it is empty where all did. `typical` holds outputs where a claim is refuted.
+    """
+
+    histogram: Histogram | None = None
+    trail: tuple[AuditEvidence, ...] = ()
+    endings: tuple[Ending, ...] = ()
+    typical: Typical | None = None
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class AuditResult(Displayed):
     """What was asked, what was found, and the arithmetic between them.
@@ -87,17 +102,14 @@ class AuditResult(Displayed):
     witnesses, each at the same part of the error probability; the one with the least p-value stands first, as
     `witness`, `evidence` and `certificate`. `blocks` are those of an anytime audit, `representation` the finding on
     floating-point bits, with a level of its own, `health` the checks of the experiment itself, `controls` what became
-    of the spiked controls. `histogram` shows both output distributions where the witness looks, from search runs: it
-    is to look at and never evidence. `trail` holds the counts of the witness after growing parts of the certifying
-    runs, the last of them all; only the last is certified. `adjacency` says for each pair what shows that its datasets
-    count as neighbours (`AdjacentPair.adjacency`), or how they differ where that is more than stated; None: taken on
-    trust. `unseen` entries of one output were not looked at, and `unpaired` ones alone and never together with others:
-    the most of any output that search held.
+    of the spiked controls. `adjacency` says for each pair what shows that its datasets count as neighbours
+    (`AdjacentPair.adjacency`), or how they differ where that is more than stated; None: taken on trust. `unseen`
+    entries of one output were not looked at, and `unpaired` ones alone and never together with others: the most of
+    any output that search held.
     `unread` names the parts in which outputs differ and that no event was looked for in; it is empty where none do.
-    `endings` says how search runs ended where some gave no value; it is empty where all did. `milestones` are those of
-    an audit with `max_time_s`: which numbers of certifying runs a deadline could have left, and at what part of the
-    error probability; None where there was no deadline. `typical` holds outputs of search runs where a claim is
-    refuted. `plain` is the best event that people can read, beside a witness that they cannot, on the same runs.
+    `milestones` are those of an audit with `max_time_s`: which numbers of certifying runs a deadline could have
+    left, and at what part of the error probability; None where there was no deadline. `illustration` is what is
+    only shown. `plain` is the best event that people can read, beside a witness that they cannot, on the same runs.
     `units` is the second bound of a refutation whose runs may share noise by calls or processes, else None.
     """
 
@@ -116,17 +128,14 @@ class AuditResult(Displayed):
     representation: Finding | None = None
     controls: tuple[Control, ...] = ()
     upper: UpperBound | None = None
-    histogram: Histogram | None = None
-    trail: tuple[AuditEvidence, ...] = ()
     adjacency: tuple[Adjacency | None, ...] = ()
     unseen: int = 0
     unpaired: int = 0
     unread: str = ""
-    endings: tuple[Ending, ...] = ()
     milestones: Milestones | None = None
-    typical: Typical | None = None
     plain: Finding | None = None
     units: Units | None = None
+    illustration: Illustration = Illustration()
     provenance: JsonObject = field(default_factory=dict)
 
     schema: ClassVar[Literal["dpaudit.result/1"]] = SCHEMA
@@ -136,6 +145,7 @@ class AuditResult(Displayed):
         *("histogram", "trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones"),
         *("typical", "plain", "units", "diagnosis", "provenance"),
     )
+    PARTS: ClassVar = ("illustration",)
     LATER: ClassVar = (  # keys that older files lack
         *("histogram", "trail", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
         *("plain", "units", "diagnosis"),
@@ -480,7 +490,7 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
         certificate=certificate_of(result.witness, evidence, result.claim, confidence, certifier),
         ceiling=ceiling_of(result.witness, evidence, result.claim, confidence, certifier),
         runs_used=evidence.runs,
-        trail=(),
+        illustration=replace(result.illustration, trail=()),
         health=health,
         blocks=(),
         others=(),

@@ -51,7 +51,7 @@ def counted(made: AuditResult, *counts: int, claim: Any = None) -> AuditResult:
     """The same audit with other counts, certified for its claim or another."""
     evidence, claim = CoinFlip(*counts), made.claim if claim is None else claim
     certificate = certify(evidence, claim, made.spec["confidence"])
-    return replace(made, evidence=evidence, claim=claim, certificate=certificate, trail=())
+    return example.changed(made, evidence=evidence, claim=claim, certificate=certificate, trail=())
 
 
 def claiming(made: AuditResult, claim: Any, distance: int = 1) -> AuditResult:
@@ -72,7 +72,7 @@ def raising() -> AuditResult:
     made = example.kept()
     endings = (Ending("a value", (4000, 4100), (300, 310)), Ending("raised ValueError", (50, 0), (50, 0)))
     told = {**made.provenance, "exceptions": {"raised ValueError": "'too few rows' (counts.py, line 7)"}}
-    return replace(made, endings=endings, provenance=told)
+    return example.changed(made, endings=endings, provenance=told)
 
 
 def users() -> AuditResult:

@@ -143,7 +143,7 @@ def test_the_python_form_names_datasets_that_are_too_large_to_write() -> None:
 )
 def test_a_side_is_called_likelier_only_where_the_counts_certify_it(counts: tuple[int, ...], says: str) -> None:
     made, evidence = example.result(), CoinFlip(*counts)
-    result = replace(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999), trail=())
+    result = example.changed(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999), trail=())
     text = str(result.explain())
     assert says in text
     assert ("is likelier" in text) == ("is likelier" in says)
@@ -395,13 +395,13 @@ def test_an_audit_that_bets_tells_the_counts_that_stand_beside_it_and_not_those_
     asked = {"pair": ([1, 2, 3], [1, 2]), "epsilon": 1.0, "stopping": "anytime", "runs": 20_000, "seed": 0, **CALL}
     result = dpaudit.audit(mostly, **asked)
     assert result.stopped_early
-    assert result.typical is not None
+    assert result.illustration.typical is not None
     way = 1 if result.witness.p_side == "first" else -1
-    (p, q), (runs_p, runs_q) = result.typical.hits[::way], result.typical.runs[::way]
+    (p, q), (runs_p, runs_q) = result.illustration.typical.hits[::way], result.illustration.typical.runs[::way]
     side = result.witness.p_side
     assert f" in {p} of {runs_p} search runs on the {side} dataset against {q} of {runs_q}" in cause(result)
     assert "%" not in cause(result)
-    whole = replace(result, typical=None)  # of before: its last block, as counts
+    whole = example.changed(result, typical=None)  # of before: its last block, as counts
     last = result.blocks[-1].evidence
     assert f" in {last.hits_p} of {last.runs_p} runs on the" in cause(whole)
 
@@ -466,7 +466,7 @@ def test_a_file_in_which_infinities_were_counted_twice_is_read_and_holds_them_on
     def read(**changes: Any) -> Histogram:
         cells = {"first": (10, 50, 40), "second": (70, 5, 5), "tokens_first": (0,), "tokens_second": (60,)}
         result = example.result(histogram=Histogram(**{**OLD, **cells, **changes}))
-        found = dpaudit.load(result.save(tmp_path / "old.json")).histogram
+        found = dpaudit.load(result.save(tmp_path / "old.json")).illustration.histogram
         assert found is not None
         return found
 

@@ -154,7 +154,11 @@ def test_every_format_tells_the_events_at_their_extremes() -> None:
     ]
     bins = tuple(Event(PLAIN, (span,)) for span in ((-INF, -3e38), (3e38, INF)))
     made.append(told_by(Partition(PLAIN, bins)))
-    made.append(example.result(typical=replace(example.result().typical, constant=("(32.0, 64.0)", "(32.0, 64.0)"))))
+    made.append(
+        example.result(
+            typical=replace(example.result().illustration.typical, constant=("(32.0, 64.0)", "(32.0, 64.0)"))
+        )
+    )
     suite = SuiteResult(tuple(SuiteEntry(each.name, Verdict.REFUTED, each) for each in made), 0.99)
     for name, format_ in report.FORMATS.items():
         assert report.render(suite, format_), name

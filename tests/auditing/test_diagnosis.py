@@ -17,6 +17,7 @@ from dpaudit.account.diagnosis import diagnosis
 from dpaudit.account.first import sentence
 from tests.auditing import mistakes
 from tests.cases import for_each
+from tests.golden import example
 
 TWO = [1.0, 2.0]
 RUNS = 2000
@@ -125,7 +126,7 @@ def test_a_kind_that_does_not_fit_is_not_guessed() -> None:
     ):
         assert each.refuted
         assert each.diagnosis is None
-    assert diagnosis(replace(found, typical=None)) is None
+    assert diagnosis(example.changed(found, typical=None)) is None
     assert "Look at: " not in str(found)
 
 

@@ -18,6 +18,7 @@ from dpaudit.processes.frames import KeptShard, decoded, encoded
 from dpaudit.results.stored import load
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.running.worker import run_each
+from tests.golden import example
 
 PAIR = ([1] * 5, [1] * 4)
 LINE = "(test_endings.py, line "
@@ -73,7 +74,7 @@ def test_none_is_told_with_how_often_and_values_are_not() -> None:
     assert "(in search runs that was: the run gives None)" in text
     assert "the mechanism gives None in 0 of " in text
     plain = _audited(lambda data, rng: len(data) + float(rng.laplace()))
-    assert plain.endings == ()
+    assert plain.illustration.endings == ()
     assert "exceptions" not in plain.provenance
 
 
@@ -95,14 +96,14 @@ def test_an_event_on_numbers_says_where_it_is_about_a_value_at_all() -> None:
     numbers = event_from_dict(
         {"feature": {"kind": "coordinate", "path": []}, "intervals": [[-1.03, "inf"]], "tokens": []}
     )
-    ends = result.endings
+    ends = result.illustration.endings
     some = (replace(ends[0], hits=(ends[0].runs[0] - 9, 0)), replace(ends[1], hits=(0, 0)))
-    text = str(replace(result, witness=replace(result.witness, event=numbers), endings=some).explain())
+    text = str(example.changed(result, witness=replace(result.witness, event=numbers), endings=some).explain())
     assert "the event output > -1.03\n" in text
     assert "most of what tells the datasets apart by this event is whether a run gives a value at all" in text
     said = (some[0], replace(ends[1], runs=(9, 4), hits=(9, 0)))  # by what the exception says, not that there is one
-    assert "gives a value at all" not in str(replace(result, endings=said).explain())
-    other = replace(result, witness=replace(result.witness, event=numbers), endings=some)
+    assert "gives a value at all" not in str(example.changed(result, endings=said).explain())
+    other = example.changed(result, witness=replace(result.witness, event=numbers), endings=some)
     message = assertion(SuiteEntry("it", dpaudit.Verdict.NOT_REFUTED, other))
     assert "let both datasets end alike" in message
     assert "noise is too small" not in message

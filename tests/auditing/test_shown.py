@@ -101,14 +101,14 @@ def result() -> dpaudit.AuditResult:
 
 
 def test_the_trail_grows_to_the_evidence(result: dpaudit.AuditResult) -> None:
-    assert result.trail[-1] == result.evidence
-    sizes = [each.runs for each in result.trail]
+    assert result.illustration.trail[-1] == result.evidence
+    sizes = [each.runs for each in result.illustration.trail]
     assert sizes == sorted(set(sizes))
     assert len(sizes) >= 10
 
 
 def test_the_histogram_is_of_search_runs_alone(result: dpaudit.AuditResult) -> None:
-    found = result.histogram
+    found = result.illustration.histogram
     assert found is not None
     assert found.runs_first + found.runs_second <= result.runs_used - result.evidence.runs
 

@@ -25,6 +25,7 @@ from dpaudit.cli.group import exit_code
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Ending
 from dpaudit.results.suite import SuiteEntry
+from tests.golden import example
 
 MECHANISMS = '''
 def leaks(data, rng):
@@ -303,7 +304,7 @@ def test_where_every_run_raised_there_is_no_outcome(refuted: SuiteEntry) -> None
         ((raised,), ("", "every run raised TypeError")),
         ((raised, Ending("a value", (1, 0), (1, 0))), ("REFUTED", "")),
     ):
-        result: Any = replace(refuted.result, endings=endings)  # type: ignore[type-var]
+        result: Any = example.changed(refuted.result, endings=endings)  # type: ignore[type-var]
         assert observe.outcome(replace(refuted, result=result)) == found
     assert observe.outcome(replace(refuted, result=None, error="pip")) == ("", "pip")
 

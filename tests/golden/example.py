@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
 from typing import Any
 
@@ -14,7 +14,7 @@ from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.certification import Witness
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Check, Explored, Health, Histogram, PlaceValues, Typical
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, Illustration
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 
 PROVENANCE: dict[str, Any] = {
@@ -103,51 +103,60 @@ def result(**changes: Any) -> AuditResult:
         explored=(Explored("feature", "output", "looked at", 1.9625),),
         ceiling=11.083685781148272,
         reproducible=True,
-        histogram=Histogram(
-            feature="output",
-            edges=(7.0, 8.0, 9.0, 9.5, 10.0, 11.0),
-            values=(),
-            first=(46, 298, 2197, 2190, 1850, 1270, 199),
-            second=(318, 2012, 4110, 1000, 370, 220, 22),
-            labels=(),
-            tokens_first=(),
-            tokens_second=(),
-            runs_first=8050,
-            runs_second=8052,
-        ),
-        typical=Typical(
-            inside=(("9.51", "9.62", "9.84", "10.4"), ("9.53", "9.98")),
-            hits=(1469, 197),
-            runs=(8050, 8052),
-            constant=(None, None),
-            places=(
-                PlaceValues(
-                    name="output",
-                    named=True,
-                    numbers=(8050, 8052),
-                    different=(8050, 8052),
-                    levels=((4.7, 7.85, 8.65, 9.0, 9.35, 10.15, 13.9), (3.6, 6.84, 7.66, 8.0, 8.34, 9.16, 12.2)),
+        adjacency=("records",),
+        illustration=Illustration(
+            histogram=Histogram(
+                feature="output",
+                edges=(7.0, 8.0, 9.0, 9.5, 10.0, 11.0),
+                values=(),
+                first=(46, 298, 2197, 2190, 1850, 1270, 199),
+                second=(318, 2012, 4110, 1000, 370, 220, 22),
+                labels=(),
+                tokens_first=(),
+                tokens_second=(),
+                runs_first=8050,
+                runs_second=8052,
+            ),
+            trail=(
+                CoinFlip(hits_p=744, hits_q=97, runs_p=4101, runs_q=4091),
+                CoinFlip(hits_p=20_590, hits_q=2_790, runs_p=112_400, runs_q=112_504),
+                CoinFlip(hits_p=82_289, hits_q=11_206, runs_p=449_701, runs_q=450_267),
+            ),
+            typical=Typical(
+                inside=(("9.51", "9.62", "9.84", "10.4"), ("9.53", "9.98")),
+                hits=(1469, 197),
+                runs=(8050, 8052),
+                constant=(None, None),
+                places=(
+                    PlaceValues(
+                        name="output",
+                        named=True,
+                        numbers=(8050, 8052),
+                        different=(8050, 8052),
+                        levels=((4.7, 7.85, 8.65, 9.0, 9.35, 10.15, 13.9), (3.6, 6.84, 7.66, 8.0, 8.34, 9.16, 12.2)),
+                    ),
                 ),
             ),
-        ),
-        adjacency=("records",),
-        trail=(
-            CoinFlip(hits_p=744, hits_q=97, runs_p=4101, runs_q=4091),
-            CoinFlip(hits_p=20_590, hits_q=2_790, runs_p=112_400, runs_q=112_504),
-            CoinFlip(hits_p=82_289, hits_q=11_206, runs_p=449_701, runs_q=450_267),
         ),
         health=Health((Check("repeated streams", -0.25, 5e-7), Check("drift over shards", -0.012, 5e-7))),
         provenance=PROVENANCE,
     )
     if "evidence" in changes:  # the trail ends in the evidence
         changes = {"trail": (), **changes}
-    return replace(made, **changes)
+    return changed(made, **changes)
+
+
+def changed(made: AuditResult, **changes: Any) -> AuditResult:
+    """The result with changes, of what is only shown too."""
+    names = {each.name for each in fields(Illustration)}
+    shown = {name: changes.pop(name) for name in names & changes.keys()}
+    return replace(made, illustration=replace(made.illustration, **shown), **changes)
 
 
 def kept(**changes: Any) -> AuditResult:
     """The same count with noise of scale 1: its true loss is 1, as claimed, and the audit does not refute it."""
     made = result()
-    made = replace(
+    made = changed(
         made,
         spec={**made.spec, "name": "noisy count, whole noise"},
         evidence=CoinFlip(hits_p=136_400, hits_q=50_244, runs_p=449_701, runs_q=450_267),
@@ -163,7 +172,7 @@ def kept(**changes: Any) -> AuditResult:
             1.0, 0.0, Label.EXACT_PAIR, 'the pair "one leaves"', Arithmetic.BALLS, "rigorous integrals", 1.0
         ),
     )
-    return replace(made, **changes)
+    return changed(made, **changes)
 
 
 def suite() -> SuiteResult:

@@ -26,7 +26,7 @@ def counted(hits_p: int, hits_q: int, *, epsilon: float = 1.0, **spec: Any) -> A
     made = example.kept()
     asked = {**made.spec, **spec}
     asked["claim"] = PureDP(epsilon, "add_or_remove_one").to_dict()  # type: ignore[arg-type]
-    made = replace(
+    made = example.changed(
         made,
         spec=asked,
         claim=PureDP(epsilon, "add_or_remove_one"),  # type: ignore[arg-type]

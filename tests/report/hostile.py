@@ -196,7 +196,7 @@ def result(name: str) -> AuditResult:
         "tokens": [{"label": name, "code": 1}],
     }
     places = ("version", "platform", "started", "backend", "file", "command", "source")
-    return replace(
+    return example.changed(
         made,
         spec=spec,
         witness=replace(made.witness, event=event_from_dict(stored), selector=name),

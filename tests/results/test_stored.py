@@ -71,7 +71,7 @@ def _audited(claim: Claim, evidence: CoinFlip, *, distance: int = 1, confidence:
         "pairs": [{**made.spec["pairs"][0], "distance": distance}],
     }
     witness = replace(made.witness, tangent=HalfPlane(1.0, audited.delta))
-    bare = replace(made, spec=spec, claim=audited, evidence=evidence, trail=(), witness=witness)
+    bare = example.changed(made, spec=spec, claim=audited, evidence=evidence, trail=(), witness=witness)
     certificate = recompute(bare)
     most = ceiling_of(witness, evidence, audited, confidence, certifier_named("coin-flip"))
     return replace(bare, certificate=certificate, ceiling=most)

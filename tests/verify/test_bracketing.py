@@ -36,6 +36,7 @@ from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.enclosure import rational
 from dpaudit.verify.proof import ADJACENCIES
 from tests.cases import for_each
+from tests.golden import example
 
 ONE = {"eps": 1, "N": 1, "T": 0}
 OF_ANSWERS = [each for entry in entries() for each in (entry, *entry.twins.values()) if each.adjacency]
@@ -549,7 +550,7 @@ def test_runs_that_raise_are_not_those_of_a_proof(engine: Engine, monkeypatch: p
     assert sound.audit is not None
     for last, verdict in (("raised ValueError", "OPEN"), ("None", "PROVED")):
         ends = Ending("a value", (9, 8), (0, 0)), Ending(last, (0, 1), (0, 1))
-        answer = replace(sound.audit, endings=ends)
+        answer = example.changed(sound.audit, endings=ends)
         monkeypatch.setattr("dpaudit.auditing.runner.run_audit", lambda *_, answer=answer, **__: answer)
         found = joined(engine, counted, **given).bracket
         assert found.verdict.value == verdict

@@ -181,7 +181,7 @@ def growth(result: AuditResult) -> Drawing | None:
     """The wealth where bets were made, otherwise the bound along the trail; None where there is neither."""
     if result.blocks:
         return _wealth(result)
-    trail = [evidence for evidence in result.trail if evidence.runs_p and evidence.runs_q]
+    trail = [evidence for evidence in result.illustration.trail if evidence.runs_p and evidence.runs_q]
     return _bound(result, trail) if len(trail) > 1 else None
 
 
@@ -321,7 +321,7 @@ def tradeoff(result: AuditResult) -> Drawing | None:
     level = confidence_text(confidence(result))  # of several witnesses the best is drawn: all hold together at this
     epsilon = result.certificate.epsilon_lower
     line = not isinstance(result.evidence, Binned) and epsilon is not None and 0.0 < epsilon <= LARGEST
-    curve = [] if result.histogram is None else _search_curve(result.histogram, result)
+    curve = [] if result.illustration.histogram is None else _search_curve(result.illustration.histogram, result)
     allowed = f"{result.claim.parameter} {claimed(result)}{result.claim.where}"
     keys: list[Key] = [("area", "allowed", f"allowed by the claim, {allowed}")]
     keys.append(("point", "certified", f"counts, with limits that hold at {level}"))

@@ -30,7 +30,7 @@ Shares = tuple[list[float], list[float]]
 
 def distributions(result: AuditResult) -> Drawing | None:
     """The histogram of a result; None where it has none."""
-    histogram, event = result.histogram, result.witness.event
+    histogram, event = result.illustration.histogram, result.witness.event
     if histogram is None or not (histogram.runs_first and histogram.runs_second):
         return None
     numbers = bool(histogram.edges or histogram.values)

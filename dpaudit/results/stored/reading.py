@@ -116,7 +116,8 @@ def _result(raw: JsonObject) -> AuditResult:
     provenance = {key: value for key, value in raw["provenance"].items() if key != "digest"}
     whole = fields_of(AuditResult, {**raw, "spec": spec, "provenance": provenance}, own)
     result = AuditResult(claim=claim(raw, ""), **whole)
-    return replace(result, histogram=_counted_once(result.histogram))
+    shown = result.illustration
+    return replace(result, illustration=replace(shown, histogram=_counted_once(shown.histogram)))
 
 
 def _counted_once(shown: Histogram | None) -> Histogram | None:
@@ -166,11 +167,11 @@ def _event(stored: JsonObject, place: str) -> Event | Partition:
 
 def _check_shown(result: AuditResult) -> None:
     """What is there to look at must fit the counts that were certified."""
-    if result.trail and result.trail[-1] != result.evidence:
+    trail, shown = result.illustration.trail, result.illustration.histogram
+    if trail and trail[-1] != result.evidence:
         raise InvalidSpec(f"the last counts of 'trail' are not those of 'evidence'; {CURE}")
     if len(result.adjacency) not in (0, len(result.spec["pairs"])):
         raise InvalidSpec(f"'adjacency' must have an entry for each pair; {CURE}")
-    shown = result.histogram
     if shown is None:
         return
     cells = len(shown.values) or (len(shown.edges) + 1 if shown.edges else 0)

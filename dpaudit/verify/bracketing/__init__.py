@@ -140,7 +140,7 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
             if at_delta is not None and at_delta.delta > 0.0:
                 below = [each.epsilon_upper for each in known.uppers if each.delta <= at_delta.delta]
                 known += Bounds((at_delta,)) if min(below, default=math.inf) == math.inf else Bounds()
-            raised = [each.what for each in audit.endings if each.what.startswith("raised ")]
+            raised = [each.what for each in audit.illustration.endings if each.what.startswith("raised ")]
             if raised:  # a replay counts exceptions among the outputs; a program that is read has none
                 why = f"as some runs {raised[0]}, and what was proved never raises"
                 known = known.set_aside(lambda each: each.label is Label.PROVED, why)

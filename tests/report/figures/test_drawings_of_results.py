@@ -50,7 +50,7 @@ def binned() -> AuditResult:
     certificate = certify(evidence, claim, 0.999, certifier="binned")
     spec = {**made.spec, "claim": claim.to_dict(), "certifier": "binned"}
     half = Binned((250, 150, 100), (100, 150, 250), 500, 500)
-    return replace(
+    return example.changed(
         made,
         spec=spec,
         claim=claim,
@@ -69,7 +69,7 @@ def anytime(*, stopped: bool) -> AuditResult:
     block = Block(event, "first", 0.18, 0.025, 0.0, CoinFlip(90, 12, 500, 500))
     spec = {**made.spec, "stopping": "anytime"}
     evidence = CoinFlip(0, 0, 0, 0) if stopped else made.evidence
-    return replace(made, spec=spec, blocks=(block,) * 10, evidence=evidence, trail=())
+    return example.changed(made, spec=spec, blocks=(block,) * 10, evidence=evidence, trail=())
 
 
 RESULTS = {
@@ -152,9 +152,9 @@ def test_another_process_draws_the_same_without_matplotlib(root: Path) -> None:
 
 def test_the_table_of_the_distributions_holds_every_run() -> None:
     made = example.result()
-    assert made.histogram is not None
+    assert made.illustration.histogram is not None
     rows = drawn("refuted")["distributions"].rows
-    for side, runs in ((1, made.histogram.runs_first), (2, made.histogram.runs_second)):
+    for side, runs in ((1, made.illustration.histogram.runs_first), (2, made.illustration.histogram.runs_second)):
         assert sum(int(row[side].replace(",", "")) for row in rows) == runs
     inside = [row[0] for row in rows if row[3]]
     assert inside == ["above 9.5, at most 10", "above 10, at most 11", "above 11"]
@@ -187,11 +187,11 @@ def test_the_profile_is_certified_downwards_and_claimed_upwards() -> None:
 def test_the_last_bound_is_the_certificate_and_the_others_are_what_fewer_runs_give() -> None:
     made = example.result()
     rows = drawn("refuted")["bound-against-runs"].rows
-    assert [row[0] for row in rows] == [f"{each.runs:,}" for each in made.trail]
+    assert [row[0] for row in rows] == [f"{each.runs:,}" for each in made.illustration.trail]
     assert rows[-1][1] == "epsilon >= 1.96"
     other = example.result(certificate=replace(made.certificate, lower=1.5))
     assert next(each for each in drawings(other) if each.name == "bound-against-runs").rows[-1][1] == "epsilon >= 1.50"
-    first = certify(made.trail[0], made.claim, 0.999).lower
+    first = certify(made.illustration.trail[0], made.claim, 0.999).lower
     assert 0.0 <= first - float(rows[0][1].removeprefix("epsilon >= ")) < 0.01
 
 

@@ -23,7 +23,7 @@ LONGEST = 130_000  # bytes of a drawing, however long the names
 def pictures(name: str) -> list[Drawing | None]:
     made = hostile.result(name)
     held = Histogram(name, (0.0, 1.0), (), (1, 8, 1), (2, 6, 2), (name, "others"), (5, 1), (1, 5), 16, 16)
-    made = replace(made, histogram=held, provenance={})
+    made = example.changed(made, histogram=held, provenance={})
     rows = [
         {"mechanism": name, "parameters.k": name, "claimed_epsilon": 1.0, "epsilon_lower": 0.5, "runs": runs,
          "certifier": kind, "verdict": "NOT_REFUTED"}

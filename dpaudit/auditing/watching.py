@@ -254,9 +254,10 @@ def watching(
     `shown` None: elsewhere how long a long audit takes, and no more, which is all without `bar`; False: what went
     wrong alone. `below`: a terminal where another program is writing.
     """
-    out = below or (sys.stdout if in_notebook() else sys.stderr)
+    notebook = below is None and in_notebook()
+    out = below or (sys.stdout if notebook else sys.stderr)
     watcher: Watcher
-    if bar and shown is not False and (on_terminal(out) or out is sys.stdout):
+    if bar and shown is not False and (on_terminal(out) or notebook):
         watcher = Live(audits, out, below=below is not None)
     else:
         watcher = (Watcher if shown is None else PlainLines if shown else Silent)(audits)

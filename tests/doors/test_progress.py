@@ -165,3 +165,11 @@ def _everything(terminal: int) -> str:
         seen += part
     os.close(terminal)
     return seen.decode(errors="replace")
+
+
+def test_one_place_for_both_streams_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = io.StringIO()
+    monkeypatch.setattr("sys.stdout", both)
+    monkeypatch.setattr("sys.stderr", both)
+    with watchers.watching(1) as watcher:
+        assert not isinstance(watcher, Live)

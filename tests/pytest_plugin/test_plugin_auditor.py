@@ -63,7 +63,7 @@ def test_a_claim_that_is_not_refuted_gives_its_result(answering: Answering) -> N
 
 def test_a_refutation_is_an_assertion_error(answering: Answering, tmp_path: Path) -> None:
     audit = answering(result(), folder=tmp_path)
-    with pytest.raises(ClaimRefuted, match=r"\AREFUTED  noisy_count: epsilon >= 1.96") as caught:
+    with pytest.raises(ClaimRefuted, match=r"\AREFUTED  noisy count: epsilon >= 1.96") as caught:
         audit("f")
     assert isinstance(caught.value, AssertionError)
     assert caught.value.__cause__ is None
@@ -77,7 +77,7 @@ def test_a_refutation_is_an_assertion_error(answering: Answering, tmp_path: Path
 def test_a_known_violation(answering: Answering) -> None:
     assert answering(result())("f", expect="refuted") == result()
     audit = answering(kept())
-    with pytest.raises(AssertionError, match=r"\ANOT FOUND  noisy_count: "):
+    with pytest.raises(AssertionError, match=r"\ANOT FOUND  noisy count, whole noise: "):
         audit("f", expect="refuted")
     assert not audit.audited[0]["as_expected"]
 
@@ -89,7 +89,7 @@ def test_known_bits_are_found_or_the_test_fails(answering: Answering) -> None:
     audit = answering(bits)
     assert audit("f", **asked) == bits
     assert (audit.audited[0]["expect"], audit.audited[0]["as_expected"]) == ("bits", True)
-    with pytest.raises(AssertionError, match=r"\ANOT FOUND  noisy_count: "):
+    with pytest.raises(AssertionError, match=r"\ANOT FOUND  noisy count, whole noise: "):
         answering(plain)("f", **asked)
     with pytest.raises(ClaimRefuted):
         answering(found)("f", **asked)
@@ -101,7 +101,7 @@ def test_power_that_is_not_there_is_no_success(answering: Answering) -> None:
     made = kept()
     weak = replace(made, spec={**made.spec, "detect": {"epsilon": 1.001, "mass": 0.001}})
     audit = answering(weak)
-    with pytest.raises(AssertionError, match=r"\ATOO LITTLE POWER  noisy_count: "):
+    with pytest.raises(AssertionError, match=r"\ATOO LITTLE POWER  noisy count, whole noise: "):
         audit("f")
     assert (audit.audited[0]["exit_code"], audit.audited[0]["as_expected"]) == (4, True)
 

@@ -256,13 +256,21 @@ def scores() -> Iterator[tuple[str, Callable[[], Any]]]:
     ins, outs = rng.normal(1.5, size=400), rng.normal(size=400)
     for methods in ("exact", "clopper-pearson", "all"):
         yield f"scores {methods}", lambda x=methods: d.audit_scores(ins, outs, epsilon=0.5, methods=x, seed=2)
-    for name, design in {"many-run": d.ManyRun(), "one-run": d.OneRun()}.items():
-        yield f"scores {name}", lambda x=design: d.audit_scores(ins, outs, epsilon=0.5, delta=1e-5, design=x, seed=2)
-        yield f"scores {name} flags", lambda x=design: d.audit_scores(ins > 1, outs > 1, epsilon=0.5, design=x)
+    designs = {"many-run": "ManyRun", "one-run": "OneRun"}
+
+    def design(name: str, **options: Any) -> dict[str, Any]:
+        """Keywords of a design; before designs were values, they had names and their options were keywords."""
+        kind = getattr(d, designs[name], None)
+        return {"design": name, **options} if kind is None else {"design": kind(**options)}
+
+    for name in designs:
+        asked = design(name)
+        yield f"scores {name}", lambda x=asked: d.audit_scores(ins, outs, epsilon=0.5, delta=1e-5, seed=2, **x)
+        yield f"scores {name} flags", lambda x=asked: d.audit_scores(ins > 1, outs > 1, epsilon=0.5, **x)
     for claim in (d.GaussianDP(0.5), d.RenyiDP(2.0, 0.25), d.ZeroConcentratedDP(0.1), d.ApproximateDP(0.5, 0.01)):
         yield f"scores {type(claim).__name__}", lambda x=claim: d.audit_scores(ins, outs, claim=x)
-    yield "scores threshold", lambda: d.audit_scores(ins, outs, epsilon=0.5, design=d.ManyRun(threshold=0.7))
-    yield "scores splits", lambda: d.audit_scores(ins, outs, epsilon=0.5, design=d.ManyRun(splits=3))
+    yield "scores threshold", lambda: d.audit_scores(ins, outs, epsilon=0.5, **design("many-run", threshold=0.7))
+    yield "scores splits", lambda: d.audit_scores(ins, outs, epsilon=0.5, **design("many-run", splits=3))
     asked = {"epsilon": 0.5, "delta": 1e-5}
     yield "training one", lambda: d.audit_training(m.train, canaries=300, **asked)
     yield "training forgets", lambda: d.audit_training(m.forgets, canaries=300, **asked)

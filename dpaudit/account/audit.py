@@ -86,15 +86,18 @@ def _level(facts: AuditFacts) -> tuple[str, ...]:
     """The rule, and how often it is wrong: both stand nowhere else on the page."""
     result = facts.result
     certificate, finding = result.certificate, result.representation
-    limit, error = level_text(error_probability(certificate.confidence)), p_text(error_probability(confidence(result)))
+    limit, statements = level_text(error_probability(certificate.confidence)), 1 if finding is None else 2
+    error = p_text(min(1.0, statements * error_probability(confidence(result))))  # that on bits has a level of its own
+    by = "" if finding is None else ", by values or by bits,"
+    keeps = f"a mechanism that keeps its claim is refuted{by} with probability at most {error}{supposed(result)}"
     first = f"p-value at most {p_text(certificate.p_value)}, and {limit} or less refutes"
     bits: tuple[str, ...] = ()
     if finding is not None and finding.certificate.refuted:
         bits = (f"by bits: p-value at most {p_text(finding.certificate.p_value)}, a finding with a level of its own",)
     if result.refuted:
-        keeps = f"a mechanism that keeps its claim is refuted with probability at most {error}"
-        return (first, f"{keeps}{supposed(result)}", *unit_lines(result), *bits)
-    return (*bits, first, "the confidence belongs to the bound: a claim that is not refuted gets none from it")
+        return (first, keeps, *unit_lines(result), *bits)
+    no_level = "the confidence belongs to the bound: a claim that is not refuted gets none from it"
+    return (*bits, *([keeps] if bits else []), first, no_level)
 
 
 def _claim(facts: AuditFacts) -> tuple[str, ...]:

@@ -111,8 +111,8 @@ def certify(
         answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
         counted = replace(in_shards, answers=answers).count(plan, session, witness, runs)
         claim = plan.claim_at(witness.pair)
-        for event, evidence in ((witness, counted.evidence), *counted.also.values()):
-            certificate = certificate_of(event, evidence, claim, plan.fixed_level, plan.certifier, part=counted.part)
+        for each, evidence in ((witness, counted.evidence), *counted.also.values()):
+            certificate = certificate_of(each, evidence, claim, plan.fixed_level, plan.certifier, part=counted.part)
             if not counted.crossed and certificate.refuted:
                 raise
         return counted
@@ -160,7 +160,7 @@ class InShards:
         }
         parts = range(len(watch.sizes) - len(self.answers), len(watch.sizes))
         crossed = any(bool(watch.hits(total, part).all()) for part in parts)
-        grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
+        grown = np.cumsum(list(table.values()), axis=0)[_trail_ends(len(table))]
         trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
         looked = watch.read(table)
         return Counted(witness, trail[-1], others, looked, None, trail, crossed, milestones, beyond)
@@ -186,10 +186,10 @@ class InProcesses:
         return Counted(witness, evidence_of(witness, watch.hits(counts), counts[:2]), processes=fresh)
 
 
-def _milestones(shards: int) -> list[int]:
+def _trail_ends(shards: int) -> list[int]:
     """Which shards end a part of the trail: about twice as many each time, and the last.
 
-    >>> _milestones(60)
+    >>> _trail_ends(60)
     [0, 1, 2, 3, 5, 7, 10, 15, 22, 31, 44, 59]
     """
     ends = {round(2 ** (step / 2)) - 1 for step in range(2 * shards.bit_length())}

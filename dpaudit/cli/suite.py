@@ -296,7 +296,8 @@ class Suite:
     def _tell(self, watcher: Watcher, question: SpecQuestion, *, known: bool) -> None:
         entry = self.entries[-1]
         if entry.result is None:
-            watcher.failed(f"no verdict   {question.place}: {entry.error}")
+            error = str(entry.error).removeprefix(f"{question.place}: ")  # which some errors name themselves
+            watcher.failed(f"no verdict   {question.place}: {error}")
         elif entry.error is not None:
             watcher.failed(suite_line(entry))
         else:

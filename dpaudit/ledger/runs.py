@@ -404,6 +404,11 @@ class Call(LedgerJournal):
     def look_at(self, mechanism: Mechanism, engine: Engine) -> None:
         """Nothing: it was looked at before the run was chosen."""
 
+    def record(self, result: AuditResult) -> AuditResult:
+        """Records the result; shards stay until the run is finished: who is killed before makes it of them again."""
+        self.ledger.record(result, run=self.run, number=self.number)
+        return result
+
     def refuse(self, name: str, why: list[str]) -> None:
         """Another call takes the place of this one, and the user is warned."""
         self.whole.finish()

@@ -11,12 +11,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpaudit
 from dpaudit.execution.journal import StoredShard
+from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger
-from dpaudit.ledger.runs import LedgerJournal, start
+from dpaudit.ledger.runs import LedgerJournal, Run, start
 from dpaudit.mechanisms import wrap
 from dpaudit.running.program import made_of
 from tests.cases import for_each
@@ -176,3 +178,25 @@ def test_an_older_call_that_was_killed_goes_on_while_a_newer_one_runs(
             assert call(mech.noisy).provenance["interruptions"] == 0  # a third call, beside the newer one
         finally:
             newer.close()
+
+
+def own_noise(data: float) -> float:
+    return data + float(np.random.default_rng().laplace())
+
+
+def test_a_call_that_is_killed_after_its_result_was_recorded_gives_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(run: Run) -> None:
+        raise LedgerError("the process ends here")
+
+    asked: dict[str, Any] = {"pair": (0.0, 1.0), "epsilon": 1.5, "runs": 2_000, "n_jobs": 1, "ledger": tmp_path / "it"}
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "finish", lost)
+        with pytest.raises(LedgerError, match="ends here"):
+            dpaudit.audit(own_noise, **asked)
+    again = dpaudit.audit(own_noise, **asked)
+    with Ledger(tmp_path / "it") as ledger:
+        (record,) = ledger.results()
+        assert ledger.load(record).evidence == again.evidence
+        assert ledger.rows("SELECT * FROM shards") == []

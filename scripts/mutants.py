@@ -3,8 +3,10 @@
     python scripts/mutants.py --base COMMIT --sample 300 --report reports/mutants.md
 
 A mutant changes one comparison, number, direction of rounding, `and`, `not`, sum or returned value of the certifiers,
-the claims, the events or the counting. With `--base` the tests of that commit are tried on the same faults: what they
-kill, those of today must kill. Survivors that change no answer are in `mutants.toml`, with reasons. It takes hours.
+the claims, the events or the counting, as HEAD has them: what is not committed is neither changed nor tried. A test
+that fails kills a fault, and so do tests that do not end, where the same tests pass without it. With `--base` the tests
+of that commit are tried on the same faults. Every fault that survives is a failure but those that change no answer:
+`mutants.toml` lists them with reasons. It takes hours.
 
 The file is a plugin of pytest, too: it writes down which test ran which line, and how long that took.
 """
@@ -28,7 +30,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +78,9 @@ ROUNDINGS = {
 }
 SECONDS = 45.0  # of tests for one mutant, as long as they took without it
 MEMORY = 8 * 2**30  # bytes that the tests of a mutant may ask for
+KILLS = ("killed", "timed out")
+UNSOUND = "its tests fail without it"
+LATE = -1  # beside the exit codes of pytest
 
 
 # --- faults -------------------------------------------------------------------------------------------------------
@@ -267,21 +272,46 @@ def covered(tree: Path, paths: list[str], jobs: int) -> Covered:
 # --- trying -------------------------------------------------------------------------------------------------------
 
 
-def killed(tree: Path, mutant: Mutant, tests: Covered) -> str:
-    """ "killed", "survived", or "no test" where none runs the file; the tree is as before afterwards."""
-    chosen = tests.tests_of(mutant)
+def killed(tree: Path, mutant: Mutant, tests: Covered, passes: Callable[[tuple[str, ...]], bool]) -> str:
+    """What became of a mutant; the tree is as before afterwards.
+
+    One of `KILLS`, "survived", "no test" where none runs the file, or `UNSOUND` where tests that ended otherwise with
+    the mutant do not pass without it, as `passes` says. "exit 4", and the like: pytest ran no test to its end.
+    """
+    chosen = tuple(tests.tests_of(mutant))
     if not chosen:
         return "no test"
     file = tree / mutant.path
     before = file.read_text(encoding="utf-8")
-    listed = tree / ".mutant-tests"
-    listed.write_text("\n".join(chosen), encoding="utf-8")
-    limit = 60.0 + 3.0 * sum(tests.seconds[test] for test in chosen)
     try:
         _replace(file, mutant.source(before))
-        return "survived" if _pytest(tree, ["-x", f"@{listed}"], {}, limit) == 0 else "killed"
+        outcome = _outcome(run_of(tree, chosen, tests), lambda: _imports(tree, mutant.path))
     finally:
         _replace(file, before)
+    return outcome if outcome == "survived" or passes(chosen) else UNSOUND
+
+
+def _outcome(code: int, imports: Callable[[], bool]) -> str:
+    """What an exit code says of a mutant: a test that fails kills it, and so does a module that can't be imported.
+
+    >>> [_outcome(code, lambda: True) for code in (0, 1, LATE, 4)], _outcome(4, lambda: False)
+    (['survived', 'killed', 'timed out', 'exit 4'], 'killed')
+    """
+    if code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, LATE):
+        return {pytest.ExitCode.OK: "survived", LATE: "timed out"}.get(code, "killed")
+    return f"exit {code}" if imports() else "killed"
+
+
+def _imports(tree: Path, path: str) -> bool:
+    module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    return subprocess.run([sys.executable, "-c", f"import {module}"], cwd=tree, capture_output=True).returncode == 0
+
+
+def run_of(tree: Path, chosen: tuple[str, ...], tests: Covered) -> int:
+    """The exit code of these tests in a tree, as it is now."""
+    listed = tree / ".mutant-tests"
+    listed.write_text("\n".join(chosen), encoding="utf-8")
+    return _pytest(tree, ["-x", f"@{listed}"], {}, 60.0 + 3.0 * sum(tests.seconds[test] for test in chosen))
 
 
 def _replace(file: Path, text: str) -> None:
@@ -292,7 +322,7 @@ def _replace(file: Path, text: str) -> None:
 
 
 def _pytest(tree: Path, arguments: list[str], environment: dict[str, str], limit: float | None) -> int:
-    """The exit code of pytest in a tree; -1 where it took too long. What it started ends with it."""
+    """The exit code of pytest in a tree; `LATE` where it took too long. What it started ends with it."""
     given = os.environ | {"PYTHONPATH": os.pathsep.join([str(tree), str(Path(__file__).parent)])} | environment
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     limits = (lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))) if limit else None
@@ -308,7 +338,7 @@ def _pytest(tree: Path, arguments: list[str], environment: dict[str, str], limit
     try:
         return running.wait(limit)
     except subprocess.TimeoutExpired:
-        return -1
+        return LATE
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)
@@ -347,12 +377,22 @@ def tried(commits: dict[str, str], paths: list[str], sample: int, seed: int, job
         for job in range(jobs):
             idle.put(job)
 
+        passing: dict[tuple[str, tuple[str, ...]], bool] = {}
+
+        def outcome(tree: str, job: int, name: str) -> str:
+            copy, known = trees[tree][job], tests[tree]
+
+            def passes(chosen: tuple[str, ...]) -> bool:
+                if (tree, chosen) not in passing:
+                    passing[tree, chosen] = run_of(copy, chosen, known) == pytest.ExitCode.OK
+                return passing[tree, chosen]
+
+            return killed(copy, faults_of[tree][name], known, passes)
+
         def one(name: str) -> Tried:
             job, began = idle.get(), time.monotonic()
             try:
-                outcomes = {
-                    tree: killed(copies[job], faults_of[tree][name], tests[tree]) for tree, copies in trees.items()
-                }
+                outcomes = {tree: outcome(tree, job, name) for tree in trees}
             finally:
                 idle.put(job)
             print(f"{time.monotonic() - began:6.1f} s  {' '.join(outcomes.values())}  {name}", file=sys.stderr)
@@ -370,32 +410,50 @@ def table(results: list[Tried], equivalent: dict[str, str]) -> str:
 
     >>> mutant = Mutant("claims: f: a < b -> a <= b #1", "dpaudit/claims/pure.py", 7, 0, 0, "")
     >>> print(table([Tried(mutant, {"now": "survived"})], {mutant.name: "a is never b"}))
-    | room | mutants | equivalent | killed now |
-    | --- | --- | --- | --- |
-    | claims | 1 | 1 | 0 |
-    | all | 1 | 1 | 0 |
+    | room | mutants | equivalent | killed now | timed out now |
+    | --- | --- | --- | --- | --- |
+    | claims | 1 | 1 | 0 | 0 |
+    | all | 1 | 1 | 0 | 0 |
     <BLANKLINE>
     * `claims: f: a < b -> a <= b #1` (dpaudit/claims/pure.py:7): equivalent, for a is never b
     """
     trees = list(results[0].outcomes)
-    head = ["room", "mutants", "equivalent", *(f"killed {tree}" for tree in trees)]
+    head = ["room", "mutants", "equivalent", *(f"{kill} {tree}" for tree in trees for kill in KILLS)]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     for room in [*dict.fromkeys(each.mutant.room for each in results), "all"]:
         rows = [each for each in results if room in (each.mutant.room, "all")]
-        kills = [sum(each.outcomes[tree] == "killed" for each in rows) for tree in trees]
+        kills = [sum(each.outcomes[tree] == kill for each in rows) for tree in trees for kill in KILLS]
         cells = [room, len(rows), sum(each.mutant.name in equivalent for each in rows), *kills]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     lines.append("")
     for each in results:
-        if set(each.outcomes.values()) != {"killed"}:
+        if not set(each.outcomes.values()) <= set(KILLS):
             told = ", ".join(f"{outcome} {tree}" for tree, outcome in each.outcomes.items())
             reason = f"equivalent, for {equivalent[each.mutant.name]}" if each.mutant.name in equivalent else told
             lines.append(f"* `{each.mutant.name}` ({each.mutant.path}:{each.mutant.line}): {reason}")
     return "\n".join(lines)
 
 
+def failures(results: list[Tried], equivalent: dict[str, str]) -> list[str]:
+    """The faults that today's tests do not kill, each with its outcome, without those known to change no answer.
+
+    >>> outcomes = ["killed", "timed out", "survived", "no test", UNSOUND, "exit 4"]
+    >>> names = "abcdef"
+    >>> results = [Tried(Mutant(name, "", 1, 0, 0, ""), {"now": each}) for name, each in zip("abcdef", outcomes)]
+    >>> failures(results, {"c": "a reason"})
+    ['d: no test', 'e: its tests fail without it', 'f: exit 4']
+    """
+    rest = [each for each in results if each.outcomes["now"] not in KILLS]
+    # a listed fault is excused for surviving, not for tests that show nothing
+    return [
+        f"{each.mutant.name}: {each.outcomes['now']}"
+        for each in rest
+        if each.mutant.name not in equivalent or each.outcomes["now"] == UNSOUND
+    ]
+
+
 def main() -> None:
-    """Ends with 1 where a fault that the tests of the base killed survives today's."""
+    """Ends with 1 where today's tests do not kill a fault that no reason excuses, or fail without one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--base", metavar="COMMIT", help="a commit whose tests are tried as well")
     parser.add_argument("--sample", type=int, default=300)
@@ -418,7 +476,7 @@ def main() -> None:
     if given.report:
         given.report.parent.mkdir(parents=True, exist_ok=True)
         given.report.write_text(told + "\n", encoding="utf-8")
-    sys.exit(any(each.outcomes["now"] != "killed" == each.outcomes.get("base") for each in results))
+    sys.exit("\n".join(["", "not killed:", *rest]) if (rest := failures(results, equivalent)) else 0)
 
 
 if __name__ == "__main__":

@@ -31,13 +31,15 @@ def for_each(
 ) -> Callable[[Test], Test]:
     """Like `pytest.mark.parametrize`, in one test: every case is tried, and the failure names all that failed.
 
-    `ids` as there: a function of a value, or a list of names. No fixture of the test may remember a case. What is
-    `nightly` are more cases of the same kind, which `make nightly` tries too.
+    `ids` as there: a function of a value, or a list of names, those of `nightly` last. No fixture of the test may
+    remember a case. What is `nightly` are more cases of the same kind, which `make nightly` tries too. Where cases are
+    skipped and none fails, the test is skipped by the first one's reason, after the others are tried.
     """
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    every = [*cases, *(nightly if NIGHTLY else ())]
-    rows = [tuple(case) if len(names) > 1 else (case,) for case in every]
+    by_day, by_night = list(cases), list(nightly)
+    rows = [tuple(case) if len(names) > 1 else (case,) for case in [*by_day, *(by_night if NIGHTLY else ())]]
     assert rows, "a test over no cases shows nothing"
+    assert ids is None or callable(ids) or len(ids) == len(by_day) + len(by_night), "a case, a name"
 
     def name_of(number: int, row: tuple[Any, ...]) -> str:
         if ids is None or callable(ids):
@@ -48,9 +50,12 @@ def for_each(
         @functools.wraps(test)
         def over_all(**given: Any) -> None:
             failures: list[tuple[str, BaseException]] = []
+            skips: list[pytest.skip.Exception] = []
             for number, row in enumerate(rows):
                 try:
                     test(**given, **dict(zip(names, row, strict=True)))
+                except pytest.skip.Exception as skipped:
+                    skips.append(skipped)
                 except (Exception, pytest.fail.Exception) as error:
                     failures.append((name_of(number, row), error))
             if failures:
@@ -58,6 +63,8 @@ def for_each(
                     f"failed for {len(failures)} of {len(rows)} cases: " + "; ".join(name for name, _ in failures)
                 )
                 raise failures[0][1]
+            if skips:
+                raise skips[0]
 
         signature = inspect.signature(test)
         others = [value for key, value in signature.parameters.items() if key not in names]

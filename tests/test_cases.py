@@ -42,9 +42,36 @@ def test_an_error_that_is_missing_is_a_failure_too() -> None:
     assert caught.value.__notes__ == ["failed for 2 of 3 cases: first; third"]
 
 
+def test_a_case_that_is_skipped_hides_no_failure() -> None:
+    tried = []
+
+    @for_each("number", [0, 1, 2])
+    def over(number: int) -> None:
+        tried.append(number)
+        if number == 1:
+            pytest.skip("not on a Tuesday")
+        assert number not in wrong
+
+    for wrong in ({0}, {2}):
+        with pytest.raises(AssertionError) as caught:
+            over()
+        assert caught.value.__notes__ == [f"failed for 1 of 3 cases: {min(wrong)}"]
+    wrong = set()
+    with pytest.raises(pytest.skip.Exception, match="not on a Tuesday"):
+        over()
+    assert tried == 3 * [0, 1, 2]
+
+
 def test_no_cases_are_no_test() -> None:
     with pytest.raises(AssertionError, match="shows nothing"):
         for_each("number", [])
+
+
+def test_every_case_has_a_name_where_they_are_listed() -> None:
+    for_each("number", [1, 2], ids=["one", "two", "three"], nightly=[3])
+    for names in (["one"], ["one", "two"], ["one", "two", "three", "four"]):
+        with pytest.raises(AssertionError, match="a case, a name"):
+            for_each("number", [1, 2], ids=names, nightly=[3])
 
 
 def test_some_of_many_cases_are_the_ends_and_what_lies_evenly_between() -> None:

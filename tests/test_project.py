@@ -16,6 +16,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -285,3 +286,48 @@ def test_a_mutant_is_another_program_that_can_be_read() -> None:
         for each in named[:: len(named) // 10]:
             text = (ROOT / each.path).read_text(encoding="utf-8")
             assert ast.dump(ast.parse(each.source(text))) != ast.dump(ast.parse(text)), each.name
+
+
+def test_a_mutant_that_changes_no_answer_is_one_of_today_and_has_a_reason() -> None:
+    excused = tomllib.loads(mutants.EQUIVALENT.read_text(encoding="utf-8"))
+    assert set(excused) <= set(mutants.mutants(ROOT))
+    assert all(reason.strip() for reason in excused.values())
+
+
+@for_each(
+    ("with_it", "without", "outcome"),
+    [
+        (0, 1, "survived"),  # what passes with a fault need not be run again
+        (1, 0, "killed"),
+        (mutants.LATE, 0, "timed out"),
+        (4, 0, "exit 4"),
+        (5, 0, "exit 5"),
+        (1, 1, mutants.UNSOUND),
+        (mutants.LATE, mutants.LATE, mutants.UNSOUND),
+        (4, 4, mutants.UNSOUND),
+        (5, 5, mutants.UNSOUND),
+    ],
+)
+def test_only_tests_that_fail_by_the_mutant_kill_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_it: int, without: int, outcome: str
+) -> None:
+    file, source = tmp_path / "doubled.py", "def double(x):\n    return x + x\n"
+    file.write_text(source)
+    mutant = mutants.Mutant("double", file.name, 2, source.index("x + x"), source.index("x + x") + 5, "3 * x")
+    tests = mutants.Covered({"test": 0.1}, {(file.name, 2): {"test"}})
+    monkeypatch.setattr(mutants, "_pytest", lambda *_: with_it if "3 * x" in file.read_text() else without)
+    passes = lambda chosen: mutants.run_of(tmp_path, chosen, tests) == 0  # noqa: E731
+    assert mutants.killed(tmp_path, mutant, tests, passes) == outcome
+    assert file.read_text() == source
+    assert mutants.killed(tmp_path, mutant, mutants.Covered({}, {}), passes) == "no test"
+
+
+@pytest.mark.long
+def test_a_module_that_a_mutant_leaves_unreadable_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "doubled.py").write_text("SIZE = 2\n")
+    (tmp_path / "test_doubled.py").write_text("from doubled import SIZE\n\ndef test_size():\n    assert SIZE\n")
+    known = "test_doubled.py::test_size"
+    tests = mutants.Covered({known: 0.1}, {("doubled.py", 1): {known}})
+    mutant = mutants.Mutant("SIZE", "doubled.py", 1, 7, 8, "2 / 0")
+    assert mutants.killed(tmp_path, mutant, tests, lambda chosen: True) == "killed"
+    assert mutants.run_of(tmp_path, (known,), tests) == 0

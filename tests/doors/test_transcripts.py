@@ -16,7 +16,9 @@ def test_a_transcript_is_what_is_said(
     dpaudit: Callable[..., Outcome], folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     wrong = []
-    for number, case in enumerate(cases((FOLDER / f"{name}.txt").read_text(encoding="utf-8"))):
+    every = list(cases((FOLDER / f"{name}.txt").read_text(encoding="utf-8")))
+    assert every, f"{name}.txt has no case"
+    for number, case in enumerate(every):
         assert case.steps, f"{case.title}: no command"
         case.write(folder / str(number))
         monkeypatch.chdir(folder / str(number))

@@ -59,7 +59,7 @@ def test_a_sweep_still_calls_a_function_with_each_row(capfd: pytest.CaptureFixtu
 
 
 def test_a_report_of_a_bracket_is_refused_in_one_line(tmp_path: Path) -> None:
-    bracket = dpaudit.bracket(dpaudit.catalogue.find("laplace"))
+    bracket = dpaudit.bracket(dpaudit.catalogue.find("laplace"), runs=10_000)
     with pytest.raises(
         dpaudit.InvalidSpec, match=r"^write_report takes the result of an audit, .* got Bracket; print it, .*$"
     ):

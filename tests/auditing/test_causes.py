@@ -49,18 +49,6 @@ AGES = ([50.0, 52.25, 55.0], [50.0, 55.0])
             "raises RuntimeError, 'not fitted' (",
         ),
         (
-            libraries.raising(libraries.fits, ValueError("one row")),
-            libraries.fits,
-            (THREE, TWO),
-            "raises ValueError, 'one row' (",
-        ),
-        (
-            libraries.nothing,
-            libraries.count,
-            (THREE, TWO),
-            "gives None in 100 % of the runs on the second dataset against 0 %",
-        ),
-        (
             libraries.not_a_number,
             None,
             (THREE, TWO),
@@ -79,10 +67,8 @@ AGES = ([50.0, 52.25, 55.0], [50.0, 55.0])
             "length of output is 2 in 100 % of the runs on the second dataset",
         ),
         (libraries.subset, libraries.sorted_subset, (0, 1), "the first entry, output[0], is "),
-        (libraries.texts, libraries.sorted_texts, (0, 1), "position of the first 'c1' in output is 1 to 3 in "),
         (libraries.somewhere, None, (0, 1), "position of the first 'mark' in output "),
         (libraries.some_words, None, (0, 1), "'N' is in output in "),
-        (libraries.whole_number, None, (0, 1), "output at most 1 in "),
         (libraries.one_sided, None, (THREE, TWO), "output at most "),
         (
             libraries.typed,
@@ -94,6 +80,22 @@ AGES = ([50.0, 52.25, 55.0], [50.0, 55.0])
         (libraries.summed, None, (0.0, 1.0), "sum(output) at most "),
         (libraries.both, None, (0, 1), "the first entry, output[0], is 'b' and output[1] above "),
         (libraries.many, None, (0.0, 1.0), "score of "),
+    ],
+    nightly=[
+        (
+            libraries.raising(libraries.fits, ValueError("one row")),
+            libraries.fits,
+            (THREE, TWO),
+            "raises ValueError, 'one row' (",
+        ),
+        (
+            libraries.nothing,
+            libraries.count,
+            (THREE, TWO),
+            "gives None in 100 % of the runs on the second dataset against 0 %",
+        ),
+        (libraries.texts, libraries.sorted_texts, (0, 1), "position of the first 'c1' in output is 1 to 3 in "),
+        (libraries.whole_number, None, (0, 1), "output at most 1 in "),
     ],
 )
 def test_a_cause_is_told_in_words_of_a_maintainer(

@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit import UnsoundAudit, Verdict, audit, batched
 from tests.auditing import unsound
-from tests.cases import for_each
+from tests.cases import for_each, some
 
 pytestmark = pytest.mark.long
 
@@ -29,6 +29,12 @@ POOLS: dict[str, dict[str, Any]] = {
     "a replay at lag 5": {"values": 5, "again": 2},
     "a replay at lag 10": {"values": 10, "again": 2},
 }
+WAYS = [("one run a call", unsound.One), ("in batches", batched)]
+POOLED = [
+    (name, how, make, pool)
+    for place, (name, pool) in enumerate(POOLS.items())
+    for how, make in (WAYS if place % 2 else WAYS[::-1])
+]
 CASES: list[tuple[str, Any, str, dict[str, Any]]] = [
     ("seeded on import", unsound.shared_stream, "repeated streams", {"n_jobs": 2, "backend": "loky"}),
     (
@@ -49,8 +55,7 @@ CASES: list[tuple[str, Any, str, dict[str, Any]]] = [
     ("one draw a batch", batched(unsound.one_draw_a_batch), "serial dependence", {"runs": 200_000}),
     *(
         (f"{name}, {how}", make(unsound.Pool(**pool)), "serial dependence", {"runs": 20_000})
-        for name, pool in POOLS.items()
-        for how, make in (("one run a call", unsound.One), ("in batches", batched))
+        for name, how, make, pool in some(POOLED, 5)  # each pool, in one way or the other
     ),
     ("the dataset before", unsound.Stale(), "state between calls", {"runs": 40_000}),
     ("a seed for each process", unsound.SeedOfProcess(), "over-dispersion between shards", {}),

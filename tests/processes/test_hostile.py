@@ -102,8 +102,10 @@ def test_what_happens_on_one_dataset_only_is_refuted(name: str) -> None:
     json.dumps(result.to_dict(), allow_nan=False)
 
 
-@pytest.mark.parametrize("name", ["returns_broken", "returns_exiting"])
-@pytest.mark.parametrize("way", [ask, supervised], ids=["library", "supervised"])
+@pytest.mark.parametrize(
+    ("name", "way"),
+    some([(name, way) for name in ("returns_broken", "returns_exiting") for way in (ask, supervised)], 2),
+)
 def test_objects_that_fail_when_read_end_in_a_verdict_or_in_none(name: str, way: Any) -> None:
     try:
         assert way(getattr(hostile, name), runs=200, confidence=0.9).verdict is Verdict.REFUTED

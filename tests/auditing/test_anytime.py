@@ -174,6 +174,7 @@ def test_wealth_grows_where_the_claim_is_false() -> None:
     assert np.mean(gains) > 0.0
 
 
+@pytest.mark.long
 def test_a_learned_score_over_several_coordinates_is_bet_on() -> None:
     def two(data: float, rng: np.random.Generator) -> tuple[float, str | None]:
         return data + rng.laplace(scale=1.5), "odd" if rng.random() < 0.1 else None

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import dpaudit
 from dpaudit.account.first import cause
 from tests.auditing import libraries
@@ -20,6 +22,7 @@ TWINS: dict[tuple[int, str], dpaudit.AuditResult] = {}
 AGES = ([50.0, 52.25, 55.0], [50.0, 55.0])
 
 
+@pytest.mark.long
 @for_each(
     ("broken", "sound", "pair", "words"),
     [

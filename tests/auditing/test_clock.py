@@ -44,6 +44,7 @@ def ask(timed: Timed, limit_s: float | None, **options: Any) -> Any:
         return run_stages(spec, engine, clock=clock)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stopping", ["fixed", "anytime"])
 def test_time_that_does_not_run_out_leaves_all_runs(stopping: str) -> None:
     """The last milestone then has nine tenths of the error probability."""
@@ -56,6 +57,7 @@ def test_time_that_does_not_run_out_leaves_all_runs(stopping: str) -> None:
     assert recompute(loads(timed.to_json())) == timed.certificate
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stopping", ["fixed", "anytime"])
 @pytest.mark.parametrize("slow_from", [0, 200, 600])
 def test_a_load_that_triples_before_certification_is_kept_within_the_time(slow_from: int, stopping: str) -> None:
@@ -70,6 +72,7 @@ def test_a_load_that_triples_before_certification_is_kept_within_the_time(slow_f
     assert told.startswith(f"there was time for {made}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("stopping", "slow_from"),
     [("fixed", 1_300), ("fixed", 2_400), ("fixed", 4_000), ("anytime", 2_400), ("anytime", 4_000)],

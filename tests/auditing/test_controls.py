@@ -115,6 +115,7 @@ def test_no_leak_is_caught_no_more_often_than_the_confidence_allows(
         assert not refuted_too_often(refuted, audits * len(marks))
 
 
+@pytest.mark.long
 def test_sizes_grow_until_one_is_caught_and_lost_ones_are_given_up() -> None:
     spec = a_spec(PureDP(1.0), find("laplace").with_parameters({"epsilon": 0.5}))
     every = controls(spec, repeats=20, sizes=(1e-4,))
@@ -131,12 +132,14 @@ def test_sizes_grow_until_one_is_caught_and_lost_ones_are_given_up() -> None:
     assert all(msgspec.convert(stored(each), Control, strict=False) == each for each in found)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_controls() -> None:
     spec = a_spec(seed=5)
     one, again = (controls(spec, repeats=8, sizes=(0.02, 0.05)) for _ in range(2))
     assert one == again
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -152,6 +155,7 @@ def test_any_output_can_be_marked(mechanism: Mechanism) -> None:
     assert all(each.seen for each in found if each.place != "a narrow range inside")
 
 
+@pytest.mark.long
 def test_several_pairs_and_sealed_ones() -> None:
     pairs = tuple(SealedPair.seal(AdjacentPair(10, other)) for other in (9, 11))
     assert all(found.seen for found in controls(a_spec(pairs=pairs, runs=8_000), repeats=2, sizes=(0.3,)))

@@ -56,6 +56,7 @@ def test_controls_of_every_kind_of_batch_end(kind: str) -> None:
     assert all(each.seen for each in found), found
 
 
+@pytest.mark.long
 def test_a_control_that_breaks_costs_only_that_control(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, calls = controls.with_controls, []
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import dpaudit
 from dpaudit.account.diagnosis import diagnosis
@@ -30,6 +31,7 @@ FIRST_LEAVES = (["a", *"bbccaacab"], [*"bbccaacab"])
 LETTERS = (["a", "b", "c"], ["a", "b"])
 
 
+@pytest.mark.long
 @for_each(
     ("broken", "sound", "pair", "kind", "event"),
     [
@@ -92,6 +94,7 @@ def test_a_broken_function_has_its_diagnosis_and_a_plain_event(
     assert TWINS[key].diagnosis is None
 
 
+@pytest.mark.long
 def test_the_examples_are_kept_with_the_result(tmp_path: Path) -> None:
     found = dpaudit.audit(mistakes.by_category, pair=LETTERS, epsilon=1.0, runs=RUNS, n_jobs=1, seed=5)
     told = found.explain()
@@ -107,6 +110,7 @@ def test_the_examples_are_kept_with_the_result(tmp_path: Path) -> None:
     assert found.to_dict()["diagnosis"]["kind"] == "keys"
 
 
+@pytest.mark.long
 def test_a_kind_that_does_not_fit_is_not_guessed() -> None:
     """Clipping at 0 changes the shape of the outputs: nothing is said of scale or location."""
 

@@ -69,6 +69,7 @@ def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechani
     assert list(stored["provenance"]["exceptions"]) == ["raised RuntimeError"]
 
 
+@pytest.mark.long
 def test_none_is_told_with_how_often_and_values_are_not() -> None:
     text = str(_audited(_half_none).explain())
     assert "(in search runs that was: the run gives None)" in text
@@ -89,6 +90,7 @@ def test_exceptions_of_one_type_are_not_told_as_one_output() -> None:
     assert note == "every search run on the first dataset gave one and the same output"
 
 
+@pytest.mark.long
 def test_an_event_on_numbers_says_where_it_is_about_a_value_at_all() -> None:
     from dataclasses import replace
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dpaudit import AdjacentPair, AuditSpec, PureDP, batched, recheck
 from dpaudit.account.statements import NO_FIRSTS, limits
@@ -23,6 +24,7 @@ def asked(mechanism: Any, *, runs: int = 25_000, isolated: bool = True) -> Any:
         return run_audit(spec, engine)
 
 
+@pytest.mark.long
 def test_a_leak_of_first_calls_is_found_and_certified_in_fresh_processes() -> None:
     """The sides are drawn from seed 0, so that nothing here is left to chance."""
     result = asked(batched(unsound.Leaky()))
@@ -37,6 +39,7 @@ def test_a_leak_of_first_calls_is_found_and_certified_in_fresh_processes() -> No
     assert again.evidence != result.evidence
 
 
+@pytest.mark.long
 def test_first_calls_without_a_leak_change_no_count() -> None:
     apart, here = asked(batched(unsound.laplace_batch)), asked(batched(unsound.laplace_batch), isolated=False)
     assert apart.evidence == here.evidence
@@ -45,6 +48,7 @@ def test_first_calls_without_a_leak_change_no_count() -> None:
     assert [NO_FIRSTS in limits(each) for each in (apart, here)] == [False, True]
 
 
+@pytest.mark.long
 def test_first_calls_like_all_others_are_no_witness() -> None:
     """One run in 400 lies: 16 first calls tell the truth, but some processes could show less than all other runs."""
 

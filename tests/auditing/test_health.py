@@ -195,6 +195,7 @@ def test_states_do_not_depend_on_the_order_of_the_runs() -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hits", [(1, 0), (1, 1), (3, 2)])
 def test_no_check_of_rare_outputs_exceeds_its_level(hits: tuple[int, int]) -> None:
     """Every arrangement of so many hits among the six runs of each side, in three shards: at no level are there more

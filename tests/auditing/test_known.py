@@ -70,6 +70,7 @@ def test_what_it_offers_is_found_and_bound() -> None:
     assert not comes_with_us(Response())
 
 
+@pytest.mark.long
 def test_its_loss_is_the_upper_bound_of_an_audit_and_says_where_it_comes_from() -> None:
     known = known_upper(Response(), Response().pair, 0.0)
     assert known is not None

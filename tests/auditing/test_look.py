@@ -56,6 +56,7 @@ def is_score(feature: Any) -> bool:
     return isinstance(feature, LogRatio)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", [shifted, coin])
 @pytest.mark.parametrize("share", [0.01, 0.2, 0.6, 0.99])
 @pytest.mark.parametrize("pool", [1_000, 20_000])
@@ -68,6 +69,7 @@ def test_a_share_that_is_given_is_obeyed(draw: Any, share: float, pool: int) -> 
     assert len(set(keys)) == len(keys)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", [shifted, coin])
 @pytest.mark.parametrize("fits", [1, 4])
 def test_an_open_share_ends_at_one_of_those_there_are(draw: Any, fits: int) -> None:
@@ -104,6 +106,7 @@ def test_scores_of_outputs_held_are_judged_by_the_half_that_did_not_teach_them()
             assert each.counts.tolist() == np.stack(sides, axis=1).tolist()
 
 
+@pytest.mark.long
 def test_what_is_counted_judges_scores_that_were_learned_before() -> None:
     """Every lot of runs counts scores that were there before it, all streams differ, and the last lot settles."""
     look, session, made = closed(shifted, 10 * RUNS, 0.9, times=50)
@@ -136,6 +139,7 @@ def test_plain_features_count_every_run_once() -> None:
             assert int(table.sum()) == taught
 
 
+@pytest.mark.long
 def test_equal_looks_find_equal_events() -> None:
     found = [each(shifted, RUNS, times=1)[0].proposal() for each in (closed, closed.__wrapped__)]
     assert found[0] == found[1]
@@ -249,6 +253,7 @@ def test_a_whole_audit_of_many_runs(mechanism: Any) -> None:
     assert len(result.to_json()) > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", [shifted, coin])
 @pytest.mark.parametrize("made", range(0, 12, 2))
 def test_what_there_is_when_time_ends_a_computation_is_proposed(draw: Any, made: int) -> None:

@@ -49,6 +49,7 @@ BOUNDS = {"value": (0.0, 100.0)}
 # --- what is found ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_bug_of_large_values_is_found_and_its_sound_twin_is_not_refuted() -> None:
     """A fifth of the values are bad. Of the 9 first tries, spread evenly, at least one lies there: certain.
 
@@ -63,6 +64,7 @@ def test_a_bug_of_large_values_is_found_and_its_sound_twin_is_not_refuted() -> N
     assert sound.result.verdict is Verdict.NOT_REFUTED
 
 
+@pytest.mark.long
 def test_a_sensitivity_taken_too_small_is_found_among_choices() -> None:
     """Losses 0.25 to 4; the worst is certain to promise more than the ones that keep the claim (1 or less)."""
     values = [0.5, 1.0, 2.0, 8.0, 1.5]
@@ -72,6 +74,7 @@ def test_a_sensitivity_taken_too_small_is_found_among_choices() -> None:
     assert search.result.verdict is Verdict.REFUTED
 
 
+@pytest.mark.long
 def test_pairs_of_a_generator_and_of_a_list_are_tried() -> None:
     """Every other value is above `BOUND`: 24 draws miss them with probability 6e-8."""
     drawn = found(forgetful, lambda rng: one_more(rng.uniform(2.0 * BOUND - 100.0, 100.0)))
@@ -88,6 +91,7 @@ def test_pairs_of_a_generator_and_of_a_list_are_tried() -> None:
 # --- what it costs and what is kept -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_try_is_listed_and_every_run_is_counted() -> None:
     calls = 0
 
@@ -108,6 +112,7 @@ def test_every_try_is_listed_and_every_run_is_counted() -> None:
     assert str(search).startswith(f"10 pairs tried; {search.runs_used:,} runs in all.")
 
 
+@pytest.mark.long
 def test_the_same_seed_tries_the_same_and_another_does_not() -> None:
     one, again, other = (
         found(small_sensitivity, one_more, bounds={"value": (0.0, 9.0)}, runs=6_000, tries=12, seed=seed)
@@ -134,6 +139,7 @@ def test_a_batch_that_raises_rarely_is_tried_run_by_run() -> None:
     assert found.runs_used == sum(each.runs for each in found.tried) + found.result.runs_used
 
 
+@pytest.mark.long
 def test_nothing_that_the_search_saw_certifies(monkeypatch: pytest.MonkeyPatch) -> None:
     """No shard of a try is run again, by another try or by the audit; certifying shards belong to the audit."""
     drawn: list[tuple[Stage, int, int, int]] = []

@@ -131,6 +131,7 @@ def test_a_float_plus_noise_gives_itself_away(run: Run, claim: Claim, pair: tupl
     assert value_of(Witness, stored(witness), own) == witness
 
 
+@pytest.mark.long
 @for_each("seed", [1, 2, 3])
 @for_each("pair", [(0, 1), (10, 9)])
 @for_each("run", [integers, snapped, finely_snapped, decimals])

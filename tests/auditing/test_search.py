@@ -67,6 +67,7 @@ def test_the_share_of_screening_grows_to_six_tenths() -> None:
     assert screening_share(1) == screening_share(3, 3) == screening_share(2, 3) == 0.0
 
 
+@pytest.mark.long
 @for_each("pairs", [1, 2, 7], nightly=[40])
 @for_each("kept", [1, 2])
 def test_no_stage_takes_runs_of_another(engine: Engine, pairs: int, kept: int) -> None:
@@ -82,6 +83,7 @@ def test_no_stage_takes_runs_of_another(engine: Engine, pairs: int, kept: int) -
 # --- screening --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", [0, 4, 7])
 def test_the_bad_pair_is_kept(engine: Engine, place: int) -> None:
     """Loss 3 among losses 0.5, first judged by about 114 runs a side.

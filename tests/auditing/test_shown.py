@@ -100,6 +100,7 @@ def result() -> dpaudit.AuditResult:
     return dpaudit.audit(noisy, pair=(["a"] * 3, ["a"] * 2), epsilon=1.0, runs=20_000, n_jobs=1)
 
 
+@pytest.mark.long
 def test_the_trail_grows_to_the_evidence(result: dpaudit.AuditResult) -> None:
     assert result.illustration.trail[-1] == result.evidence
     sizes = [each.runs for each in result.illustration.trail]

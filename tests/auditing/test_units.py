@@ -95,6 +95,7 @@ def test_a_fault_of_every_run_is_refuted_whatever_calls_share(mechanism: Any, op
     assert loads(made.to_json()) == made
 
 
+@pytest.mark.long
 def test_each_run_of_the_second_bound_has_a_call() -> None:
     sizes: list[int] = []
 
@@ -121,6 +122,7 @@ class Shared:
         return np.where(rng.random(runs) < 0.25 + self.by * rng.choice([-1, 1]), 1.0 - data, data)
 
 
+@pytest.mark.long
 def test_what_calls_share_is_no_refutation_without_a_condition() -> None:
     """At a stated 5 %: two or more of 20 stand plainly by chance in a case of four, and seeds are fixed.
 
@@ -138,6 +140,7 @@ def test_what_calls_share_is_no_refutation_without_a_condition() -> None:
     assert plain <= 1
 
 
+@pytest.mark.long
 def test_calls_that_fail_alone_leave_the_condition() -> None:
     def of_many(data: float, runs: int, rng: np.random.Generator) -> Any:
         return half_noise(data, runs, rng) if runs > 1 else np.zeros(0)
@@ -150,6 +153,7 @@ def test_calls_that_fail_alone_leave_the_condition() -> None:
     assert json.loads(made.to_json())["verdict"] == "REFUTED"
 
 
+@pytest.mark.long
 def test_where_runs_are_the_units_nothing_is_said() -> None:
     made = ask(lambda data, rng: half_noise(data, 1, rng)[0])
     assert made.refuted
@@ -177,6 +181,7 @@ def test_the_noise_that_a_process_keeps_is_no_refutation_without_a_condition() -
     assert any("over-dispersion between shards: rates of hits spread" in each for each in ended)
 
 
+@pytest.mark.long
 @for_each(
     "mechanism, keeps",
     [

@@ -97,6 +97,7 @@ def test_false_refutations_at_the_boundary() -> None:
 counts = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=1, max_size=12)
 
 
+@pytest.mark.long
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(pairs=counts, spare=st.integers(0, 10**6), order=st.sampled_from([1.1, 2.0, 8.0, 64.0]))
 def test_the_p_value_is_the_least_alpha_that_refutes(pairs: list[tuple[int, int]], spare: int, order: float) -> None:

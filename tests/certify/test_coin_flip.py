@@ -187,6 +187,7 @@ def level_reached(claim: Claim, runs: int, p: float, q: float, alpha: float) -> 
     return float(total)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("claim", "runs", "q", "least"),
     [

@@ -227,6 +227,7 @@ def test_constants_and_empty_shards_repeat_nothing() -> None:
 ORDERED = [(1, 1, 2, 2, 3, 4, 5, 5), (1, 1, 1, 1, 2, 2, 3, 3), (1, 2, 3, 4, 5, 6, 7, 7)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("values", ORDERED if NIGHTLY else ORDERED[:2])
 def test_recurrences_have_expectation_one_over_all_orders(values: tuple[int, ...], monkeypatch: Any) -> None:
     """Whatever the window and the odds, so that no level is exceeded however often values recur (Markov)."""

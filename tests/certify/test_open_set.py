@@ -92,6 +92,7 @@ def leak(data: int, rng: np.random.Generator) -> int:
     return data if rng.random() < 0.75 else 0
 
 
+@pytest.mark.long
 def test_a_certifier_of_ones_own_passes_spec_plan_run_report_and_recheck(
     registered: None, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_certifier_of_ones_own_passes_spec_plan_run_report_and_recheck(
     assert "patient" in Path("one.md").read_text()
 
 
+@pytest.mark.long
 def test_a_certifier_of_ones_own_is_swept_calibrated_and_audited_from_python(
     registered: None, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

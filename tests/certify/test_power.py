@@ -151,6 +151,7 @@ SEARCHED: list[tuple[Claim, str]] = [
 ]
 
 
+@pytest.mark.long
 def test_what_has_to_be_found_is_larger_than_what_is_known_and_falls_with_the_runs_of_the_search() -> None:
     for claim, certifier in SEARCHED:
         for mass in (0.5, 0.01):

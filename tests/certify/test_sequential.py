@@ -204,6 +204,7 @@ def test_a_gross_fault_refutes_every_form(claim: Claim) -> None:
     assert result.epsilon_lower <= math.log(2e5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_equal_sides_refute_nothing(claim: Claim) -> None:
     _, delta = offsets(claim)[0]

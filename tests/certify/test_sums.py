@@ -91,6 +91,7 @@ def test_a_staircase_weighs_at_least_its_outcomes(region: Region, p: float, q: f
         assert value <= 1.04 * exact + 1e-6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("region", "p", "q"), CASES)
 def test_cells_leave_no_point_of_the_line_out(region: Region, p: float, q: float) -> None:
     """The largest cell is at least the probability at every point, and not much above the largest of them."""

@@ -137,6 +137,7 @@ def evidences(draw: st.DrawFn) -> FixedSides:
     return FixedSides(x, min(m, round(m * share * draw(st.floats(0.0, 1.1)))), n, m)
 
 
+@pytest.mark.long
 @few
 @given(counts=evidences(), delta=deltas, alpha=alphas)
 def test_the_bound_is_the_largest_epsilon_refuted(counts: FixedSides, delta: float, alpha: float) -> None:
@@ -237,6 +238,7 @@ def test_runs_saved_against_two_intervals(mass: float, most: float) -> None:
     assert epsilon_lower(expected(int(most * runs)), 0.0, 0.05) >= older
 
 
+@pytest.mark.long
 def test_the_ceiling_is_what_all_hits_give() -> None:
     """n runs without a hit of Q, all hits of P: q at most 1 - (alpha - gamma)^(1 / n)."""
     for runs in (10, 1000, 10**6):
@@ -261,6 +263,7 @@ def test_null_equal_sides_certify_nothing(counts: FixedSides, delta: float, alph
     assert p_value(equal, 0.0, delta, alpha) == 1.0
 
 
+@pytest.mark.long
 @few
 @given(counts=evidences(), delta=deltas, alpha=alphas)
 def test_mirror_never_both_sides(counts: FixedSides, delta: float, alpha: float) -> None:

@@ -50,6 +50,7 @@ def test_gaussian_epsilon_and_mu_are_rounded_to_the_safe_side(mu: float, delta: 
     assert lower == pytest.approx(mu, rel=1e-9)
 
 
+@pytest.mark.long
 def test_gaussian_distance_is_the_chain_of_tables() -> None:
     """G iterated twice is the region of 2 mu, whichever way it is computed."""
     claim = TradeOffDP(lambda x: float(norm.cdf(norm.ppf(1.0 - x) - 0.5)) if 0.0 < x < 1.0 else 1.0 - x)
@@ -87,6 +88,7 @@ def test_claims_of_nothing_and_of_everything() -> None:
 # Rényi
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [1.01, 1.5, 2.0, 8.0, 64.0, 1000.0])
 def test_below_the_diagonal_the_divergence_of_p_from_q_binds(order: float) -> None:
     rng = np.random.default_rng(5)
@@ -112,6 +114,7 @@ def test_the_arc_lies_on_its_level_and_its_slope_is_that_of_the_level(order: flo
         assert at.p - math.exp(at.epsilon) * at.q == pytest.approx(at.delta, rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.long
 def test_any_pair_of_distributions_keeps_to_the_region_of_its_divergence() -> None:
     """Sums over six outcomes; the events of the pair are points of the region, in both orders."""
     rng = np.random.default_rng(6)

@@ -83,6 +83,7 @@ def test_no_allowed_point_leaves_a_tangent(claim: Claim) -> None:
             assert plane.ratio * at + plane.offset == pytest.approx(edge_here, rel=1e-9)
 
 
+@pytest.mark.long
 @every_claim
 @pytest.mark.parametrize("delta", DELTAS)
 def test_the_half_plane_at_a_delta_holds_the_region_and_is_the_least(claim: Claim, delta: float) -> None:
@@ -112,6 +113,7 @@ def test_delta_and_epsilon_invert_each_other(claim: Claim) -> None:
     assert claim.delta_at(math.inf) == pytest.approx(claim.delta, abs=1e-150)
 
 
+@pytest.mark.long
 @every_claim
 def test_the_profile_is_the_largest_excess(claim: Claim) -> None:
     for epsilon in (0.0, 0.3, 1.0, 2.5):

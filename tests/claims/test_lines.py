@@ -27,6 +27,7 @@ def least(lines: list[tuple[float, float]], q: float) -> float:
     return min(1.0, *rising, *falling)
 
 
+@pytest.mark.long
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(lines=line_sets)
 def test_a_region_is_the_least_of_all_its_lines(lines: list[tuple[float, float]]) -> None:

@@ -123,6 +123,7 @@ def ran(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     return code, streams.out + streams.err
 
 
+@pytest.mark.long
 def test_a_form_of_ones_own_passes_spec_plan_run_report_and_recheck(
     registered: None, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +155,7 @@ def test_a_form_of_ones_own_passes_spec_plan_run_report_and_recheck(
         assert output in text or suffix != "md"
 
 
+@pytest.mark.long
 def test_a_form_of_ones_own_is_swept_and_audited_from_python(
     registered: None, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -197,6 +197,7 @@ def test_null_equal_laws_give_no_partition(cells: int) -> None:
         assert propose_partition(Coordinate(()), bins, table, goal) is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [100, 2_000])
 def test_null_an_order_of_many_words_is_noise(words: int) -> None:
     """Seeded: none of 20 tables, though words sorted by their hits seem far apart."""

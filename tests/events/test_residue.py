@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from dpaudit.claims import PureDP
 from dpaudit.events import Event
@@ -91,6 +92,7 @@ def test_unrounded_noise_has_no_grid_that_is_told(scale: float) -> None:
         assert [each for each in residues_of(both, ()) if isinstance(each, Residue)] == [] or scale < 1e-7 * value
 
 
+@pytest.mark.long
 @for_each(
     ("first", "second", "says"),
     [

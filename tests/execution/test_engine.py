@@ -91,6 +91,7 @@ def test_several_pairs_are_screened_alike() -> None:
         assert answer(noisy, pairs=pairs, **way) == expected, way
 
 
+@pytest.mark.long
 def test_other_seeds_have_other_answers() -> None:
     """The counts of two seeds agree by chance with probability about 1e-3; all of four with 1e-9."""
     found = set()
@@ -130,6 +131,7 @@ def test_sides_are_fair(mechanism: Any) -> None:
     assert abs(int(counts[1]) - 50_000) < 5 * 158.2
 
 
+@pytest.mark.long
 def test_a_pilot_keeps_the_order_of_the_grid() -> None:
     """Rows stand in the order of the runs, whatever worker made them and whatever it had seen before."""
     found = []

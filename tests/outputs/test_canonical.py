@@ -149,6 +149,7 @@ def test_integers_are_rounded_alike_whatever_column_holds_them() -> None:
         assert one.tokens[0] == other.tokens[0]
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(objects=st.lists(nested, min_size=1, max_size=7))
 def test_the_code_of_a_whole_output_does_not_depend_on_its_batch(objects: list[Any]) -> None:
@@ -192,6 +193,7 @@ def test_failures_are_tokens_beside_anything(path: Path) -> None:
         assert kinds.cell(encode_objects([other, failure]), path, 1) == kinds.cell(encode_objects([failure]), path, 0)
 
 
+@pytest.mark.long
 def test_long_outputs_are_cut_at_the_same_place_in_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     widest = kinds.cut_earlier(monkeypatch)
     check([list(range(widest + 10)), [1], np.zeros(widest + 10), np.zeros(3)])

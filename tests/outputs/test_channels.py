@@ -40,6 +40,7 @@ def test_parts_beyond_all_columns_are_in_the_digest(name: str) -> None:
     assert one[REST,] != other[REST,]
 
 
+@pytest.mark.long
 @for_each("name", QUICK)
 def test_outputs_that_can_be_told_apart_differ(name: str) -> None:
     make = channels.CHANNELS[name]
@@ -66,6 +67,7 @@ def test_exceptions_that_can_be_told_apart_differ(name: str) -> None:
     assert one == again
 
 
+@pytest.mark.long
 @for_each("name", QUICK)
 def test_what_is_beside_an_output_is_its_own_and_found_when_asked_for(name: str) -> None:
     """Beside its twin and a plain number; each cell also where certification asks for nothing else."""
@@ -113,6 +115,7 @@ def test_addresses_in_messages_are_no_difference() -> None:
     assert kinds.cells(outputs, 0) == kinds.cells(outputs, 1)
 
 
+@pytest.mark.long
 def test_objects_that_hold_very_much_are_looked_at_in_bounds() -> None:
     """Attributes in a circle, and a dataset that a result carries along: columns and time are bounded."""
     graph = [channels.Plain(0) for _ in range(20)]
@@ -185,6 +188,7 @@ def test_only_what_differs_is_named() -> None:
         assert not Pilot(outputs, Outputs(0, {})).unread
 
 
+@pytest.mark.long
 @for_each("name", ["int or float", "message of an exception", "number below all floats of 32 bits", "what is printed"])
 def test_leaks_through_what_is_beside_a_value_are_refuted(name: str) -> None:
     """With luck of 1e-6 they are not: 4,000 runs, hits in 95 % of one side and 5 % of the other."""

@@ -179,6 +179,7 @@ def nested(width: int) -> list[Any]:
     return inside
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "output", [nested(6), np.zeros((120, 120)), [[0.0] * 200] * 200], ids=["self", "array", "lists"]
 )
@@ -226,6 +227,7 @@ def test_a_deep_list_is_one_cell_alone_and_beside_others(levels: int) -> None:
     np.testing.assert_array_equal(alone.values[0], beside.values[0])
 
 
+@pytest.mark.long
 def test_an_entry_that_is_asked_for_is_seen_among_lists_of_many_lengths() -> None:
     lists = [[float(j) for j in range(1_000 + each)] for each in range(300)]
     seen = encode_objects(lists, frozenset({(999,)})).column((999,))

@@ -104,6 +104,7 @@ def whole(output: Any) -> Event:
     return Event(Whole(), tokens=(token("text", "red").__class__("x", code),))
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(outputs=st.lists(st.sampled_from(LOOKALIKES), min_size=2, max_size=12), event=st.sampled_from(EVENTS))
 def test_counting_first_changes_no_event(outputs: list[Any], event: Event) -> None:
@@ -111,6 +112,7 @@ def test_counting_first_changes_no_event(outputs: list[Any], event: Event) -> No
     assert counted(outputs, reducer) == looked_at(outputs, reducer)
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     outputs=st.lists(st.sampled_from(LOOKALIKES), min_size=2, max_size=12), index=st.integers(0, len(LOOKALIKES) - 1)
@@ -132,6 +134,7 @@ def test_equal_objects_of_different_kinds(twin: tuple[Any, Any], event: Event) -
         assert counted(outputs, reducer) == looked_at(outputs, reducer)
 
 
+@pytest.mark.long
 def test_many_cells_with_more_and_more_different_outputs() -> None:
     """Past the most that are counted first, and with unhashable ones in between, no run is lost or counted twice."""
     rng = np.random.default_rng(5)

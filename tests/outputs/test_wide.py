@@ -107,6 +107,7 @@ def test_a_batch_that_is_filled_again_changes_nothing_that_was_read() -> None:
     np.testing.assert_array_equal(outputs.column((5,)).values, NUMBERS[:, 5])
 
 
+@pytest.mark.long
 def test_nested_lists_are_flattened_whole() -> None:
     rng = np.random.default_rng(6)
     for shape in ((20, 20), (200, 200), (16, 16, 16), (6, 6, 6, 6)):

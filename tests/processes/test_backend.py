@@ -56,6 +56,7 @@ def pool() -> Any:
     made.close()
 
 
+@pytest.mark.long
 def test_a_deadline_ends_processes_in_the_midst_of_a_task(pool: Processes) -> None:
     """The one that is done comes back; the others would take a minute."""
     began = time.monotonic()
@@ -65,6 +66,7 @@ def test_a_deadline_ends_processes_in_the_midst_of_a_task(pool: Processes) -> No
     assert time.monotonic() - began < 30.0
 
 
+@pytest.mark.long
 def test_a_call_that_nobody_reads_to_its_end_ends_what_is_under_way(
     pool: Processes, recwarn: pytest.WarningsRecorder
 ) -> None:
@@ -78,6 +80,7 @@ def test_a_call_that_nobody_reads_to_its_end_ends_what_is_under_way(
     assert sorted(each["who"] for each in pool.run(sleeps, [(0.0, "a"), (0.0, "b")])) == ["a", "b"]
 
 
+@pytest.mark.long
 def test_a_lost_worker_takes_none_of_the_others_along(pool: Processes) -> None:
     came: list[Any] = []
     with pytest.raises(LostWorker):
@@ -86,6 +89,7 @@ def test_a_lost_worker_takes_none_of_the_others_along(pool: Processes) -> None:
     assert [each["who"] for each in pool.run(dies, [("again",)])] == ["again"]
 
 
+@pytest.mark.long
 def test_after_a_loss_no_other_task_is_begun_and_none_fails_otherwise(pool: Processes) -> None:
     """Joblib has taken some ahead by then, and there is a host less than threads."""
     came: list[Any] = []
@@ -95,6 +99,7 @@ def test_after_a_loss_no_other_task_is_begun_and_none_fails_otherwise(pool: Proc
     assert len(came) < 12  # of 22 others, on a machine however busy
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [1, 2])
 def test_tasks_that_a_result_adds_are_run_before_a_worker_rests(workers: int) -> None:
     made = Processes(workers)
@@ -111,6 +116,7 @@ def test_tasks_that_a_result_adds_are_run_before_a_worker_rests(workers: int) ->
         made.close()
 
 
+@pytest.mark.long
 def test_nothing_that_a_process_sends_is_unpickled_here(pool: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
     list(pool.run(sleeps, [(0.0, "starts"), (0.0, "both")]))
 
@@ -137,6 +143,7 @@ def test_without_a_configuration_all_processors_work() -> None:
         assert (engine.n_jobs, engine.backend) == (os.cpu_count(), None)
 
 
+@pytest.mark.long
 def test_no_process_is_left_when_a_pool_closes() -> None:
     made = Processes(2)
     ids = {int(each["process"]) for each in made.run(sleeps, [(0.3, "a"), (0.3, "b")])}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+import pytest
 
 from benchmarks.hostiles import leak
 from dpaudit.data import AdjacentPair
@@ -31,6 +32,7 @@ NO_VERDICT = (
 )
 
 
+@pytest.mark.long
 @for_each("does", (*SEEN, *NO_VERDICT))
 def test_no_leak_is_hidden(does: str) -> None:
     """Sides differ by 0.9 of 750 runs or so: half of that is missed with a chance far below 1e-30."""

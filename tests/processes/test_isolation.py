@@ -106,6 +106,7 @@ def engines() -> Iterator[list[Engine]]:
         yield [one, other]
 
 
+@pytest.mark.long
 @for_each("name", MECHANISMS)
 def test_outputs_and_counts_are_the_same(name: str, engines: list[Engine]) -> None:
     one, other = (made(engine, *MECHANISMS[name]) for engine in engines)
@@ -145,6 +146,7 @@ def test_numbers_that_are_no_whole_calls_are_a_lost_process() -> None:
     assert counted(Process([batch, np.zeros(1_000), np.zeros(first)]), content) == b""
 
 
+@pytest.mark.long
 def test_a_result_says_where_it_was_counted() -> None:
     found = audit(number, pair=PAIR, epsilon=1.0, runs=1_000, n_jobs=1, stopping="anytime", isolation="process")
     assert found.provenance["isolation"] == "process"

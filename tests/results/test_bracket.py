@@ -212,6 +212,7 @@ def test_a_pair_may_lose_less_than_the_worst_of_the_domain() -> None:
         assert found.verdict is BracketVerdict.PINNED
 
 
+@pytest.mark.long
 def test_every_three_bounds_are_marked_where_two_contradict_each_other() -> None:
     """An audit, the loss of its pair and a third bound, at two deltas: against the definition, word for word."""
     audits = [

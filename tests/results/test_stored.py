@@ -111,6 +111,7 @@ SAME = settings(derandomize=True, deadline=None, max_examples=200)  # the same e
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
+@pytest.mark.long
 @SAME
 @given(FLOATS, st.floats(0.0, 1e300), st.floats(1e-9, 1.0 - 1e-9))
 def test_floats_come_back_bit_for_bit(tmp_path_factory: Any, any_float: float, spent: float, share: float) -> None:
@@ -251,6 +252,7 @@ def test_an_added_key_is_refused_everywhere(tmp_path: Path, place: Path_) -> Non
     assert "ex\\ntra" in message
 
 
+@pytest.mark.long
 @for_each("place", KEYS, ids=lambda place: ".".join(map(str, place)))
 def test_a_missing_key_is_refused_everywhere(tmp_path: Path, place: Path_) -> None:
     assert _refusal(_written(tmp_path, _changed(lambda whole: _at(whole, place[:-1]).pop(place[-1]))))

@@ -191,6 +191,7 @@ assert len(read) == 8
 """
 
 
+@pytest.mark.long
 def test_threads_may_all_be_the_first_to_read(tmp_path: Path) -> None:
     """Two of them that made a type known to msgspec at once ended the process, about every second time."""
     file = _written(tmp_path, WHOLE)

@@ -101,6 +101,7 @@ def test_the_answer_does_not_depend_on_the_workers(way: Any) -> None:
     assert answer(batched(compiled, size=SIZE), **way) == answer(batched(compiled, size=SIZE), n_jobs=1)
 
 
+@pytest.mark.long
 def test_a_verdict_is_that_of_the_mechanism() -> None:
     """Laplace noise of scale 1, at claims on either side of its loss; bounds at confidence 1 - 1e-7."""
     wide: dict[str, Any] = {"pair": (0, 1), "runs": 60_000, "confidence": 1 - 1e-7, "n_jobs": 1}
@@ -111,6 +112,7 @@ def test_a_verdict_is_that_of_the_mechanism() -> None:
     assert audit(batched(compiled, size=SIZE), epsilon=1.0, **wide).verdict is Verdict.NOT_REFUTED
 
 
+@pytest.mark.long
 def test_a_drift_in_time_does_not_look_like_a_side() -> None:
     """Six drifts with equal sides: an alarm, or no refutation. Chance of a refutation below 6e-7."""
     for seed in range(6):
@@ -138,6 +140,7 @@ class Remembering:
         return found
 
 
+@pytest.mark.long
 def test_what_one_call_leaves_for_the_next_does_not_look_like_a_side() -> None:
     """Equal sides, dependent runs: an alarm, or no refutation. Chance of a refutation below 3e-7."""
     for again in (1, 8, 64):

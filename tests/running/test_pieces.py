@@ -45,6 +45,7 @@ def answer(mechanism: Any, **options: Any) -> dict[str, Any]:
     return {key: value for key, value in result.to_dict().items() if key != "provenance"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("isolation", ["none", "process"])
 def test_parts_change_no_result(monkeypatch: pytest.MonkeyPatch, isolation: str) -> None:
     """Whatever outputs are; with a stream that was left in the midst of a word, and one that has spawned others."""

@@ -371,6 +371,7 @@ def written(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 @for_each("kind", KINDS, ids=lambda kind: kind.what)
 def test_a_change_shows_and_is_named(folder: Path, kind: Kind) -> None:
     written(folder)
@@ -387,6 +388,7 @@ def test_a_change_shows_and_is_named(folder: Path, kind: Kind) -> None:
     assert any(each.startswith(f"{part} ") for each in changed(before, look(folder, kind, after=True)))
 
 
+@pytest.mark.long
 @for_each("name, code, what", OPAQUE, ids=lambda case: case[0])
 def test_what_cannot_be_compared_is_named(folder: Path, name: str, code: str, what: str) -> None:
     found = look(written(folder), Kind("", "", body=name, code=code))
@@ -437,6 +439,7 @@ def test_a_module_that_puts_an_object_in_its_place_is_looked_at(folder: Path) ->
     assert "class swapped.Settings" in look(folder, Kind("", "", code=code))
 
 
+@pytest.mark.long
 def test_values_of_libraries_are_compared_by_what_they_hold(folder: Path) -> None:
     held = """
         collections.OrderedDict(a={value}); fractions.Fraction({value}); datetime.timedelta({value}); range({value});

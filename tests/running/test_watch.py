@@ -118,6 +118,7 @@ def test_another_reducer_sees_the_same_outputs(case: Any) -> None:
     assert watch.read(table).runs.sum() == 5_000
 
 
+@pytest.mark.long
 def test_the_same_for_any_number_of_workers() -> None:
     """Everything that is counted, order and first outputs included, for every way to run."""
     work = shards(Stage.CERTIFY, 0, 4_000, 300)

@@ -82,6 +82,7 @@ def test_nothing_is_staked_on_nothing() -> None:
     assert few.p == few.q
 
 
+@pytest.mark.long
 def test_equal_sides_are_rarely_bet_on() -> None:
     """200 looks at noise: a stake needs luck of 1.5 deviations beyond a claim that is far off; none is expected."""
     staked = 0
@@ -122,6 +123,7 @@ def test_tokens_are_bet_on() -> None:
     assert bet.p > 0.75
 
 
+@pytest.mark.long
 def test_one_entry_of_many_is_found() -> None:
     rng = np.random.default_rng(6)
     first, second = rng.normal(size=(400, 6)), rng.normal(size=(400, 6))

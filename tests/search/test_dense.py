@@ -31,6 +31,7 @@ def apart(score: Linear, first: np.ndarray, second: np.ndarray) -> float:
     return float((x.mean() - y.mean()) / np.sqrt((x.var() + y.var()) / 2.0))
 
 
+@pytest.mark.long
 @for_each("width", [10, 100, 1_000])
 def test_a_dense_shift_keeps_what_theory_says(width: int) -> None:
     """A part 1 / sqrt(1 + 4 d / (n mu^2)) of mu is kept, here to a twentieth (its own deviation is a hundredth)."""
@@ -41,6 +42,7 @@ def test_a_dense_shift_keeps_what_theory_says(width: int) -> None:
     assert apart(score, new, other) > 0.95 * mu / np.sqrt(1.0 + 4.0 * width / (runs * mu**2))
 
 
+@pytest.mark.long
 def test_an_event_on_a_clipped_score_has_runs_inside() -> None:
     """Clipped scores end at the sum of their weights: with scales of their own one half ends beyond the other.
 
@@ -105,6 +107,7 @@ def test_the_other_side_gives_the_same_score_turned_round() -> None:
     np.testing.assert_allclose(np.array(one.weights), -np.array(other.weights))
 
 
+@pytest.mark.long
 def test_equal_sides_rarely_have_a_score() -> None:
     """The best of 13 rules beyond 2 standard errors: in a half of 40 at the most but once in a million times."""
     found = 0

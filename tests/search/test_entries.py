@@ -62,6 +62,7 @@ def counted(rng: Rng, leaks: bool) -> np.ndarray:
     return numbers
 
 
+@pytest.mark.long
 @for_each("leak", [scaled, shifted, rare, tail, far, missing, counted], ids=lambda leak: leak.__name__)
 def test_an_entry_that_leaks_stands_out_of_all_others(leak: object) -> None:
     """It is the first of all, beyond what luck gives any statistic once in a million times."""
@@ -72,6 +73,7 @@ def test_an_entry_that_leaks_stands_out_of_all_others(leak: object) -> None:
     assert z[PLACE] > 5.0
 
 
+@pytest.mark.long
 @for_each("leak", [scaled, shifted, rare, tail, far, missing, counted], ids=lambda leak: leak.__name__)
 def test_luck_alone_is_small(leak: object) -> None:
     """Equal sides: 200 entries with some 70 statistics each, none beyond 6.5 but once in a million times."""

@@ -227,6 +227,7 @@ def test_delta_is_kept_in_mind() -> None:
     assert p - 0.4 > 2.0 * q
 
 
+@pytest.mark.long
 def test_a_joint_event_beats_every_single_one() -> None:
     """Five coordinates, each of loss 0.4: a single one shows 0.4 at the most, their score far more."""
 
@@ -292,5 +293,6 @@ def test_a_side_with_hardly_a_run(first: int, second: int) -> None:
     assert len(found.event.contains(pilot.second)) == second
 
 
+@pytest.mark.long
 def test_search_is_a_function_of_its_outputs() -> None:
     assert search(order(True), order(False))[0] == search(order(True), order(False))[0]

@@ -37,6 +37,7 @@ def test_each_of_the_two_counts_deviates_so_far_with_probability_0_025() -> None
     assert math.exp(-(ABOVE**2) / (2.0 * (1.0 + ABOVE / (3.0 * math.sqrt(FEWEST))))) <= 0.0255
 
 
+@pytest.mark.long
 @for_each("values", [2, 100, 10_000])
 def test_the_worst_counts_still_show_the_stated_part(values: int) -> None:
     """The inequality of the proof, over rates, runs and error probabilities."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dpaudit.base.arrays import Integers, Reals
 from dpaudit.claims import PureDP
@@ -33,6 +34,7 @@ def true_bound(found: Proposal, p: Reals, q: Reals) -> float:
     return float(GOAL.scores(x, y, RUNS, RUNS, 0.0)[0])
 
 
+@pytest.mark.long
 def test_a_lucky_set_of_a_step_is_found_out() -> None:
     """Over ten seeds the events keep more of the step's own bound than where no halves judge."""
     for mirrored in (False, True):
@@ -63,6 +65,7 @@ def test_values_that_tell_are_found_wherever_they_are() -> None:
         assert true_bound(found, law, EVEN) > 1.0  # of ln 4 less the certificate's errors
 
 
+@pytest.mark.long
 def test_null_equal_laws_give_next_to_nothing() -> None:
     for seed in range(10):
         found = judged(Coordinate(()), BINS, table(EVEN, EVEN, seed), GOAL, smoothed_z=0.8, rivals=1.0)

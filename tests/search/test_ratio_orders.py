@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dpaudit.claims import PureDP
 from dpaudit.events.features import Coordinate
@@ -13,6 +14,7 @@ from dpaudit.search.selection import propose
 RUNS = 50_000
 
 
+@pytest.mark.long
 def test_equal_ratios_do_not_exchange_a_common_set_for_a_rare_one() -> None:
     """Forty values with one ratio e^0.69 on either side, their masses from 0.2 to 1e-5.
 

@@ -46,6 +46,7 @@ def is_score(feature: Feature) -> bool:
     return isinstance(feature, LogRatio | Linear)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keep", [0, 1, 4, 100])
 def test_the_best_few_stay_with_their_counts_and_learned_scores_all(keep: int) -> None:
     chosen, counts = narrowed(CHOSEN, COUNTS, GOAL, keep=keep)

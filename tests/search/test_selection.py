@@ -74,6 +74,7 @@ def test_the_sides_are_told_apart() -> None:
     assert straight.score == pytest.approx(mirrored.score)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cells", "most"), [(2, 0.25), (10, 0.75), (60, 0.25), (500, 0.2), (4000, 0.2)])
 def test_luck_is_not_taken_for_a_leak(cells: int, most: float) -> None:
     """Two samples of one law: the largest of 40 scores stays small, for two cells and for a fine grid.
@@ -164,6 +165,7 @@ def test_tokens_and_numbers_make_one_event() -> None:
     assert inside in ((1, {"'a'"}), (1, {"'b'"}))
 
 
+@pytest.mark.long
 @settings(derandomize=True, deadline=None, max_examples=120)
 @given(
     numbers=st.integers(1, 6),

@@ -32,6 +32,7 @@ def asked(first: Reals, second: Reals, *, total: int, more: int) -> bool:
     return worth(best(chosen, counts, goal), chosen, counts, folds, goal, runs, more)
 
 
+@pytest.mark.long
 def test_a_coin_is_known_soon_and_many_weights_are_not() -> None:
     rng = np.random.default_rng(1)
     coins = [(rng.random((5_000, 1)) < p).astype(float) for p in (0.6, 0.3)]
@@ -42,6 +43,7 @@ def test_a_coin_is_known_soon_and_many_weights_are_not() -> None:
     assert not asked(*vectors, total=4_000, more=1_990), "what little would be left certifies"
 
 
+@pytest.mark.long
 def test_equal_inputs_give_equal_answers() -> None:
     rng = np.random.default_rng(2)
     sides = [rng.laplace(size=(1_000, 3)) + move for move in (0.0, 0.5)]

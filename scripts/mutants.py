@@ -237,11 +237,13 @@ class Covered:
     by_line: dict[tuple[str, int], set[str]]
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """The tests of the line, or of its file where only an import runs it; `SECONDS` of them, its room's first."""
+        """The tests of the line, or of its file where only an import runs it, or of its room where only other processes
+        do; `SECONDS` of them, its room's first."""
         every = self.by_line.get((mutant.path, mutant.line), set())
         every = every or {test for (path, _), tests in self.by_line.items() if path == mutant.path for test in tests}
         folder = str(Path(mutant.path).parent.name)
         near = (f"tests/{folder}/", f"dpaudit/{folder}/")
+        every = every or {test for test in self.seconds if test.startswith(near)}
         chosen: list[str] = []
         left = SECONDS
         for test in sorted(every & set(self.seconds), key=lambda test: (not test.startswith(near), self.seconds[test])):

@@ -322,6 +322,18 @@ def test_only_tests_that_fail_by_the_mutant_kill_it(
     assert mutants.killed(tmp_path, mutant, mutants.Covered({}, {}), passes) == "no test"
 
 
+def test_what_only_other_processes_run_is_tried_on_the_tests_of_its_room() -> None:
+    mutant = mutants.Mutant("", "dpaudit/processes/counting.py", 7, 0, 0, "")
+    times = {
+        "tests/processes/test_host.py::long": 3.0,
+        "tests/processes/test_host.py::short": 1.0,
+        "tests/a.py::b": 0.1,
+    }
+    assert mutants.Covered(times, {}).tests_of(mutant) == [
+        f"tests/processes/test_host.py::{a}" for a in ("short", "long")
+    ]
+
+
 @pytest.mark.long
 def test_a_module_that_a_mutant_leaves_unreadable_is_killed(tmp_path: Path) -> None:
     (tmp_path / "doubled.py").write_text("SIZE = 2\n")

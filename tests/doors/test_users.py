@@ -18,7 +18,7 @@ from dpaudit.auditing import Question, plan
 from dpaudit.claims import PureDP
 from dpaudit.mechanisms import wrap
 from dpaudit.spec.questions import read_spec
-from tests.cases import for_each
+from tests.cases import for_each, some
 
 RECORDS = [{"id": 1, "v": 4}, {"id": 1, "v": 5}, {"id": 1, "v": 6}, {"id": 2, "v": 5}]
 COLUMNS = {"id": [1, 1, 1, 2], "v": [4, 5, 6, 5]}
@@ -43,7 +43,7 @@ def frame(library: str) -> Any:
     return pytest.importorskip(library).DataFrame(COLUMNS)
 
 
-@pytest.mark.parametrize("data", [RECORDS, COLUMNS, "pandas", "polars"])
+@pytest.mark.parametrize("data", some([RECORDS, COLUMNS, "pandas", "polars"], 3))
 def test_pairs_are_made_of_users_and_the_noise_of_one_record_is_too_little(data: Any, tmp_path: Path) -> None:
     data = frame(data) if isinstance(data, str) else data
     result = audit(visits, data=data, user="id", runs=6_000, **ASKED)

@@ -112,6 +112,7 @@ def test_the_lowest_versions_are_those_that_are_allowed_and_no_lower() -> None:
         assert lower not in required[name], f"{name}: {lower} is allowed too"
 
 
+@pytest.mark.long
 def test_every_goal_takes_the_lock_and_with_newest_what_is_newest() -> None:
     """`LOCKED=1`, which older notes name, changes nothing."""
 
@@ -139,6 +140,7 @@ def test_versions_that_are_not_those_of_the_lock_are_named() -> None:
     assert different(lock, [(name, "0.0")])[0].startswith(f"{name} 0.0 (the lock has ")
 
 
+@pytest.mark.long
 def test_what_is_imported_is_required_and_what_is_required_is_imported() -> None:
     """By the package itself, wherever the import stands; what an extra brings is asked for in a try, or by name."""
     required = {Requirement(each).name.lower() for each in PROJECT["dependencies"]}
@@ -174,6 +176,7 @@ def test_what_is_imported_is_required_and_what_is_required_is_imported() -> None
     assert imported - others == required
 
 
+@pytest.mark.long
 def test_what_a_test_cannot_be_collected_without_is_required_by_name() -> None:
     """Not by what something else requires today: a requirement that goes takes its own with it."""
     lists = [PROJECT["dependencies"], *(PROJECT["optional-dependencies"][each] for each in LOCKS["test"][0])]
@@ -277,6 +280,7 @@ def test_a_workflow_may_read_and_nothing_more() -> None:
         assert yaml.safe_load(file.read_text(encoding="utf-8"))["permissions"] == {"contents": "read"}
 
 
+@pytest.mark.long
 def test_a_mutant_is_another_program_that_can_be_read() -> None:
     assert doctest.testmod(mutants).failed == 0
     every = mutants.mutants(ROOT)
@@ -288,6 +292,7 @@ def test_a_mutant_is_another_program_that_can_be_read() -> None:
             assert ast.dump(ast.parse(each.source(text))) != ast.dump(ast.parse(text)), each.name
 
 
+@pytest.mark.long
 def test_a_mutant_that_changes_no_answer_is_one_of_today_and_has_a_reason() -> None:
     excused = tomllib.loads(mutants.EQUIVALENT.read_text(encoding="utf-8"))
     assert set(excused) <= set(mutants.mutants(ROOT))

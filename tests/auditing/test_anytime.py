@@ -125,6 +125,7 @@ def _held(sizes: list[int], room: int) -> int:
     return total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search_share", [0.001, 0.02, 0.05, 0.9])
 def test_any_share_may_look_for_the_event(search_share: float) -> None:
     found = anytime(
@@ -134,6 +135,7 @@ def test_any_share_may_look_for_the_event(search_share: float) -> None:
     assert found.counted[0].evidence.runs == 4_000 - int(4_000 * search_share)
 
 
+@pytest.mark.long
 def test_a_bet_is_a_function_of_earlier_blocks() -> None:
     """The first blocks are those of a longer audit too: nothing later, and no total, has a say in a bet."""
     short = anytime(find("laplace"), (10, 9), PureDP(1.0), runs=2_000, seed=4)

@@ -136,6 +136,7 @@ def test_a_kind_that_does_not_fit_is_not_guessed() -> None:
     assert "Look at: " not in str(found)
 
 
+@pytest.mark.long
 def test_the_bound_of_a_plain_event_is_at_most_that_of_the_witness() -> None:
     found = dpaudit.audit(mistakes.four_entries, pair=(0.0, 1.0), epsilon=1.0, runs=RUNS, n_jobs=1, seed=5)
     assert found.plain is not None

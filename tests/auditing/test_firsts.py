@@ -60,6 +60,7 @@ def test_first_calls_like_all_others_are_no_witness() -> None:
     assert any("so do most other runs" in entry.status for entry in apart.explored)
 
 
+@pytest.mark.long
 def test_texts_and_exceptions_that_are_all_different_are_named() -> None:
     def text(data: float, rng: np.random.Generator) -> str:
         return f"n={data + rng.laplace():.6f}"

@@ -109,6 +109,7 @@ def look(run: Run, claim: Claim, pair: tuple[Any, Any], seed: int) -> tuple[Witn
     return witness, certify(evidence, claim, CONFIDENCE)
 
 
+@pytest.mark.long
 @for_each(
     ("run", "claim", "pair"),
     [

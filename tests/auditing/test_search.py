@@ -103,6 +103,7 @@ def test_the_bad_pair_is_kept(engine: Engine, place: int) -> None:
     assert all(entry.runs > 0 for entry in entries)
 
 
+@pytest.mark.long
 def test_the_best_few_each_get_a_witness_in_order(engine: Engine) -> None:
     """Losses 4 and 2 among six of 0.3, about 100 runs a side in the first round and 2,000 in the close look.
 
@@ -140,6 +141,7 @@ def test_both_orders_of_a_pair_are_looked_at(engine: Engine) -> None:
         assert witness.p_side == side
 
 
+@pytest.mark.long
 def test_equal_questions_get_equal_witnesses_however_the_work_is_grouped() -> None:
     spec = asked(candidates([0.5, 1.5, 0.7]), certify_pairs=2)
     found = []

@@ -44,6 +44,7 @@ def outcomes(runs: int, bins: int) -> list[tuple[int, ...]]:
 # --- valid ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.2, 0.05])
 @pytest.mark.parametrize(("p", "q"), SHARES)
 def test_the_bound_covers_the_truth(p: tuple[float, ...], q: tuple[float, ...], alpha: float) -> None:
@@ -78,6 +79,7 @@ def test_two_outcomes_on_the_boundary(p: float, q: float, alpha: float) -> None:
         assert wrong <= alpha
 
 
+@pytest.mark.long
 def test_false_refutations_at_the_boundary() -> None:
     """2,000 seeded runs of each of two mechanisms on the boundary of their claims, at confidence 0.8.
 
@@ -114,6 +116,7 @@ def test_the_p_value_is_the_least_alpha_that_refutes(pairs: list[tuple[int, int]
                 assert (certificate.epsilon_lower, certificate.delta) == (None, 0.0)
 
 
+@pytest.mark.long
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(pairs=counts, order=st.sampled_from([1.1, 2.0, 8.0]), ulps=st.integers(-3, 3))
 def test_bound_and_p_value_agree_to_the_last_digit(pairs: list[tuple[int, int]], order: float, ulps: int) -> None:

@@ -284,6 +284,7 @@ def test_mirror_the_law_is_symmetric() -> None:
 # --- monotone ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @exactly
 @given(
     x=hits,

@@ -18,6 +18,7 @@ from dpaudit.claims import PureDP
 RUNS = (25, 35)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_it_covers_the_truth(delta: float, confidence: float) -> None:

@@ -292,6 +292,7 @@ def test_tight_a_spread_is_seen_soon_after_the_best_test_could() -> None:
         assert 0.5 * best < tests._likelier(hits, np.full(parts, runs)) <= best + 5.0
 
 
+@pytest.mark.long
 def test_null_rates_that_do_not_move_never_alarm() -> None:
     """600 sets of parts at a level of 1e-3: more than 6 in less than a case of 10^5, and none is at 1e-6."""
     rates = [np.full((parts, 2), (rate, rate / 3.0)) for parts in (8, 60) for rate in (0.5, 0.05, 0.001)]

@@ -313,6 +313,7 @@ def test_enormous_claims_and_counts() -> None:
     assert p_value(certain, math.inf, 0.0, 0.05) == 1.0
 
 
+@pytest.mark.long
 def test_both_designs_and_uneven_sides() -> None:
     """Given how many runs took each side, coins change nothing; and the sides may differ by any factor."""
     for x, y, n, m in ((90, 10, 100, 100), (90, 40, 100, 1000), (900, 1, 1000, 10)):

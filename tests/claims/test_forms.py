@@ -256,6 +256,7 @@ def test_claims_are_named_shortly(claim: Claim) -> None:
     assert type(claim) in FORMS
 
 
+@pytest.mark.long
 @every_claim
 @pytest.mark.parametrize("distance", [2, 3, 5])
 def test_at_a_distance_nothing_that_a_chain_allows_is_refused(claim: Claim, distance: int) -> None:

@@ -94,6 +94,7 @@ def test_batches_do_not_matter(objects: list[Any], data: Any) -> None:
         check(data.draw(st.permutations(objects)))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(objects=st.lists(nested, min_size=1, max_size=5))
 def test_asking_for_a_path_does_not_change_it(objects: list[Any]) -> None:

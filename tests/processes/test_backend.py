@@ -128,6 +128,7 @@ def test_nothing_that_a_process_sends_is_unpickled_here(pool: Processes, monkeyp
     assert len(list(pool.run(sleeps, [(0.0, str(number)) for number in range(6)]))) == 6
 
 
+@pytest.mark.long
 def test_what_is_not_said_is_as_joblib_is_configured() -> None:
     ended = subprocess.run([sys.executable, "-c", CONTEXTS], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines() == [

@@ -461,6 +461,7 @@ def test_values_of_libraries_are_compared_by_what_they_hold(folder: Path) -> Non
         assert changed(one, two), expression
 
 
+@pytest.mark.long
 def test_the_order_of_sets_says_nothing(folder: Path) -> None:
     """Which is another in every process: 2 orders of 3 texts agree for these two seeds of the hash."""
     code = (

@@ -245,6 +245,7 @@ def test_a_joint_event_beats_every_single_one() -> None:
 # --- what search says of itself -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_everything_looked_at_is_listed() -> None:
     _, chosen = search(order(True), order(False))
     names = [name for name, _ in chosen.looked_at]

@@ -125,6 +125,7 @@ def test_a_curve_without_a_parameter_scores_in_epsilon() -> None:
     assert plain.rank(plain.score(0.3, 0.0), 0.0) == 0.3
 
 
+@pytest.mark.long
 def test_no_claim_however_extreme_overflows() -> None:
     """Scores and tangents of events from certain to never seen, for few and for many certifying runs."""
     claims: list[Claim] = [

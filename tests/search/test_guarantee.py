@@ -76,6 +76,7 @@ def tokens(values: int) -> Binning:
     return Binning(np.empty(0, np.float32), tuple(Token(str(j), 2 * j + 1) for j in range(values)))
 
 
+@pytest.mark.long
 @for_each("values", [3, 40, 700, 10_000])
 def test_nothing_is_proposed_below_what_is_sure(values: int) -> None:
     """Whatever is believed: the score is at least that of each single value at `surely` deviations."""

@@ -25,7 +25,16 @@ from dpaudit.account.officer import could_have_seen, expectation, in_plain_words
 from dpaudit.account.repeat import python_form, repeat, repeatable, repetition
 from dpaudit.account.review import REVIEWS, excerpt, excerpt_place
 from dpaudit.account.section import Account, Level, Topic, account
-from dpaudit.account.statements import at_delta, certified, confidence, headline, implied, not_looked_at, supposed
+from dpaudit.account.statements import (
+    at_delta,
+    certified,
+    confidence,
+    headline,
+    implied,
+    not_looked_at,
+    stamp,
+    supposed,
+)
 from dpaudit.account.tables import TABLES
 from dpaudit.base.numerals import bound, counted, level_text, p_text
 from dpaudit.base.quoting import LONGEST_DATA, clean, data_text
@@ -38,6 +47,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 
 AUDIT = "Audit of a differential privacy claim"
+OR_ELSE = "or else"
 Told = TypeVar("Told")
 MOST_NAMES = 12  # of one kind that a sentence lists
 MOST_POINTS = 8  # of a curve
@@ -64,7 +74,7 @@ def explanation(result: AuditResult) -> Explanation:
 
 def of_facts(facts: AuditFacts, up_to: Level = Level.REVIEWER) -> Account:
     """The account of an audit, with what the author of its spec knows of it."""
-    return Account.of(AUDIT, tone(facts.result, facts.entry), TOPICS, facts, up_to)
+    return Account.of(AUDIT, tone(facts.result, facts.entry), TOPICS, facts, up_to, stamp(facts.result))
 
 
 def examples(result: AuditResult) -> Explanation:
@@ -308,7 +318,7 @@ TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("not looked at", Level.PAGE_ONE, lambda facts: (not_looked_at(facts.result),)),
     Topic("repeat", Level.PAGE_ONE, lambda facts: (repetition(facts.result),), code=_of(repeat)),
     Topic("what it means", Level.DETAIL, lambda facts: (*in_plain_words(facts.result), *expectation(facts.entry))),
-    Topic("or else", Level.DETAIL, or_else),
+    Topic(OR_ELSE, Level.DETAIL, or_else),
     Topic("how sure it is", Level.DETAIL, _level),
     Topic("claim", Level.DETAIL, _claim),
     Topic("mechanism", Level.DETAIL, _mechanism),

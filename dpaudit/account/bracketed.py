@@ -36,7 +36,7 @@ def _of_bracket(bracket: Bracket, up_to: Level = Level.REVIEWER) -> Account:
             sections.append(Section(title, level, (line,)))
     left = len(told) > MOST and up_to < Level.DETAIL
     tone = TONES.get(bracket.verdict, "none")
-    return Account("Bounds of a privacy loss", tone, tuple(sections), whole=not left)
+    return Account("Bounds of a privacy loss", tone, tuple(sections), not left, bracket.verdict.value)
 
 
 def headline(bracket: Bracket) -> str:
@@ -59,7 +59,11 @@ def facts(bracket: Bracket) -> list[tuple[str, str]]:
     if bracket.lower is not None:
         parts.append(("lower", lower_text(bracket.lower) + mark(bracket, bracket.lower)))
     parts += [
-        ("exact" if is_exact(each) else "upper", upper_text(each) + mark(bracket, each)) for each in bracket.uppers
+        (
+            "exact" if is_exact(each) else "lower" if from_below(each) else "upper",
+            upper_text(each) + mark(bracket, each),
+        )
+        for each in bracket.uppers
     ]
     parts += [(NOTHING, reason) for reason in bracket.reasons]
     if bracket.contradictory:
@@ -150,8 +154,10 @@ def lower_text(bound: LowerBound) -> str:
 def upper_text(bound: UpperBound) -> str:
     """A bound with its label, scope, arithmetic and source."""
     where = f" at delta {bound.delta:g}" if bound.delta else ""
-    if bound.epsilon_upper == math.inf and bound.epsilon_lower != math.inf:
-        text = f"epsilon >= {at_least(bound.epsilon_lower)}{where}" if bound.epsilon_lower else "no finite bound"
+    if from_below(bound):
+        text = f"epsilon >= {at_least(bound.epsilon_lower or 0.0)}{where}"
+    elif bound.epsilon_upper == math.inf and bound.epsilon_lower != math.inf:
+        text = "no finite bound"
     elif is_exact(bound):
         text = f"epsilon {'is' if bound.epsilon_upper == math.inf else '='} {nearest(bound.epsilon_upper)}{where}"
     else:
@@ -171,6 +177,11 @@ _KINDS = {
     Arithmetic.REALS: "over the real numbers",
     Arithmetic.FLOATS: "in floats, not enclosed",
 }
+
+
+def from_below(bound: UpperBound) -> bool:
+    """Whether nothing but its lower end is known, as of an exact loss whose integrals did not close from above."""
+    return bound.epsilon_upper == math.inf and bool(bound.epsilon_lower) and bound.epsilon_lower != math.inf
 
 
 def is_exact(bound: UpperBound) -> bool:

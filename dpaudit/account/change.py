@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from dpaudit.account.repeat import MORE
 from dpaudit.account.section import Account, Level, Topic, account
 from dpaudit.account.statements import certified, statement, verdict_text
 from dpaudit.base.numerals import counted, down, p_text, up
@@ -116,7 +117,7 @@ class Change:
         return set(self.kinds) <= UNCHANGED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """All audits of two records, and where these were read from."""
 
@@ -124,6 +125,16 @@ class Comparison:
     new: str
     changes: tuple[Change, ...]
     fail_on: str = REGRESSION
+
+    def __repr__(self) -> str:
+        return f"<Comparison {account(self, Level.HEADLINE).headline}>"
+
+    def __str__(self) -> str:
+        return "\n".join(account(self, Level.PAGE_ONE).lines(MORE))
+
+    def explain(self) -> Account:
+        """The whole account, with every change."""
+        return account(self)
 
     @property
     def compared(self) -> int:

@@ -13,6 +13,7 @@ from dpaudit.base.quoting import LONGEST_DATA, clean, line, standing
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned
 from dpaudit.certify.certifiers import MASSES, narrowest
+from dpaudit.results.bounds import BracketVerdict
 from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.observations import VALUE, Control, Ending, by_place, smallest_seen
 from dpaudit.results.result import POWER, AuditResult
@@ -118,6 +119,8 @@ def bracket_lines(result: AuditResult) -> tuple[str, ...]:
         return ()
     joined = result.bracket
     lines = (upper_text(result.upper), APART.format(result.distance)) if joined is None else sentences(joined)
+    if joined is not None and joined.verdict is BracketVerdict.REFUTED and result.on_trust:
+        lines = (f"{lines[0]}, if these are neighbours", *lines[1:])
     return tuple(clean(line, 2 * LONGEST_DATA) for line in lines)
 
 

@@ -232,7 +232,7 @@ ENTRIES = {
 MOST_ENTRIES, LONGEST_ENTRY = 3, 40  # that are named where two datasets differ
 LONGEST_SIDE = 22  # characters of the name of a dataset in a key
 
-
+UNWRITTEN = "--dpaudit-report DIR keeps the result, which dpaudit accept takes (it stays refuted)"
 SEEDED = "Where the data seed the noise, or none is drawn, other datasets may differ in every run: audit more pairs."
 
 
@@ -240,7 +240,7 @@ SEEDED = "Where the data seed the noise, or none is drawn, other datasets may di
 class AuditFacts:
     """What the account of an audit is made of: its result, and what the author of a spec knows of it.
 
-    `record` is the file of the result, where one was written.
+    `record` is the file of the result: empty where none was written, None where nothing is known of one.
     """
 
     result: AuditResult
@@ -273,12 +273,15 @@ def finding_lines(facts: AuditFacts) -> tuple[str, ...]:
     """The pair in words, and the event: of a refutation its cause, else what came nearest to one."""
     result, kind = facts.result, facts.kind
     if reason := cause(result, whole=True):
-        more = [] if kind is None or kind.sentence in reason else [sentence(kind.sentence)]
+        told = kind is None or kind.sentence in reason or not result.certificate.refuted  # of bits alone in the reason
+        more = [] if kind is None or told else [sentence(kind.sentence)]
         bits = bits_cause(result, whole=True) if result.refuted else ""
         return differ(result), f"It shows as: {reason}.", *more, *([f"And by {bits}."] if bits else [])
     e, event = result.evidence, words_of(result.witness.event, result)
     ended = [sentence("; ".join(lines))] if (lines := ending_lines(result)[:2]) else []
     best = f"What told them apart best, and not surely by more than the claim allows: {event}"
+    if not isinstance(e, Binned) and e.hits_p * e.runs_q == e.hits_q * e.runs_p:
+        best = f"Nothing told them apart: {event}"
     if isinstance(e, Binned) or not (e.runs_p and e.runs_q):
         return differ(result), f"{best}.", *ended
     counts = (f"{_counts(hits, runs, 'runs')} on the {side}" for side, (hits, runs) in result.main.sides.items())
@@ -302,19 +305,21 @@ def to_do(facts: AuditFacts) -> tuple[str, ...]:
         trust = "First make sure that these datasets count as neighbours: if they do not, the claim is not refuted. "
         fix = f"{trust if result.on_trust else ''}Fix the mechanism and audit it again."
         return " ".join([fix, *without(result)]), *(mend or ["Or promise less, by a claim that can be proved."])
-    lines = ["Nothing: this audit is no reason to change the mechanism or the claim."]
-    if ONE_OUTPUT in result.health.notes:
-        lines = [f"Look where the noise is drawn: {ONE_OUTPUT.partition(';')[0]}. {SEEDED}"]
+    one_output = ONE_OUTPUT in result.health.notes
+    lines = [f"Look where the noise is drawn: {ONE_OUTPUT.partition(';')[0]}. {SEEDED}"] if one_output else []
     if facts.wanted:
-        lines = [
+        lines.append(
             "Find out why a violation that is known was not found: give more runs, or a pair on which it shows. If it "
             "was mended, expect not-refuted from now on."
-        ]
+        )
     elif result.power_reached is False:
         wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
         few = f"Give it more runs: the power that was demanded ({wanted}) was not reached"
-        lines = [f"{few}; dpaudit plan says how many."]
-    lines += ["Audit what this one did not look at, as it is named below."] if unseen(result) else []
+        lines.append(f"{few}; dpaudit plan says how many.")
+    elif not one_output:
+        lines.append("Nothing: this audit is no reason to change the mechanism or the claim.")
+    if unseen(result):
+        lines[-1] += " Audit what this one did not look at, as it is named below."
     if result.bracket is None or result.bracket.verdict is not BracketVerdict.PROVED:
         lines.append(f"Whoever relies on the claim needs a proof of it. {NOT_PRIVATE}")
     return tuple(lines)
@@ -326,11 +331,11 @@ def or_else(facts: AuditFacts) -> tuple[str, ...]:
         return ()
     less = "Promise less, by a claim that can be proved: the true loss is no smaller than the bound above."
     file = "RESULT.json" if facts.record is None else shlex.quote(clean(facts.record, len(facts.record)))
+    accept = f"dpaudit accept {file} --reason ... --until ... (it stays refuted)"
     return (
         less if facts.result.refuted else "Claim nothing for the outputs as floats.",
         "Or say that the violation is known: expect = 'refuted', of bits alone expect = 'bits'.",
-        f"Or accept the finding until a day, and answer for it: dpaudit accept {file} --reason ... --until ... (it "
-        "stays refuted).",
+        f"Or accept the finding until a day, and answer for it: {UNWRITTEN if facts.record == '' else accept}.",
     )
 
 

@@ -18,9 +18,10 @@ NOT_HELD = "which the result does not hold"
 
 
 SAME, TIMED, OWN = (  # what a repetition gives
-    "with the same counts:",
-    "with other counts, for the repetition is made without max_time_s:",
-    "with other counts, for the mechanism draws randomness of its own:",
+    "with the same counts",
+    "with other counts, for the repetition is made without max_time_s: it makes all {runs:,} runs, which may take far "
+    "longer than that",
+    "with other counts, for the mechanism draws randomness of its own",
 )
 
 
@@ -29,17 +30,27 @@ def repeat(result: AuditResult) -> tuple[str, ...]:
     command = result.provenance.get("command")
     if command:
         return (clean(command, len(command)),)
+    return (_in_a_line(result)[0],)
+
+
+def _in_a_line(result: AuditResult) -> tuple[str, list[str]]:
+    """The call in one line, and what stands in it that only its author has; where it is too long, that it is."""
     form = python_form(result)
     start = form.index(CALL)
     imports = [each for each in form[:start] if each.startswith("import ")]
     asked = " ".join(each.strip() for each in form[start + 1 : -1]).removesuffix(",")
     text = "; ".join([*imports, f"{CALL}{asked})"])
-    return (text if len(text) <= LONGEST_LINE else f"# the call is too long for a line: {MORE}",)
+    if len(text) > LONGEST_LINE:
+        return f"# the call is too long for a line: {MORE}", []
+    return text, [each.removeprefix("# ") for each in form[:start] if each.startswith("# ")]
 
 
 def repetition(result: AuditResult) -> str:
-    """What a repetition gives: the same counts, or other ones."""
-    return OWN if not result.reproducible else TIMED if result.cut_short else SAME
+    """What a repetition gives, the same counts or other ones, and what its line does not bring along."""
+    gives = OWN if not result.reproducible else TIMED if result.cut_short else SAME
+    lacking = [] if result.provenance.get("command") else _in_a_line(result)[1]
+    left = clean(f" ({'; '.join(lacking)})", LONGEST_LINE) if lacking else ""
+    return f"{gives.format(runs=result.spec['runs'])}{left}:"
 
 
 def repeatable(result: AuditResult) -> tuple[str, ...]:

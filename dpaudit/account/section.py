@@ -108,30 +108,34 @@ class Topic(Generic[Of]):
 class Account:
     """What there is to say of a finding of a `kind`, the headline first; `tone` is how its verdict is shown.
 
-    `tone` is `refuted`, `kept`, `accepted` or `none`. `whole`: whether no section was left out.
+    `tone` is `refuted`, `kept`, `accepted` or `none`. `whole`: whether no section was left out. `stamp` is the verdict
+    in as few words as there are, with which the headline begins; empty for a finding that is no single verdict.
     """
 
     kind: str
     tone: str
     sections: tuple[Section, ...]
     whole: bool = True
+    stamp: str = ""
 
     @classmethod
-    def of(cls, kind: str, tone: str, parts: Sequence[Topic[Of]], finding: Of, up_to: Level) -> "Account":
+    def of(
+        cls, kind: str, tone: str, parts: Sequence[Topic[Of]], finding: Of, up_to: Level, stamp: str = ""
+    ) -> "Account":
         """The account that these parts make of a finding, up to a level; parts beyond it are not made."""
         sections = (each.section(finding) for each in parts if each.level <= up_to)
         told = tuple(each for each in sections if each.lines or each.table or each.code)
-        return cls(kind, tone, told, whole=all(each.level <= up_to for each in parts))
+        return cls(kind, tone, told, all(each.level <= up_to for each in parts), stamp)
 
     @property
     def headline(self) -> str:
-        """The whole account in one line: its verdict, two spaces, and what it rests on."""
+        """The whole account in one line: its verdict, where it has one, and what it rests on."""
         return self.sections[0].lines[0]
 
     @property
-    def stamp(self) -> str:
-        """The verdict in as few words as there are."""
-        return self.headline.partition("  ")[0]
+    def rest(self) -> str:
+        """The headline without the verdict that it begins with."""
+        return self.headline.removeprefix(self.stamp).strip()
 
     def up_to(self, level: Level) -> "Account":
         """The sections up to a level."""

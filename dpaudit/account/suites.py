@@ -1,10 +1,10 @@
 """Sentences about several audits at one suite confidence, and about findings that somebody answers for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 
-from dpaudit.account.audit import AUDIT, of_facts, tone
+from dpaudit.account.audit import AUDIT, OR_ELSE, of_facts, tone
 from dpaudit.account.diagnosis import BITS, diagnosis
 from dpaudit.account.findings import representation_lines
 from dpaudit.account.first import AuditFacts, cause
@@ -50,24 +50,44 @@ def suite_line(entry: SuiteEntry) -> str:
 
 def suite_headline(suite: SuiteResult) -> str:
     """The one line of a suite: how many audits, and what they say."""
-    done = [entry.result.verdict for entry in suite.entries if entry.result is not None]
-    refuted = sum(verdict is Verdict.REFUTED for verdict in done)
-    odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
-    counts = f"{refuted} refuted, {len(done) - refuted} not refuted, {len(suite.entries) - len(done)} without verdict"
-    covered = sum(entry.covered for entry in suite.entries)
-    if odd:
-        surprise = f"{counted(odd, 'verdict')} not as expected"
-    else:
-        surprise = "every verdict as expected" if not covered else "every verdict as expected or accepted"
-    bits = sum(entry.result.representation_refuted for entry in suite.entries if entry.result is not None)
-    surprise += f", {counted(bits, 'finding')} on bits" if bits else ""
-    surprise += f", {counted(covered, 'accepted finding')}" if covered else ""
-    weak = sum(entry.result.power_reached is False for entry in suite.entries if entry.result is not None)
-    surprise += f", {weak} without the power demanded" if weak else ""
-    text = f"{counts}; {surprise}" if done else counts
-    over = sum(each.expired for each in suite.reviewed)
-    text += f"; {counted(over, 'acceptance')} expired" if over else ""
-    return f"{counted(len(suite.entries), 'audit')}: {text}"
+    entries, done = suite.entries, [entry for entry in suite.entries if entry.result is not None]
+    return tally(
+        len(entries),
+        refuted=sum(each.verdict is Verdict.REFUTED for each in suite.results),
+        unrefuted=sum(each.verdict is Verdict.NOT_REFUTED for each in suite.results),
+        odd=sum(not entry.as_expected for entry in done),
+        covered=sum(entry.covered for entry in entries),
+        bits=sum(each.representation_refuted for each in suite.results),
+        weak=sum(each.power_reached is False for each in suite.results),
+        expired=sum(each.expired for each in suite.reviewed),
+    )
+
+
+def tally(
+    audits: int,
+    *,
+    refuted: int,
+    unrefuted: int,
+    odd: int = 0,
+    covered: int = 0,
+    bits: int = 0,
+    weak: int = 0,
+    expired: int = 0,
+) -> str:
+    """So many audits in one line: their verdicts, those that nobody expected or that are accepted, bits and power.
+
+    >>> tally(3, refuted=1, unrefuted=2, bits=1)
+    '3 audits: 1 refuted, 2 not refuted, 0 without verdict; every verdict as expected, 1 finding on bits'
+    """
+    text = f"{refuted} refuted, {unrefuted} not refuted, {audits - refuted - unrefuted} without verdict"
+    if refuted + unrefuted:
+        known = "every verdict as expected" if not covered else "every verdict as expected or accepted"
+        text += f"; {counted(odd, 'verdict')} not as expected" if odd else f"; {known}"
+        text += f", {counted(bits, 'finding')} on bits" if bits else ""
+        text += f", {counted(covered, 'accepted finding')}" if covered else ""
+        text += f", {weak} without the power demanded" if weak else ""
+    text += f"; {counted(expired, 'acceptance')} expired" if expired else ""
+    return f"{counted(audits, 'audit')}: {text}"
 
 
 def suite_question(suite: SuiteResult) -> tuple[str, ...]:
@@ -114,7 +134,9 @@ def accepted_text(acceptance: Acceptance, path: object, before: Acceptance | Non
 
 LOOK = "look at first"
 NO_FILE = "--dpaudit-report DIR writes the whole account"
-MOST_ODD, MOST_CURES = 4, 2  # audits to look at first, and things to do, on the first page
+MOST_ODD, MOST_CURES = 3, 2  # audits to look at first, and things to do, on the first page of twelve lines
+MOST_NAMED = 3  # audits that a thing to do names
+NOTHING_AUDITED = ("Nothing was audited.", "Name specs that hold audits; check --only and --tag.")
 KINDS = REFUTED_ODD, MISSED_ODD, MISSED_BITS, NO_RESULT, WEAK, BESIDE, BITS_ODD, ACCEPTED, KNOWN, KNOWN_BITS, KEPT = (
     "REFUTED, not expected",  # in the order in which somebody should look
     "not refuted, though a violation is known",
@@ -178,21 +200,21 @@ def stands_out(entry: SuiteEntry) -> bool:
 def told(entry: SuiteEntry, up_to: Level = Level.REVIEWER, record: str | None = None) -> Account:
     """The account of an audit, with what the author of its spec expects; `record` is the file of its result."""
     if entry.result is None:
-        return Account(AUDIT, tone(None), (Section("verdict", Level.HEADLINE, (flat(suite_line(entry)),)),))
+        sections = (Section("verdict", Level.HEADLINE, (flat(suite_line(entry)),)),)
+        return Account(AUDIT, tone(None), sections, stamp="no verdict")
     return of_facts(AuditFacts(entry.result, entry, record), up_to)
 
 
 def assertion(entry: SuiteEntry, record: str | None = None) -> str:
     """The message of a test that fails for this audit; `record` is the file of its result, where one was written."""
-    whole = told(entry, Level.DETAIL, record)
-    page = whole.up_to(Level.PAGE_ONE)
+    whole = told(entry, Level.DETAIL, record or "")
+    shown = tuple(each for each in whole.sections if each.level <= Level.PAGE_ONE or each.key == OR_ELSE)
     more = NO_FILE if record is None else f"dpaudit report {quote(clean(record, len(record)))} --format txt"
-    _, *lines = page.lines(more)
+    _, *lines = replace(whole, sections=shown, whole=len(shown) == len(whole.sections)).lines(more)
     word = whole.stamp
     if entry.result is not None and not entry.result.refuted:
         word = "TOO LITTLE POWER" if entry.as_expected else "NOT FOUND"
-    head = whole.headline.partition("  ")[2]
-    return "\n".join((f"{word}  {head}", *lines, *(f"  {each}" for each in whole["or else"].lines)))
+    return "\n".join((f"{word}  {whole.rest}", *lines))
 
 
 @account.register
@@ -236,9 +258,21 @@ def _odd(suite: SuiteResult) -> tuple[str, ...]:
 
 
 def cures(suite: SuiteResult) -> tuple[tuple[str, str], ...]:
-    """What to do about each kind of finding that nobody answers for: the kind and its cure."""
-    rules = {each.rule.id: each.rule for each in reported(suite) if each.accepted is None and each.rule.level != NOTE}
-    return tuple((rules[name].short, rules[name].help) for name in sorted(rules))
+    """What to do about each kind of finding that nobody answers for: the kind with names, and its cure."""
+    every = [each for each in reported(suite) if each.accepted is None and each.rule.level != NOTE]
+    rules = {each.rule.id: each.rule for each in every if suite.entries or each.rule is not NO_VERDICT}
+    cured = [(_of_which(suite, rules[name], every), rules[name].help) for name in sorted(rules)]
+    return (*([] if suite.entries else [NOTHING_AUDITED]), *cured)
+
+
+def _of_which(suite: SuiteResult, rule: "FindingRule", every: Sequence["Reported"]) -> str:
+    """The kind of finding in short, with the names of the first audits that it is about where there are several."""
+    numbers = [each.entry for each in every if each.rule is rule and each.entry is not None]
+    if len(suite.entries) < 2 or not numbers:
+        return rule.short
+    names = [clean(suite.entries[number].name) for number in numbers[:MOST_NAMED]]
+    more = [f"{len(numbers) - MOST_NAMED:,} more"] if len(numbers) > MOST_NAMED else []
+    return f"{rule.short.removesuffix('.')} ({', '.join([*names, *more])})."
 
 
 def _to_do(suite: SuiteResult) -> tuple[str, ...]:

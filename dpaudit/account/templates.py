@@ -3,6 +3,7 @@
 They are filled by `format`.
 """
 
+SWEEP = "A sweep of audits of differential privacy claims"
 CUT_OFF = "; the same command goes on from there"
 RECHECK = "`dpaudit recheck {record}` repeats the arithmetic of the record beside this page."
 RECHECKED = "{headline}\nthe stored counts give this verdict, bound and p-value"
@@ -41,7 +42,6 @@ KEPT = {True: "the claim holds", False: "the cost is above it for some parameter
 # --- the end of a test session ---
 
 FALSE_ALARM = "chance of a false alarm: at most {chance} for all of them together; {plan}"
-BITS = "{findings}: the bits of outputs tell datasets apart"
 IN_PART = "{audits} did not look at outputs whole; --dpaudit-report DIR says how far"
 AGAIN = "{test}: {what}, and its test was run again: what was found stands"
 SILENT = "{test}: {what}, but its test did not fail"

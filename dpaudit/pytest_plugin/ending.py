@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpaudit import report
 from dpaudit.account import templates
-from dpaudit.account.suites import reviewed_line
+from dpaudit.account.suites import reviewed_line, tally
 from dpaudit.base.numerals import counted, p_text
 from dpaudit.errors import DpAuditError
 from dpaudit.ledger.baseline import read_baseline, review
@@ -17,6 +17,7 @@ from dpaudit.results.display import Verdict
 from dpaudit.results.stored import load
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 
+TOO_LITTLE_POWER = 4  # the exit code of an audit with a verdict
 MOST_NAMED = 10  # accepted or expired findings, and problems, that a summary names one by one
 
 
@@ -76,18 +77,19 @@ def expired(baseline: Path | None) -> tuple[str, ...]:
 def summary_lines(records: Records, plan: Defaults, folder: Path | None, problems: Sequence[str]) -> list[str]:
     """The lines of the terminal summary about the audits of a session."""
     audits = records.all
-    refuted = sum(record.verdict == "REFUTED" for record in audits)
-    unrefuted = sum(record.verdict == "NOT_REFUTED" for record in audits)
-    odd = sum(record.verdict is not None and not record.as_expected for record in audits)
+    done = [record for record in audits if record.verdict is not None]
     lines = [
-        f"{counted(len(audits), 'audit')}: {refuted} refuted, {unrefuted} not refuted, "
-        f"{len(audits) - refuted - unrefuted} without verdict; "
-        + ("every verdict as expected" if not odd else f"{counted(odd, 'verdict')} not as expected"),
+        tally(
+            len(audits),
+            refuted=sum(record.verdict == "REFUTED" for record in done),
+            unrefuted=sum(record.verdict == "NOT_REFUTED" for record in done),
+            odd=sum(not record.as_expected for record in done),
+            covered=sum(record.accepted is not None for record in done),
+            bits=sum(record.bits_refuted for record in done),
+            weak=sum(record.exit_code == TOO_LITTLE_POWER for record in done),
+        ),
         templates.FALSE_ALARM.format(chance=p_text(records.alarming), plan=plan.line),
     ]
-    bits = sum(record.bits_refuted for record in audits)
-    if bits:
-        lines.append(templates.BITS.format(findings=counted(bits, "representation finding")))
     in_part = sum(record.in_part for record in audits)
     if in_part:
         lines.append(templates.IN_PART.format(audits=counted(in_part, "audit")))

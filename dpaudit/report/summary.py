@@ -1,8 +1,8 @@
 """Short reports: plain text, a summary for the page of a CI job, and a badge.
 
-Plain text is what `print(result)` shows, and one line for each audit of a suite. The summary (`$GITHUB_STEP_SUMMARY`)
-has at most 60 lines, what needs somebody first. The badge is an SVG in the words of the summary; nothing of it is
-green, as not refuted is not proved.
+Plain text is all that was done in detail, of a suite first its own account and then that of each audit. The summary
+(`$GITHUB_STEP_SUMMARY`) has at most 60 lines, what needs somebody first. The badge is an SVG in the words of the
+summary; nothing of it is green, as not refuted is not proved.
 """
 
 from collections import Counter
@@ -122,5 +122,5 @@ def text_result(result: AuditResult) -> str:
 
 
 def text_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
-    """What was asked, a line for each audit, and what the suite does not show."""
-    return f"{account(suite, Level.DETAIL)}\n"
+    """The account of the suite, and below it that of each audit, all that was done."""
+    return "\n".join(f"{account(each, Level.DETAIL)}\n" for each in (suite, *suite.entries))

@@ -10,6 +10,7 @@ from dpaudit.base.quoting import clean
 from dpaudit.claims import Claim
 from dpaudit.scores.result import (
     CERTIFIED,
+    LESS,
     MEANINGS,
     Estimate,
     ScoresResult,
@@ -18,11 +19,13 @@ from dpaudit.scores.result import (
     further,
     judged,
     on_lines,
+    shows_less,
     statement,
 )
 
 NEVER_MIXED = "A figure stands on the line of what it rests on. Only the first line decides a verdict."
-NEVER: Mapping[bool, tuple[str, ...]] = {False: (), True: ("never decides",)}  # what does not rest on the design
+NEVER = "never decides"
+MOST_STATEMENTS = 6  # on the first page, which has twelve lines
 NOT_TESTED = (
     "Where the scores come from: they were taken as they are, and the design as it was said to be.",
     "Attacks other than the one that made these scores, other data, and other trainings than those it looked at.",
@@ -42,22 +45,35 @@ def sentence(words: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
 
 
-def line_sections(estimates: Iterable[Estimate], meanings: Mapping[str, str], of: str = "") -> list[Section]:
-    """For each line its statements, and further down what it rests on; `of` is what they are about, if not a run."""
+def line_sections(
+    estimates: Iterable[Estimate], meanings: Mapping[str, str], of: str = "", most: int = MOST_STATEMENTS
+) -> list[Section]:
+    """For each line its statements, and further down what it rests on; `of` is what they are about, if not a run.
+
+    At most `most` statements stand on the first page, one of each line at least; the others below it.
+    """
     groups = on_lines(estimates)
-    shown = [
-        Section(
-            line,
-            Level.PAGE_ONE,
-            ("; ".join([*(f"{statement(each)} ({by(each, of)})" for each in group), *NEVER[line != CERTIFIED]]),),
-        )
-        for line, group in groups.items()
-    ]
+    certified, room = groups.get(CERTIFIED, []), most - len(groups)
+    shown = []
     for line, group in groups.items():
-        rests = (f"Rests on {meanings[line]}.", *map(sentence, further(group, groups.get(CERTIFIED, ()))))
+        rows = [f"{statement(each)} ({by(each, of)}){limits(each, certified)}" for each in group]
+        first, further_rows = rows[: room + 1], rows[room + 1 :]
+        first[-1] += f"; {len(further_rows)} more in the whole account" if further_rows else ""
+        room -= len(first) - 1
+        shown.append(Section(line, Level.PAGE_ONE, tuple(first)))
+        shown.append(Section(f"{line}, further", Level.DETAIL, tuple(further_rows)))
+    for line, group in groups.items():
+        rests = (f"Rests on {meanings[line]}.", *map(sentence, further(group)))
         assumed = (f"{each.method}: {each.assumption}" for each in group)
         shown.append(Section(f"{line}, its basis", Level.DETAIL, (*rests, *assumed)))
     return [*shown, Section("never mixed", Level.DETAIL, (NEVER_MIXED,))]
+
+
+def limits(each: Estimate, certified: Iterable[Estimate]) -> str:
+    """What a statement that decides nothing says of itself, and why where it assumes more and shows less."""
+    if each.line == CERTIFIED:
+        return ""
+    return f"{LESS if shows_less(each, certified) else ''}; {NEVER}"
 
 
 def to_do(refuted: bool | None, decided: Estimate | None, promised_by: str) -> Section:
@@ -96,7 +112,8 @@ def assembled(kind: str, tone: str, headline: str, sections: Sequence[Section], 
         if each.lines or each.code
     ]
     first = Section("verdict", Level.HEADLINE, (headline,))
-    return Account(kind, tone, (first, *sorted(told, key=lambda each: each.level))).up_to(up_to)
+    stamp = headline.partition("  ")[0]
+    return Account(kind, tone, (first, *sorted(told, key=lambda each: each.level)), stamp=stamp).up_to(up_to)
 
 
 @account.register
@@ -108,12 +125,12 @@ def _of_scores(result: ScoresResult, up_to: Level = Level.REVIEWER) -> Account:
     counts = judged(result.counts, decided)
     sections = [
         *line_sections(result.estimates, meanings, result.of),
+        Section("design", Level.PAGE_ONE, (f"{result.design}: {result.assumption}.",)),
         Section("judged", Level.PAGE_ONE, (f"{counts}.",)),
         to_do(result.refuted, decided, "What was attacked"),
-        Section("not tested", Level.PAGE_ONE, NOT_TESTED),
+        Section("not tested", Level.PAGE_ONE, (" ".join(NOT_TESTED),)),
         meaning(result.claim, result.about, decided, result.refuted),
         Section("confidence", Level.DETAIL, (several,) if certified > 1 else ()),
-        Section("design", Level.DETAIL, (f"{result.design}: {result.assumption}.",)),
         Section(
             "scores",
             Level.DETAIL,

@@ -36,6 +36,7 @@ MEANINGS = {
     INDEPENDENT: "canaries answered independently, assumed and not shown; never decides",
     ESTIMATE: "a model of the scores, or nothing: a figure without a guarantee; never decides",
 }
+LESS = ", a test of its own: what is certified shows more here, and holds with independent canaries too"
 OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
 STEP = "one step"
 APART = "a statement of its own at this confidence; here the test of the claim is the sharper one"
@@ -140,18 +141,19 @@ def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
     return {line: group for line, group in lines.items() if group}
 
 
-def further(estimates: Sequence[Estimate], certified: Iterable[Estimate]) -> list[str]:
-    """What statements of a line assume beyond its first one; and where one that assumes more says less."""
-    known = {(each.quantity, each.delta): each.lower or 0.0 for each in certified if each.label == CERTIFIED}
+def shows_less(each: Estimate, certified: Iterable[Estimate]) -> bool:
+    """Whether a statement that assumes independent canaries says less than what is certified without them."""
+    known = {(other.quantity, other.delta): other.lower or 0.0 for other in certified if other.label == CERTIFIED}
+    return each.line == INDEPENDENT and (each.lower or 0.0) < known.get((each.quantity, each.delta), 0.0)
+
+
+def further(estimates: Sequence[Estimate]) -> list[str]:
+    """What statements of a line assume beyond its first one."""
     first = estimates[0].assumption
     return [
         f"{each.method} assumes more: {each.assumption.removeprefix(first).lstrip('.;: ')}"
         for each in estimates[1:]
         if each.line == CERTIFIED and each.assumption != first
-    ] + [
-        f"{each.method} is a test of its own and shows less here than what is certified, which holds with them too"
-        for each in estimates
-        if each.line == INDEPENDENT and (each.lower or 0.0) < known.get((each.quantity, each.delta), 0.0)
     ]
 
 

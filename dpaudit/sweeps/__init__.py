@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpaudit.account import Account, Level, Topic, account
+from dpaudit.account import Account, Level, Topic, account, templates
 from dpaudit.auditing.watching import AuditInterrupted, watching
 from dpaudit.base.files import write_bytes, write_text
 from dpaudit.data import AdjacentPair
@@ -118,7 +118,7 @@ TOPICS: tuple[Topic[Sweep], ...] = (
 
 @account.register
 def _account(table: Sweep, up_to: Level = Level.REVIEWER) -> Account:
-    return Account.of("A sweep of audits of differential privacy claims", "none", TOPICS, table, up_to)
+    return Account.of(templates.SWEEP, "none", TOPICS, table, up_to)
 
 
 @drawings.register

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpaudit.account import Table
+from dpaudit.account import Table, templates
 from dpaudit.base import validate
 from dpaudit.base.files import write_text
 from dpaudit.base.numerals import down, p_text
@@ -197,6 +197,7 @@ def html(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequen
 
     return render(
         "sweep.html",
+        kind=templates.SWEEP,
         title=clean(title, len(title)),
         headline=sweep_headline(rows),
         about=about,

@@ -29,7 +29,7 @@ from dpaudit.scores.result import CERTIFIED, INDEPENDENT, STEP, Estimate
 
 SCHEMA = "dpaudit.training/1"
 CURE = "restore the file, or audit again"
-MOST_LINES = 6  # of what was not tested, on the first page
+MOST_LINES, MOST_STATEMENTS = 6, 4  # of what was not tested, and on all three lines together, on the first page
 ANY_DEPENDENCE = "the coins alone, in whatever way canaries depend on each other; it decides"
 INDEPENDENT_RUNS = (
     "trainings of one canary each that are independent runs of the same code: none knows what an earlier one drew, "
@@ -271,12 +271,13 @@ def _of_training(result: TrainingResult, up_to: Level = Level.REVIEWER) -> Accou
     shown, left = untested[:MOST_LINES], len(untested) - MOST_LINES
     first, detail = Level.PAGE_ONE, Level.DETAIL
     sections = [
-        *line_sections(result.lines, meanings(result), "" if result.steps is None else STEP),
-        *(Section(title, first, (sentence(words),)) for title, words in done.items() if words),
+        *line_sections(result.lines, meanings(result), "" if result.steps is None else STEP, MOST_STATEMENTS),
+        Section("trained", first, (f"{sentence(done['trained'])} {sentence(done['inserted'])}",)),
+        Section("evidence", first, (sentence(done["evidence"]),) if done["evidence"] else ()),
         Section("dependence", first, (f"{seen.partition(';')[0].removesuffix('.')}.{blind}",) if seen else ()),
         to_do(result.refuted, decided, "The training as it was run here"),
         Section("not tested", first, (" ".join([*shown, *([f"And {counted(left, 'more thing')}."] * (left > 0))]),)),
-        Section("repeat", first, code=(command(result),)),
+        Section("repeat", first, _lacking(result), code=(command(result),)),
         meaning(result.claim, claim, decided, result.refuted),
         Section("claim", detail, (f"Of {of(result) or 'the whole training'}: {promise}", NEIGHBOURS)),
         Section("canaries", detail, CANARY),
@@ -294,6 +295,11 @@ def command(result: TrainingResult) -> str:
     """How to repeat it in one line."""
     text = " ".join(each.strip() for each in repeat(result) if not each.startswith("#"))
     return text.replace("( ", "(", 1).removesuffix(", )") + ")" * text.endswith(", )")
+
+
+def _lacking(result: TrainingResult) -> tuple[str, ...]:
+    """What stands in the line that repeats it and that only its author has."""
+    return tuple(f"where {each.removeprefix('# ')}:" for each in repeat(result) if each.startswith("# "))
 
 
 def _could_show(result: TrainingResult) -> str:

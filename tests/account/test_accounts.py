@@ -95,6 +95,86 @@ def test_every_warning_that_a_reader_needs_stands_on_the_page() -> None:
     assert "raises ValueError in 50 of 4,050 search runs on the first dataset" in str(made("raising"))
     assert "every search run on both datasets gave one and the same output" in str(made("one-output"))
     assert "no reason to change" not in str(made("one-output"))
+    assert "Nothing told them apart: output above 9.5, in 0 of 500 runs" in str(made("one-output"))
+    assert "by the audit, with confidence 0.999, if these are neighbours; the lower bound" in str(made("bits-too"))
+    for entry in (None, SuiteEntry("it", Verdict.REFUTED, one_output_without_power())):
+        lines = account(entry or one_output_without_power(), Level.PAGE_ONE)["what to do"].lines
+        assert lines[0].startswith("Look where the noise is drawn: every search run on both datasets gave one and")
+        assert lines[1].startswith("Give it more runs" if entry is None else "Find out why a violation")
+        assert lines[1].endswith("Audit what this one did not look at, as it is named below.")
+        assert len(lines) == 3
+
+
+def one_output_without_power() -> AuditResult:
+    return replace(of_spec(made("one-output"), detect={"epsilon": 0.5, "mass": 0.001}), unseen=744)
+
+
+def test_the_page_says_what_only_the_author_of_a_call_has() -> None:
+    local = {**example.result().spec["mechanism"], "name": "<lambda>", "reference": None}
+    text = str(of_spec(example.result(), mechanism=local))
+    assert "with the same counts (mechanism: the function that was audited): import dpaudit; dpaudit.audit(mech" in text
+    assert "it makes all 1,000,000 runs, which may take far longer than that:" in str(made("deadline"))
+
+
+def test_a_suite_of_many_surprises_is_a_page_that_names_them() -> None:
+    suite = example.reviewed_suite()
+    text = str(replace(suite, entries=suite.entries * 3))
+    assert len(text.split("\n")) == MOST
+    assert "and 6 more audits" in text
+    assert "The claim is refuted (noisy sum, noisy sum, noisy sum). Look at" in text
+    alone = str(SuiteResult((SuiteEntry("it", Verdict.NOT_REFUTED, made("refuted")),), 0.999))
+    assert "The claim is refuted. Look at" in alone
+    assert "Nothing was audited. Name specs that hold audits" in str(made("empty-suite"))
+    assert "without a verdict" not in str(made("empty-suite"))
+
+
+def test_the_text_of_a_suite_has_the_detail_of_its_audits() -> None:
+    suite = example.suite()
+    text = summary.text_suite(suite)
+    assert text.startswith(f"{account(suite, Level.DETAIL)}\n")
+    assert all(f"\n{account(each, Level.DETAIL)}\n" in text for each in suite.entries)
+
+
+def test_a_stamp_is_the_verdict_and_the_headline_goes_on_without_it() -> None:
+    stamps = {
+        "refuted": "REFUTED",
+        "bits-alone": "REFUTED by bits",
+        "without-verdict": "no verdict",
+        "bracket": "PROVED",
+    }
+    none = dict.fromkeys(("suite", "comparison", "sweep"), "")
+    for kind, stamp in (stamps | none | {"scores": "NOT REFUTED", "training": "REFUTED"}).items():
+        told = account(made(kind))
+        assert told.stamp == stamp
+        assert told.headline.replace(f"{stamp}  ", f"{stamp} ") == f"{stamp} {told.rest}".strip()
+
+
+def test_a_comparison_is_printed_as_a_page() -> None:
+    comparison = made("comparison")
+    assert str(comparison).split("\n")[0] == account(comparison).headline
+    assert len(str(comparison).split("\n")) <= MOST
+    assert repr(comparison) == f"<Comparison {account(comparison).headline}>"
+    assert comparison.explain() == account(comparison)
+
+
+def test_scores_say_on_the_page_what_they_rest_on_and_why_a_line_shows_less() -> None:
+    assert re.search("\ndesign +many-run: every score comes from a model trained independently", str(made("scores")))
+    first = made("training")
+    certified, product, model = first.lines
+    lines = (certified, replace(product, lower=1.5), model, replace(model, method="other", value=1.0))
+    text = str(replace(first, lines=lines))
+    assert "epsilon >= 1.5000 at delta 1e-05 (product), a test of its own: what is certified shows more here" in text
+    assert len(text.split("\n")) == MOST
+    assert [line.partition(" (")[2] for line in text.split("\n") if "epsilon about" in line] == [
+        "gaussian, model-based); never decides",
+        "other, model-based); never decides",
+    ]
+    assert "shows more here" not in str(first)
+    many = replace(first, lines=(*lines, replace(model, method="third", value=2.0)))
+    assert len(str(many).split("\n")) == MOST
+    assert "other, model-based); never decides; 1 more in the whole account" in str(many)
+    assert "third" not in str(many)
+    assert "third, model-based); never decides" in str(account(many)["estimate, further"])
 
 
 def read(text: str) -> str:
@@ -169,8 +249,13 @@ def test_the_message_of_a_failing_test_is_the_page_and_what_else_can_be_done() -
     assert lines[0] == account(result).headline
     assert lines[1:-5] == str(result).split("\n")[1:-2]
     assert lines[-5].endswith(f"with the same counts: {COMMAND}")
-    assert lines[-4].endswith("dpaudit report 'reports/noisy count.json' --format txt")
-    assert "dpaudit accept 'reports/noisy count.json' --reason" in lines[-1]
+    assert lines[-4].startswith("or else  ")
+    assert "dpaudit accept 'reports/noisy count.json' --reason" in lines[-2]
+    assert lines[-1].endswith("dpaudit report 'reports/noisy count.json' --format txt")
+    unwritten = failing(result)
+    assert "--dpaudit-report DIR keeps the result" in unwritten[-2]
+    assert "RESULT.json" not in "\n".join(unwritten)
+    assert assertion(example.suite().entries[2]).startswith("no verdict  sparse: the worker of shard 3 was lost twice")
     assert failing(example.kept(), Verdict.REFUTED)[0].startswith("NOT FOUND  noisy count, whole noise: epsilon >= ")
     assert any("a violation that is known was not found" in line for line in failing(example.kept(), Verdict.REFUTED))
     weak = failing(made("no-power"))

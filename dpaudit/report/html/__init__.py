@@ -98,7 +98,6 @@ def render_account(
         "account.html",
         title=told.headline,
         told=told,
-        rest=told.headline.partition("  ")[2],
         first=levels[Level.PAGE_ONE],
         chapters=[
             (anchor, heading, levels[level])

@@ -402,7 +402,7 @@ def test_what_needs_somebody_comes_first() -> None:
 
 def test_what_to_do_stands_once_for_each_kind_of_ending() -> None:
     text = summary.summary_suite(_suite(*ENDINGS))
-    (advice,) = [block for block in text.split("\n\n") if block.startswith("- **The claim is refuted.**")]
+    (advice,) = [block for block in text.split("\n\n") if block.startswith("- **The claim is refuted (refuted")]
     assert advice.count("\n- **") == 4
     assert all(
         rule.help.split(".")[0] in advice for rule in RULES if rule.id in set(itertools.chain(*RULE_OF.values()))
@@ -415,7 +415,7 @@ def test_a_representation_finding_comes_before_what_needs_nobody() -> None:
     text = summary.summary_suite(SuiteResult(many, 0.99))
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
     assert rows[0].startswith("| bits | REFUTED by bits: ")
-    assert "**The bits of floating-point outputs tell the datasets apart.**" in text
+    assert "**The bits of floating-point outputs tell the datasets apart (bits).**" in text
 
 
 def test_a_refutation_shows_its_counts_and_how_to_repeat_it() -> None:

@@ -211,10 +211,11 @@ KINDS: dict[str, Any] = {
         for count in (1, 2, 3, 64, 70)
     },
 }
+BY_NIGHT = ("constant text", "2 numbers", "3 numbers", "64 numbers")
 
 
 @pytest.mark.long
-@for_each("kind", KINDS)
+@for_each("kind", [kind for kind in KINDS if kind not in BY_NIGHT], nightly=BY_NIGHT)
 def test_outputs_of_every_kind_go_through_all_phases(kind: str) -> None:
     """No error, no warning, every run counted; the event can be asked for, printed and stored."""
     session = Drawn(KINDS[kind], times=2_000)

@@ -169,15 +169,13 @@ class _Blocks:
         self.bet = bet
 
     def freeze(self) -> None:
-        """The event of the fixed certificate: the search's choice on all that was seen, or else the learner's."""
+        """Freezes the event of the fixed certificate: the search's choice on all that was seen, or the learner's."""
         self._settle()
-        self.bet = self.frozen = self.learner.bet()
-        self.proposal = None if self.choice is None else best(self.choice, self.learner.counts, self.goal)
-        if self.proposal is not None:
-            chosen = self.proposal
-            self.bet = self.frozen = replace(
-                self.frozen, event=chosen.event, p_side=chosen.p_side, family=chosen.family
-            )
+        last = self.learner.bet()
+        chosen = self.proposal = None if self.choice is None else best(self.choice, self.learner.counts, self.goal)
+        if chosen is not None:
+            last = replace(last, event=chosen.event, p_side=chosen.p_side, family=chosen.family)
+        self.bet = self.frozen = last
 
     def outcome(self, ends: int, reached: CoinFlip | None = None, milestones: Milestones | None = None) -> Outcome:
         """What the blocks came to: the frozen event with the counts that were `reached`, or the last one without."""

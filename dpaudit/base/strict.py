@@ -266,7 +266,8 @@ def _check_values(tables: JsonObject, text: str, place: str, dates: bool) -> Non
             elif isinstance(value, list):
                 below.extend(((*keys, number), each) for number, each in enumerate(value))
             elif isinstance(value, int) and not -LARGEST_WHOLE <= value < LARGEST_WHOLE:
-                raise wrong(keys, f"a whole number must fit into 64 bits, got {value.bit_length()}")
+                bits = value.bit_length()
+                raise wrong(keys, f"a whole number must lie between -2^63 and 2^63 - 1, got one of {bits} bits")
             elif isinstance(value, datetime.date | datetime.time) and not dates:
                 raise wrong(keys, f"a date or time has no place here, got {value}; write it as text")
         layer = below

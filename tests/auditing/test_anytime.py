@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from scipy import stats
 
 import dpaudit
 from dpaudit import batched
-from dpaudit.auditing.anytime import block_sizes, run_blocks
+from dpaudit.auditing.anytime import Wealth, block_sizes, run_blocks
 from dpaudit.auditing.certifying import Outcome
 from dpaudit.auditing.question import Question
 from dpaudit.catalogue import find
+from dpaudit.certify.evidence import CoinFlip
 from dpaudit.certify.sequential import log_wealth, p_value
 from dpaudit.claims import Claim, GaussianDP, PureDP
 from dpaudit.data import AdjacentPair
@@ -83,6 +85,24 @@ def test_a_gross_fault_is_found_in_tens_of_runs_and_the_wealth_is_replayed() -> 
     assert p_value(found.blocks, PureDP(1.0)) <= 0.01 < p_value(found.blocks[:-1], PureDP(1.0))
     assert found.blocks[-1].event == found.counted[0].witness.event
     assert found.blocks[0].p == found.blocks[0].q  # before anything was seen
+
+
+def test_wealth_is_that_of_all_blocks_and_refutes_where_their_p_value_does() -> None:
+    claim = PureDP(1.0)
+    blocks = anytime(find("laplace.half_noise"), (10, 9), claim, seed=3).blocks
+    paths = np.cumsum([float(log_wealth([block], claim)[0]) for block in blocks])
+    wealth = Wealth()
+    for number, block in enumerate(blocks, start=1):
+        wealth = wealth.after(block, claim)
+        assert wealth.blocks == blocks[:number]
+        assert (wealth.last, wealth.highest) == pytest.approx((paths[number - 1], max(0.0, *paths[:number])))
+        value = p_value(wealth.blocks, claim)
+        assert wealth.refutes(claim, value)
+        assert not wealth.refutes(claim, 0.999 * value)
+    lost = wealth.after(replace(blocks[-1], evidence=CoinFlip(0, 400, 400, 400)), claim)
+    assert lost.last < wealth.last, "a block that goes against the bet"
+    assert lost.highest == wealth.highest
+    assert lost.refutes(claim, p_value(blocks, claim)), "a refutation at one end stays"
 
 
 def test_a_curved_claim_stops_too() -> None:

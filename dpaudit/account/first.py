@@ -17,7 +17,7 @@ import numpy as np
 
 from dpaudit.account.diagnosis import diagnosis
 from dpaudit.account.findings import alone, answers, does, ending_lines, hits_in, hits_of
-from dpaudit.account.statements import NOT_PRIVATE, unseen, without
+from dpaudit.account.statements import NOT_PRIVATE, supposed, unseen, without
 from dpaudit.base.numerals import PERCENT_FROM, counted, portion
 from dpaudit.base.quoting import LONGEST_DATA, TABLE, clean, data_text, literal, plain_text, standing
 from dpaudit.base.validate import exact
@@ -329,7 +329,8 @@ def or_else(facts: AuditFacts) -> tuple[str, ...]:
     """What else can be done about a finding that nobody expected."""
     if not facts.refuted or facts.until or (facts.entry is not None and facts.entry.foreseen):
         return ()
-    less = "Promise less, by a claim that can be proved: the true loss is no smaller than the bound above."
+    held = f"no smaller than the bound above, at its confidence{supposed(facts.result)}"
+    less = f"Promise less, by a claim that can be proved: the true loss is {held}."
     file = "RESULT.json" if facts.record is None else shlex.quote(clean(facts.record, len(facts.record)))
     accept = f"dpaudit accept {file} --reason ... --until ... (it stays refuted)"
     return (

@@ -59,6 +59,7 @@ LIBRARY = (
     "dpaudit.claims",
     "dpaudit.certify",
     "dpaudit.report",
+    "dpaudit.account",
     "dpaudit.training",
 )  # mechanisms, the mathematics of checks, the design of pages, and the hooks of libraries
 # Lines that each room may have. Who adds to a room takes out as much, or argues for the new number in the commit.
@@ -84,12 +85,12 @@ BUDGET = {
     "scores": 3_190,
     "auditing": 4_050,
     "verify": 12_920,
-    "report": 3_330,
+    "report": 3_350,
     "ledger": 1_960,
     "catalogue": 11_710,
     "spec": 1_100,
     "api": 470,
-    "sweeps": 1_550,
+    "sweeps": 1_490,
     "training": 1_680,
     "cli": 2_320,
     "pytest_plugin": 940,

@@ -84,7 +84,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     paths = table.write(rows, folder)
     drawn = figures.drawings(rows)
-    paths += [each.save(folder / f"{each.name}{suffix}") for each in drawn for suffix in (".svg", ".png")]
     print(f"{sum(os.times()[:4]):.0f} CPU seconds, {time.monotonic() - started:.0f} s")
     for line in page.account(rows, plan):
         print(line)

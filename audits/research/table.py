@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from audits.literature.expected import down
 from dpaudit import MissingRequirement
+from dpaudit.account import Table
 from dpaudit.certify.certificate import holm
 from dpaudit.report.csv_ import parquet, table
 
@@ -54,16 +54,6 @@ REALS = (
     *("delta", "claimed", "certified", "oracle", "exact", "proved", "exact_worst_pair", "p_value", "p_value_holm"),
     *("confidence", "certifying_runs", "certified_90", "dp_sniper", "dp_sniper_runs", "statdp", "cpu_s"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A table of texts: its title, its head, its rows, and the columns (from 0) that are numbers."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: frozenset[int] = frozenset()
 
 
 def finished(rows: Iterable[Row]) -> list[Row]:
@@ -121,7 +111,7 @@ def _together(name: str, group: list[Row]) -> Row:
     }
 
 
-def mechanisms_summary(rows: Sequence[Row], runs: int) -> Sheet:
+def mechanisms_summary(rows: Sequence[Row], runs: int) -> Table:
     """A row a mechanism."""
     head = ("mechanism", "kind", "claimed", "certified, median", "least", "largest", "best event", "exact", "proved",
             "refuted", "audits", "exact at the worst pair")  # fmt: skip
@@ -132,10 +122,10 @@ def mechanisms_summary(rows: Sequence[Row], runs: int) -> Sheet:
         told = (each["mechanism"], each["kind"], f"{each['claimed']:.4g}", *bounds, *known, str(each["refuted"]))
         made.append((*told, str(each["audits"]), number(each["exact_worst_pair"])))
     title = f"Every mechanism at its own claim, audits of {runs:,} runs; all but claimed in shares of it"
-    return Sheet(title, head, tuple(made), frozenset(range(2, len(head))))
+    return Table(title, head, tuple(made), frozenset(range(2, len(head))))
 
 
-def published_summary(rows: Sequence[Row]) -> Sheet:
+def published_summary(rows: Sequence[Row]) -> Table:
     """A row a mechanism of the published benchmark: what was certified here, what others reported."""
     head = ("mechanism", "claimed", "certified", "at 0.90", "runs", "best event", "exact", "DP-Sniper", "its runs",
             "StatDP", "remark")  # fmt: skip
@@ -148,7 +138,7 @@ def published_summary(rows: Sequence[Row]) -> Sheet:
         if row["part"] == "published" and row["certified"] is not None
     )  # fmt: skip
     title = "The published benchmark: certified here on one pair, and as others reported it at confidence 0.90"
-    return Sheet(title, head, made, frozenset(range(1, len(head) - 1)))
+    return Table(title, head, made, frozenset(range(1, len(head) - 1)))
 
 
 def number(value: float | None) -> str:

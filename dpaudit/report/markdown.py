@@ -30,20 +30,24 @@ def render_result(result: AuditResult) -> str:
     return account_page(account(result))
 
 
-def account_page(told: Account, drawn: "Sequence[Drawing]" = (), stem: str = "") -> str:
-    """The account of any finding as a page; its figures are files in the same folder, their names made of `stem`."""
+def account_page(told: Account, drawn: "Sequence[Drawing]" = (), prefix: str = "", record: str = "") -> str:
+    """The account of any finding as a page; its figures are SVG files beside it, a `prefix` to their names.
+
+    `record` is the file beside it that has all numbers.
+    """
     figures = [
         block
         for each in drawn
         for block in (
             [f"### {escape(each.title)}"],
             [escape(each.description)],
-            [f"![{escape(each.title)}]({stem}-{each.name}.svg)"],
+            [f"![{escape(each.title)}]({prefix}{each.name}.svg)"],
         )
     ]
     return page(
         [f"# {escape(told.headline)}"],
         *_chapters(told.at(Level.PAGE_ONE)),
+        *([[f"The record beside this page: [{record}]({record})"]] if record else []),
         *([["## Figures"], *figures] if figures else []),
         *_by_level(told),
     )

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpaudit.account import Account, Level, Topic, account, templates
+from dpaudit.account import Account, Level, Section, Topic, account, templates
 from dpaudit.auditing.watching import AuditInterrupted, watching
 from dpaudit.base.files import write_bytes, write_text
 from dpaudit.data import AdjacentPair
@@ -21,10 +21,10 @@ from dpaudit.results.display import Displayed
 from dpaudit.results.result import AuditResult
 from dpaudit.sweeps import page
 from dpaudit.sweeps.grid import Grid
-from dpaudit.sweeps.page import KINDS, mechanisms_table
+from dpaudit.sweeps.page import KINDS, columns_table, mechanisms_table, points_table
 from dpaudit.sweeps.rows import COLUMNS, REALS, columns
 from dpaudit.sweeps.running import run_points
-from dpaudit.sweeps.sentences import NOT_SHOWN, READING, left_out, sweep_headline, sweep_lines, sweep_row
+from dpaudit.sweeps.sentences import NOT_SHOWN, READING, sweep_headline, sweep_lines, sweep_row
 from dpaudit.sweeps.spec import axis, combinations
 
 __all__ = ["COLUMNS", "KINDS", "Sweep", "SweepInterrupted", "run_sweep", "sweep"]
@@ -104,7 +104,17 @@ class Sweep(Displayed):
 
         `about` are paragraphs of plain text that stand first on the page.
         """
-        return page.write_page(self.rows, Path(folder), title or self.name, (*about, *left_out(self.repeated)))
+        from dpaudit.report.figures.drawing import draws_png
+        from dpaudit.report.pages import write_account
+
+        table = write_text(Path(folder, page.TABLE), page.csv_text(self.rows))
+        table.with_name(page.GROWING).unlink(missing_ok=True)
+        suffixes = (".svg", ".png") if draws_png() else (".svg",)
+        told = account(self)
+        head, *rest = told.sections
+        headed = replace(head, lines=(f"{title or self.name}: {told.headline}",))
+        told = replace(told, sections=(headed, Section("about", Level.PAGE_ONE, tuple(about)), *rest))
+        return [table, *write_account(told, drawings(self), folder, "sweep", table.name, suffixes=suffixes)]
 
 
 TOPICS: tuple[Topic[Sweep], ...] = (
@@ -113,6 +123,8 @@ TOPICS: tuple[Topic[Sweep], ...] = (
     Topic("mechanisms", Level.DETAIL, table=lambda table: mechanisms_table(table.rows)),
     Topic("how to read it", Level.DETAIL, lambda table: READING),
     Topic("not shown", Level.DETAIL, lambda table: NOT_SHOWN),
+    Topic("all points", Level.REVIEWER, table=lambda table: points_table(table.rows)),
+    Topic("columns", Level.REVIEWER, table=lambda table: columns_table(table.rows)),
 )
 
 
@@ -123,7 +135,7 @@ def _account(table: Sweep, up_to: Level = Level.REVIEWER) -> Account:
 
 @drawings.register
 def _drawings(table: Sweep) -> tuple[Drawing, ...]:
-    return tuple(drawing for _, drawing in page.drawings(table.rows))
+    return page.drawings(table.rows)
 
 
 @frame_rows.register

@@ -1,4 +1,4 @@
-"""The report of a sweep: its table, its figures as files, and a page in Markdown and HTML that explains them."""
+"""The tables of a sweep, for its account and as a file, and its figures."""
 
 import contextlib
 import json
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpaudit.account import Table, templates
+from dpaudit.account import Table
 from dpaudit.base import validate
 from dpaudit.base.files import write_text
 from dpaudit.base.numerals import down, p_text
@@ -17,16 +17,7 @@ from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.display import Verdict
 from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns, parameters_of
-from dpaudit.sweeps.sentences import (
-    NOT_SHOWN,
-    READING,
-    certified_text,
-    claim_text,
-    epsilon_text,
-    sweep_headline,
-    sweep_lines,
-)
-from dpaudit.version import __version__
+from dpaudit.sweeps.sentences import certified_text, claim_text, epsilon_text
 
 Fields = Mapping[str, Any]
 
@@ -42,8 +33,8 @@ def mechanisms_table(rows: Sequence[Fields]) -> Table:
 
 
 def points_table(rows: Sequence[Fields]) -> Table:
-    """A row for each point; what is the same at all of them stands in the note, once."""
-    cells = [{name: cell(row) for name, cell in POINTS.items()} for row in rows]
+    """A row for each of the first points; what is the same at all of them stands in the note, once."""
+    cells = [{name: cell(row) for name, cell in POINTS.items()} for row in rows[:MOST_POINTS]]
     same = [name for name in ALIKE if len({row[name] for row in cells}) == 1 and len(cells) > 1]
     shown = [name for name in POINTS if name not in same]
     common = ", ".join(f"{name} {cells[0][name]}" for name in same if cells[0][name])
@@ -53,7 +44,14 @@ def points_table(rows: Sequence[Fields]) -> Table:
         tuple(tuple(row[name] for name in shown) for row in cells),
         frozenset(at for at, name in enumerate(shown) if name in NUMBERS),
         f"The same at every point: {common}." if common else "",
+        max(0, len(rows) - MOST_POINTS),
     )
+
+
+def columns_table(rows: "Rows") -> Table:
+    """What each column of the file means."""
+    meanings = {name: COLUMNS.get(name, OF_KEYWORD + name.removeprefix(PARAMETERS)) for name in columns(rows)}
+    return Table(f"The columns of {TABLE}", ("column", "meaning"), tuple(meanings.items()))
 
 
 def share(part: float | None, whole: float | None) -> float | None:
@@ -110,7 +108,7 @@ POINTS: dict[str, Callable[[Fields], str]] = {  # columns of the table of points
 }
 ALIKE = ("parameters", "claim", "runs", "procedure", "seed", "at delta")  # left out where all cells are one
 NUMBERS = ("runs", "seed", "claimed epsilon", "exact epsilon", "proved epsilon", "at delta", "p-value")
-TABLE, MARKDOWN, HTML, GROWING = "sweep.csv", "sweep.md", "sweep.html", "sweep.csv.part"
+TABLE, GROWING = "sweep.csv", "sweep.csv.part"
 KINDS = ("claimed_against_certified", "bound_against_runs", "power_curves", "runs_to_refute")  # of figures
 LONGEST_CELL = 1_000  # characters of a text
 MOST_POINTS = 1_000  # rows of the table in a page; the CSV has all
@@ -145,74 +143,6 @@ def figure(rows: Rows, kind: str) -> Any:
     return study.KINDS[validate.one_of("kind", kind, KINDS)](rows)
 
 
-def write_page(rows: Rows, folder: Path, title: str, about: Sequence[str]) -> list[Path]:
-    """Writes sweep.csv, figures, sweep.md and sweep.html; returns their paths, the page's last.
-
-    Figures are SVG files, and PNG files too where matplotlib is installed.
-    """
-    from dpaudit.report.figures.drawing import draws_png
-
-    suffixes = (".svg", ".png") if draws_png() else (".svg",)
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [write_text(folder / TABLE, csv_text(rows))]
-    (folder / GROWING).unlink(missing_ok=True)
-    drawn = drawings(rows)
-    for kind, drawing in drawn:
-        paths += [drawing.save(folder / f"{_file(kind)}{suffix}") for suffix in suffixes]
-    paragraphs = tuple(clean(paragraph, len(paragraph)) for paragraph in about)
-    paths.append(write_text(folder / MARKDOWN, markdown(rows, drawn, title, paragraphs)))
-    return [*paths, write_text(folder / HTML, html(rows, drawn, title, paragraphs))]
-
-
-def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
-    """The page as Markdown; the figures are the files beside it."""
-    from dpaudit.report.markdown import escape, listed, page, table
-
-    pictures = [[f"![{escape(each.title)}]({_file(kind)}.svg)", "", escape(each.description)] for kind, each in drawn]
-    mechanisms = mechanisms_table(rows)
-    meanings = [(name, COLUMNS.get(name, OF_KEYWORD + name.removeprefix(PARAMETERS))) for name in columns(rows)]
-    return page(
-        [f"# {escape(title)}"],
-        [escape(sweep_headline(rows))],
-        *([escape(paragraph)] for paragraph in about),
-        ["## What was asked, and what came out"],
-        listed(sweep_lines(rows)[1:]),
-        *([["## Figures"]] if pictures else []),
-        *pictures,
-        ["## Mechanism by mechanism"],
-        table(mechanisms.head, mechanisms.rows),
-        [f"All columns of all points: [{TABLE}]({TABLE})."],
-        ["## How to read it"],
-        listed(READING),
-        ["## What this page does not show"],
-        listed(NOT_SHOWN),
-        ["## The columns of the table"],
-        [f"- `{name}`: {escape(meaning)}" for name, meaning in meanings],
-    )
-
-
-def html(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
-    """The page as HTML that needs no other file."""
-    from dpaudit.report.html import render
-
-    return render(
-        "sweep.html",
-        kind=templates.SWEEP,
-        title=clean(title, len(title)),
-        headline=sweep_headline(rows),
-        about=about,
-        lines=sweep_lines(rows)[1:],
-        drawings=[drawing for _, drawing in drawn],
-        mechanisms=mechanisms_table(rows),
-        points=points_table(rows[:MOST_POINTS]),
-        left_out=max(0, len(rows) - MOST_POINTS),
-        table=TABLE,
-        reading=READING,
-        not_shown=NOT_SHOWN,
-        version=__version__,
-    )
-
-
 def growing(folder: Path | None) -> Callable[[dict[str, Any]], None]:
     """What puts a row into the table while the sweep goes on, on the disk when it returns, for who has no ledger.
 
@@ -244,14 +174,14 @@ def _told(path: Path) -> Iterator[None]:
         raise InvalidSpec(f"--report: {path} cannot be written ({why}); name another folder") from None
 
 
-def drawings(rows: Rows) -> list[tuple[str, Any]]:
+def drawings(rows: Rows) -> tuple[Any, ...]:
     """The figures that the table has something for."""
-    every: list[tuple[str, Any]] = []
+    every: list[Any] = []
     for kind in KINDS:
         if _has_something(kind, rows):
             with contextlib.suppress(InvalidSpec):  # nothing to draw after all
-                every.append((kind, figure(rows, kind)))
-    return every
+                every.append(figure(rows, kind))
+    return tuple(every)
 
 
 def _has_something(kind: str, rows: Rows) -> bool:
@@ -264,7 +194,3 @@ def _has_something(kind: str, rows: Rows) -> bool:
     if kind == "runs_to_refute":
         return any(row["stopping"] == "anytime" for row in refuted)
     return bool(done)
-
-
-def _file(kind: str) -> str:
-    return kind.replace("_", "-")

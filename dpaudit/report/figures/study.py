@@ -285,7 +285,7 @@ def power_curves(rows: Sequence[Row], *, heading: str | None = "How often a viol
     used = [row for row in rows if row.get("verdict") is not None and number_of(row, "runs") and is_violated(row)]
     _some(used, "runs and a verdict on a claim that is known to be wrong")
     lines = grouped(used, lambda row: number_of(row, "runs"), lambda row: float(is_refuted(row)))
-    names = "power", "runs", "share refuted"
+    names = "power-curves", "runs", "share refuted"
     return _curves(names, heading, lines, _left_out(len(rows) - len(used)), tell="{:.3f}".format, shares=True)
 
 

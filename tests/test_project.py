@@ -196,6 +196,11 @@ def _imported(node: ast.AST) -> set[str]:
     return {each.partition(".")[0] for each in names} - set(sys.stdlib_module_names) - {"dpaudit"}
 
 
+def test_continuous_integration_runs_what_readme_says_and_nothing_else() -> None:
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line and not line.startswith(("#", "set ", "cd "))] == ["make test"]
+
+
 def test_the_oldest_python_is_the_one_that_is_required() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     oldest = re.findall(r"^\.environments/oldest/\.ready: PYTHON = python(\S+)$", makefile, re.MULTILINE)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
+README = ROOT / "README.md"
 BLOCK = re.compile(
     r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]*)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -49,13 +51,12 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-def commands() -> list[tuple[str, str]]:
-    """Every command that a page shows after a `$`, with its place."""
+def commands(page: Path) -> list[tuple[str, list[str], str]]:
+    """Every command that a page shows after a `$`: its place, its words, and what is shown below it."""
     return [
-        (f"{block.place}", line.removeprefix("$ "))
-        for page in PAGES
+        (block.place, shlex.split(line, comments=True), output)
         for block in blocks(page)
         if block.language == "console"
-        for line in block.text.splitlines()
-        if line.startswith("$ ")
+        for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]
+        for line, _, output in [part.partition("\n")]
     ]

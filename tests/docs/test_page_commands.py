@@ -1,19 +1,24 @@
-"""Every command that the documentation shows exists, with the options it is shown with."""
+"""Every command that the documentation shows exists, with the options it is shown with; those of README run."""
 
 from __future__ import annotations
 
+import doctest
+import glob
 import re
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import click
 import pytest
 
-from dpaudit.cli.group import group
+from dpaudit.cli.group import exit_code, group
 from dpaudit.pytest_plugin import pytest_addoption
 from tests.cases import for_each
-from tests.docs.pages import DOCS, PAGES, ROOT, commands
+from tests.docs.pages import PAGES, README, ROOT, blocks, commands
 
-SHOWN = [(place, shlex.split(line, comments=True)) for place, line in commands()]
+SHOWN = [(place, words) for page in PAGES for place, words, _ in commands(page)]
 INLINE = re.compile(r"`(?:python -m )?(dpaudit [a-z-]+[^`]*)`")
 PLUGIN = re.compile(r"--dpaudit-[a-z]+")
 
@@ -59,11 +64,32 @@ def test_options_of_the_plugin_exist() -> None:
 
 def test_goals_of_make_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    goals = {goal for page in PAGES for goal in re.findall(r"`make ([\w-]+)`", page.read_text(encoding="utf-8"))}
+    pages = [*PAGES, README]
+    goals = {goal for page in pages for goal in re.findall(r"`make ([\w-]+)`", page.read_text(encoding="utf-8"))}
     for goal in goals:
         assert re.search(rf"^{goal}:", makefile, re.MULTILINE), f"the pages name `make {goal}`; there is no such goal"
 
 
 def test_other_programs_are_those_that_a_reader_has() -> None:
     assert {words[0] for _, words in SHOWN} <= {"dpaudit", "pytest", "python3", "python"}
-    assert (DOCS / "index.md").is_file()
+
+
+def test_the_commands_of_readme_run_and_say_what_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In its order and in one folder; all but one in this process, which has imported what a second goes into."""
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(README):
+        if block.language == "toml":
+            (tmp_path / block.text.splitlines()[0].removeprefix("# ")).write_text(block.text)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    for place, (program, *words), shown in commands(README):
+        assert program == "dpaudit"
+        capfd.readouterr()
+        if words[0] == "run":
+            code = subprocess.run(["sh", "-c", shlex.join([program, *words])]).returncode
+        else:
+            code = exit_code([each for word in words for each in (sorted(glob.glob(word)) or [word])])
+        out, err = capfd.readouterr()
+        assert code == 0, f"{place}: {words}: {err}"
+        assert doctest.OutputChecker().check_output(shown, out, doctest.ELLIPSIS), f"{place}: {words} printed:\n{out}"

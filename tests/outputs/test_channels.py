@@ -7,6 +7,7 @@ import random
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,54 +33,48 @@ def cells(output: Any) -> dict[Any, kinds.Cell]:
     return kinds.cells(encode_objects([snapshot(output, encode_objects)]), 0)
 
 
+def runs_of(act: Callable[[int], Any], *bits: int) -> Outputs:
+    """What is seen of runs that do so, each with its bit."""
+    return encode_objects(run_each(lambda bit, rng: act(bit), iter(bits), np.random.default_rng(1)))
+
+
 @pytest.mark.long
-@for_each("name", sorted(LARGE - {"entry 65,600 of a list"}))  # which `python -m benchmarks channels` looks at
+@for_each("name", ["entry 65,600 of an array", "key 9,000", "element 9,000 of a set"])
 def test_parts_beyond_all_columns_are_in_the_digest(name: str) -> None:
-    make = channels.CHANNELS[name]
-    one, other = (cells(make(bit)) for bit in (0, 1))
-    assert one[REST,] != other[REST,]
+    """The list of so many entries is one that `python -m benchmarks channels` looks at."""
+    one, other = (encode_objects([snapshot(channels.CHANNELS[name](bit), encode_objects)]) for bit in (0, 1))
+    assert kinds.cell(one, (REST,), 0) != kinds.cell(other, (REST,), 0)
 
 
 @pytest.mark.long
 @for_each("name", QUICK)
 def test_outputs_that_can_be_told_apart_differ(name: str) -> None:
-    make = channels.CHANNELS[name]
-    one, other, again = (cells(make(bit)) for bit in (0, 1, 0))
-    assert one != other
-    assert one == again
+    """Alone, and beside its twin and a plain number; each cell also where certification asks for nothing else."""
+    objects = [snapshot(channels.CHANNELS[name](bit), encode_objects) for bit in (0, 1, 0)]
+    one, other, again = (kinds.cells(encode_objects([each]), 0) for each in objects)
+    assert one == again != other
+    batch = [*objects[:2], 1.5]
+    together = encode_objects(batch)
+    assert [kinds.cells(together, row) for row in (0, 1)] == [one, other]
+    for path in [path for path in together.columns if is_metadata(path)][:8]:
+        asked = encode_objects(batch, frozenset({path}))
+        assert all(kinds.cell(asked, path, row) == kinds.cell(together, path, row) for row in range(3)), path
 
 
 @for_each("name", sorted(channels.BATCHES))
 def test_batches_that_can_be_told_apart_differ(name: str) -> None:
     one, other, again = (kinds.cells(encode_batch(channels.BATCHES[name](bit, 3), 3), 0) for bit in (0, 1, 0))
-    assert one != other
-    assert one == again
+    assert one == again != other
 
 
 @for_each("name", sorted(channels.RAISED))
 def test_exceptions_that_can_be_told_apart_differ(name: str) -> None:
-    def failing(bit: int, rng: Any) -> None:
+    def failing(bit: int) -> None:
         raise channels.RAISED[name](bit)
 
-    outputs = encode_objects(run_each(failing, iter([0, 1, 0]), np.random.default_rng(1)))
+    outputs = runs_of(failing, 0, 1, 0)
     one, other, again = (kinds.cells(outputs, row) for row in range(3))
-    assert one != other
-    assert one == again
-
-
-@pytest.mark.long
-@for_each("name", QUICK)
-def test_what_is_beside_an_output_is_its_own_and_found_when_asked_for(name: str) -> None:
-    """Beside its twin and a plain number; each cell also where certification asks for nothing else."""
-    objects = [snapshot(channels.CHANNELS[name](bit), encode_objects) for bit in (0, 1)]
-    together = encode_objects([*objects, 1.5])
-    for row in (0, 1):
-        assert kinds.cells(together, row) == kinds.cells(encode_objects(objects[row : row + 1]), 0)
-    for path in [path for path in together.columns if is_metadata(path)][:8]:
-        found = encode_objects([*objects, 1.5], frozenset({path}))
-        assert [kinds.cell(found, path, row) for row in range(3)] == [
-            kinds.cell(together, path, row) for row in range(3)
-        ]
+    assert one == again != other
 
 
 def test_plain_outputs_have_nothing_beside_them() -> None:
@@ -107,14 +102,6 @@ def test_equal_outputs_of_other_types_are_not_counted_as_one_where_all_is_looked
         assert all(numbers is not None for numbers in found) == recur, (one, other)
 
 
-def test_addresses_in_messages_are_no_difference() -> None:
-    def failing(data: int, rng: Any) -> None:
-        raise ValueError(f"no {object()!r}")
-
-    outputs = encode_objects(run_each(failing, iter([0, 1]), np.random.default_rng(1)))
-    assert kinds.cells(outputs, 0) == kinds.cells(outputs, 1)
-
-
 @pytest.mark.long
 def test_objects_that_hold_very_much_are_looked_at_in_bounds() -> None:
     """Attributes in a circle, and a dataset that a result carries along: columns and time are bounded."""
@@ -124,9 +111,9 @@ def test_objects_that_hold_very_much_are_looked_at_in_bounds() -> None:
     outputs = encode_objects([graph[0]])
     assert len(outputs.columns) < 20_000
     assert outputs.unseen > 0
-    holding = encode_objects([channels.Plain([*range(10**5)]), channels.Plain(np.zeros(10**6))])
+    holding = encode_objects([channels.Plain([*range(10**5)]), channels.Plain(np.zeros(10**5))])
     assert len(holding.columns) < 20
-    assert kinds.cell(holding, (REST,), 1) != kinds.cell(encode_objects([channels.Plain(np.ones(10**6))]), (REST,), 0)
+    assert kinds.cell(holding, (REST,), 1) != kinds.cell(encode_objects([channels.Plain(np.ones(10**5))]), (REST,), 0)
 
 
 def test_numbers_at_the_ends_of_their_range_are_read() -> None:
@@ -159,32 +146,37 @@ def test_what_is_printed_or_warned_of_belongs_to_its_run(name: str) -> None:
     make = channels.CHANNELS[name]
     with warnings.catch_warnings(record=True) as shown:
         warnings.resetwarnings()
-        outputs = encode_objects(
-            run_each(lambda bit, rng: make(bit) and None, iter([0, 1, 0, 1]), np.random.default_rng(1))
-        )
+        outputs = runs_of(lambda bit: make(bit) and None, 0, 1, 0, 1)
         one, other, again, too = (kinds.cells(outputs, row) for row in range(4))
         assert one == again != other == too
         assert Pilot(outputs, Outputs(0, {})).unread == "what a run prints or warns of"
     assert len(shown) == (2 if "warned" in name else 0), "each once, as Python shows them"
 
 
-def test_streams_and_filters_are_as_they_were_after_runs() -> None:
-    before = sys.stdout, sys.stderr, warnings.showwarning, list(warnings.filters)
-    encode_objects(run_each(lambda bit, rng: print(end="") or bit, iter([0, 1]), np.random.default_rng(1)))
-    assert (sys.stdout, sys.stderr, warnings.showwarning, list(warnings.filters)) == before
+def test_streams_and_filters_are_as_they_were_after_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a run may print where there are none, as in a process whose standard output is closed."""
+    for stream in (sys.stdout, None):
+        monkeypatch.setattr(sys, "stdout", stream)
+        before = sys.stdout, sys.stderr, warnings.showwarning, list(warnings.filters)
+        assert runs_of(lambda bit: print("x", end="") or bit, 0, 1).runs == 2
+        assert (sys.stdout, sys.stderr, warnings.showwarning, list(warnings.filters)) == before
 
 
-def test_a_run_may_print_where_there_are_no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a process whose standard output is closed: Python's print does nothing there, and raises nothing."""
-    monkeypatch.setattr(sys, "stdout", None)
-    assert run_each(lambda bit, rng: print("x") or bit, iter([0, 1]), np.random.default_rng(1)) == [0, 1]
-    assert sys.stdout is None
+def message_with_an_address(bit: int) -> None:
+    raise ValueError(f"no {object()!r}")
 
 
 def test_only_what_differs_is_named() -> None:
-    """The same print in each run, and views of equal memory."""
-    for make in (lambda: print("done"), lambda: np.zeros(5)[:3], lambda: {8, 0}, lambda: time.gmtime(0)):
-        outputs = encode_objects(run_each(lambda bit, rng, make=make: make(), iter([0] * 4), np.random.default_rng(1)))
+    """The same print in each run, views of equal memory, and addresses in messages."""
+    for act in (
+        lambda bit: print("done"),
+        lambda bit: np.zeros(5)[:3],
+        lambda bit: {8, 0},
+        lambda bit: time.gmtime(0),
+        message_with_an_address,
+    ):
+        outputs = runs_of(act, 0, 1, 0, 1)
+        assert kinds.cells(outputs, 0) == kinds.cells(outputs, 1)
         assert not Pilot(outputs, Outputs(0, {})).unread
 
 

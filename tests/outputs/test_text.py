@@ -20,6 +20,7 @@ from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.outputs.text import FLOAT, JSON, LONGEST_NUMBER, NUMBERS, WORDS
 from dpaudit.running.order import words
 from dpaudit.search.entries import coordinates_of, looked_at
+from tests.cases import for_each
 from tests.outputs import kinds
 
 
@@ -30,21 +31,14 @@ def read(output: Any) -> dict[Path, Any]:
     return {path: outputs.labels.get(code, "nan") if code else number for path, (number, code) in found.items()}
 
 
-def spelled(output: Any) -> dict[str, Any]:
-    return {spell(path): each for path, each in read(output).items()}
-
-
-@pytest.mark.parametrize(
-    ("output", "expected"),
+@for_each(
+    "output, expected",
     [
         ("1.5", {"float(output)": 1.5, "len(output)": 3.0}),
         (b"1.5", {"float(output)": 1.5, "len(output)": 3.0}),
         ('{"a": {"b": [1, "x"]}}', {"json.loads(output)['a']['b'][0]": 1.0, "json.loads(output)['a']['b'][1]": "'x'"}),
         ('[{"n": "2.5"}]', {"float(json.loads(output)[0]['n'])": 2.5, "len(json.loads(output))": 1.0}),
-        (
-            "count: 12.3 ok",
-            {"(numbers in output)[0]": 12.3, "(words in output)[0]": "'count'", "blanks in output": 2.0},
-        ),
+        ("count: 12.3 ok", {"(numbers in output)[0]": 12.3, "(words in output)[0]": "'count'", "blanks in output": 2}),
         ("0.5;yes;-7", {"(numbers in output)[1]": -7.0, "(words in output)[1]": "'yes'", "digits in output": 3.0}),
         ("Ab", {"capitals in output": 1.0, "prefix of output[1]": "'A'"}),
         ("\udcff é", {"(words in output)[1]": "'é'"}),
@@ -56,11 +50,10 @@ def spelled(output: Any) -> dict[str, Any]:
         (b"\xff", {}),
         ({"said": ["x=3"]}, {"(numbers in output['said'][0])[0]": 3.0}),
     ],
-    ids=repr,
 )
 def test_what_a_text_says_is_read(output: Any, expected: dict[str, Any]) -> None:
-    found = spelled(output)
-    assert {name: found.get(name) for name in expected} == expected
+    spelled = {spell(path): each for path, each in read(output).items()}
+    assert {name: spelled.get(name) for name in expected} == expected
 
 
 def test_nothing_is_said_twice() -> None:
@@ -106,15 +99,24 @@ def test_fields_are_those_of_split(fields: list[Any], between: str) -> None:
         assert found.get((WORDS, place)) == (repr(each) if each in ("ok", "no") else None)
 
 
-@pytest.mark.parametrize("kind", [str, bytes], ids=["text", "bytes"])
-def test_batched_and_per_run_texts_are_read_alike(kind: type) -> None:
+def said(outputs: Outputs, row: int) -> dict[Path, kinds.Cell]:
+    return {path: cell for path, cell in kinds.cells(outputs, row).items() if derived(path)}
+
+
+def test_batched_and_per_run_texts_are_read_alike() -> None:
     texts = ["1.5", "a 2", '{"a": 1}', "x"]
-    made: list[Any] = [each if kind is str else each.encode() for each in texts]
-    together = encode_batch(np.array(made), 4)
-    for row, output in enumerate(made):
-        found = {path: each for path, each in kinds.cells(together, row).items() if derived(path)}
-        alone = {path: each for path, each in kinds.cells(encode_objects([output]), 0).items() if derived(path)}
-        assert found == alone
+    for made in (texts, [each.encode() for each in texts]):
+        together = encode_batch(np.array(made), 4)
+        for row, output in enumerate(made):
+            assert said(together, row) == said(encode_objects([output]), 0)
+
+
+def test_bytes_of_machine_numbers_are_these_numbers_in_any_batch() -> None:
+    made = [struct.pack("<d", number) for number in (0.0, -1.5, 1e300, math.inf)]
+    alone = {each: said(encode_objects([each]), 0) for each in (*made, b"ab", b"12345678", b"\xff\x00\x01", b"\xff")}
+    for batch in itertools.permutations(alone, 3):
+        together = encode_objects(list(batch))
+        assert [said(together, row) for row in range(3)] == [alone[each] for each in batch]
 
 
 def test_what_is_said_adds_nothing_to_what_an_output_is() -> None:
@@ -160,7 +162,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@for_each("name", HOSTILE)
 def test_hostile_texts_are_read_in_bounds(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is raised or printed, reading is quick, and columns are few; bytes alike."""
     text = HOSTILE[name]
@@ -179,12 +181,3 @@ def test_only_what_is_wanted_is_read() -> None:
     outputs = encode_objects(['{"a": 1, "b": 2}', "3", "a 4"], wanted)
     assert set(outputs.columns) == wanted
     assert outputs.column((JSON, "a")).tokens[1:].all()
-
-
-def test_bytes_of_machine_numbers_are_these_numbers_in_any_batch() -> None:
-    made = [struct.pack("<d", number) for number in (0.0, -1.5, 1e300, math.inf)]
-    for batch in itertools.permutations([*made, b"ab", b"12345678", b"\xff\x00\x01", b"\xff"], 3):
-        together = encode_objects(list(batch))
-        for row, each in enumerate(batch):
-            alone = {path: cell for path, cell in kinds.cells(encode_objects([each]), 0).items() if derived(path)}
-            assert {path: cell for path, cell in kinds.cells(together, row).items() if derived(path)} == alone

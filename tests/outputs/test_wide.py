@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dpaudit
 from dpaudit.outputs.canonical import FEWEST_HELD, MOST_CELLS, NARROW, Columns, Outputs, concatenate, room_for
 from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.running.order import words
@@ -81,9 +80,7 @@ def test_numbers_beyond_floats_and_strangers_among_lists_have_columns_of_their_o
         together = encode_objects([odd, NUMBERS[1].tolist(), odd])
         for row, output in enumerate((odd, NUMBERS[1].tolist(), odd)):
             cells, alone = kinds.cells(together, row), kinds.cells(encode_objects([output]), 0)
-            assert {path: str(each) for path, each in cells.items()} == {
-                path: str(each) for path, each in alone.items()
-            }
+            assert sorted(map(str, cells.items())) == sorted(map(str, alone.items()))
 
 
 def test_parts_are_taken_and_joined_as_columns_are() -> None:
@@ -98,13 +95,6 @@ def test_parts_are_taken_and_joined_as_columns_are() -> None:
     joined = concatenate([outputs, other])
     np.testing.assert_array_equal(joined.numbers([(WIDE - 2,)])[0], np.tile(NUMBERS[:, -2], 2))
     assert joined.column((WIDE - 1,)).tokens[len(NUMBERS) :].all()
-
-
-def test_a_batch_that_is_filled_again_changes_nothing_that_was_read() -> None:
-    numbers = NUMBERS.copy()
-    outputs = encode_batch(numbers, len(numbers))
-    numbers[:] = 0.0
-    np.testing.assert_array_equal(outputs.column((5,)).values, NUMBERS[:, 5])
 
 
 @pytest.mark.long
@@ -136,41 +126,29 @@ def test_room_is_made_by_cells() -> None:
         assert runs == FEWEST_HELD or runs * entries <= MOST_CELLS
 
 
-def late(data: float, runs: int, rng: np.random.Generator) -> Any:
-    numbers = rng.laplace(size=(runs, 300))
-    numbers[:, 280] += data
-    return numbers
-
-
-@pytest.mark.long
-def test_an_entry_far_out_is_found_and_none_is_unseen() -> None:
-    """Loss 3 on entry 280 of 300: two thousand runs a side show it forty deviations from luck."""
-    found = dpaudit.audit(dpaudit.batched(late), pair=(0.0, 3.0), epsilon=1.0, runs=4_000, n_jobs=1)
-    assert found.verdict.value == "REFUTED"
-    assert found.unseen == 0
-    assert found.unpaired == 300 - 64
-
-
 AUDIT = """
 import numpy, dpaudit
 
 def vector(data, rng):
-    numbers = rng.standard_normal(10_000, numpy.float32)
-    numbers[9_000] += data
+    numbers = rng.standard_normal(5_000, numpy.float32)
+    numbers[4_500] += data
     return numbers
 
 found = dpaudit.audit(vector, pair=(0.0, 9.0), epsilon=1.0, runs=1_000, n_jobs=1)
 # of this process alone: what getrusage tells is at least what its parent had
 (peak,) = (line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(found.verdict.value, found.unseen, int(peak) // 1024)
+print(found.verdict.value, found.unseen, found.unpaired, int(peak) // 1024)
 """
 
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told in other units")
-def test_a_vector_of_ten_thousand_is_audited_in_bounded_memory() -> None:
-    """Half a gigabyte: a thousand such outputs are 80 megabytes, and no stage holds more of them than there are."""
+def test_a_vector_of_five_thousand_is_audited_in_bounded_memory() -> None:
+    """A thousand such outputs are 40 megabytes, and no stage holds more than a few of them; 100 are what is loaded.
+
+    An entry far out is found, for its loss is 9, and none is unseen.
+    """
     told = subprocess.run([sys.executable, "-c", AUDIT], capture_output=True, text=True, check=True, timeout=300)
-    verdict, unseen, megabytes = told.stdout.split()
-    assert (verdict, unseen) == ("REFUTED", "0")
-    assert int(megabytes) < 500
+    verdict, unseen, unpaired, megabytes = told.stdout.split()
+    assert (verdict, unseen, unpaired) == ("REFUTED", "0", str(5_000 - NARROW))
+    assert int(megabytes) < 300

@@ -1,14 +1,16 @@
 """The law of mechanisms of the catalogue as their formulas write it: independent coordinates, or a table of outcomes.
 
 A law is a list of distributions, one for each coordinate, or a dictionary of chances. `laws.txt` writes it for each
-mechanism, with nothing of the catalogue but what its formula takes from there (sigmas, subsets, filters). Loss and
-sampler are held against it, at other parameters too.
+mechanism, with nothing of the catalogue but what its formula takes from there (sigmas, subsets, filters), and under it
+pairs beside the default one. Loss and sampler are held against it, at other parameters too.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from ast import literal_eval
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,7 @@ from dpaudit.catalogue.additive import normal as sigmas
 from dpaudit.catalogue.local.filters import filter_of
 from dpaudit.catalogue.releases import counts as cells
 from dpaudit.catalogue.releases import tables
+from dpaudit.catalogue.sparse.values import listed
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.losses import comparisons, released
 
@@ -44,9 +47,15 @@ class Noise:
     centre: float
     scale: float
 
+    ends: tuple[float, ...] = ()  # of what is cut there
+
     def cdf(self, x: Floats) -> Floats:
         """The chance of at most `x`."""
         return self._cdf((x - self.centre) / self.scale)
+
+    def below(self, x: Floats) -> Floats:
+        """The chance of less than `x`."""
+        return self.cdf(x)
 
     def logpdf(self, x: Floats) -> Floats:
         """The logarithm of the density."""
@@ -93,7 +102,99 @@ class Exponential(Noise):
         return np.where(z >= 0.0, -z, -np.inf)
 
 
-Law = list[Noise] | Table
+class Within(Laplace):
+    """Laplace noise that is drawn again until it lies between two ends."""
+
+    def _beyond(self) -> tuple[float, float]:
+        low, high = super().cdf(np.array(self.ends)).tolist()
+        return low, high
+
+    def cdf(self, x: Floats) -> Floats:
+        low, high = self._beyond()
+        return np.clip((super().cdf(x) - low) / (high - low), 0.0, 1.0)
+
+    def logpdf(self, x: Floats) -> Floats:
+        low, high = self._beyond()
+        return np.where((x >= self.ends[0]) & (x <= self.ends[1]), super().logpdf(x) - math.log(high - low), -np.inf)
+
+
+class Clamped(Within):
+    """Laplace noise that is moved to the nearer of two ends where it lies beyond them."""
+
+    def cdf(self, x: Floats) -> Floats:
+        return np.where(x < self.ends[0], 0.0, np.where(x >= self.ends[1], 1.0, Laplace.cdf(self, x)))
+
+    def below(self, x: Floats) -> Floats:
+        return np.where(x <= self.ends[0], 0.0, Laplace.cdf(self, x))
+
+    def logpdf(self, x: Floats) -> Floats:
+        low, high = self._beyond()
+        inside = np.where((x > self.ends[0]) & (x < self.ends[1]), Laplace.logpdf(self, x), -np.inf)
+        with np.errstate(divide="ignore"):
+            return np.where(x == self.ends[0], np.log(low), np.where(x == self.ends[1], np.log1p(-high), inside))
+
+
+Law = list[Noise | Table] | Table
+
+
+def masses(noise: Noise, edges: Any) -> list[float]:
+    """The chances of the cells between the edges, each from the nearer tail, so that small ones keep their digits."""
+    low, high = np.append(-np.inf, edges), np.append(edges, np.inf)
+    upper = noise.cdf(2.0 * noise.centre - low) - noise.cdf(2.0 * noise.centre - high)
+    return np.where(low > noise.centre, upper, noise.cdf(high) - noise.cdf(low)).tolist()
+
+
+def whole(noise: Noise, low: int, high: int) -> Table:
+    """The noise rounded to whole numbers; the last ones stand for all beyond."""
+    return dict(zip(range(low, high + 1), masses(noise, np.arange(low + 0.5, high)), strict=True))
+
+
+def towards(count: int, scale: float, low: int, high: int) -> Table:
+    """Laplace noise cut to a whole number towards the count."""
+    edges = [number + (number >= count) for number in range(low, high)]
+    return dict(zip(range(low, high + 1), masses(Laplace(count, scale), edges), strict=True))
+
+
+def merged(law: Table, end: Callable[[Any], Any]) -> Table:
+    """The law of what an outcome is changed to."""
+    found: Table = {}
+    for outcome, chance in law.items():
+        found[end(outcome)] = found.get(end(outcome), 0.0) + chance
+    return found
+
+
+def snapped(centre: float, scale: float, bound: float) -> Table:
+    """Laplace noise rounded to multiples of the least power of two that is at least its scale, both clamped."""
+    grid = 2.0 ** math.ceil(math.log2(scale))
+    law = whole(Laplace(float(np.clip(centre, -bound, bound)) / grid, scale / grid), -100, 100)
+    return merged(law, lambda place: float(np.clip(place * grid, -bound, bound)))
+
+
+def rounding(count: int, base: int) -> Table:
+    """One of the two neighbouring multiples, unbiased."""
+    low = count - count % base
+    return {value: 1.0 - abs(value - count) / base for value in (low, low + base) if abs(value - count) < base}
+
+
+def transcripts(answers: Any, c: int, *scales: float) -> Table:
+    """All outputs of Sparse with a threshold redrawn after each top, zeros after the halt, in the order of `listed`."""
+
+    def rest(left: int, tops: int) -> list[tuple[int, ...]]:
+        if left == 0 or tops == 0:
+            return [(0,) * left]
+        after = [[(*(0,) * j, 1, *tail) for tail in rest(left - j - 1, tops - 1)] for j in range(left)]
+        return [*itertools.chain(*after), (0,) * left]
+
+    chances = listed(numbers(answers), c, *scales).tolist()
+    return {run: chance for run, chance in zip(rest(len(answers), c), chances, strict=True) if chance > 1e-15}
+
+
+def slopes(data: Any, cells_of: int, factor: float, penalty: float) -> Table:
+    """The fit drawn from a grid, proportional to e^(-factor (mean square + penalty slope^2)), at length."""
+    grid = np.linspace(-1.0, 1.0, cells_of).tolist()
+    risks = [sum((y - slope * x) ** 2 for x, y in data) / len(data) + penalty * slope**2 for slope in grid]
+    weights = [math.exp(-factor * risk) for risk in risks]
+    return {slope: weight / sum(weights) for slope, weight in zip(grid, weights, strict=True)}
 
 
 def laplace(centres: Any, scale: Any) -> Law:
@@ -114,12 +215,16 @@ def table(chances: Any) -> Law:
     return {place: chance for place, chance in enumerate(np.asarray(chances).tolist()) if chance > 1e-15}
 
 
+def chances_of(ones: Any) -> Floats:
+    """The chances of all patterns of independent bits, by the chance that each is 1."""
+    patterns = np.array(list(itertools.product((False, True), repeat=len(ones))))
+    return np.where(patterns, ones, 1.0 - np.asarray(ones)).prod(axis=1)
+
+
 def independent_bits(ones: Any) -> Table:
     """All patterns of independent bits, by the chance that each is 1."""
-    return {
-        report: math.prod(one if bit else 1.0 - one for bit, one in zip(report, ones, strict=True))
-        for report in itertools.product((0, 1), repeat=len(ones))
-    }
+    law = zip(itertools.product((0, 1), repeat=len(ones)), chances_of(ones).tolist(), strict=True)
+    return {report: chance for report, chance in law if chance > 0.0}
 
 
 def given_that(law: Table, valid: Callable[[Any], Any]) -> Law:
@@ -151,24 +256,17 @@ def chosen(value: int, k: int, size: int, keep: float) -> Law:
 
 def rappor(value: int, f: float, bits: int, hashes: int, q: float, p: float, reports: int) -> Table:
     """All patterns of the permanent response, then independent bits."""
-    law: Table = {}
-    permanent = [1.0 - f / 2.0 if bit else f / 2.0 for bit in filter_of(value, bits, hashes)]
-    for memo, chance in independent_bits(permanent).items():
-        for report, seen_as in independent_bits([q if bit else p for bit in memo] * reports).items():
-            law[report] = law.get(report, 0.0) + chance * seen_as
-    return law
+    permanent = independent_bits([1.0 - f / 2.0 if bit else f / 2.0 for bit in filter_of(value, bits, hashes)])
+    law = sum(chance * chances_of([q if bit else p for bit in memo] * reports) for memo, chance in permanent.items())
+    return dict(zip(itertools.product((0, 1), repeat=bits * reports), np.asarray(law).tolist(), strict=True))
 
 
 def geometric(epsilon: float, centre: int, end: Callable[[Any], Any] = lambda outputs: outputs) -> Law:
     """Two-sided geometric noise around an integer, each output changed by `end`."""
     reach = math.ceil(200.0 / epsilon)
     outputs = np.arange(-reach, reach + 1)
-    law: Table = {}
-    for output, chance in zip(
-        end(outputs).tolist(), stats.dlaplace(epsilon).pmf(outputs - centre).tolist(), strict=True
-    ):
-        law[output] = law.get(output, 0.0) + chance
-    return law
+    chances = stats.dlaplace(epsilon).pmf(outputs - centre)
+    return {int(each): float(chances[end(outputs) == each].sum()) for each in np.unique(end(outputs))}
 
 
 def stays(epsilon: float) -> float:
@@ -201,11 +299,15 @@ def two_hospitals(data: Any) -> list[int]:
 
 # --- the laws -----------------------------------------------------------------------------------------------------
 
-FORMULAS: dict[str, str] = dict(
-    line.split(" = ", 1)  # type: ignore[misc]
-    for line in Path(__file__).with_name("laws.txt").read_text(encoding="utf-8").splitlines()
-    if line and not line.startswith("#")
-)
+FORMULAS: dict[str, str] = {}
+PAIRS: dict[str, list[tuple[Any, Any]]] = {}  # beside the default one, where the loss is another
+for _line in Path(__file__).with_name("laws.txt").read_text(encoding="utf-8").splitlines():
+    if _line.startswith(" "):
+        first, second = map(literal_eval, map(str.strip, _line.split("|")))
+        PAIRS.setdefault(next(reversed(FORMULAS)), []).append((first, second))
+    elif _line and not _line.startswith("#"):
+        name, formula = _line.split(" = ", 1)
+        FORMULAS[name] = formula
 
 
 def leaks(bit: int, k: int, epsilon: float, leak: float) -> Law:
@@ -217,11 +319,18 @@ def leaks(bit: int, k: int, epsilon: float, leak: float) -> Law:
 
 # what is seen of outputs, where that is not a coordinate or an outcome each
 SEEN: dict[str, Callable[[Any], Any]] = {
+    "above_threshold": lambda y: y.filled(0).any(axis=1) * (y.filled(0).argmax(axis=1) - y.shape[1]) + y.shape[1],
+    "sparse": lambda y: y.filled(0),
     "prefix_sums": lambda y: np.diff(y, axis=1, prepend=0.0),
     "noisy_count_and_average": lambda y: np.column_stack([y[:, 0], y[:, 1] * np.maximum(1.0, y[:, 0])]),
     "repeated_response": lambda y: y.sum(axis=1),
     "leaky_responses": lambda y: [("sure", int(row.max()) - 2) if row.max() > 1 else int(row.sum()) for row in y],
 }
+
+
+def pairs_of(name: str) -> list[tuple[Any, Any]]:
+    """The pairs of an entry beside the default one: its own, or its parent's."""
+    return PAIRS.get(name) or PAIRS.get(name.partition(".")[0], [])
 
 
 def law_of(entry: Entry, data: Any) -> Law:
@@ -243,15 +352,20 @@ def seen(entry: Entry, outputs: Any) -> Any:
 
 
 def fits(law: Law, outputs: Any) -> float:
-    """The p-value of outputs under a law, by Bonferroni's rule: each coordinate, and whether neighbours agree."""
+    """The p-value of outputs under a law, by Bonferroni's rule: each coordinate, and whether neighbours agree.
+
+    A coordinate is looked at as its chance of less, plus a share of that of the output itself, drawn with a fixed seed.
+    """
     if isinstance(law, dict):
-        rows = outputs if isinstance(outputs, list) else outputs.tolist()
-        outcomes = [tuple(row) if isinstance(row, list) else row for row in rows]
-        places = {outcome: place for place, outcome in enumerate(law)}
-        if not set(outcomes) <= set(places):
+        if isinstance(outputs, list):
+            counts: Any = Counter(outputs)
+        else:
+            values, often = np.unique(outputs, axis=0, return_counts=True)
+            counts = {tuple(v) if isinstance(v, list) else v: n for v, n in zip(values.tolist(), often, strict=True)}
+        if not set(counts) <= set(law):
             return 0.0
-        found = np.bincount([places[outcome] for outcome in outcomes], minlength=len(law))
-        expected = np.array(list(law.values())) * len(outcomes)
+        found = np.array([counts.get(outcome, 0) for outcome in law])
+        expected = np.array(list(law.values())) * len(outputs)
         rare = expected < 10.0
         found, expected = (np.append(each[~rare], each[rare].sum()) for each in (found, expected))
         kept = expected > 0.0
@@ -260,11 +374,14 @@ def fits(law: Law, outputs: Any) -> float:
         return float(stats.chisquare(found[kept], expected[kept] * found[kept].sum() / expected[kept].sum()).pvalue)
     columns = np.asarray(outputs).reshape(len(outputs), -1).T
     assert len(columns) == len(law)
-    values = [float(stats.kstest(column, each.cdf).pvalue) for column, each in zip(columns, law, strict=True)]
-    above = [each.cdf(column) > 0.5 for column, each in zip(columns, law, strict=True)]
+    if isinstance(law[0], dict):
+        return min(1.0, len(law) * min(fits(each, column) for column, each in zip(columns, law, strict=True)))
+    share = np.random.default_rng(0).random(len(outputs))
+    even = [each.below(x) + share * (each.cdf(x) - each.below(x)) for x, each in zip(columns, law, strict=True)]
+    values = [float(stats.kstest(column, "uniform").pvalue) for column in even]
     values += [
-        float(stats.chisquare(np.bincount(2 * one + other, minlength=4)).pvalue)
-        for one, other in itertools.pairwise(above)
+        float(stats.chisquare(np.bincount(2 * (one > 0.5) + (other > 0.5), minlength=4)).pvalue)
+        for one, other in itertools.pairwise(even)
     ]
     return min(1.0, len(values) * min(values))
 
@@ -286,13 +403,18 @@ def loss_of(first: Law, second: Law, claim: Claim) -> float:
 
 
 def _pure(first: Law, second: Law) -> float:
-    if isinstance(first, dict) and isinstance(second, dict):
-        if first.keys() != second.keys():
-            return math.inf
-        return max(abs(math.log(first[outcome] / second[outcome])) for outcome in first)
+    if isinstance(first, dict) or isinstance(second, dict):
+        first, second = [first], [second]
     most, least = 0.0, 0.0
     for p, q in zip(first, second, strict=True):  # of independent coordinates the largest ratios add up
-        at = np.concatenate([law.centre + law.scale * sign * STEPS for law in (p, q) for sign in (-1.0, 1.0)])
+        if isinstance(p, dict) and isinstance(q, dict):
+            if p.keys() != q.keys():
+                return math.inf
+            logs = [math.log(p[outcome] / q[outcome]) for outcome in p]
+            most, least = most + max(logs), least + min(logs)
+            continue
+        at = [law.centre + law.scale * sign * STEPS for law in (p, q) for sign in (-1.0, 1.0)]
+        at = np.concatenate([*at, [end for law in (p, q) for end in law.ends if math.isfinite(end)]])
         with np.errstate(invalid="ignore"):
             ratios = p.logpdf(at) - q.logpdf(at)
         ratios = ratios[~np.isnan(ratios)]  # beyond both

@@ -17,7 +17,7 @@ from dpaudit.catalogue import Entry, find
 from dpaudit.catalogue.adaptive import shown
 from dpaudit.catalogue.adaptive.subsets import ANALYSTS, Analyst, Readings, average
 from dpaudit.catalogue.sparse.values import listed
-from dpaudit.errors import InvalidSpec
+from tests.catalogue.laws import transcripts
 from tests.catalogue.test_samplers import LEVEL, programmed, same_law, sampled
 
 HERE = "tests.catalogue.adaptive.test_analysts"
@@ -47,13 +47,12 @@ def sums(data: list[list[int]], analyst: Analyst, bits: tuple[int, ...]) -> list
 def test_the_loss_of_sparse_is_that_of_its_worst_transcript(c: int) -> None:
     """Every transcript is one of a fixed sequence of queries: its chance there, listed, and no more than its loss."""
     for name, analyst in (("follows", ANALYSTS["follows"]), ("repeats", ANALYSTS["repeats"])):
-        queries, largest, at_most = analyst.many(FIRST), 0.0, 0.0
-        for bits in itertools.product((0, 1), repeat=queries):
+        largest, at_most = 0.0, 0.0
+        for bits in itertools.product((0, 1), repeat=analyst.many(FIRST)):
             if sum(bits) > c or (sum(bits) == c and bits[-1] == 0):
                 continue  # such a run has halted before
             whole = [sums(data, analyst, bits) for data in (FIRST, SECOND)]
-            at = places(queries, c).index(bits)
-            p, q = (listed(np.array(answers), c, 2.0, 2.0 * c, 4.0 * c)[at] for answers in whole)
+            p, q = (transcripts(answers, c, 2.0, 2.0 * c, 4.0 * c)[bits] for answers in whole)
             largest = max(largest, abs(math.log(p / q)))
             at_most = max(at_most, of("sparse", threshold=2.0, c=c).true_epsilon(*whole) or 0.0)
         found = of("adaptive_sparse", threshold=2.0, c=c, analyst=name).true_epsilon(FIRST, SECOND)
@@ -61,18 +60,6 @@ def test_the_loss_of_sparse_is_that_of_its_worst_transcript(c: int) -> None:
             assert found == pytest.approx(largest, rel=1e-6)
         assert found is not None
         assert largest - 1e-9 <= found <= at_most + 1e-9
-
-
-def places(queries: int, c: int) -> list[tuple[int, ...]]:
-    """The outputs of Sparse in the order of `listed`, with zeros after the halt."""
-
-    def rest(left: int, tops: int) -> list[tuple[int, ...]]:
-        if left == 0 or tops == 0:
-            return [(0,) * left]
-        after = [[(*(0,) * j, 1, *tail) for tail in rest(left - j - 1, tops - 1)] for j in range(left)]
-        return [*itertools.chain(*after), (0,) * left]
-
-    return rest(queries, c)
 
 
 def test_the_loss_of_thresholdout_on_a_grid_of_values() -> None:
@@ -128,16 +115,8 @@ def test_samplers_have_the_law_of_their_programs() -> None:
         assert same_law(sampled(entry, FIRST, 1), programmed(entry, FIRST, 2)) > LEVEL
 
 
-def test_the_claims_are_kept_whoever_asks() -> None:
-    rng = np.random.default_rng(5)
-    for analyst, name in itertools.product(ANALYSTS, ("thresholdout", "adaptive_sparse", "adaptive_laplace")):
-        data = rng.random((6, 8)) if analyst == "bisects" else rng.integers(0, 2, (6, 4 if analyst == "follows" else 8))
-        other = data.copy()
-        other[0] = rng.permutation(1 - other[0])
-        entry = of(name, analyst=analyst, **({"trained": 0.4} if name == "thresholdout" else {"epsilon": 1.0}))
-        found = entry.true_epsilon(data.tolist(), other.tolist())
-        assert found is not None
-        assert found <= 1.0 + 1e-9
+def test_an_analyst_of_ones_own_is_named_by_its_module() -> None:
+    assert of("thresholdout", analyst=f"{HERE}:two_steps").describe().parameters["analyst"] == f"{HERE}:two_steps"
 
 
 def test_what_a_value_shows_depends_on_how_it_is_read() -> None:
@@ -153,28 +132,6 @@ def test_what_a_value_shows_depends_on_how_it_is_read() -> None:
     assert costs(0.45) == pytest.approx([1.0, 0.0])
 
 
-def test_losses_that_are_not_known_are_none() -> None:
-    for name in ("threshold_kept", "one_noise", "comparison_noise_released"):
-        assert of(f"thresholdout.{name}", analyst="bisects").true_epsilon(FIRST, SECOND) is None
-
-
-def test_analysts_are_found_by_name() -> None:
-    assert of("thresholdout", analyst=f"{HERE}:two_steps").describe().parameters["analyst"] == f"{HERE}:two_steps"
-    for wrong in ("nobody", f"{HERE}:HERE", 3):
-        with pytest.raises(InvalidSpec, match="analyst"):
-            of("adaptive_sparse", analyst=wrong)
-    for wrong in ([], [1.0], 1.5):
-        with pytest.raises(InvalidSpec, match="trained"):
-            of("thresholdout", trained=wrong)
-
-
-def test_the_best_corner_of_the_vote_is_its_claim() -> None:
-    """All features of one record turn from agreeing to disagreeing, and its vote with them: epsilon exactly."""
-    pair = find("adaptive_laplace").default_pair
-    assert of("adaptive_laplace").true_epsilon(*pair) == pytest.approx(2.0, rel=1e-12)
-    assert of("adaptive_laplace.columns_as_disjoint").true_epsilon(*pair) == pytest.approx(8.0, rel=1e-12)
-
-
 def test_the_order_of_tops_can_be_left_out_where_it_does_not_matter() -> None:
     """An analyst who asks in order, once as it is and once with every order of the readings told apart."""
     told_apart = f"{HERE}:in_order"
@@ -187,3 +144,12 @@ def test_the_order_of_tops_can_be_left_out_where_it_does_not_matter() -> None:
         other = [data[0], [1 - number for number in data[1]]]
         quick = of(name, analyst="in order", **c).true_epsilon(data, other)
         assert quick == of(name, analyst=told_apart, **c).true_epsilon(data, other)
+
+
+def test_it_halts_when_the_budget_is_used() -> None:
+    data = [[1.0] * 6] * 10
+    rng = np.random.Generator(np.random.SFC64(5))
+    counted = find("thresholdout").open().call(data, 20_000, rng)
+    free = find("thresholdout.budget_not_counted").open().call(data, 20_000, rng)
+    assert np.ma.count(counted, axis=1).max() == 2
+    assert np.ma.count(free, axis=1).max() == 6

@@ -15,7 +15,7 @@ from scipy import integrate, stats
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.additive.normal import analytic_sigma, classic_sigma, halved_sigma, printed_sigma, tail_sigma
-from dpaudit.losses.comparisons import centred_loss, clamped_loss
+from dpaudit.losses.comparisons import centred_loss
 from dpaudit.losses.distribution import gaussian_delta, gaussian_epsilon, gaussian_mu
 from tests.cases import for_each
 
@@ -41,71 +41,10 @@ def test_different_scales_part_in_the_tails_without_bound() -> None:
     assert centred_loss(2.0, 0.0, 3.0, 0.0) == math.inf
 
 
-@pytest.mark.parametrize(("first", "second"), [(10.0, 9.0), (3.0, 3.5), (-1.0, 12.0)])
-def test_clamped_noise_has_its_loss_at_the_ends(first: float, second: float) -> None:
-    inside = np.linspace(0.0, 10.0, 2_001)
-    laws = [stats.laplace(answer, 1.0) for answer in (first, second)]
-    logs = [np.array([law.logcdf(0.0), *law.logpdf(inside), law.logsf(10.0)]) for law in laws]
-    assert clamped_loss(first, second, 1.0, 0.0, 10.0) == pytest.approx(largest(*logs), rel=1e-9)
-    assert find("laplace").clamped_output.true_epsilon(first, second) == pytest.approx(largest(*logs), rel=1e-9)
-
-
-def test_rounding_after_the_noise_leaves_the_loss_of_the_tails() -> None:
-    cells = np.arange(-20, 41)
-    masses = [np.log(np.diff(stats.laplace(a, 1.0).cdf([*(cells - 0.5), 40.5]))[:30]) for a in (10.0, 9.0)]
-    assert largest(*masses) == pytest.approx(1.0, rel=1e-6)
-    assert find("laplace").rounded_output.true_epsilon(10.0, 9.0) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "loss"), [(10, 11, 3.0), (9, 10, 0.0), (10.4, 10.6, 3.0), (0, 1, 0.0), (4, 5, 3.0)]
-)
-def test_rounding_before_the_noise_moves_by_a_whole_step_or_not_at_all(
-    first: float, second: float, loss: float
-) -> None:
-    assert find("laplace").rounded_first.true_epsilon(first, second) == pytest.approx(loss)
-
-
-def test_rounded_noise_keeps_whole_differences_and_shows_others() -> None:
-    entry = find("laplace").rounded_noise
-    masses = [
-        np.log(stats.laplace().cdf(AT + 0.5) - stats.laplace().cdf(AT - 0.5))
-        for AT in (np.arange(-20, 0), np.arange(-19, 1))
-    ]
-    assert entry.true_epsilon(10, 9) == pytest.approx(largest(*masses), rel=1e-6) == 1.0
-    assert entry.true_epsilon(10.0, 9.5) == math.inf
-
-
 GRADES = [70.0, 80.0, 55.0, 95.0]
 
 
-@for_each(
-    ("name", "first", "second", "loss"),
-    [
-        ("laplace_average.uniform_noise", [*GRADES, 0.0], [*GRADES, 1.0], math.inf),
-        ("laplace_average.uniform_noise", [*GRADES, 100.0], [*GRADES, 900.0], 0.0),
-        ("histogram.shared_noise", [0, 1], [0], math.inf),
-        ("histogram.shared_noise", [0, 1, 0, 1], [0, 1], 1.0),
-    ],
-)
-def test_noise_that_ends_and_noise_that_is_shared(name: str, first: Any, second: Any, loss: float) -> None:
-    assert find(name).true_epsilon(first, second) == pytest.approx(loss)
-
-
-def test_a_claim_on_something_else_has_no_epsilon() -> None:
-    assert find("gaussian_zcdp").true_epsilon(10, 9) is None
-
-
 # --- integers -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "loss"), [(0.5, math.log(2.0)), (0.1, -math.log(0.9)), (1.0, math.inf), (3.0, math.inf)]
-)
-def test_a_chance_of_epsilon_to_stop(epsilon: float, loss: float) -> None:
-    entry = find("geometric").first_order
-    assert entry.true_epsilon(10, 9, {"epsilon": epsilon}) == pytest.approx(loss)
-    assert entry.true_epsilon(10, 9, {"epsilon": epsilon}) > epsilon  # type: ignore[operator]
 
 
 # --- no epsilon at all: an event of one side that the other never shows ---------------------------------------------
@@ -146,12 +85,6 @@ def test_the_log_density_of_a_norm_is_lipschitz_and_reaches_its_slope(name: str,
     at = np.concatenate([rng.normal(scale=5.0, size=(20_000, 3)), first + np.outer([-5, 5], first - second)])
     ratios = (np.linalg.norm(at - second, order, axis=1) - np.linalg.norm(at - first, order, axis=1)) / scale
     assert entry.true_epsilon(first.tolist(), second.tolist()) == pytest.approx(float(np.max(np.abs(ratios))), rel=1e-9)
-
-
-def test_noise_for_one_norm_and_neighbours_of_another() -> None:
-    assert find("k_norm_l2").largest_difference.true_epsilon([0.0] * 9, [1.0] * 9) == pytest.approx(3.0)
-    assert find("k_norm_linf").true_epsilon([0.0] * 9, [1.0] * 9) == pytest.approx(1.0)
-    assert find("k_norm_l2").exponential_radius.true_epsilon([0.0], [0.5]) == pytest.approx(0.5)
 
 
 def test_a_length_from_the_exponential_law_makes_a_pole() -> None:

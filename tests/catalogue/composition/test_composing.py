@@ -1,18 +1,21 @@
-"""The exact maths of transcripts against enumeration, quadrature and simulation.
+"""The exact maths of transcripts and the losses of the room against enumeration, quadrature, densities on grids.
 
-One test depends on chance, with a fixed seed: it fails with probability below 1e-8 (six standard errors).
+Simulations have fixed seeds, and fail with probability below 1e-8 (six standard errors).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy import stats
 from scipy.integrate import quad
 
+from dpaudit.catalogue import find
 from dpaudit.claims import ApproximateDP, PureDP, compose_optimal
 from dpaudit.losses.composing import (
     advanced,
@@ -27,6 +30,7 @@ from dpaudit.losses.distribution import delta_of, epsilon_of
 from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]
+LEVEL, RUNS = 1e-9, 50_000
 
 
 def enumerated(k: int, epsilon: float, delta: float) -> tuple[Floats, Floats]:
@@ -89,14 +93,14 @@ def test_laplace_delta_of_one_and_two_counts(epsilon: float, share: float) -> No
     assert laplace_delta(2, epsilon, 2 * share * epsilon) == pytest.approx(middle + tails, abs=1e-8)
 
 
-@pytest.mark.parametrize("at", [0.0, 0.5, 1.5, 2.4])
-def test_laplace_delta_of_eight_counts_by_simulation(at: float) -> None:
-    noise = np.random.default_rng(1).laplace(scale=1.0 / 0.35, size=(400_000, 8))
+def test_laplace_delta_of_eight_counts_by_simulation() -> None:
+    noise = np.random.default_rng(1).laplace(scale=1.0 / 0.35, size=(200_000, 8))
     loss = 0.35 * (np.abs(noise - 1.0) - np.abs(noise)).sum(axis=1)
-    seen = np.maximum(0.0, -np.expm1(at - loss))
-    exact = laplace_delta(8, 0.35, at)
-    assert abs(seen.mean() - exact) < 6.0 * seen.std() / math.sqrt(len(seen))
-    assert exact <= responses_delta(8, 0.35, at)  # nothing tells more than responses
+    for at in (0.0, 0.5, 1.5, 2.4):
+        seen = np.maximum(0.0, -np.expm1(at - loss))
+        exact = laplace_delta(8, 0.35, at)
+        assert abs(seen.mean() - exact) < 6.0 * seen.std() / math.sqrt(len(seen))
+        assert exact <= responses_delta(8, 0.35, at)  # nothing tells more than responses
 
 
 def test_laplace_epsilon_inverts_its_delta() -> None:
@@ -110,3 +114,122 @@ def test_the_formulas_of_the_notes_hold_and_one_is_sharper() -> None:
     for k, epsilon, slack in itertools.product((1, 10, 100), (0.01, 0.1, 1.0), (0.1, 1e-6)):
         assert advanced_sharper(k, epsilon, slack) < advanced(k, epsilon, slack)
         assert responses_delta(k, epsilon, advanced_sharper(k, epsilon, slack)) <= slack
+
+
+# --- losses of the room -------------------------------------------------------------------------------------------
+
+
+@for_each(
+    ("first", "second"),
+    [([0, 0, 7, 7], [0, 0, 0, 7, 7]), ([3, 4], [0, 3, 4]), ([], [5]), ([1, 2, 6], [1, 6]), ([3], [3, 3])],
+)
+@for_each("by_truth", [False, True])
+def test_bisection_by_a_grid_of_transcripts(first: list[int], second: list[int], by_truth: bool) -> None:
+    """The log ratio is piecewise linear with kinks at whole numbers, and constant far out."""
+    grid = [-40.0, *range(-6, 1), 1e-12, *range(1, 7), 40.0]
+
+    def log_density(data: list[int], answers: tuple[float, ...]) -> float:
+        low, high, total = 0, 8, 0.0
+        for answer in answers:
+            middle = (low + high) // 2
+            lead = sum(1 if value < middle else -1 for value in data)
+            total -= abs(answer - lead) / 3.0
+            down = (lead if by_truth else answer) > 0
+            low, high = (low, middle) if down else (middle, high)
+        return total
+
+    worst = max(
+        abs(log_density(first, answers) - log_density(second, answers)) for answers in itertools.product(grid, repeat=3)
+    )
+    entry = find("noisy_bisection.turn_by_truth" if by_truth else "noisy_bisection")
+    assert entry.true_epsilon(first, second) == pytest.approx(worst, abs=1e-9)
+
+
+def test_sampled_counts_by_the_densities_of_mixtures() -> None:
+    grid = np.arange(-6.0, 12.0, 0.5)
+    for people, rate, epsilon in ((0, 0.1, 2.0), (2, 0.3, 1.0), (5, 0.5, 0.5)):
+
+        def log_density(n: int, z: Any, rate: float = rate, epsilon: float = epsilon) -> Any:
+            sizes = np.arange(n + 1)
+            noise = np.exp(-epsilon * np.abs(z - sizes[:, None, None]).sum(axis=2))
+            return np.log(stats.binom(n, rate).pmf(sizes) @ noise)
+
+        single, both = grid[:, None], np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+        entry = find("sampled_counts").with_parameters({"epsilon": epsilon, "rate": rate, "k": 2})
+        for each, z, copies in ((entry, single, 2), (entry.one_sample, both, 1)):
+            worst = copies * float(np.abs(log_density(people + 1, z) - log_density(people, z)).max())
+            assert each.true_epsilon(people + 1, people) == pytest.approx(worst, rel=1e-9)
+
+
+def test_the_loss_of_a_mean_is_that_of_its_far_tail() -> None:
+    """The sum of two draws of Lap(1) has the density (1 + |s|) e^-|s| / 4; moved by 2, as the mean is by 1."""
+    s = np.linspace(0.0, 2_000.0, 50_001)
+    ratio = 2.0 + np.log1p(s) - np.log1p(s + 2.0)
+    loss = find("averaged_count.each_at_full_budget").true_epsilon(10, 9)
+    assert np.all(np.diff(ratio) > 0.0)
+    assert ratio.max() < loss == pytest.approx(ratio.max(), abs=1e-2)
+
+
+@for_each("bound", ["basic", "advanced", "sharper", "optimal"])
+@for_each(("epsilon", "k", "delta"), [(0.25, 10, 0.2), (0.1, 100, 1e-6), (2.0, 3, 0.01)])
+def test_every_bound_on_responses_is_kept(bound: str, epsilon: float, k: int, delta: float) -> None:
+    given = {"epsilon": epsilon, "k": k, "delta": delta, "bound": bound}
+    entry = find("repeated_response").with_parameters(given)
+    claim, loss = entry.claim(), entry.true_epsilon(0, 1)
+    assert loss is not None
+    assert loss <= claim.promised(claim.delta) * (1 + 1e-12)
+    if bound in ("basic", "optimal"):
+        assert loss == pytest.approx(claim.promised(claim.delta), rel=1e-8)
+
+
+# --- samplers: what a margin does not show ------------------------------------------------------------------------
+
+
+def sampled(name: str, data: Any, seed: int, **given: Any) -> Any:
+    entry = find(name).with_parameters(given)
+    return entry.open().call(data, RUNS, np.random.Generator(np.random.SFC64(seed)))
+
+
+def test_one_draw_of_noise_cancels() -> None:
+    noisy = sampled("composed_counts.noise_reused", [10, 9, 12], 4)
+    assert np.allclose(noisy[:, 0] - noisy[:, 1], 1.0)
+    assert np.allclose(noisy[:, 2] - noisy[:, 0], 2.0)
+
+
+def test_bisection_turns_by_its_own_answers() -> None:
+    """The path of three turns by the noisy answers has the product of their chances."""
+    data = [0, 1, 6]
+    answers = sampled("noisy_bisection", data, 5, epsilon=2.0)
+    noise = stats.laplace(0.0, 1.5)
+    law = []
+    for path in range(8):
+        low, high, chance = 0, 8, 1.0
+        for turn in (path >> 2 & 1, path >> 1 & 1, path & 1):
+            middle = (low + high) // 2
+            lead = sum(1 if value < middle else -1 for value in data)
+            chance *= float(noise.cdf(-lead) if turn else noise.sf(-lead))
+            low, high = (middle, high) if turn else (low, middle)
+        law.append(chance)
+    seen = np.bincount((answers <= 0) @ np.array([4, 2, 1]), minlength=8)
+    assert sum(law) == pytest.approx(1.0)
+    assert stats.chisquare(seen, np.array(law) * RUNS).pvalue > LEVEL
+
+
+def test_bisection_that_stops_publishes_no_more() -> None:
+    balanced, not_balanced = ([0, 0, 7, 7], [0, 0, 0, 0, 0])
+    assert set(np.ma.count(sampled("noisy_bisection.stop_by_truth", balanced, 6), axis=1)) == {1}
+    assert set(np.ma.count(sampled("noisy_bisection.stop_by_truth", not_balanced, 6), axis=1)) == {3}
+
+
+def test_one_sample_is_shared_and_fresh_samples_are_not() -> None:
+    for name, shared in (("sampled_counts", False), ("sampled_counts.one_sample", True)):
+        correlation = float(np.corrcoef(sampled(name, 40, 12, epsilon=2.0, rate=0.5).T)[0, 1])
+        expected = 10.0 / (10.0 + 0.5) if shared else 0.0  # binomial variance, and Laplace noise of scale 1/2
+        assert abs(correlation - expected) < 6.5 / math.sqrt(RUNS)
+
+
+def test_totals() -> None:
+    data = [[0], [1, 2], [2], [0, 1]]
+    assert set(sampled("parallel_counts.exact_total", data, 14)[:, 0]) == {4.0}
+    noisy = sampled("parallel_counts.total_of_noisy", data, 14)
+    assert np.allclose(noisy[:, 0], noisy[:, 1:].sum(axis=1))

@@ -25,12 +25,11 @@ from dpaudit.catalogue.learning.descent.losses import canary
 from dpaudit.catalogue.learning.descent.programs import clipped, linear_gradient
 from dpaudit.catalogue.learning.descent.runs import bounded, linear_pull, logistic_pull, shortened
 from dpaudit.claims import ApproximateDP, GaussianDP, Relation
-from dpaudit.errors import InvalidSpec
 from tests.cases import for_each
 from tests.catalogue.between import between_epsilons
 
 LEVEL = 1e-8
-RUNS = 100_000
+RUNS = 60_000
 
 
 def runs_of(entry: Entry, side: int, seed: int, runs: int = RUNS) -> np.ndarray[Any, Any]:
@@ -46,9 +45,7 @@ def loss(entry: Entry) -> float:
 # --- claims -------------------------------------------------------------------------------------------------------
 
 
-def test_full_batches_are_claimed_as_gaussian_and_poisson_batches_by_the_privacy_loss() -> None:
-    assert dp_gradient_descent.claim() == GaussianDP(1.0, Relation.ADD_OR_REMOVE_ONE)
-    assert dp_gradient_descent.claim({"steps": 9, "noise_multiplier": 6.0}).promised(0.0) == 0.5
+def test_poisson_batches_are_claimed_by_the_privacy_loss() -> None:
     claim = dp_sgd_iterates.claim()
     low, high = between_epsilons(0.01, 1.0, 0.5, 4)
     assert isinstance(claim, ApproximateDP)
@@ -57,12 +54,6 @@ def test_full_batches_are_claimed_as_gaussian_and_poisson_batches_by_the_privacy
     assert dp_sgd.claim() == claim
     full = dp_sgd_iterates.claim({"rate": 1.0, "noise_multiplier": 4.0}).promised(0.01)
     assert full == pytest.approx(GaussianDP(0.5).epsilon_at(0.01), rel=1e-5)
-
-
-def test_the_rate_is_a_probability() -> None:
-    for rate in (0.0, 1.5):
-        with pytest.raises(InvalidSpec, match="rate must be"):
-            dp_sgd.with_parameters({"rate": rate})
 
 
 # --- exact losses -------------------------------------------------------------------------------------------------
@@ -132,22 +123,11 @@ def test_a_transcripts_loss_is_the_mean_over_its_law(name: str) -> None:
     assert under.mean() <= 0.01 + 6.0 * under.std() / math.sqrt(len(under))
 
 
-def test_mu_of_the_twins_in_closed_form() -> None:
-    assert loss(dp_gradient_descent) == loss(dp_gradient_descent_iterates) == 1.0
-    assert loss(dp_gradient_descent.clipping_after_averaging) == pytest.approx(8.0)
-    assert loss(dp_gradient_descent.noise_at_the_end) == pytest.approx(2.0)
-    assert loss(dp_gradient_descent.replace_one) == pytest.approx(2.0)
-    assert loss(dp_gradient_descent.averaged) == pytest.approx(10.0 / (2.0 * math.sqrt(30.0)))
-    assert loss(dp_gradient_descent_iterates.noise_unscaled) == pytest.approx(3.0)
-    assert loss(dp_gradient_descent_iterates.noise_divided_twice) == pytest.approx(4.0)
-    assert loss(dp_gradient_descent_iterates.update_clipped) == pytest.approx(2.0)
-    assert loss(dp_gradient_descent_iterates.clipping_per_coordinate) == pytest.approx(math.sqrt(2.0))
-
-
 MEASURED = [
     dp_gradient_descent,
     dp_gradient_descent.clipping_after_averaging.with_parameters({"noise_multiplier": 8.0}),
     dp_gradient_descent.noise_at_the_end,
+    dp_gradient_descent.no_clipping.with_parameters({"steps": 1}),
     dp_gradient_descent.replace_one,
     dp_gradient_descent.averaged,
 ]
@@ -230,34 +210,6 @@ def test_it_stops_early_only_without_the_record() -> None:
     assert np.mean(lengths[0] == 1) > 0.3
 
 
-def test_what_is_told_surely_is_not_told_by_every_record() -> None:
-    """A record without features moves no model, and before the second step nothing is told without noise."""
-    few, silent = dp_gradient_descent.default_pair[1], [[0.0, 0.0], 100.0]
-    canary, iterates = [[1.0, 0.0], 100.0], dp_gradient_descent_iterates
-    assert dp_gradient_descent.no_clipping.true_loss([*few, silent], few) == 0.0
-    assert dp_gradient_descent.no_clipping.true_loss([*few, canary], few) == math.inf
-    assert gradient_descent.true_loss([*few, [[0.0, 0.0], 1.0]], [*few, silent]) == 0.0
-    assert gradient_descent.true_loss([*few, canary], [*few, silent]) == math.inf
-    for twin in (iterates.noise_in_the_first_step, iterates.one_noise):
-        assert twin.true_loss([*few, silent], few) == 0.0
-        assert twin.true_loss([*few, [[1.0, 0.0], 1.5]], few, {"steps": 1}) == pytest.approx(0.25)
-    assert iterates.one_noise.true_loss([*few, canary], few) == pytest.approx(0.5)  # clipped throughout: one shift
-    assert iterates.stopping.true_loss([*few, canary], few, {"steps": 1}) == pytest.approx(0.5)
-    with pytest.raises(InvalidSpec, match="the exact loss is known for"):
-        iterates.stopping.true_loss([*few, canary], few)
-
-
-def test_one_unclipped_step_shifts_the_model_by_the_whole_gradient() -> None:
-    """Chance of failing: six deviations of each of two means."""
-    twin = dp_gradient_descent.no_clipping.with_parameters({"steps": 1})
-    few = twin.default_pair[1]
-    pair = [*few, [[2.0, 1.0], 3.0]], few
-    models = [twin.open().call(data, 40_000, np.random.default_rng(45 + side)) for side, data in enumerate(pair)]
-    seen = np.linalg.norm(models[0].mean(axis=0) - models[1].mean(axis=0)) / models[1][:, 0].std()
-    assert twin.true_loss(*pair) == pytest.approx(3.0 * math.sqrt(5.0) / 6.0)
-    assert seen == pytest.approx(twin.true_loss(*pair), abs=12.0 / math.sqrt(20_000))
-
-
 def test_gradient_descent_converges() -> None:
     """On one record the error shrinks by 1 - learning_rate (|x|^2 + penalty) in each step: by half, four times."""
     for given in ({}, {"penalty": 0.5, "learning_rate": 1.0 / 3.0}):
@@ -301,33 +253,8 @@ def test_clipping_a_pull_is_clipping_the_gradient() -> None:
         pull = bounded(model, record, linear_pull, 2.5)
         gradient = clipped(linear_gradient(np.array(weights), record), 2.5)
         assert np.allclose(pull * np.array(record[0]), -gradient)
+    others, canary_record = dp_sgd.default_pair[1], dp_sgd.default_pair[0][-1]
+    assert canary([*others, canary_record], others) == canary(others, [*others, canary_record]) == canary_record
     assert logistic_pull([np.array([0.0]), np.array([0.0])], [[0.0, 0.0], 1.0])[0] == 0.5
     parts = shortened([np.array([3.0]), np.array([-4.0])], 2.5)
     assert np.allclose(np.concatenate(parts), clipped(np.array([3.0, -4.0]), 2.5))
-
-
-def test_losses_are_known_for_canary_pairs_only() -> None:
-    others, record = dp_sgd.default_pair[1], dp_sgd.default_pair[0][-1]
-    assert canary([*others, record], others) == canary(others, [*others, record]) == record
-    for entry, first in (
-        (dp_sgd, [*others, [[0.05, 0.0], 1.0]]),  # too short to be clipped
-        (dp_sgd, [*others, [[1.0, 1.0], 1.0]]),  # pulls where others pull
-        (dp_sgd, [*others, record, record]),
-        (dp_sgd, [*others[1:], record]),
-        (dp_sgd_iterates.realised_batch_size, [*others, record]),
-        (dp_sgd_iterates.clipping_per_batch, [*others, record]),
-        (dp_sgd_iterates.shuffled_batches, [*others, record]),
-    ):
-        with pytest.raises(InvalidSpec, match="the exact loss is known for"):
-            entry.true_loss(first, others)
-    few = dp_gradient_descent.default_pair[1]
-    for entry, first in (
-        (dp_gradient_descent, [*few, [[1.0, 0.0], 3.0]]),
-        (dp_gradient_descent, [*few, [[1.0, 1.0], 100.0]]),
-        (dp_gradient_descent.clipping_after_averaging, [*few, [[1.0, 0.0], 100.0]]),
-        (dp_gradient_descent_iterates.clipping_per_coordinate, [*few, [[1.0, 0.0], 100.0]]),
-    ):
-        with pytest.raises(InvalidSpec, match="the exact loss is known for"):
-            entry.true_loss(first, few)
-    with pytest.raises(InvalidSpec, match="opposite directions"):
-        dp_gradient_descent.replace_one.true_loss([*few, [[1.0, 0.0], 100.0]], [*few, [[1.0, 0.0], 200.0]])

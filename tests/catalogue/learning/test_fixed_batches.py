@@ -17,7 +17,6 @@ from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.descent import programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.programs import Descent
-from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, fixed_batch_epsilon, poisson, repeated_epsilon, step_losses
 
 FIXED = find("dp_sgd_fixed_batches")
@@ -103,29 +102,3 @@ def test_batches_have_their_size_and_all_batches_are_equally_likely() -> None:
     assert len({str(sorted(next(programs.of_exactly(data, rng, at)))) for _ in range(200)}) == 10
     drawn = programs.once(programs.of_exactly)(data, rng, at)
     assert next(drawn) is next(drawn)
-
-
-def test_what_the_loss_is_not_known_for_is_refused() -> None:
-    first, second = FIXED.default_pair
-    for one, two in (
-        (first, second[1:]),
-        (first[1:], second[1:]),
-        ([[[0.0, 1.0], 1.0], *first[1:]], second),
-        ([[[1.0, 0.0], 1.0], *first[1:]], second),
-    ):
-        with pytest.raises(InvalidSpec, match="the exact loss is known for"):
-            FIXED.true_loss(one, two)
-    assert FIXED.true_loss(first, first) == 0.0
-    with pytest.raises(InvalidSpec, match="at most n records"):
-        FIXED.claim({"batch_size": 7})
-    with pytest.raises(InvalidSpec, match="pull one way"):
-        FIXED.last.true_loss([[[1.0, 0.0], 1.0], *first[1:]], [[[1.0, 0.0], 1.0], *second[1:]])
-
-
-def test_the_last_model_tells_less_and_less_with_a_regulariser_that_forgets() -> None:
-    losses = [
-        FIXED.last.true_loss(*FIXED.default_pair, {"penalty": penalty, "steps": 2}) or 0.0 for penalty in (0.0, 0.5)
-    ]
-    assert losses == sorted(losses, reverse=True)
-    one_step = FIXED.true_loss(*FIXED.default_pair, {"steps": 1})
-    assert FIXED.last.true_loss(*FIXED.default_pair, {"penalty": 1.0, "steps": 2}) == pytest.approx(one_step, rel=1e-5)

@@ -1,4 +1,4 @@
-"""The fit drawn from a grid, regression from noisy sums, and NoisyStats: their exact laws against other oracles.
+"""Private regression and classification: optima by general minimisers, laws by change of variables and quadrature.
 
 Seeds are fixed; a comparison of a sample with a law fails by chance with probability at most 1e-9.
 """
@@ -7,66 +7,216 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
+from scipy.special import expit
 
 from dpaudit.catalogue import find
+from dpaudit.catalogue.learning.objective_noise import corrected, minimisers, spherical
 from dpaudit.catalogue.learning.regression import line, slope_density
+from dpaudit.catalogue.promises import HUBER, HUBER_HINGE, LOGISTIC, MarginLoss, classifier, in_unit_ball
 from tests.cases import for_each
 
 LEVEL = 1e-9
 Data = list[list[float]]
 
 
-def pairs(seed: int, count: int, low: float) -> list[tuple[Data, Data]]:
-    """Datasets with one record replaced by another, most often at the corners."""
+# --- output perturbation ---------------------------------------------------------------------------------------------
+
+
+def random_records(seed: int, records: int = 8, features: int = 2) -> list[list[float]]:
     rng = np.random.default_rng(seed)
-    ends = np.array([low, 0.0, 1.0])
-    made = []
-    for _ in range(count):
-        others = rng.uniform(low, 1.0, (rng.integers(1, 9), 2)).tolist()
-        made.append(([*others, rng.choice(ends, 2).tolist()], [*others, rng.choice(ends, 2).tolist()]))
-    return made
+    x = rng.standard_normal((records, features))
+    x /= np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True))
+    return np.column_stack([x, rng.choice([-1.0, 1.0], records)]).tolist()
 
 
-# --- the exponential mechanism ----------------------------------------------------------------------------------
+def huber_hinge(margin: Any) -> Any:
+    """The Huber loss as Chaudhuri, Monteleoni & Sarwate 2011 write it, in three pieces."""
+    middle = (1 + HUBER - margin) ** 2 / (4 * HUBER)
+    return np.where(margin > 1 + HUBER, 0.0, np.where(np.abs(1 - margin) <= HUBER, middle, 1 - margin))
 
 
-def chances(data: Data, factor: float, sign: float = 1.0) -> np.ndarray:
-    """Pr(theta) proportional to e^(-factor (sum loss / n + sign 0.1 theta^2)), as the notes define it, at length."""
-    weights = []
-    for theta in (-1.0, -0.5, 0.0, 0.5, 1.0):
-        total = sum((y - theta * x) ** 2 for x, y in data)
-        weights.append(math.exp(-factor * (total / len(data) + sign * 0.1 * theta**2)))
-    return np.array(weights) / sum(weights)
+@pytest.mark.parametrize("weight", [0.05, 0.4, 2.0])
+@pytest.mark.parametrize(
+    ("loss", "value"),
+    [(HUBER_HINGE, huber_hinge), (LOGISTIC, lambda m: np.logaddexp(0.0, -m))],
+    ids=["hinge", "logistic"],
+)
+def test_the_optimum_is_that_of_a_general_minimiser(loss: MarginLoss, value: Any, weight: float) -> None:
+    for seed in range(4):
+        data = random_records(seed, features=3)
+        signed = np.array(data)[:, :-1] * np.array(data)[:, -1:]
+
+        def objective(w: Any, signed: Any = signed) -> float:
+            return float(value(signed @ w).mean() + weight / 2 * w @ w)
+
+        found = classifier(data, weight, loss)
+        assert found == pytest.approx(optimize.minimize(objective, np.zeros(3), tol=1e-12).x, abs=1e-4)
+        assert all(objective(found) <= objective(found + 1e-4 * step) for step in np.vstack([np.eye(3), -np.eye(3)]))
 
 
-@pytest.mark.parametrize(("twin", "sign"), [(None, 1.0), ("sign_turned", -1.0)])
-def test_the_fit_has_the_probabilities_of_its_definition(twin: str | None, sign: float) -> None:
-    entry = find("exponential_fit" + (f".{twin}" if twin else ""))
+def test_slope_and_curvature_are_derivatives() -> None:
+    margin = np.linspace(-3.0, 3.0, 37) + 0.01
+    for loss in (HUBER_HINGE, LOGISTIC):
+        step = 1e-6
+        assert (loss.value(margin + step) - loss.value(margin - step)) / (2 * step) == pytest.approx(
+            loss.slope(margin), abs=1e-8
+        )
+        assert (loss.slope(margin + step) - loss.slope(margin - step)) / (2 * step) == pytest.approx(
+            loss.curvature(margin), abs=1e-8
+        )
+
+
+def test_features_are_scaled_down_and_never_up() -> None:
+    assert in_unit_ball([3.0, 4.0, -1.0]) == pytest.approx([0.6, 0.8, -1.0])
+    assert in_unit_ball([0.3, 0.4, 1.0]) == [0.3, 0.4, 1.0]
+
+
+def test_the_loss_is_the_largest_ratio_of_densities() -> None:
+    entry = find("output_perturbation")
     first, second = entry.default_pair
-    laws = [chances(data, len(data) / 8.0, sign) for data in (first, second)]
-    assert entry.true_loss(first, second) == pytest.approx(np.abs(np.log(laws[0] / laws[1])).max(), rel=1e-12)
-    drawn = entry.open().call(first, 100_000, np.random.default_rng(1))
-    seen = [np.count_nonzero(drawn == theta) for theta in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-    assert stats.chisquare(seen, laws[0] * 100_000).pvalue > LEVEL
+    one, other = (classifier([in_unit_ball(r) for r in data], 0.4, HUBER_HINGE) for data in (first, second))
+    rng = np.random.default_rng(3)
+    z = one + rng.standard_normal((100_000, 2)) * rng.exponential(3.0, (100_000, 1))
+    ratios = 0.5 * 10 * 0.4 * (np.linalg.norm(z - other, axis=1) - np.linalg.norm(z - one, axis=1))
+    loss = entry.true_loss(first, second)
+    assert loss is not None
+    assert 0.999 * loss < ratios.max() <= loss + 1e-12
 
 
-def test_a_sum_in_the_exponent_moves_n_times_as_far() -> None:
-    """With the sum, n is in the exponent twice."""
-    entry = find("exponential_fit.sum_for_average")
-    first, second = entry.default_pair
-    laws = [chances(data, len(data) ** 2 / 8.0, -1.0 / len(data)) for data in (first, second)]
-    assert entry.true_loss(first, second) == pytest.approx(np.abs(np.log(laws[0] / laws[1])).max(), rel=1e-12)
+# --- ridge ------------------------------------------------------------------------------------------------------
 
 
-def test_no_pair_costs_the_fit_more_than_the_claim() -> None:
-    entry = find("exponential_fit")
-    for first, second in pairs(2, 200, -1.0):
-        assert entry.true_loss(first, second) <= 1.0  # type: ignore[operator]
-        assert entry.sign_turned.true_loss(first, second) <= 1.0  # type: ignore[operator]
+# --- objective perturbation ------------------------------------------------------------------------------------------
+
+
+OTHERS: Data = [[0.1, -1], [0.12, -1], [0.08, -1], [0.1, -1], [0.11, -1], [0.09, -1], [0.1, -1]]
+PAIR = ([*OTHERS, [1.0, 1]], [*OTHERS, [0.1, -1]])
+
+
+def slope(data: Data, steepness: float, w: Any) -> Any:
+    """The derivative of sum ln(1 + e^(-y x w)) + steepness w^2 / 2."""
+    return steepness * w - sum(x * y * expit(-x * y * w) for x, y in data)
+
+
+def cdf(data: Data, steepness: float, scale: float) -> Callable[[Any], Any]:
+    """The optimum lies below w just where the noise b is above minus the slope there."""
+    law = stats.laplace(scale=scale)
+    return lambda w: law.cdf(slope(data, steepness, w))
+
+
+def steepness_and_scale(name: str, records: int, weight: float) -> tuple[float, float]:
+    left, added = corrected(1.0, records, weight)
+    return {
+        "objective_perturbation": (records * (weight + added), 2.0 / left),
+        "objective_perturbation.no_correction": (records * weight, 2.0),
+        "objective_perturbation.divided_twice": (records * (weight + added), 2.0 / (records * left)),
+    }[name]
+
+
+NAMES = ["objective_perturbation", "objective_perturbation.no_correction", "objective_perturbation.divided_twice"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("weight", [0.005, 0.5])
+def test_sampler_and_loss_follow_from_the_distribution_function(name: str, weight: float) -> None:
+    entry = find(name)
+    laws = [cdf(data, *steepness_and_scale(name, 8, weight)) for data in PAIR]
+    sampled = entry.with_parameters({"weight": weight}).open().call(PAIR[0], 40_000, np.random.default_rng(1))[:, 0]
+    assert stats.kstest(sampled, laws[0]).pvalue > LEVEL
+    edges = np.sinh(np.linspace(-9.0, 9.0, 2_001))
+    masses = [np.diff(law(edges)) for law in laws]
+    seen = np.minimum(*masses) > 1e-9  # below, differences of a distribution function are rounding
+    largest = np.abs(np.log(masses[0][seen] / masses[1][seen])).max()
+    loss = entry.true_loss(*PAIR, {"weight": weight})
+    assert loss is not None
+    assert largest <= loss + 1e-6
+    assert largest > 0.99 * loss or weight == 0.5  # the others have their largest ratio where nobody goes
+
+
+def test_the_optimum_of_a_run_is_that_of_a_general_minimiser() -> None:
+    entry = find("objective_perturbation").with_parameters({"weight": 0.005})
+    data = PAIR[0]
+    left, added = corrected(1.0, 8, 0.005)
+    for seed in range(20):
+        noise = float(spherical(np.random.default_rng(seed), 1, 1)[0, 0]) * 2.0 / left
+        signed = np.array([x * y for x, y in data])
+
+        def objective(w: float, noise: float = noise, signed: np.ndarray = signed) -> float:
+            return float(np.logaddexp(0.0, -signed * w).sum() + 4.0 * (0.005 + added) * w * w + noise * w)
+
+        best = optimize.minimize_scalar(objective, bracket=(-1.0, 1.0), tol=1e-12).x
+        assert entry.with_parameters({"weight": 0.005}).run(data, np.random.default_rng(seed))[0] == pytest.approx(
+            best, abs=1e-5
+        )
+
+
+def test_the_correction_is_that_of_the_paper() -> None:
+    """It costs 2 ln(1 + c / (n lambda)) while that is less than epsilon; then lambda is raised until it is half."""
+    assert corrected(1.0, 100, 0.1) == pytest.approx((1.0 - 2.0 * math.log(1.025), 0.0))
+    left, added = corrected(1.0, 8, 0.005)
+    assert left == 0.5
+    assert 2.0 * math.log(1.0 + 0.25 / (8 * (0.005 + added))) == pytest.approx(0.5)
+
+
+def test_the_density_is_one() -> None:
+    """The change of variables loses no mass: |db / dw| is the curvature."""
+    data = PAIR[0]
+    steepness, scale = steepness_and_scale("objective_perturbation.no_correction", 8, 0.05)
+
+    def density(w: float) -> float:
+        tails = [(x * y, expit(-x * y * w)) for x, y in data]
+        bend = steepness + sum(z * z * t * (1.0 - t) for z, t in tails)
+        return float(math.exp(-abs(slope(data, steepness, w)) / scale) / (2.0 * scale) * bend)
+
+    kink = optimize.brentq(lambda w: slope(data, steepness, w), -50, 50)
+    assert sum(integrate.quad(density, *ends)[0] for ends in ((-300, kink), (kink, 300))) == pytest.approx(1.0)
+
+
+# --- objective perturbation with several features --------------------------------------------------------------------
+
+
+def test_the_optimum_of_many_features_is_that_of_a_general_minimiser() -> None:
+    """From weak to strong regularisers, for noise near and far."""
+    rng = np.random.default_rng(3)
+    signed = rng.uniform(-1.0, 1.0, (6, 3)) / math.sqrt(3.0)
+    for steepness in (1e-4, 0.01, 1.0, 30.0):
+        noise = spherical(rng, 5, 3) * np.array([0.1, 1.0, 1.0, 5.0, 20.0])[:, None]
+        found = minimisers(signed, steepness, noise)
+        for b, w in zip(noise, found, strict=True):
+
+            def gradient(w: Any, b: Any = b, steepness: float = steepness) -> Any:
+                return steepness * w + b - signed.T @ (1.0 / (1.0 + np.exp(np.minimum(700.0, signed @ w))))
+
+            assert np.abs(gradient(w)).max() < 1e-9 * (1.0 + np.linalg.norm(b))
+            best = optimize.root(gradient, w + 0.01, tol=1e-12).x
+            assert best == pytest.approx(w, abs=1e-6 * (1.0 + np.linalg.norm(w)))
+
+
+def test_no_run_of_many_ends_short_of_its_optimum() -> None:
+    rng = np.random.default_rng(5)
+    signed = 5.0 * rng.uniform(-1.0, 1.0, (6, 5))
+    for steepness in (1e-4, 0.03, 1.0):
+        noise = spherical(rng, 500, 5) * rng.choice([0.1, 1.0, 20.0, 300.0], (500, 1))
+        w = minimisers(signed, steepness, noise)
+        gradient = steepness * w + noise - expit(-w @ signed.T) @ signed
+        assert (np.linalg.norm(gradient, axis=1) < 1e-9 * (1.0 + np.linalg.norm(noise, axis=1))).all()
+
+
+def test_a_pair_that_is_turned_loses_the_same() -> None:
+    """The largest ratio may lie on a line without end on which one record has a small margin, askew to all axes."""
+    turn = np.array([[math.cos(0.5), -math.sin(0.5)], [math.sin(0.5), math.cos(0.5)]])
+    twin = find("objective_perturbation").no_correction
+    turned = [[[*(turn @ record[:2]).tolist(), record[2]] for record in data] for data in twin.default_pair]
+    assert twin.true_loss(*turned) == pytest.approx(twin.true_loss(*twin.default_pair), rel=1e-4)
+
+
+# --- the fit drawn from a grid, regression from noisy sums, NoisyStats -----------------------------------------------
 
 
 def test_the_fit_comes_close_to_the_best_slope_as_the_data_grow() -> None:
@@ -82,36 +232,11 @@ def test_the_fit_comes_close_to_the_best_slope_as_the_data_grow() -> None:
     assert stats.binom.sf(over - 1, 20_000, beta) > LEVEL
 
 
-# --- sums -------------------------------------------------------------------------------------------------------
-
-
 def test_the_line_is_that_of_least_squares() -> None:
     rng = np.random.default_rng(4)
     x, y = rng.uniform(-1, 1, (2, 9))
     sums = np.array([9.0, x.sum(), y.sum(), x @ y, x @ x])
     assert line(sums) == pytest.approx(np.polyfit(x, y, 1))
-
-
-def test_the_sums_cost_what_they_move_by_and_at_most_the_claim() -> None:
-    entry = find("regression_from_sums")
-    rng = np.random.default_rng(5)
-    others = rng.uniform(-1, 1, (6, 2)).tolist()
-    for x, y in itertools.product((-3.0, -1.0, 0.0, 0.4, 1.0), repeat=2):
-        a, b = max(-1.0, x), y if y > -1.0 else -1.0
-        moved = 1.0 + abs(a) + abs(b) + abs(a * b) + a * a
-        assert entry.true_loss([*others, [x, y]], others) == pytest.approx(moved / 5.0)
-        assert entry.budget_not_split.true_loss([*others, [x, y]], others) == pytest.approx(moved)
-        assert moved <= 5.0
-
-
-def test_bounds_from_the_data_are_the_scales() -> None:
-    entry = find("regression_from_sums")
-    data = entry.default_pair[1]
-    x, y = np.array(data).T
-    sums = np.array([len(data), x.sum(), y.sum(), x @ y, x @ x])
-    told = entry.bounds_from_data.open().call(data, 50_000, np.random.default_rng(7)) - sums
-    scales = [5.0, 4.5, 4.5, 4.05, 4.05]
-    assert all(stats.kstest(told[:, j], stats.laplace(scale=scales[j]).cdf).pvalue > LEVEL for j in range(5))
 
 
 def test_a_noisy_line_comes_close_as_the_data_grow() -> None:
@@ -120,9 +245,6 @@ def test_a_noisy_line_comes_close_as_the_data_grow() -> None:
     data = np.column_stack([x, np.clip(0.5 * x + 0.2, -1, 1)]).tolist()
     lines = line(find("regression_from_sums").open().call(data, 2_000, np.random.default_rng(9)).T)
     assert np.abs(lines - np.array([[0.5], [0.2]])).max() < 0.05  # sums of 6,667 and more, noise of 5 ln(1e13) at most
-
-
-# --- NoisyStats -------------------------------------------------------------------------------------------------
 
 
 @for_each(("covariance", "variance", "scale"), [(0.4, 0.5, 2.5), (-0.3, 0.2, 1.0), (0.0, 0.7, 0.5)])
@@ -155,18 +277,3 @@ def test_slopes_have_that_density_and_runs_without_a_line_the_rest() -> None:
         assert stats.binomtest(seen, 100_000, chance).pvalue > LEVEL
     standard = (intercepts - y.mean() + slopes * x.mean()) / (3.0 * (1.0 + np.abs(slopes)) / 6.0)
     assert stats.kstest(standard, stats.laplace.cdf).pvalue > LEVEL
-
-
-def test_no_pair_costs_noisy_stats_more_than_the_claim() -> None:
-    entry = find("noisy_stats")
-    for first, second in pairs(11, 5, 0.0):
-        assert entry.true_loss(first, second) <= 1.0  # type: ignore[operator]
-
-
-def test_its_twins_have_no_epsilon_where_their_fault_shows() -> None:
-    entry = find("noisy_stats")
-    same_x = ([[0.0, 0.1], [1.0, 0.9], [0.5, 0.0]], [[0.0, 0.1], [1.0, 0.9], [0.5, 1.0]])
-    assert entry.mean_of_y_only.true_loss(*same_x) == pytest.approx(1.0 / 3.0)  # the mean of y alone
-    assert math.isfinite(entry.exact_variance.true_loss(*same_x))  # type: ignore[arg-type]
-    for twin in (entry.mean_of_y_only, entry.exact_variance):
-        assert twin.true_loss(*twin.default_pair) == math.inf

@@ -15,7 +15,6 @@ from scipy import optimize, stats
 from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.descent import training
 from dpaudit.catalogue.learning.descent.programs import Descent
-from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import subsampled_gaussian_epsilon
 
 PARENT = find("private_training")
@@ -138,22 +137,3 @@ def test_the_last_partial_batch_by_a_grid() -> None:
     p = 2 / 3 * np.outer(apart[u], apart[0.0]) + 1 / 3 * np.outer(apart[0.0], apart[2 * u])
     twin = PARENT.last_partial_batch
     assert twin.true_loss(*twin.default_pair) == pytest.approx(between(p, q, GRID**2), abs=GRID**2)
-
-
-def test_pairs_without_a_known_loss_are_refused() -> None:
-    silent, canary = [[0.0, 0.0], 1.0], [[20.0, 0.0], 1.0]
-    faint = [[[0.0, 0.0], 0.1]] * 5
-    refused: list[tuple[str, Any, str]] = [
-        ("", ([[[0.0, 9.0], 1.0], canary], [[[0.0, 9.0], 1.0]]), "one line"),
-        ("batch_norm", ([*faint, canary], faint), "pulls one way"),  # up with few others in its batch, else down
-        ("shuffled", ([silent, canary], [silent]), "two full batches"),
-        ("last_partial_batch", ([canary] * 2 + [silent], [canary, silent]), "no gradients"),
-        ("one_seed", ([canary, silent], [canary]), "no gradients"),
-        ("one_seed", ([silent, silent], [silent]), "has a gradient"),
-        ("nan_gradients", ([silent, canary], [silent]), "not finite"),
-        ("", ([silent] * 17, [silent] * 16), "at most 16"),
-    ]
-    for name, pair, why in refused:
-        entry = PARENT.twins[name] if name else PARENT
-        with pytest.raises(InvalidSpec, match=why):
-            entry.true_loss(*pair)

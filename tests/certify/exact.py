@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import special, stats
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,3 +74,35 @@ def chances(hits: npt.NDArray[np.intp], runs: int, p: float, q: float) -> Floats
     ways = special.gammaln(runs + 1) - special.gammaln(x + 1) - special.gammaln(y + 1) - special.gammaln(rest + 1)
     logs = special.xlogy(x, p / 2.0) + special.xlogy(y, q / 2.0) + special.xlogy(rest, 1.0 - (p + q) / 2.0)
     return np.asarray(np.exp(ways + logs))
+
+
+def chances_of_sides(runs_p: int, runs_q: int, p: float, q: float) -> Floats:
+    """The probabilities of all (hits_p, hits_q) of fixed sides, as a table."""
+    return np.outer(
+        stats.binom.pmf(np.arange(runs_p + 1), runs_p, p), stats.binom.pmf(np.arange(runs_q + 1), runs_q, q)
+    )
+
+
+def least_epsilon(p: float, q: float, delta: float) -> float:
+    """The least epsilon that allows the point (p, q) at this delta: the truth that a bound must cover."""
+    return max(0.0, math.log((p - delta) / q)) if p > delta else 0.0
+
+
+def power(
+    refuted: Callable[[int, int], bool], others: Any, most: Callable[[Any], Any], share: float, rare: float = 1e-9
+) -> float:
+    """Pr(refuted(x, y)) of y from the law `others`, but for its tails, and x from Bin(most(y), share).
+
+    The least x that refutes rises with y, so each is sought from the one before, in steps that double.
+    """
+    every, least, low = np.arange(max(0, int(others.ppf(rare))), int(others.ppf(1.0 - rare)) + 1), [], 0
+    for y in every.tolist():
+        end, high, step = int(most(y)) + 1, low, 1
+        while high < end and not refuted(high, y):
+            low, high, step = high + 1, high + step, 2 * step
+        high = min(high, end)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if refuted(middle, y) else (middle + 1, high)
+        least.append(low)
+    return float(np.sum(others.pmf(every) * stats.binom.sf(np.array(least) - 1, most(every), share)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from dpaudit.base.strict import stored, value_of
 from dpaudit.base.validate import error_probability
 from dpaudit.certify import Binned, Certificate, CoinFlip, Evidence, FixedSides, certify
-from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.claims import ApproximateDP
 from dpaudit.errors import InvalidSpec
+from tests.cases import for_each
 
 
 @st.composite
@@ -23,86 +25,76 @@ def coin_flips(draw: st.DrawFn) -> CoinFlip:
     return CoinFlip(draw(st.integers(0, runs_p)), draw(st.integers(0, runs_q)), runs_p, runs_q)
 
 
-@settings(derandomize=True, deadline=None)
-@given(parts=st.lists(coin_flips(), min_size=1, max_size=6), order=st.randoms(use_true_random=False))
-def test_shards_merge_in_any_order(parts: list[CoinFlip], order: object) -> None:
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(
+    parts=st.lists(coin_flips(), min_size=1, max_size=6),
+    order=st.randoms(use_true_random=False),
+    confidence=st.sampled_from([0.95, 0.999]),
+)
+def test_shards_merge_in_any_order_into_one_certificate(
+    parts: list[CoinFlip], order: Random, confidence: float
+) -> None:
     total = sum(parts[1:], start=parts[0])
-    shuffled = list(parts)
-    order.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert sum(shuffled[1:], start=shuffled[0]) == total
+    shuffled = order.sample(parts, len(parts))
+    again = sum(shuffled[1:], start=shuffled[0])
+    assert again == total
     assert total.runs == sum(part.runs for part in parts)
     assert total.hits_p == sum(part.hits_p for part in parts)
+    claim = ApproximateDP(1.0, 1e-6)
+    certificate = certify(total, claim, confidence)
+    assert certificate == certify(again, claim, confidence) == Certificate(**dataclasses.asdict(certificate))
+    assert (certificate.delta, certificate.confidence) == (1e-6, confidence)
+    assert certificate.lower == certificate.epsilon_lower >= 0.0
+    assert 0.0 < certificate.p_value <= 1.0
 
 
-@pytest.mark.parametrize(
-    ("counts", "words"),
+@for_each(
+    ("kind", "counts", "words"),
     [
-        ((-1, 0, 5, 5), "hits_p must be in 0 .. runs_p = 5, got -1"),
-        ((6, 0, 5, 5), "hits_p must be in 0 .. runs_p = 5, got 6"),
-        ((0, 6, 5, 5), "hits_q must be in 0 .. runs_q = 5, got 6"),
-        ((0, 0, -1, 5), "hits_p must be in 0 .. runs_p = -1, got 0"),
+        (CoinFlip, (-1, 0, 5, 5), "hits_p must be in 0 .. runs_p = 5, got -1"),
+        (CoinFlip, (6, 0, 5, 5), "hits_p must be in 0 .. runs_p = 5, got 6"),
+        (CoinFlip, (0, 6, 5, 5), "hits_q must be in 0 .. runs_q = 5, got 6"),
+        (CoinFlip, (0, 0, -1, 5), "hits_p must be in 0 .. runs_p = -1, got 0"),
+        (Binned, ((), (), 5, 5), "counts_p and counts_q must hold the same bins, at least one, got 0 and 0"),
+        (Binned, ((1,), (1, 2), 5, 5), "counts_p and counts_q must hold the same bins, at least one, got 1 and 2"),
+        (
+            Binned,
+            ((3, 3), (1, 2), 5, 5),
+            "counts_p must be at least 0 and add up to at most runs_p = 5, got 3 and a sum of 6",
+        ),
+        (
+            Binned,
+            ((3, 2), (-1, 2), 5, 5),
+            "counts_q must be at least 0 and add up to at most runs_q = 5, got -1 and a sum of 1",
+        ),
     ],
 )
-def test_impossible_counts_are_refused(counts: tuple[int, int, int, int], words: str) -> None:
+def test_impossible_counts_are_refused(kind: type[CoinFlip | Binned], counts: tuple[int, ...], words: str) -> None:
     with pytest.raises(InvalidSpec, match=rf"^{words.replace('.', '[.]')}$"):
-        CoinFlip(*counts)
+        kind(*counts)  # type: ignore[arg-type]
 
 
 def test_the_estimate_is_the_plain_log_ratio() -> None:
     assert CoinFlip(300, 100, 1000, 2000).estimate == pytest.approx(math.log(6.0))
-    assert CoinFlip(3, 0, 10, 10).estimate == math.inf
-    assert CoinFlip(0, 3, 10, 10).estimate == -math.inf
-    assert CoinFlip(0, 0, 10, 10).estimate == 0.0
-    assert stored(CoinFlip(3, 1, 10, 10)) == {
-        "kind": "coin-flip",
-        "hits_p": 3,
-        "hits_q": 1,
-        "runs_p": 10,
-        "runs_q": 10,
-    }
-
-
-@settings(derandomize=True, deadline=None, max_examples=50)
-@given(evidence=coin_flips(), confidence=st.sampled_from([0.95, 0.999]))
-def test_a_certificate_is_a_function_of_what_it_says_it_is(evidence: CoinFlip, confidence: float) -> None:
-    claim = ApproximateDP(1.0, 1e-6)
-    certificate = certify(evidence, claim, confidence)
-    assert certificate == certify(
-        CoinFlip(**{field.name: getattr(evidence, field.name) for field in dataclasses.fields(CoinFlip)}),
-        claim,
-        confidence,
-    )
-    assert (certificate.delta, certificate.confidence) == (1e-6, confidence)
-    assert certificate.lower == certificate.epsilon_lower
-    assert 0.0 < certificate.p_value <= 1.0
-    assert certificate.lower >= 0.0
-    fields = dataclasses.asdict(certificate)
-    assert Certificate(**fields) == certificate
+    estimates = [CoinFlip(x, y, 10, 10).estimate for x, y in ((3, 0), (0, 3), (0, 0))]
+    assert estimates == [math.inf, -math.inf, 0.0]
 
 
 def test_a_verdict_is_the_p_value_against_alpha() -> None:
-    def at(p_value: float, confidence: float) -> bool:
-        return Certificate(1.0, 1.0, p_value, 0.0, confidence, "").refuted
-
-    assert at(0.05, 0.95)
-    assert not at(0.0500001, 0.95)
-    assert at(0.001, 0.999)
-    assert not at(math.nextafter(0.001, 1.0), 0.999)
-
-
-@pytest.mark.parametrize(
-    ("confidence", "alpha"), [(0.95, 0.05), (0.999, 0.001), (0.9, 0.1), (0.999999, 1e-6), (1 - 0.01 / 7, 0.01 / 7)]
-)
-def test_alpha_is_free_of_the_noise_of_a_subtraction(confidence: float, alpha: float) -> None:
-    assert error_probability(confidence) == pytest.approx(alpha, rel=1e-9)
-    if alpha in (0.05, 0.001, 0.1):
+    """Which is free of the noise of a subtraction; a bound without end is stored as a word."""
+    for p_value, confidence, refuted in (
+        (0.05, 0.95, True),
+        (0.0500001, 0.95, False),
+        (0.001, 0.999, True),
+        (math.nextafter(0.001, 1.0), 0.999, False),
+    ):
+        assert Certificate(1.0, 1.0, p_value, 0.0, confidence, "").refuted is refuted
+    for confidence, alpha in ((0.95, 0.05), (0.999, 0.001), (0.9, 0.1)):
         assert error_probability(confidence) == alpha
-
-
-def test_a_bound_without_end_is_stored_as_a_word() -> None:
+    for confidence, alpha in ((0.999999, 1e-6), (1 - 0.01 / 7, 0.01 / 7)):
+        assert error_probability(confidence) == pytest.approx(alpha, rel=1e-9)
     model = stored(Certificate(math.inf, None, 0.5, 0.0, 0.95, "m"))
     assert (model["lower"], model["epsilon_lower"]) == ("inf", None)
-    assert not certify(CoinFlip(0, 0, 10, 10), PureDP(1.0), 0.95).refuted
 
 
 def test_designs_do_not_add_up() -> None:
@@ -115,24 +107,7 @@ def test_designs_do_not_add_up() -> None:
     assert Binned((1, 2), (0, 1), 5, 6).runs == 11
 
 
-@pytest.mark.parametrize(
-    ("counts", "words"),
-    [
-        (((), (), 5, 5), "counts_p and counts_q must hold the same bins, at least one, got 0 and 0"),
-        (((1,), (1, 2), 5, 5), "counts_p and counts_q must hold the same bins, at least one, got 1 and 2"),
-        (((3, 3), (1, 2), 5, 5), "counts_p must be at least 0 and add up to at most runs_p = 5, got 3 and a sum of 6"),
-        (
-            ((3, 2), (-1, 2), 5, 5),
-            "counts_q must be at least 0 and add up to at most runs_q = 5, got -1 and a sum of 1",
-        ),
-    ],
-)
-def test_impossible_bins_are_refused(counts: tuple[tuple[int, ...], tuple[int, ...], int, int], words: str) -> None:
-    with pytest.raises(InvalidSpec, match=rf"^{words}$"):
-        Binned(*counts)
-
-
-@pytest.mark.parametrize("evidence", [CoinFlip(3, 1, 10, 12), FixedSides(3, 1, 10, 12), Binned((3, 4), (1, 0), 10, 12)])
+@for_each("evidence", [CoinFlip(3, 1, 10, 12), FixedSides(3, 1, 10, 12), Binned((3, 4), (1, 0), 10, 12)])
 def test_stored_evidence_is_read_back(evidence: CoinFlip | FixedSides | Binned) -> None:
     written = json.loads(json.dumps(stored(evidence)))
     assert value_of(Evidence, written, {}) == evidence

@@ -10,6 +10,7 @@ from scipy import stats
 
 from dpaudit.certify.sums import Blocks, ClaimLine, Staircase, lower_tails, rounding, spaced, upper_tails
 from dpaudit.certify.unconditional import Region
+from tests.cases import for_each
 from tests.certify.exact import tail
 
 REACH = 6.0
@@ -23,85 +24,71 @@ def plain(region: Region, p: float, q: float) -> float:
     return float(np.sum(stats.binom.pmf(x, n, p) * np.where(limits >= 0, stats.binom.cdf(limits, region.m, q), 0.0)))
 
 
-@pytest.mark.parametrize("runs", [1, 2, 30, 1000, 10**8])
-def test_blocks_weigh_at_least_their_values(runs: int) -> None:
+@for_each("share", [1e-6, 0.03, 0.5, 0.97])
+@for_each("runs", [1, 2, 30, 1000, 10**8])
+def test_blocks_weigh_at_least_their_values(runs: int, share: float) -> None:
     rng = np.random.default_rng(7)
-    for share in (1e-6, 0.03, 0.5, 0.97):
-        spread = math.sqrt(runs * share * (1.0 - share)) + 1.0
-        low = max(0, math.floor(runs * share - 6 * spread))
-        cuts = np.minimum(runs + 1, low + np.cumsum(rng.integers(1, 2 + int(spread / 8.0), size=80)))
-        edges = np.unique(np.concatenate([[low], cuts]))
-        if len(edges) < 2:
-            continue
-        value = Blocks.between(edges, runs).weights(np.array([share]), slice(None))[0]
-        exact = np.diff(stats.binom.cdf(edges - 1, runs, share))
-        large = exact > 1e-6  # a difference of two sums near 1: good to about 1e-16
-        assert np.all(value[large] * (1.0 + rounding(runs)) >= exact[large] * (1.0 - 1e-9))
-        assert np.all(value[large] <= exact[large] * 1.05)
+    spread = math.sqrt(runs * share * (1.0 - share)) + 1.0
+    low = max(0, math.floor(runs * share - 6 * spread))
+    cuts = np.minimum(runs + 1, low + np.cumsum(rng.integers(1, 2 + int(spread / 8.0), size=80)))
+    edges = np.unique(np.concatenate([[low], cuts]))
+    value = Blocks.between(edges, runs).weights(np.array([share]), slice(None))[0]
+    exact = np.diff(stats.binom.cdf(edges - 1, runs, share))
+    large = exact > 1e-6  # a difference of two sums near 1: good to about 1e-16
+    assert np.all(value[large] * (1.0 + rounding(runs)) >= exact[large] * (1.0 - 1e-9))
+    assert np.all(value[large] <= exact[large] * 1.05)
 
 
-def test_single_values_are_exact() -> None:
-    for runs in (1, 5, 40):
-        edges = np.arange(runs + 2)
-        for share in (0.5, 0.25, 1e-3):
-            value = Blocks.between(edges, runs).weights(np.array([share]), slice(None))[0]
-            exact = [float(tail(k, runs, share) - tail(k + 1, runs, share)) for k in range(runs + 1)]
-            np.testing.assert_allclose(value, exact, rtol=1e-11)
-
-
-def test_tails_are_rounded_up() -> None:
+@for_each("runs", [1, 5, 40])
+def test_single_values_are_exact_and_tails_rounded_up(runs: int) -> None:
     shares = np.array([0.5, 0.25, 1e-3, 0.999])
-    for runs in (1, 7, 40):
-        for hits in range(-1, runs + 2):
-            upper, lower = upper_tails(hits, runs, shares), lower_tails(hits, runs, shares)
-            for i, share in enumerate(shares):
-                assert tail(hits, runs, float(share)) <= upper[i]
-                assert 1 - tail(hits + 1, runs, float(share)) <= lower[i]
-
-
-CASES = [
-    (Region(40, 25, 2.0, 0.0, 1.645), 0.3, 0.1),
-    (Region(40, 25, 2.0, 0.05, 3.0), 0.6, 0.2),
-    (Region(10**4, 10**4, 2.6, 0.0, 1.645), 0.5, 0.18),
-    (Region(10**4, 300, 2.6, 1e-3, 1.645), 0.05, 0.02),
-    (Region(10**5, 10**5, 2.7, 0.0, 1.645), 0.5, 0.184),
-    (Region(10**5, 10**5, 400.0, 0.0, 1.645), 0.9, 0.9 / 405.0),
-    (Region(10**5, 10**5, 5.0, 0.1, 1.645), 0.101, 2e-4),
-]
-
-
-def staircase(line: ClaimLine, region: Region) -> Staircase:
-    """All of the region, in the blocks that the certifier takes."""
-    x_edges = line.x_edges(0, region.n)
-    limits = region.limits(x_edges[1:] - 1)
-    y_edges = np.union1d(line.y_edges(0, region.m), limits[limits >= 0] + 1)
-    return Staircase.of(Blocks.between(x_edges, region.n), y_edges, limits, -1, region.m)
-
-
-@pytest.mark.parametrize(("region", "p", "q"), CASES)
-def test_a_staircase_weighs_at_least_its_outcomes(region: Region, p: float, q: float) -> None:
-    """For several points at once, near ones and far ones."""
-    high = min(1.6 * q, (1.0 - region.offset) / region.ratio)
-    stairs = staircase(ClaimLine(region.ratio, region.offset, 0.6 * q, high, region.n, region.m), region)
-    shares = np.array([0.999 * p, p, min(1.0, 1.01 * p)])
-    bounds = stairs.probabilities(shares, np.full(3, q), REACH)
-    for share, value in zip(shares, bounds, strict=True):
-        exact = plain(region, float(share), q)
-        assert exact * (1.0 - 1e-9) <= value * (1.0 + 2.0 * rounding(region.n))
-        assert value <= 1.04 * exact + 1e-6
+    values = Blocks.between(np.arange(runs + 2), runs).weights(shares, slice(None))
+    for value, share in zip(values, shares.tolist(), strict=True):
+        exact = [float(tail(k, runs, share) - tail(k + 1, runs, share)) for k in range(runs + 1)]
+        np.testing.assert_allclose(value, exact, rtol=1e-11)
+    for hits in range(-1, runs + 2):
+        upper, lower = upper_tails(hits, runs, shares), lower_tails(hits, runs, shares)
+        for above, below, share in zip(upper, lower, shares.tolist(), strict=True):
+            assert tail(hits, runs, share) <= above
+            assert 1 - tail(hits + 1, runs, share) <= below
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("region", "p", "q"), CASES)
-def test_cells_leave_no_point_of_the_line_out(region: Region, p: float, q: float) -> None:
-    """The largest cell is at least the probability at every point, and not much above the largest of them."""
+@for_each(
+    ("region", "p", "q"),
+    [
+        (Region(40, 25, 2.0, 0.0, 1.645), 0.3, 0.1),
+        (Region(40, 25, 2.0, 0.05, 3.0), 0.6, 0.2),
+        (Region(10**4, 300, 2.6, 1e-3, 1.645), 0.05, 0.02),
+        (Region(10**5, 10**5, 400.0, 0.0, 1.645), 0.9, 0.9 / 405.0),
+        (Region(10**5, 10**5, 5.0, 0.1, 1.645), 0.101, 2e-4),
+    ],
+    nightly=[
+        (Region(10**4, 10**4, 2.6, 0.0, 1.645), 0.5, 0.18),
+        (Region(10**5, 10**5, 2.7, 0.0, 1.645), 0.5, 0.184),
+    ],
+)
+def test_a_staircase_weighs_at_least_its_outcomes_and_cells_leave_no_point_out(
+    region: Region, p: float, q: float
+) -> None:
+    """For several points at once, near ones and far ones. The largest cell is at least the probability at every point
+    of the line, and not much above the largest of them."""
     high = min(1.6 * q, (1.0 - region.offset) / region.ratio)
     line = ClaimLine(region.ratio, region.offset, 0.6 * q, high, region.n, region.m)
+    x_edges = line.x_edges(0, region.n)
+    limits = region.limits(x_edges[1:] - 1)
+    y_edges = np.union1d(line.y_edges(0, region.m), limits[limits >= 0] + 1)
+    stairs = Staircase.of(Blocks.between(x_edges, region.n), y_edges, limits, -1, region.m)
+    shares = np.array([0.999 * p, p, min(1.0, 1.01 * p)])
+    for share, value in zip(shares.tolist(), stairs.probabilities(shares, np.full(3, q), REACH), strict=True):
+        exact = plain(region, share, q)
+        assert exact * (1.0 - 1e-9) <= value * (1.0 + 2.0 * rounding(region.n))
+        assert value <= 1.04 * exact + 1e-6
     cells = line.cells()
     assert np.all(np.diff(cells.p) >= 0.0)
-    value = float(np.max(staircase(line, region).probabilities(cells.p, cells.q, REACH) * cells.factor))
+    largest = float(np.max(stairs.probabilities(cells.p, cells.q, REACH) * cells.factor))
     most = max(plain(region, float(line.p(b)), float(b)) for b in np.linspace(line.low, line.high, 15))
-    assert most * (1.0 - 1e-9) <= value <= 1.05 * most + 1e-6
+    assert most * (1.0 - 1e-9) <= largest <= 1.05 * most + 1e-6
 
 
 def test_the_two_ends_of_the_line() -> None:
@@ -111,12 +98,11 @@ def test_the_two_ends_of_the_line() -> None:
     stairs = Staircase.of(Blocks.between(np.arange(32), 30), np.arange(32), limits, -1, 30)
     value = stairs.probabilities(np.array([0.2, 1.0]), np.array([0.0, 0.3]), REACH)
     first = int(np.argmax(limits >= 0))
-    np.testing.assert_allclose(
-        value, [stats.binom.sf(first - 1, 30, 0.2), stats.binom.cdf(limits[-1], 30, 0.3)], rtol=1e-8
-    )
+    ends = [stats.binom.sf(first - 1, 30, 0.2), stats.binom.cdf(limits[-1], 30, 0.3)]
+    np.testing.assert_allclose(value, ends, rtol=1e-8)
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 0), (3, 70), (0, 10**8), (10**8 - 50, 10**8), (999, 10**6)])
+@for_each(("first", "last"), [(0, 0), (3, 70), (0, 10**8), (10**8 - 50, 10**8), (999, 10**6)])
 def test_edges_hold_everything_once(first: int, last: int) -> None:
     edges = spaced(first, last, lambda x: 0.05 * np.sqrt(x))
     assert (edges[0], edges[-1]) == (first, last + 1)

@@ -29,7 +29,8 @@ CURVE = ((0.5, 0.1), (1.0, 0.02), (2.0, 0.001))
 
 CLAIMS: list[Claim] = [
     PureDP(0.1),
-    PureDP(1.0),
+    PureDP(3.0),
+    ApproximateDP(1.0, 1e-5),
     ApproximateDP(1.0, 0.01),
     ApproximateDP(0.0, 0.3),
     GaussianDP(0.05),

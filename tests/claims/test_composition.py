@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,9 @@ from dpaudit.claims import (
     to_zcdp,
 )
 from dpaudit.errors import InvalidSpec
+from tests.cases import for_each
 
+USERS, RECORDS = Relation.ADD_OR_REMOVE_USER, Relation.ADD_OR_REMOVE_ONE
 ORACLE: dict[str, Any] = json.loads((Path(__file__).parent / "oracle" / "dp_accounting.json").read_text())
 INTERVAL = ORACLE["interval"]  # of the oracle's discretised losses: its epsilons are too large by at most this a step
 
@@ -42,21 +45,23 @@ def excess(p: list[float], q: list[float], epsilon: float) -> float:
     return math.fsum(max(0.0, x - math.exp(epsilon) * y) for x, y in zip(p, q, strict=True))
 
 
-def product(p: list[float], times: int) -> list[float]:
-    return [math.prod(each) for each in itertools.product(p, repeat=times)]
-
-
-@pytest.mark.parametrize(("epsilon", "delta", "times"), [(0.5, 0.0, 5), (1.0, 0.01, 3), (0.1, 0.1, 4), (2.0, 0.0, 2)])
-def test_optimal_composition_is_that_of_the_extremal_pair_written_out(epsilon: float, delta: float, times: int) -> None:
+def extremal(epsilon: float, delta: float) -> tuple[list[float], list[float]]:
+    """The pair that reaches every bound of (epsilon, delta)-DP."""
     share = (1.0 - delta) / (1.0 + math.exp(-epsilon))
-    p, q = [delta, 0.0, share, 1.0 - delta - share], [0.0, delta, 1.0 - delta - share, share]
+    return [delta, 0.0, share, 1.0 - delta - share], [0.0, delta, 1.0 - delta - share, share]
+
+
+@for_each(("epsilon", "delta", "times"), [(0.5, 0.0, 5), (1.0, 0.01, 3), (0.1, 0.1, 4), (2.0, 0.0, 2)])
+def test_optimal_composition_is_that_of_the_extremal_pair_written_out(epsilon: float, delta: float, times: int) -> None:
     profile = compose_optimal(ApproximateDP(epsilon, delta), times)
-    many_p, many_q = product(p, times), product(q, times)
+    many_p, many_q = (
+        [math.prod(each) for each in itertools.product(side, repeat=times)] for side in extremal(epsilon, delta)
+    )
     for at in (0.0, 0.05, 0.3, 0.7, 1.1, 2.0, 3.5, epsilon * times):
         assert profile.delta_at(at) == pytest.approx(excess(many_p, many_q, at), rel=1e-9, abs=1e-14)
 
 
-@pytest.mark.parametrize("times", [1, 2, 7, 30])
+@for_each("times", [1, 2, 7, 30])
 def test_optimal_composition_is_the_sum_of_the_theorem(times: int) -> None:
     """Kairouz, Oh & Viswanath 2015, theorem 3.3, with e^epsilon = 3/2 and delta = 1/64 in exact fractions."""
     base, own = Fraction(3, 2), Fraction(1, 64)
@@ -103,17 +108,13 @@ def test_sums_are_exact_and_never_below() -> None:
     assert compose_renyi([RenyiDP(3.0, 0.1)] * 3).epsilon >= 0.3
 
 
-# sampling
-
-
-@pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (1.0, 0.05), (0.0, 0.2), (4.0, 1e-6)])
+@for_each("rate", [0.01, 0.3, 1.0])
+@for_each(("epsilon", "delta"), [(1.0, 0.0), (1.0, 0.05), (0.0, 0.2), (4.0, 1e-6)])
 def test_sampling_meets_the_mechanism_that_reaches_the_bound(epsilon: float, delta: float, rate: float) -> None:
     """With the record the extremal P with probability `rate`, else Q; without it Q: both orders keep to the claim."""
-    share = (1.0 - delta) / (1.0 + math.exp(-epsilon))
-    p, q = [delta, 0.0, share, 1.0 - delta - share], [0.0, delta, 1.0 - delta - share, share]
+    p, q = extremal(epsilon, delta)
     mixed = [rate * x + (1.0 - rate) * y for x, y in zip(p, q, strict=True)]
-    claim = ApproximateDP(epsilon, delta, Relation.ADD_OR_REMOVE_ONE)
+    claim = ApproximateDP(epsilon, delta, RECORDS)
     sampled = subsample_poisson(claim, rate)
     assert isinstance(sampled, ApproximateDP)
     assert excess(mixed, q, sampled.epsilon) == pytest.approx(sampled.delta, rel=1e-12, abs=1e-15)
@@ -126,7 +127,7 @@ def test_sampling_takes_profiles_line_by_line() -> None:
     claim = PrivacyProfile(((0.5, 0.1), (1.0, 0.02)))
     sampled = subsample_poisson(claim, 0.1)
     assert isinstance(sampled, PrivacyProfile)
-    assert sampled.relation is Relation.ADD_OR_REMOVE_ONE
+    assert sampled.relation is RECORDS
     for (epsilon, delta), (before, own) in zip(sampled.curve, claim.curve, strict=True):
         assert epsilon == pytest.approx(math.log1p(0.1 * math.expm1(before)), rel=1e-14)
         assert delta == pytest.approx(0.1 * own)
@@ -148,62 +149,42 @@ def test_sampling_takes_profiles_line_by_line() -> None:
     assert exact <= value <= exact * (1.0 + 5e-3)
 
 
-# the frozen values of dp-accounting
-
-
-def rows(name: str) -> list[dict[str, float]]:
-    return list(ORACLE[name])
-
-
-def test_the_oracle_was_frozen_with_values() -> None:
-    names = ("gaussian", "gaussian_epsilon", "optimal", "renyi", "renyi_order", "sampled", "composed_renyi")
-    assert all(len(rows(name)) >= 4 for name in names)
-
-
-@pytest.mark.parametrize("row", rows("gaussian"), ids=str)
-def test_the_gaussian_profile_agrees(row: dict[str, float]) -> None:
+def gaussian(row: dict[str, float]) -> None:
     assert GaussianDP(row["mu"]).delta_at(row["epsilon"]) == pytest.approx(row["delta"], rel=1e-9, abs=1e-200)
 
 
-@pytest.mark.parametrize("row", rows("gaussian_epsilon"), ids=str)
-def test_gaussian_epsilon_agrees(row: dict[str, float]) -> None:
+def gaussian_epsilon(row: dict[str, float]) -> None:
     value = compose_gaussian([GaussianDP(row["mu"])] * int(row["times"])).epsilon_at(row["delta"])
     assert row["epsilon"] - INTERVAL * row["times"] <= value <= row["epsilon"] + 1e-9
 
 
-@pytest.mark.parametrize("row", rows("optimal"), ids=str)
-def test_optimal_composition_agrees(row: dict[str, float]) -> None:
+def optimal(row: dict[str, float]) -> None:
+    """Its epsilons are multiples of the oracle's interval, so nothing is lost there but rounding."""
     profile = compose_optimal(ApproximateDP(row["of"], row["own"]), int(row["times"]))
-    # its epsilons are multiples of the oracle's interval, so nothing is lost there but rounding
     assert profile.epsilon_at(row["delta"]) == pytest.approx(row["epsilon"], abs=1e-9)
 
 
-@pytest.mark.parametrize("row", rows("renyi_order"), ids=str)
-def test_the_conversion_of_one_order_agrees(row: dict[str, float]) -> None:
+def renyi_order(row: dict[str, float]) -> None:
     claim = RenyiDP(row["order"], row["level"])
     assert to_approximate(claim, row["delta"], way="orders").epsilon == pytest.approx(row["epsilon"], rel=1e-9)
     assert to_approximate(claim, row["delta"]).epsilon <= row["epsilon"]
 
 
-@pytest.mark.parametrize("row", rows("renyi"), ids=str)
-def test_the_conversion_of_all_orders_agrees(row: dict[str, float]) -> None:
+def renyi(row: dict[str, float]) -> None:
     """The oracle's orders are some of ours: it cannot be better, and is the same where its best order is inside."""
-    claim = ZeroConcentratedDP(row["rho"])
     for way in ("region", "orders"):
-        value = to_approximate(claim, row["delta"], way=way).epsilon
+        value = to_approximate(ZeroConcentratedDP(row["rho"]), row["delta"], way=way).epsilon
         assert value <= row["epsilon"] * (1.0 + 3e-4)
         if 2.0 < row["order"] < 60.0 and row["delta"] <= 1e-5:
             assert value >= row["epsilon"] * (1.0 - 1e-3)
 
 
-@pytest.mark.parametrize("row", rows("composed_renyi"), ids=str)
-def test_an_accountant_of_gaussians_agrees(row: dict[str, float]) -> None:
+def composed_renyi(row: dict[str, float]) -> None:
     total = compose_zcdp([to_zcdp(GaussianDP(0.5))] * 3 + [to_zcdp(GaussianDP(0.2))] * 10)
     assert to_approximate(total, row["delta"]).epsilon == pytest.approx(row["epsilon"], rel=1e-3)
 
 
-@pytest.mark.parametrize("row", rows("sampled"), ids=str)
-def test_sampled_laplace_noise_agrees(row: dict[str, float]) -> None:
+def sampled(row: dict[str, float]) -> None:
     """delta(epsilon) = 1 - e^((epsilon - loss) / 2) of Laplace noise, at 2,001 points; the amplification is tight."""
     losses = np.linspace(0.0, row["loss"], 2_001).tolist()
     laplace = PrivacyProfile([(at, -math.expm1((at - row["loss"]) / 2.0)) for at in losses])
@@ -212,7 +193,15 @@ def test_sampled_laplace_noise_agrees(row: dict[str, float]) -> None:
     assert value == pytest.approx(row["delta"], abs=1e-7)
 
 
-@pytest.mark.parametrize(
+@for_each("agrees", [gaussian, gaussian_epsilon, optimal, renyi_order, renyi, composed_renyi, sampled])
+def test_the_values_of_another_accountant(agrees: Callable[[dict[str, float]], None]) -> None:
+    rows = ORACLE[agrees.__name__]
+    assert len(rows) >= 4
+    for row in rows:
+        agrees(row)
+
+
+@for_each(
     ("call", "message"),
     [
         (lambda: compose_basic([]), "claims must hold at least one claim, got none"),
@@ -221,9 +210,10 @@ def test_sampled_laplace_noise_agrees(row: dict[str, float]) -> None:
             r"claims must be of form PureDP or ApproximateDP, got GaussianDP\(mu",
         ),
         (lambda: compose_gaussian([GaussianDP(1.0), PureDP(1.0)]), "claims must be of form GaussianDP, got PureDP"),
+        (lambda: compose_basic([PureDP(1.0, Relation.LOCAL), PureDP(1.0)]), "claims must .* relation, got None, local"),
         (
-            lambda: compose_basic([PureDP(1.0, Relation.LOCAL), PureDP(1.0)]),
-            "claims must be stated for one relation, got None, local",
+            lambda: compose_basic([PureDP(1.0, USERS), PureDP(1.0, RECORDS)]),
+            "claims must be stated for one relation, got add_or_remove_one, add_or_remove_user",
         ),
         (lambda: compose_renyi([RenyiDP(2.0, 1.0), RenyiDP(3.0, 1.0)]), "claims must have one order, got 2, 3"),
         (lambda: compose_advanced([PureDP(1.0)], 0.0), "slack must lie strictly between 0 and 1, got 0.0"),
@@ -233,15 +223,11 @@ def test_sampled_laplace_noise_agrees(row: dict[str, float]) -> None:
         (lambda: subsample_poisson(PureDP(1.0), 0.0), "rate must be finite and above 0, got 0.0"),
         (
             lambda: subsample_poisson(PureDP(1.0, Relation.REPLACE_ONE), 0.5),
-            "subsample_poisson needs a claim for add_or_remove_one, got one for replace_one",
+            "subsample_poisson needs a claim for add_or_remove_one, got one for replace_one$",
         ),
         (
-            lambda: subsample_poisson(PureDP(1.0, Relation.ADD_OR_REMOVE_USER), 0.5),
+            lambda: subsample_poisson(PureDP(1.0, USERS), 0.5),
             "subsample_poisson needs a claim for add_or_remove_one, got one for add_or_remove_user: a sample",
-        ),
-        (
-            lambda: compose_basic([PureDP(1.0, Relation.ADD_OR_REMOVE_USER), PureDP(1.0, Relation.ADD_OR_REMOVE_ONE)]),
-            "claims must be stated for one relation, got add_or_remove_one, add_or_remove_user",
         ),
     ],
 )
@@ -252,6 +238,6 @@ def test_what_cannot_be_composed_is_refused(call: Any, message: str) -> None:
 
 
 def test_claims_about_users_compose() -> None:
-    users = PureDP(1.0, Relation.ADD_OR_REMOVE_USER)
-    assert compose_basic([users, users]).relation is Relation.ADD_OR_REMOVE_USER
-    assert users.at_distance(3) == PureDP(3.0, Relation.ADD_OR_REMOVE_USER)
+    users = PureDP(1.0, USERS)
+    assert compose_basic([users, users]).relation is USERS
+    assert users.at_distance(3) == PureDP(3.0, USERS)

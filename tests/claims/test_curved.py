@@ -8,17 +8,17 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm
 
-from dpaudit.claims import GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffDP, ZeroConcentratedDP
+from dpaudit.claims import GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.claims import renyi_curve as curve
 from dpaudit.claims.rounding import above, crossing
 from dpaudit.claims.tradeoff import profile
+from tests.cases import for_each
 from tests.claims.definitions import Reals, renyi
 
 
-@pytest.mark.parametrize("mu", [1e-3, 0.05, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("share", [-0.5, 0.0, 0.5, 2.0, 4.0])
+@for_each("mu", [1e-3, 0.05, 0.5, 1.0, 3.0])
+@for_each("share", [-0.5, 0.0, 0.5, 2.0, 4.0])
 def test_the_gaussian_profile_is_the_integral_of_the_excess(mu: float, share: float) -> None:
     """delta = integral of max(0, phi(x - mu) - e^epsilon phi(x)), from where the densities cross."""
     epsilon = share * mu
@@ -36,8 +36,8 @@ def test_the_gaussian_profile_is_the_integral_of_the_excess(mu: float, share: fl
     assert profile(mu, epsilon) >= exact - 2.0 * error
 
 
-@pytest.mark.parametrize("mu", [1e-3, 0.268, 1.0, 10.0, 50.0])
-@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
+@for_each("mu", [1e-3, 0.268, 1.0, 10.0, 50.0])
+@for_each("delta", [1e-12, 1e-5, 0.1])
 def test_gaussian_epsilon_and_mu_are_rounded_to_the_safe_side(mu: float, delta: float) -> None:
     epsilon = GaussianDP(mu).epsilon_at(delta)
     if epsilon == 0.0:
@@ -48,25 +48,6 @@ def test_gaussian_epsilon_and_mu_are_rounded_to_the_safe_side(mu: float, delta: 
     lower = GaussianDP(1.0).lower(epsilon, delta)
     assert profile(lower, epsilon) <= delta
     assert lower == pytest.approx(mu, rel=1e-9)
-
-
-@pytest.mark.long
-def test_gaussian_distance_is_the_chain_of_tables() -> None:
-    """G iterated twice is the region of 2 mu, whichever way it is computed."""
-    claim = TradeOffDP(lambda x: float(norm.cdf(norm.ppf(1.0 - x) - 0.5)) if 0.0 < x < 1.0 else 1.0 - x)
-    for k in (2, 4):
-        far, exact = claim.at_distance(k), GaussianDP(0.5).at_distance(k)
-        assert isinstance(far, PrivacyProfile)
-        for q in (1e-6, 1e-3, 0.1, 0.5, 0.9):
-            assert exact.max_probability(q) * (1.0 - 1e-9) <= far.max_probability(q)
-            assert far.max_probability(q) <= exact.max_probability(q) * (1.0 + 1e-3)
-
-
-def test_a_tangent_beyond_the_doubles_promises_nothing_and_does_not_fail() -> None:
-    """Of order 2: p <= q + sqrt(c q) with c = e^epsilon - 1, so delta is c / 4 / (e^t - 1) at t."""
-    claim = RenyiDP(2.0, 1e-12)
-    assert claim.epsilon_at(1e-30) == pytest.approx(math.log(0.25e-12 / 1e-30), rel=1e-4)
-    assert claim.epsilon_at(1e-300) >= math.log(0.25e-12 / 1e-300)
 
 
 def test_claims_of_nothing_and_of_everything() -> None:
@@ -83,22 +64,23 @@ def test_claims_of_nothing_and_of_everything() -> None:
     for tiny in (GaussianDP(1e-12), RenyiDP(2.0, 1e-20), ZeroConcentratedDP(1e-20)):
         assert tiny.epsilon_at(1e-6) < 1e-5
         assert tiny.tangent(0.3).holds(0.3, 0.3)
+    # beyond the doubles a tangent promises nothing: of order 2, p <= q + sqrt(c q) with c = e^epsilon - 1, so delta is
+    # c / 4 / (e^t - 1) at t
+    claim = RenyiDP(2.0, 1e-12)
+    assert claim.epsilon_at(1e-30) == pytest.approx(math.log(0.25e-12 / 1e-30), rel=1e-4)
+    assert claim.epsilon_at(1e-300) >= math.log(0.25e-12 / 1e-300)
 
 
-# Rényi
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("order", [1.01, 1.5, 2.0, 8.0, 64.0, 1000.0])
+@for_each("order", [1.01, 1.5, 2.0, 8.0, 64.0, 1000.0])
 def test_below_the_diagonal_the_divergence_of_p_from_q_binds(order: float) -> None:
     rng = np.random.default_rng(5)
-    q, p = rng.random(50_000) ** 3, rng.random(50_000)
+    q, p = rng.random(5_000) ** 3, rng.random(5_000)
     q, p = (part[(p > q) & (p + q <= 1.0)] for part in (q, p))
     assert np.all(renyi(order, p, q) >= renyi(order, q, p) * (1.0 - 1e-9) - 1e-8)
-    assert curve.divergence(order, q, p) == pytest.approx(renyi(order, p, q), rel=1e-6, abs=1e-9)
+    np.testing.assert_allclose(curve.divergence(order, q, p), renyi(order, p, q), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize(("order", "epsilon"), [(2.0, 0.5), (1.1, 0.3), (20.0, 2.0), (300.0, 0.1), (2.0, 1e-6)])
+@for_each(("order", "epsilon"), [(2.0, 0.5), (1.1, 0.3), (20.0, 2.0), (300.0, 0.1), (2.0, 1e-6)])
 def test_the_arc_lies_on_its_level_and_its_slope_is_that_of_the_level(order: float, epsilon: float) -> None:
     end = curve.corner(order, epsilon)
     assert end is not None
@@ -118,7 +100,7 @@ def test_the_arc_lies_on_its_level_and_its_slope_is_that_of_the_level(order: flo
 def test_any_pair_of_distributions_keeps_to_the_region_of_its_divergence() -> None:
     """Sums over six outcomes; the events of the pair are points of the region, in both orders."""
     rng = np.random.default_rng(6)
-    for _ in range(40):
+    for _ in range(15):
         p, q = rng.dirichlet(np.full(6, 0.7)), rng.dirichlet(np.full(6, 0.7))
         order = float(rng.choice([1.2, 2.0, 5.0, 30.0]))
         level = max(_divergence(order, p, q), _divergence(order, q, p))
@@ -163,20 +145,7 @@ def test_group_privacy_of_zcdp_holds_along_random_chains() -> None:
     assert (far.rho, far.xi) == pytest.approx((1.6, 0.2 * 4.0 * (1.0 + 1.0 / 2.0 + 1.0 / 3.0 + 1.0 / 4.0)))
 
 
-def test_zcdp_of_gaussian_noise_is_nearly_filled_by_it() -> None:
-    """N(0, 1) against N(mu, 1) is mu^2/2-zCDP: its events lie in the region, but it allows more."""
-    for mu in (0.1, 1.0, 3.0):
-        claim, exact = ZeroConcentratedDP(mu**2 / 2.0), GaussianDP(mu)
-        for q in np.geomspace(1e-9, 0.5, 25).tolist():
-            assert exact.max_probability(q) <= claim.max_probability(q)
-        for delta in (1e-9, 1e-5, 1e-2):
-            assert exact.epsilon_at(delta) <= claim.epsilon_at(delta) <= exact.epsilon_at(delta) + mu**2 / 2 + mu
-
-
-# small tools
-
-
-@pytest.mark.parametrize("root", [1e-90, 1e-9, 0.3, 1.0, 1234.5])
+@for_each("root", [1e-90, 1e-9, 0.3, 1.0, 1234.5])
 def test_a_crossing_is_bracketed_by_what_was_evaluated(root: float) -> None:
     for function in (lambda x: root - x, lambda x: math.log(root) - math.log(x), lambda x: root**3 - x**3):
         low, high = crossing(function, root / 100.0, root * 7.0)

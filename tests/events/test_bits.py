@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 
 from dpaudit.events import event_from_dict
 from dpaudit.events.bits import KINDS, NOT_FINITE, ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
@@ -18,6 +17,7 @@ from dpaudit.events.features import Feature
 from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Outputs
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.candidates import MOST, bit_binning, bit_features, without_bits
+from tests.cases import for_each
 
 Values = npt.NDArray[Any]
 TINY, LARGE = 5e-324, 1.7976931348623157e308
@@ -51,18 +51,15 @@ def all_sorts(seed: int, count: int = 4_000) -> Values:
     return np.concatenate([any_bits, short, rng.normal(size=count), ODD, [math.nan, math.inf, -math.inf]])
 
 
-def test_exponents_are_those_of_integer_arithmetic() -> None:
+def test_exponents_are_those_of_integer_arithmetic_however_a_value_is_held() -> None:
     values = all_sorts(1)
     first, last = exponents(values)
     assert list(zip(first.tolist(), last.tolist(), strict=True)) == [naive(value) for value in values.tolist()]
-
-
-def test_exponents_depend_on_the_value_and_not_on_how_it_is_held() -> None:
-    values = np.random.default_rng(2).normal(size=1_000).astype(np.float32)
+    singles = np.random.default_rng(2).normal(size=1_000).astype(np.float32)
     wide = np.zeros((1_000, 3))
-    wide[:, 1] = values
-    for held in (values, values.astype(np.float64), wide[:, 1]):
-        assert [part.tolist() for part in exponents(held)] == [part.tolist() for part in exponents(values)]
+    wide[:, 1] = singles
+    for held in (singles.astype(np.float64), wide[:, 1]):
+        assert [part.tolist() for part in exponents(held)] == [part.tolist() for part in exponents(singles)]
     assert [part.tolist() for part in exponents(np.array([]))] == [[], []]
 
 
@@ -96,14 +93,11 @@ def test_trailing_zeros_are_counted_in_each_part_of_the_line() -> None:
             "x < -1" if value < -1 else "-1 <= x < 1" if value < 1 else "1 <= x < 100" if value < 100 else "100 <= x"
         )
         assert label == f"{place} ending in {ends.get(max(0, zeros), '000')}"
-
-
-def test_trailing_zeros_keep_the_tokens_of_other_outputs() -> None:
-    outputs = encode_objects([0.5, "a", None])
+    outputs = encode_objects([0.5, "a", None])  # the tokens of other outputs stay
     assert TrailingZeros().column(outputs).tokens[1:].tolist() == outputs.column(()).tokens[1:].tolist()
 
 
-@pytest.mark.parametrize("step", [0.1, 1.0 / 3.0, 0.01])
+@for_each("step", [0.1, 1.0 / 3.0, 0.01])
 def test_on_a_grid_is_the_float_nearest_to_a_multiple(step: float) -> None:
     multiples = [k * step for k in range(-200, 200)]  # rounded once, so the nearest float
     near = [np.nextafter(value, 1e9) for value in multiples if value != 0.0]
@@ -123,16 +117,7 @@ def test_a_shift_leaves_the_grid_although_rounding_hides_it() -> None:
     assert np.array_equal(shifted.astype(np.float32), (0.1 * (k + 1)).astype(np.float32))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.arange(50),
-        np.arange(50) * 3.0,
-        np.array([0.0, -0.0, 1e300, math.inf, math.nan]),
-        np.full(9, math.nan),
-    ],
-    ids=["integers", "whole floats", "large", "no numbers"],
-)
+@for_each("values", [np.arange(50), np.arange(50) * 3.0, np.array([0.0, -0.0, 1e300, math.inf]), np.full(9, math.nan)])
 def test_there_is_no_feature_without_fractions(values: Values) -> None:
     assert list(bit_features(column_of(values))) == []
     assert list(bit_features(encode_objects(["a", None, b"c"]))) == []
@@ -160,13 +145,9 @@ def test_features_are_read_off_the_pilot() -> None:
     assert steps[0] == 0.1
     halves = list(bit_features(column_of(0.5 * rng.integers(-30, 30, 3_000))))
     assert kinds_of(halves) == ["LowestBit", "TrailingZeros"]
-
-
-def test_vectors_have_features_of_each_coordinate_up_to_a_bound_and_of_all() -> None:
-    rng = np.random.default_rng(5)
-    features = list(bit_features(vectors(rng.normal(size=(200, MOST + 5)))))
-    assert kinds_of(features) == ["LowestBit", "TrailingZeros"] * MOST + ["LowestBit"]
-    assert len(features[-1].wanted or ()) == MOST
+    many = list(bit_features(vectors(rng.normal(size=(200, MOST + 5)))))  # each coordinate up to a bound, and all
+    assert kinds_of(many) == ["LowestBit", "TrailingZeros"] * MOST + ["LowestBit"]
+    assert len(many[-1].wanted or ()) == MOST
 
 
 def test_each_feature_without_bits_is_blind_to_them() -> None:
@@ -177,15 +158,12 @@ def test_each_feature_without_bits_is_blind_to_them() -> None:
         assert isinstance(blind, FirstBit | LinePart)
         assert blind.wanted == feature.wanted
         assert np.array_equal(blind.column(column_of(values)).values, blind.column(column_of(cleared)).values)
-        assert not np.array_equal(
-            feature.column(column_of(values)).tokens, feature.column(column_of(cleared)).tokens
-        ) or (not np.array_equal(feature.column(column_of(values)).values, feature.column(column_of(cleared)).values))
+        whole, less = (feature.column(column_of(each)) for each in (values, cleared))
+        assert not (np.array_equal(whole.tokens, less.tokens) and np.array_equal(whole.values, less.values))
     assert without_bits(OnGrid()) is None
 
 
-@pytest.mark.parametrize(
-    "feature", [LowestBit(((0,), ("a", 1))), TrailingZeros((2,), (-1.0, 0.5), 24), OnGrid((), 0.1)]
-)
+@for_each("feature", [LowestBit(((0,), ("a", 1))), TrailingZeros((2,), (-1.0, 0.5), 24), OnGrid((), 0.1)])
 def test_events_on_bits_are_stored_and_read_back(feature: Feature) -> None:
     assert isinstance(feature, KINDS)
     event = Event(feature, ((-54.5, math.inf),))

@@ -16,22 +16,11 @@ from hypothesis import strategies as st
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events import Event, Feature, event_from_dict, feature_from_dict
 from dpaudit.events.features import Coordinate, Shape, Whole, spell
-from dpaudit.events.joint import (
-    Above,
-    Difference,
-    Distinct,
-    Equal,
-    Extreme,
-    FirstOf,
-    Ordered,
-    Present,
-    Sum,
-    levels_of,
-)
+from dpaudit.events.joint import Above, Difference, Distinct, Equal, Extreme, FirstOf, Ordered, Present, Sum, levels_of
 from dpaudit.events.scores import OF, Binning, Linear, LogRatio, Term
 from dpaudit.outputs.canonical import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column, Outputs, Token, token
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.search.learning import dense
+from tests.cases import for_each
 from tests.events.samples import INF, NAN, learned_ratio, odd_outputs
 
 PATHS = ((0,), (1,), (2,), (3,))
@@ -110,14 +99,15 @@ def first_of(wanted: Callable[[Any], bool]) -> Plain:
     return lambda output: next((float(place) for place, cell in enumerate(output) if wanted(cell)), float(len(PATHS)))
 
 
+def plain_cell(cell: Any) -> tuple[Any, Any]:
+    """What is equal of two cells that are: numbers as float32, anything else with its type."""
+    if isinstance(cell, int | float):
+        return "number", "nan" if cell != cell else single(cell) + 0.0
+    return type(cell), cell
+
+
 def different(output: tuple[Any, ...]) -> float:
-    found = {
-        ("number", "nan" if cell != cell else single(cell) + 0.0)
-        if isinstance(cell, int | float)
-        else (type(cell), cell)
-        for cell in output[: len(PATHS)]
-    }
-    return float(len(found))
+    return float(len({plain_cell(cell) for cell in output[: len(PATHS)]}))
 
 
 CASES: list[tuple[Feature, Plain]] = [
@@ -144,10 +134,12 @@ CASES: list[tuple[Feature, Plain]] = [
 ]
 
 
-@pytest.mark.parametrize(("feature", "plain"), CASES, ids=[str(feature) for feature, _ in CASES])
+@for_each(("feature", "plain"), CASES)
 def test_a_feature_is_what_plain_python_makes_of_each_output(feature: Feature, plain: Plain) -> None:
+    """And reading only the wanted paths, as certification does, gives the same."""
     column = feature.column(ENCODED)
     assert column.values.dtype == np.float32
+    np.testing.assert_array_equal(feature.column(encode_objects(OUTPUTS, feature.wanted)).values, column.values)
     for row, output in enumerate(OUTPUTS):
         if isinstance(feature, Extreme) and ambiguous(output):
             continue
@@ -159,7 +151,7 @@ def ambiguous(output: tuple[Any, ...]) -> bool:
     return bool(found := numbers(output)) and (set(found) == {INF} or set(found) == {-INF})
 
 
-@pytest.mark.parametrize("place", range(4))
+@for_each("place", range(4))
 def test_a_coordinate_holds_the_number_or_the_token(place: int) -> None:
     column = Coordinate((place,)).column(ENCODED)
     for row, output in enumerate(OUTPUTS):
@@ -175,21 +167,18 @@ def test_a_coordinate_holds_the_number_or_the_token(place: int) -> None:
 
 
 def test_whole_outputs_are_equal_where_their_numbers_are_as_float32() -> None:
-    def canonical(output: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(
-            ("number", "nan" if cell != cell else single(cell) + 0.0)
-            if isinstance(cell, int | float)
-            else (type(cell), cell)
-            for cell in output
-        )
+    def canonical(output: tuple[Any, ...]) -> list[Any]:
+        return [plain_cell(cell) for cell in output]
 
     codes = Whole().column(ENCODED).tokens
     assert np.all(codes != 0)
     for (one, a), (other, b) in itertools.combinations(zip(OUTPUTS[:150], codes[:150], strict=True), 2):
         assert (a == b) == (canonical(one) == canonical(other)), (one, other)
+    with pytest.raises(UnsoundAudit, match="compared whole"):
+        Whole().column(Outputs(ENCODED.runs, ENCODED.columns, ENCODED.labels, complete=False))
 
 
-@pytest.mark.parametrize("values", [(), (0.0,), (2.5, 1.0), (INF, -INF, 0.1 + 0.2)])
+@for_each("values", [(), (0.0,), (2.5, 1.0), (INF, -INF, 0.1 + 0.2)])
 def test_two_outputs_have_one_shape_where_each_entry_is_of_one_kind(values: tuple[float, ...]) -> None:
     def canonical(output: tuple[Any, ...]) -> list[Any]:
         """Numbers are alike, apart from the `values`; NaN, tokens and what is not there are what they are."""
@@ -220,44 +209,22 @@ def test_levels_lie_above_a_part_of_all_entries_or_steps() -> None:
     assert levels_of(encode_objects([("a", INF), (None, NAN)]), paths, False, (0.5,)) == ()
 
 
-def test_whole_outputs_that_were_not_kept_whole_are_refused() -> None:
-    cut = Outputs(ENCODED.runs, ENCODED.columns, ENCODED.labels, complete=False)
-    with pytest.raises(UnsoundAudit, match="compared whole"):
-        Whole().column(cut)
-
-
-@pytest.mark.parametrize("feature", [feature for feature, _ in CASES], ids=str)
-def test_reading_only_the_wanted_paths_gives_the_same(feature: Feature) -> None:
-    """What certification reads, against what search read."""
-    narrow = feature.column(encode_objects(OUTPUTS, feature.wanted))
-    np.testing.assert_array_equal(narrow.values, feature.column(ENCODED).values)
-
-
 def test_sorting_knows_numbers_only() -> None:
     outputs = encode_objects([(3.0, NAN, "a"), (NAN, NAN, None), (INF, -INF, 2.0)])
-    paths = ((0,), (1,), (2,))
-    assert [Ordered(paths, 0).column(outputs).values.tolist()[j] for j in (0, 2)] == [3.0, -INF]
-    assert np.isnan(Ordered(paths, 0).column(outputs).values[1])
-    assert Ordered(paths, -1).column(outputs).values[2] == INF
-    assert np.isnan(Ordered(paths, 1).column(outputs).values[0])
-    assert Ordered(paths, -2).column(outputs).values[2] == 2.0
+    for rank, expected in ((0, [3.0, NAN, -INF]), (-1, [3.0, NAN, INF]), (1, [NAN, NAN, 2.0]), (-2, [NAN, NAN, 2.0])):
+        np.testing.assert_array_equal(Ordered(PATHS[:3], rank).column(outputs).values, expected)
 
 
 def test_a_feature_leaves_the_outputs_as_they_are() -> None:
+    """A column of one run is a copy where it is changed."""
     rows = np.arange(200.0) ** 2
     outputs = encode_objects([rows])
     steps = Ordered(tuple((j,) for j in range(200)), 0, steps=True)
     first, again = (steps.column(outputs).values[0] for _ in range(2))
     assert first == again == 0.0
     np.testing.assert_array_equal(outputs.column((199,)).values, rows[-1:])
-
-
-def test_a_column_of_one_run_is_a_copy_where_it_is_changed() -> None:
     outputs = Outputs(1, {(0,): Column(np.array([1.0])), (1,): Column(np.array([5.0]))})
     assert Ordered(((0,), (1,)), -1, steps=True).column(outputs).values[0] == 4.0
-
-
-# --- learned scores ---------------------------------------------------------------------------------------------
 
 
 def learned() -> list[Feature]:
@@ -272,7 +239,7 @@ def learned() -> list[Feature]:
     ]
 
 
-def test_a_log_ratio_is_the_sum_of_the_weights_of_its_cells() -> None:
+def test_scores_are_the_sums_of_the_weights_of_their_cells_or_of_numbers() -> None:
     text = token("text", "a")
     bins = Binning(np.array([0.0, 1.0], np.float32), (text,))  # up to 0, up to 1, beyond; "a"; anything else
     score = LogRatio((Term(Coordinate((0,)), bins, (1.0, 2.0, 4.0, 8.0, 0.0)),))
@@ -280,27 +247,9 @@ def test_a_log_ratio_is_the_sum_of_the_weights_of_its_cells() -> None:
     assert found.values.tolist() == [1.0, 1.0, 2.0, 4.0, 4.0, 8.0, 0.0, 0.0, 0.0]
     two = LogRatio((*score.terms, Term(Coordinate((1,)), bins, (0.5, 0.25, 0.125, 0.0, 0.0))))
     assert two.column(encode_objects([(0.5, 0.5), ("a", 9.0)])).values.tolist() == [2.25, 8.125]
-
-
-def test_a_linear_score_is_a_weighted_sum() -> None:
-    score = Linear(((0,), (1,)), (1.0, 10.0), (2.0, 5.0), (3.0, -1.0))
-    found = score.column(encode_objects([(5.0, 10.0), (1.0, 20.0), (5.0, "a"), (NAN, 10.0), (INF, 10.0)])).values
-    np.testing.assert_allclose(found, [6.0, -2.0, 6.0, 0.0, 3e6])
-
-
-def test_a_learned_score_parts_what_it_was_taught() -> None:
-    rng = np.random.default_rng(6)
-    first, second = (encode_objects([tuple(row) for row in rng.normal(mean, 1.0, (3000, 3))]) for mean in (0.5, -0.5))
-    for score in (
-        learned_ratio(first, second, [Coordinate((j,)) for j in range(3)]),
-        dense(first, second, [(0,), (1,), (2,)])[0],
-    ):
-        high, low = (np.median(score.column(side).values) for side in (first, second))
-        assert np.mean(score.column(first).values > (high + low) / 2.0) > 0.75
-        assert np.mean(score.column(second).values > (high + low) / 2.0) < 0.25
-
-
-# --- stored and back --------------------------------------------------------------------------------------------
+    weighted = Linear(((0,), (1,)), (1.0, 10.0), (2.0, 5.0), (3.0, -1.0))
+    found = weighted.column(encode_objects([(5.0, 10.0), (1.0, 20.0), (5.0, "a"), (NAN, 10.0), (INF, 10.0)]))
+    np.testing.assert_allclose(found.values, [6.0, -2.0, 6.0, 0.0, 3e6])
 
 
 def every_feature() -> list[Feature]:
@@ -316,7 +265,7 @@ def every_feature() -> list[Feature]:
     ]
 
 
-@pytest.mark.parametrize("feature", every_feature(), ids=lambda each: f"{each.kind} {each}"[:60])
+@for_each("feature", every_feature())
 def test_events_come_back_from_json_as_they_were(feature: Feature) -> None:
     tokens = (token("text", "a"), NOT_A_NUMBER, token("raised", "ValueError"))
     for event in (
@@ -330,14 +279,8 @@ def test_events_come_back_from_json_as_they_were(feature: Feature) -> None:
         assert str(again) == str(event)
         assert again.wanted == event.wanted
         np.testing.assert_array_equal(again.contains(ENCODED), event.contains(ENCODED))
-
-
-def test_a_feature_of_the_future_is_refused() -> None:
     with pytest.raises(InvalidSpec, match="unknown kind 'wavelet'"):
         feature_from_dict({"kind": "wavelet"})
-
-
-# --- events -----------------------------------------------------------------------------------------------------
 
 
 def test_an_event_is_its_intervals_and_its_tokens() -> None:
@@ -366,7 +309,7 @@ def test_many_tokens_are_found_as_few_are() -> None:
         assert event.contains(outputs).tolist() == [value in wanted for value in values]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("event", "words"),
     [
         (Event(Coordinate(()), ((9.5, INF),)), "output > 9.5"),
@@ -395,23 +338,17 @@ def test_events_read_as_python(event: Event, words: str) -> None:
     assert str(event) == words
 
 
-def test_scores_say_what_they_are_over() -> None:
-    bins = Binning(np.array([0.0], np.float32))
-
+def test_scores_and_paths_say_what_they_are_over() -> None:
     def score(*parts: Any) -> str:
+        bins = Binning(np.array([0.0], np.float32))
         return str(LogRatio(tuple(Term(part, bins, (0.0, 0.0, 0.0)) for part in parts)))
 
     first, second = Coordinate((0,)), Coordinate((1,))
     assert score(first, second) == "log-ratio score of 2 coordinates"
     assert score(first, Difference((1,), (0,)), Difference((2,), (1,))) == "log-ratio score of 3 steps"
     assert score(Shape(PATHS), first, second) == "log-ratio score of the shape and 2 coordinates"
-
-
-def test_paths_read_as_python() -> None:
-    assert spell(()) == "output"
-    assert spell((0, LENGTH)) == "len(output[0])"
-    assert spell((TYPE,)) == "type(output)"
-    assert spell(("@has 'x'",)) == "('x' in output)"
+    paths = {(): "output", (0, LENGTH): "len(output[0])", (TYPE,): "type(output)", ("@has 'x'",): "('x' in output)"}
+    assert {path: spell(path) for path in paths} == paths
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.integers(-3, 3), st.booleans())

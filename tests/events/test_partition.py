@@ -8,7 +8,6 @@ import pickle
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from dpaudit.certify import Binned, certify
@@ -23,10 +22,13 @@ from dpaudit.running.watch import Watch
 from dpaudit.search.explore import everything, pilot_counts, plan
 from dpaudit.search.goal import Goal
 from dpaudit.search.grouping import MOST_BINS, PartitionProposal, as_partition, best_partition, propose_partition
+from tests.cases import for_each
 from tests.events.samples import ODD
 
 INF = math.inf
 WORD = token("text", "a")
+DIVERGENCE = RenyiDP(2.0, 0.5)
+CELLS = Binning(np.array([0.5], np.float32))
 PARTITION = Partition(
     Coordinate(()),
     (
@@ -41,14 +43,24 @@ def gaussian(mean: float, runs: int, rng: np.random.Generator) -> Outputs:
     return encode_batch(mean + rng.standard_normal(runs), runs)
 
 
+def goal(certifying: int = 100_000, claim: Claim = DIVERGENCE) -> Goal:
+    return Goal(claim, certifying, 0.05, coins=False, bins=True)
+
+
+def proposed(bins: Binning, table: Any, asked: Goal) -> PartitionProposal:
+    """The partition that a table of counts makes of the cells of numbers."""
+    found = propose_partition(Coordinate(()), bins, np.array(table), asked)
+    assert found is not None
+    return found
+
+
 def search(claim: Claim, first: float, second: float, *, runs: int, certifying: int, seed: int) -> PartitionProposal:
     """The best partition for two normal laws, from `runs` a side."""
-    rng = np.random.default_rng(seed)
-    goal = Goal(claim, 2 * certifying, 0.05, coins=False, bins=True)
+    rng, asked = np.random.default_rng(seed), goal(2 * certifying, claim)
     pilot = Pilot(gaussian(first, runs // 2, rng), gaussian(second, runs // 2, rng))
-    chosen = plan(pilot, goal)
+    chosen = plan(pilot, asked)
     rest = [Sample(gaussian(mean, runs // 2, rng)) for mean in (first, second)]
-    found = best_partition(chosen, pilot_counts(chosen, pilot) + chosen.tables(*rest), goal)
+    found = best_partition(chosen, pilot_counts(chosen, pilot) + chosen.tables(*rest), asked)
     assert found is not None
     return found
 
@@ -59,18 +71,6 @@ def evidence(found: PartitionProposal, first: float, second: float, runs: int, s
     counts = watch(Sample(gaussian(first, runs, rng)), Sample(gaussian(second, runs, rng)))
     (x, y), (a, b) = map(tuple, watch.hits(counts).tolist()), counts[:2].tolist()
     return Binned(x, y, a, b) if found.p_side == "first" else Binned(y, x, b, a)
-
-
-# --- the value ---------------------------------------------------------------------------------------------------
-
-
-def test_the_index_is_the_bin_that_holds_the_output() -> None:
-    outputs = encode_objects(ODD)
-    index = PARTITION.state(outputs).astype(int) - 1
-    for place, each in enumerate(PARTITION.bins):
-        assert (index == place).tolist() == each.contains(outputs).tolist()
-    assert index[ODD.index("b")] == -1
-    assert index[ODD.index("a")] == 1
 
 
 def test_all_ways_of_counting_agree() -> None:
@@ -90,14 +90,18 @@ def test_all_ways_of_counting_agree() -> None:
     assert pickle.loads(pickle.dumps(watch)) == watch
 
 
-def test_a_partition_comes_back_from_json() -> None:
-    written = json.loads(json.dumps(PARTITION.to_dict()))
-    assert partition_from_dict(written) == PARTITION
+def test_a_partition_holds_each_output_once_and_comes_back_from_json() -> None:
+    outputs = encode_objects(ODD)
+    index = PARTITION.state(outputs).astype(int) - 1
+    for place, each in enumerate(PARTITION.bins):
+        assert (index == place).tolist() == each.contains(outputs).tolist()
+    assert [index[ODD.index(word)] for word in ("b", "a")] == [-1, 1]
+    assert partition_from_dict(json.loads(json.dumps(PARTITION.to_dict()))) == PARTITION
     assert str(PARTITION).startswith("3 bins: output <= 0 or 2 < output <= 3 | 0 < output <= 2 or output is 'a' | ")
     assert PARTITION.wanted == frozenset({()})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "bins",
     [
         (),
@@ -111,21 +115,24 @@ def test_what_is_no_partition_is_refused(bins: tuple[Event, ...]) -> None:
         Partition(Coordinate(()), bins)
 
 
-# --- the choice --------------------------------------------------------------------------------------------------
-
-
-def test_several_bins_certify_most_of_a_gaussian_divergence() -> None:
+def test_several_bins_certify_most_of_a_gaussian_divergence_and_more_runs_afford_more() -> None:
     """D_2 of unit normals one apart is 1: at 10^5 runs a side, a quarter of them for the search, 0.87 of it.
 
     Seeded. The certified fraction has mean 0.87 and deviation 0.012 over seeds.
     """
-    claim = RenyiDP(2.0, 0.5)
-    found = search(claim, 1.0, 0.0, runs=25_000, certifying=75_000, seed=1)
-    bound = certify(evidence(found, 1.0, 0.0, 75_000, 2), claim, 0.95, certifier="binned").lower
+    found = search(DIVERGENCE, 1.0, 0.0, runs=25_000, certifying=75_000, seed=1)
+    bound = certify(evidence(found, 1.0, 0.0, 75_000, 2), DIVERGENCE, 0.95, certifier="binned").lower
     assert 0.80 < bound < 1.0
     assert found.score == pytest.approx(bound, abs=0.08)
     assert 4 <= len(found.event.bins) <= MOST_BINS
     assert found.order == 2.0
+    few = search(DIVERGENCE, 1.0, 0.0, runs=2_500, certifying=7_500, seed=3)
+    many = search(DIVERGENCE, 1.0, 0.0, runs=100_000, certifying=900_000, seed=3)
+    assert len(few.event.bins) < len(many.event.bins)
+    assert few.score < many.score < 1.0
+    concentrated = search(ZeroConcentratedDP(0.3), 1.0, 0.0, runs=25_000, certifying=75_000, seed=1)
+    assert concentrated.order in (2.0, 4.0, 8.0)
+    assert 0.35 < concentrated.score < 0.5  # rho of unit normals one apart is 1/2
 
 
 def test_small_divergences_are_certified_too() -> None:
@@ -141,112 +148,63 @@ def test_small_divergences_are_certified_too() -> None:
     assert 0.5 < found.score / 0.161**2 < made.lower / 0.161**2 + 0.1
 
 
-def test_bins_come_in_order_of_falling_ratio() -> None:
-    """Either side, numbers whose ratio is largest in both tails: bins are sets of intervals, in order all the same."""
+def test_bins_come_in_order_of_falling_ratio_mirrored_too() -> None:
+    """Either side, numbers whose ratio is largest in both tails: bins are sets of intervals, in order all the same.
+
+    And an output that only one dataset gives: the divergence is large one way only.
+    """
     rng = np.random.default_rng(6)
     values = np.concatenate([1.5 * rng.standard_normal(50_000), rng.standard_normal(50_000)]).astype(np.float32)
     bins = Binning(np.linspace(-6.0, 6.0, 200, dtype=np.float32))
     cell = np.searchsorted(bins.edges, values)
     table = np.stack([np.bincount(half, minlength=bins.cells) for half in np.split(cell, 2)], axis=1)
-    goal = Goal(RenyiDP(2.0, 0.1), 200_000, 0.05, coins=False, bins=True)
-    for counts, claimed in ((table, "first"), (table[:, ::-1], "second")):
-        found = propose_partition(Coordinate(()), bins, counts, goal)
-        assert found is not None
-        assert found.p_side == claimed
-        assert found.family == "bins in order of their ratio"
+    leak = np.array([[9_000, 10_000], [1_000, 0], [0, 0]])
+    for side, step in (("first", 1), ("second", -1)):
+        assert proposed(CELLS, leak[:, ::step], goal()).p_side == side
+        found = proposed(bins, table[:, ::step], goal(200_000, RenyiDP(2.0, 0.1)))
+        assert (found.p_side, found.family) == (side, "bins in order of their ratio")
         index = found.event.state(encode_batch(values, len(values))).astype(int) - 1
         sides = [np.bincount(half, minlength=len(found.event.bins)) for half in np.split(index, 2)]
         ratios = sides[0] / (sides[1] + 0.5)
         assert ratios.tolist() == sorted(ratios, reverse=True)
 
 
-def test_more_runs_afford_more_bins() -> None:
-    claim = RenyiDP(2.0, 0.5)
-    few = search(claim, 1.0, 0.0, runs=2_500, certifying=7_500, seed=3)
-    many = search(claim, 1.0, 0.0, runs=100_000, certifying=900_000, seed=3)
-    assert len(few.event.bins) < len(many.event.bins)
-    assert few.score < many.score < 1.0
-
-
-def test_zcdp_chooses_its_order_and_scores_in_rho() -> None:
-    found = search(ZeroConcentratedDP(0.3), 1.0, 0.0, runs=25_000, certifying=75_000, seed=1)
-    assert found.order in (2.0, 4.0, 8.0)
-    assert 0.35 < found.score < 0.5  # rho of unit normals one apart is 1/2
-
-
-def test_mirror_the_side_that_a_one_way_leak_favours() -> None:
-    """An output that only one dataset gives: the divergence is large one way only."""
-    bins = Binning(np.array([0.5], np.float32))
-    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, coins=False, bins=True)
-    counts = np.array([[9_000, 10_000], [1_000, 0], [0, 0]])
-    for table, side in ((counts, "first"), (counts[:, ::-1], "second")):
-        found = propose_partition(Coordinate(()), bins, table, goal)
-        assert found is not None
-        assert found.p_side == side
-
-
-@pytest.mark.parametrize("cells", [2, 12, 400])
-def test_null_equal_laws_give_no_partition(cells: int) -> None:
-    """Seeded: none of 40 tables has a partition with a score above 0; over seeds, one in a hundred has."""
-    rng = np.random.default_rng(4)
-    bins = Binning(np.arange(cells - 1, dtype=np.float32))
-    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, coins=False, bins=True)
-    for _ in range(40):
-        law = rng.dirichlet(np.full(cells, 1.0))
-        table = np.stack([np.append(rng.multinomial(5_000, law), 0) for _ in range(2)], axis=1)
-        assert propose_partition(Coordinate(()), bins, table, goal) is None
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("words", [100, 2_000])
-def test_null_an_order_of_many_words_is_noise(words: int) -> None:
-    """Seeded: none of 20 tables, though words sorted by their hits seem far apart."""
-    rng = np.random.default_rng(7)
-    bins = Binning(np.empty(0, np.float32), tuple(token("text", str(word)) for word in range(words)))
-    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, coins=False, bins=True)
+@for_each(("cells", "words"), [(2, 0), (12, 0), (400, 0), (1, 100), (1, 2_000)])
+def test_null_equal_laws_give_no_partition(cells: int, words: int) -> None:
+    """Seeded: none of 20 tables has a partition with a score above 0, though words sorted by their hits seem far apart;
+    over seeds, one in two hundred has."""
+    rng = np.random.default_rng(4)
+    bins = Binning(np.arange(cells - 1, dtype=np.float32), tuple(token("text", str(word)) for word in range(words)))
     for _ in range(20):
-        law = np.concatenate([[0.0], rng.dirichlet(np.full(words, 1.0)), [0.0]])
+        law = np.append(rng.dirichlet(np.full(cells - (words > 0) + words, 1.0)), 0.0)
+        law = np.concatenate([[0.0] * (words > 0), law])
         table = np.stack([rng.multinomial(5_000, law) for _ in range(2)], axis=1)
-        assert propose_partition(Coordinate(()), bins, table, goal) is None
+        assert propose_partition(Coordinate(()), bins, table, goal()) is None
 
 
-@pytest.mark.parametrize("table", [[[0, 0], [0, 0], [90, 90]], [[50, 70], [0, 0], [0, 0]], [[0, 0], [0, 0], [0, 0]]])
+@for_each("table", [[[0, 0], [0, 0], [90, 90]], [[50, 70], [0, 0], [0, 0]], [[0, 0], [0, 0], [0, 0]]])
 def test_too_little_to_make_bins_of(table: list[list[int]]) -> None:
-    bins, goal = Binning(np.zeros(1, np.float32)), Goal(RenyiDP(2.0, 0.5), 1000, 0.05, coins=False, bins=True)
-    assert propose_partition(Coordinate(()), bins, np.array(table), goal) is None
+    assert propose_partition(Coordinate(()), CELLS, np.array(table), goal(1000)) is None
+    with pytest.raises(InvalidSpec, match="Rényi"):
+        propose_partition(
+            Coordinate(()), CELLS, np.array([[500, 100], [300, 300], [0, 0]]), Goal(PureDP(1.0), 100, 0.05)
+        )
 
 
 def test_high_orders_do_not_overflow() -> None:
-    bins = Binning(np.array([0.5], np.float32))
-    goal = Goal(RenyiDP(1000.0, 0.5), 10**8, 0.05, coins=False, bins=True)
-    found = propose_partition(Coordinate(()), bins, np.array([[10**6, 1], [10**6, 2 * 10**6], [0, 0]]), goal)
-    assert found is not None
+    found = proposed(CELLS, [[10**6, 1], [10**6, 2 * 10**6], [0, 0]], goal(10**8, RenyiDP(1000.0, 0.5)))
     assert 5.0 < found.score < 14.6
 
 
-def test_tokens_and_numbers_are_all_in_bins() -> None:
-    words = tuple(token("text", word) for word in "abc")
-    bins = Binning(np.array([0.0, 1.0], np.float32), words)
-    table = np.array([[500, 100], [300, 300], [100, 500], [900, 100], [100, 900], [50, 50], [7, 7]])
-    found = propose_partition(
-        Coordinate(()), bins, table, Goal(RenyiDP(2.0, 0.1), 50_000, 0.05, coins=False, bins=True)
-    )
-    assert found is not None
+def test_tokens_and_numbers_are_all_in_bins_and_an_event_is_one_bin() -> None:
+    bins = Binning(np.array([0.0, 1.0], np.float32), tuple(token("text", word) for word in "abc"))
+    table = [[500, 100], [300, 300], [100, 500], [900, 100], [100, 900], [50, 50], [7, 7]]
+    found = proposed(bins, table, goal(50_000, RenyiDP(2.0, 0.1)))
     named = [each.label for event in found.event.bins for each in event.tokens]
     assert sorted(named) == ["'a'", "'b'", "'c'"]
     index = found.event.state(encode_objects([-1.0, 0.5, 5.0, "a", "b", "c", "never seen"])).astype(int) - 1
-    assert -1 not in index[:-1]
-    assert index[-1] == -1
-
-
-def test_an_event_is_a_partition_of_one_bin() -> None:
-    pilot = Pilot(encode_objects(["x"] * 20), encode_objects(["x"] * 20))
-    found = as_partition(everything(pilot))
-    assert len(found.event.bins) == 1
-    assert found.event.state(encode_objects(["x", "y"])).tolist() == [1, 0]
-
-
-def test_bins_are_for_renyi_claims() -> None:
-    table: npt.NDArray[Any] = np.array([[500, 100], [300, 300], [0, 0]])
-    with pytest.raises(InvalidSpec, match="Rényi"):
-        propose_partition(Coordinate(()), Binning(np.zeros(1, np.float32)), table, Goal(PureDP(1.0), 100, 0.05))
+    assert [each == -1 for each in index] == [False] * 6 + [True]
+    one = as_partition(everything(Pilot(encode_objects(["x"] * 20), encode_objects(["x"] * 20))))
+    assert len(one.event.bins) == 1
+    assert one.event.state(encode_objects(["x", "y"])).tolist() == [1, 0]

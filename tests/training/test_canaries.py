@@ -22,15 +22,16 @@ def of(included: object, **given: float) -> GradientCanaries:
     return GradientCanaries(included, np.random.default_rng(1), **({"clip_norm": 2.0, "sample_rate": 1.0} | given))
 
 
-def test_a_matrix_and_a_mapping_hold_the_same_rows() -> None:
+def test_a_matrix_and_a_mapping_hold_the_same_rows_each_canary_once() -> None:
     gradients = RNG.normal(size=(3, 2)).astype(np.float32)
-    wide = of([True, False, True]).beside(gradients)
-    apart = of([True, False, True]).beside({"w": gradients})
+    canaries = of([True, False, True])
+    wide, apart = canaries.beside(gradients), of([True, False, True]).beside({"w": gradients})
     assert wide.dtype == np.float32
     assert np.array_equal(wide, np.hstack([apart["w"], apart["canaries"]]))
     assert np.array_equal(wide[3:, 2:], [[20.0, 0.0, 0.0], [0.0, 0.0, 20.0]])
     assert not wide[:3, 2:].any()
     assert not wide[3:, :2].any()
+    assert canaries.beside(gradients).shape == (3, 5)  # of gradients that come in pieces, the second
 
 
 def test_what_is_released_is_scored_in_units_of_the_clip_norm_and_the_training_gets_its_own() -> None:
@@ -62,13 +63,6 @@ def test_each_step_has_the_coins_of_its_own_row() -> None:
         canaries.beside(np.zeros((2, 3)))
 
 
-def test_gradients_that_come_in_pieces_hold_each_canary_once() -> None:
-    canaries = of([True, True])
-    first, second = (canaries.beside(np.zeros((2, 1))) for _ in range(2))
-    assert first.shape == (4, 3)
-    assert second.shape == (2, 3)
-
-
 def test_the_score_with_noise_known_is_the_log_likelihood_ratio() -> None:
     x, rate, noise = np.linspace(-3, 4, 9), 0.2, 0.7
     out, met = (np.exp(-((x - middle) ** 2) / (2 * noise**2)) for middle in (0.0, 1.0))
@@ -94,9 +88,6 @@ def test_a_training_that_broke_is_no_verdict_in_one_line() -> None:
         each.scores()
 
 
-# through the optimizer of a library
-
-
 def trained(optimizer: DPOptimizer, canaries: Canaries, steps: int = 1, pieces: int = 0) -> None:
     weights = optimizer.params[0]
     for _ in range(steps):
@@ -115,23 +106,20 @@ def test_the_hook_reads_what_the_optimizer_released_for_each_canary(reduction: s
     assert np.array_equal(canaries.final_scores() > 0.0, included)
 
 
-def test_a_batch_that_is_split_is_one_step() -> None:
-    optimizer = DPOptimizer([Parameter(np.zeros(2))], noise=0.0)
-    optimizer.skipped = [True, True, False]
-    canaries = Canaries(optimizer, np.array([[True, False]]), RNG, sample_rate=1.0)
-    trained(optimizer, canaries, steps=3)
-    np.testing.assert_allclose(canaries.scores(), [[1.0, 0.0]], rtol=1e-6)
-
-
-def test_an_optimizer_that_does_not_clip_is_seen() -> None:
+def test_a_batch_that_is_split_is_one_step_and_an_optimizer_that_does_not_clip_is_seen() -> None:
     class Forgot(DPOptimizer):
         def clipped(self, norms: np.ndarray) -> np.ndarray:
             return np.ones_like(norms)
 
-    optimizer = Forgot([Parameter(np.zeros(2))], noise=0.0)
-    canaries = Canaries(optimizer, [True, False], RNG, sample_rate=1.0)
-    trained(optimizer, canaries)
-    np.testing.assert_allclose(canaries.scores(), [10.0, 0.0])
+    split, forgot = (kind([Parameter(np.zeros(2))], noise=0.0) for kind in (DPOptimizer, Forgot))
+    split.skipped = [True, True, False]
+    for optimizer, coins, steps, scores in (
+        (split, [[True, False]], 3, [[1.0, 0.0]]),
+        (forgot, [True, False], 1, [10.0, 0.0]),
+    ):
+        canaries = Canaries(optimizer, np.array(coins), RNG, sample_rate=1.0)
+        trained(optimizer, canaries, steps=steps)
+        np.testing.assert_allclose(canaries.scores(), scores, rtol=1e-6)
 
 
 def test_optimizers_that_step_in_another_way_are_refused_in_one_line() -> None:
@@ -143,19 +131,13 @@ def test_optimizers_that_step_in_another_way_are_refused_in_one_line() -> None:
         Canaries(object(), [True], RNG, sample_rate=1.0)
 
 
-# examples with features of their own
-
-
-def test_input_canaries_touch_nobody_else_and_nobody_touches_them() -> None:
+def test_input_canaries_touch_nobody_else_and_margins_are_the_log_odds_of_the_label() -> None:
     data = RNG.normal(size=(4, 3)).astype(np.float32)
     wide, canaries = own_features(data, 2, 7.0)
     assert wide.dtype == canaries.dtype == np.float32
     assert np.array_equal(wide[:, :3], data)
     assert np.array_equal(canaries @ canaries.T, 49.0 * np.eye(2))
     assert not (wide @ canaries.T).any()
-
-
-def test_margins_are_the_log_odds_of_the_label() -> None:
     logits, labels = RNG.normal(size=(6, 4)), RNG.integers(4, size=6)
     chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     own = chances[range(6), labels]

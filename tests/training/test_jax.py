@@ -51,15 +51,10 @@ def test_a_canary_that_is_in_adds_the_whole_sensitivity_and_the_model_gets_what_
     assert np.array_equal(released, [alone] * 3)
 
 
-def test_coins_for_each_step_give_a_matrix_of_scores() -> None:
+def test_each_step_has_its_coins_and_a_canary_takes_part_at_the_rate() -> None:
     coins = np.random.default_rng(3).random((4, 10)) < 0.5  # more than are in memory together
-    _, scores = train(coins, steps=4)
-    assert np.allclose(scores, coins)
-
-
-def test_a_canary_takes_part_at_the_rate() -> None:
-    coins = np.ones((100, 8), bool)
-    _, scores = train(coins, steps=100, rate=0.1)
+    assert np.allclose(train(coins, steps=4)[1], coins)
+    scores = train(np.ones((100, 8), bool), steps=100, rate=0.1)[1]
     # six standard deviations: by chance in 2e-9 of seeds, and this seed is fixed
     assert abs(scores.sum() - 80) < 6 * (800 * 0.1 * 0.9) ** 0.5
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,22 +54,14 @@ class Generator:
 
 
 @dataclass
-class Sampler:
-    """Shaped like torch's `RandomSampler`: a generator of its own, or that of everyone."""
-
-    generator: Generator | None
-
-    def order(self) -> list[int]:
-        rng = np.random.default_rng() if self.generator is None else self.generator.rng
-        return [int(each) for each in rng.permutation(4)]
-
-
-@dataclass
 class BatchSampler:
-    sampler: Sampler
+    """Shaped like torch's, with its `RandomSampler`: a generator of its own, or that of everyone."""
+
+    sampler: SimpleNamespace
 
     def __iter__(self) -> Iterator[list[int]]:
-        order = self.sampler.order()
+        rng = self.sampler.generator.rng if self.sampler.generator else np.random.default_rng()
+        order = rng.permutation(4).tolist()
         return iter([order[:2], order[2:]])
 
 
@@ -83,7 +76,7 @@ class DataLoader:
 
 
 def torch_like(generator: Generator | None) -> DataLoader:
-    return DataLoader(BatchSampler(Sampler(generator)))
+    return DataLoader(BatchSampler(SimpleNamespace(generator=generator)))
 
 
 def exact(sigma: float, delta: float) -> float:
@@ -95,9 +88,6 @@ def exact(sigma: float, delta: float) -> float:
         return ((np.outer(at, aside) + np.outer(aside, at)) / 2.0).ravel()
 
     return epsilon_of(law(2.0), law(1.0), delta)
-
-
-# --- the law ----------------------------------------------------------------------------------------------------------
 
 
 @for_each("once", [True, False])
@@ -129,10 +119,7 @@ def test_sums_are_those_of_the_batches_and_an_average_counts_a_small_batch_more(
     sums = [sum(values[each] for each in batch) for batch in epochs[0]]
     assert plain._sums(values, np.random.default_rng(3)) == pytest.approx(sums)
     assert averaged._sums(values, np.random.default_rng(3)) == pytest.approx([*sums[:2], 2.0 * sums[2]])
-
-
-def test_batches_come_from_as_many_epochs_as_it_takes() -> None:
-    indices, sizes = one_epoch(shuffled, 5, np.random.default_rng(0), batches=5)
+    indices, sizes = one_epoch(shuffled, 5, np.random.default_rng(0), batches=5)  # of as many epochs as it takes
     assert sizes.tolist() == [2, 2, 1, 2, 2]
     assert sorted(indices[:5]) == [0, 1, 2, 3, 4]
 
@@ -148,9 +135,8 @@ def test_a_shuffled_epoch_and_its_mirror_image_are_certified_below_the_exact_los
         assert each.verdict is Verdict.REFUTED
         assert truth / 3.0 < each.certificate.lower <= truth
     accounted = subsampled_gaussian_epsilon(0.05, 1.0, 0.25, 4)
-    sound = audit_loader(
-        poisson, records=4, sigma=1.0, claim=ApproximateDP(accounted, 0.05), runs=4_000, confidence=sure
-    )
+    claim = ApproximateDP(accounted, 0.05)
+    sound = audit_loader(poisson, records=4, sigma=1.0, claim=claim, runs=4_000, confidence=sure)
     assert sound.verdict is Verdict.NOT_REFUTED
     assert 0.0 < sound.certificate.lower <= accounted
     assert sound.reproducible
@@ -164,9 +150,6 @@ def test_a_batch_more_where_the_canary_is_there_refutes_any_epsilon() -> None:
     assert result.verdict is Verdict.REFUTED
     still = audit_loader(shuffled, records=5, sigma=9.0, claim=claim, relation=REMOVED, runs=1_000, batches=3)
     assert still.verdict is Verdict.NOT_REFUTED
-
-
-# --- libraries, and what cannot be used -------------------------------------------------------------------------------
 
 
 def test_a_loader_is_seeded_where_it_has_a_generator_and_its_data_are_not_loaded(

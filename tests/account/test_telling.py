@@ -34,7 +34,7 @@ from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult, Finding
 from dpaudit.results.stored import loads
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from tests.cases import for_each
+from tests.cases import for_each, some
 from tests.golden import example
 
 UNTOLD = quoting.untold  # the tests put another in its place
@@ -43,7 +43,7 @@ NOTHING, TWO, MANY = (), ((0,), (1,)), tuple((k,) for k in range(100))
 PATHS = ((), (0,), (LENGTH,), (0, LENGTH), (TYPE,), (CLASS,), (MESSAGE,), ("a",), ("@has 'x'",), (2**70,), ("\x00",))
 ENDS = (-INF, -3.4028235e38, -1.0, -1e-45, 0.0, 0.5, 1.0, 2.0, 1e16, INF)
 SPANS: tuple[tuple[tuple[float, float], ...], ...] = (
-    *(((low, high),) for low, high in itertools.combinations_with_replacement(ENDS, 2)),
+    *(((low, high),) for low, high in some(itertools.combinations_with_replacement(ENDS, 2), 20)),
     *((), ((-INF, 0.0), (1.0, INF)), tuple((float(k), k + 0.5) for k in range(40)), ((NAN, NAN),), ((INF, -INF),)),
 )
 TOKENS = (

@@ -33,6 +33,37 @@ OPTIONS = (
 )
 PATIENCE_S = 60.0
 
+WIDTHS, SCHEMES = (400, 1400), ("light", "dark")
+LEAST_CONTRAST = 4.5  # of text to its ground, WCAG 2 level AA
+CONTRASTS = """(() => {
+  const channel = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const light = rgb => 0.2126 * channel(rgb[0]) + 0.7152 * channel(rgb[1]) + 0.0722 * channel(rgb[2]);
+  const numbers = text => text.match(/[0-9.]+/g).map(Number);
+  const ground = element => {
+    for (let each = element; each; each = each.parentElement) {
+      const found = numbers(getComputedStyle(each).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || element.closest('title, desc, defs')) continue;
+    const style = getComputedStyle(element);
+    const ink = numbers(element.closest('svg') ? style.fill : style.color);
+    const [a, b] = [light(ink), light(ground(element))];
+    found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), walker.currentNode.data.trim()]);
+  }
+  return found.sort((a, b) => a[0] - b[0]).slice(0, 3);
+})()"""
+OUTSIDE = """[...document.querySelectorAll('body *')].filter(each => {
+  const box = each.getBoundingClientRect();
+  return box.width > 0 && box.right > innerWidth + 1 && !each%s('%s');
+}).map(each => each.outerHTML.slice(0, 200))"""
+SCROLLED = OUTSIDE % (".closest", ".scroll, .drawing, pre, .skip, .heard")
+
 
 class Browser:
     """One Chromium; `tab` opens a page in it."""
@@ -159,14 +190,16 @@ class Tab:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
+    def check(self, path: Path, width: int, scheme: str, outside: str = SCROLLED) -> None:
+        """Opens a page and fails unless it is quiet, asks for nothing, keeps its width and can be read."""
+        self.open(path, width=width, scheme=scheme)
+        assert (self.complaints, self.requests) == ([], [path.resolve().as_uri()])
+        assert self.run("innerWidth") == width
+        assert self.run("document.documentElement.scrollWidth") <= width
+        assert self.run(outside) == []
+        worst = self.run(CONTRASTS)
+        assert worst[0][0] >= LEAST_CONTRAST, worst
+
     def pdf(self) -> bytes:
         """The page as it prints on A4."""
         return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"])
-
-    def picture(self) -> bytes:
-        """The whole page as a PNG."""
-        return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"])
-
-    def close(self) -> None:
-        """Closes the page."""
-        self.browser.call("Target.closeTarget", targetId=self.target)

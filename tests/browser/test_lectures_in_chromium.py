@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,26 +11,12 @@ from audits.lectures.claims import collect, items, page
 from audits.lectures.claims.descent import STATEMENTS as DESCENT
 from audits.lectures.claims.selection import STATEMENTS as SELECTION
 from audits.lectures.claims.statement import Truth
-from tests.browser.chromium import Browser, Tab
-from tests.browser.test_pages_in_chromium import CONTRASTS, LEAST_CONTRAST, SCHEMES, WIDTHS
+from tests.browser.chromium import OUTSIDE, SCHEMES, WIDTHS, Tab
 
 pytestmark = pytest.mark.browser
 
 SCROLLS = "h3, p, td, blockquote, .scroll, .drawing, .skip, .heard"  # what a wide formula moves within
-OUTSIDE = f"""[...document.querySelectorAll('body *')].filter(each => {{
-  const box = each.getBoundingClientRect();
-  return box.width > 0 && box.right > innerWidth + 1 && !each.parentElement.closest('{SCROLLS}');
-}}).map(each => each.outerHTML.slice(0, 200))"""
 SHOWN = "[...document.querySelectorAll('article')].filter(each => each.offsetHeight > 0).length"
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    try:
-        yield browser.tab()
-    finally:
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +37,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_page_is_quiet_whole_and_readable(tab: Tab, path: Path, width: int, scheme: str) -> None:
-    tab.open(path, width=width, scheme=scheme)
-    assert tab.complaints == []
-    assert tab.requests == [path.resolve().as_uri()]
-    assert tab.run("document.documentElement.scrollWidth") <= width
-    assert tab.run(OUTSIDE) == []
-    worst = tab.run(CONTRASTS)
-    assert worst[0][0] >= LEAST_CONTRAST, worst
+    tab.check(path, width, scheme, OUTSIDE % (".parentElement.closest", SCROLLS))
     assert tab.run("document.querySelectorAll('math').length") > 20
 
 

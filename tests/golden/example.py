@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import fields, replace
 from datetime import date
 from typing import Any
@@ -18,67 +19,35 @@ from dpaudit.results.result import AuditResult, Illustration
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 
 PROVENANCE: dict[str, Any] = {
-    "version": "0.1.0",
-    "python": "3.11.7",
-    "numpy": "2.2.0",
-    "scipy": "1.15.0",
-    "joblib": "1.4.2",
-    "statsmodels": "0.14.4",
-    "scikit-learn": "not installed",
-    "platform": "Linux x86_64",
-    "started": "2025-01-31T09:30:00+00:00",
-    "wall_s": 3.25,
-    "cpu_s": 5.5,
-    "n_jobs": 2,
-    "backend": "loky",
-    "task_runs": 65536,
-    "max_time_s": None,
-    "file": "counts.py",
-    "line": 4,
-    "command": None,
-    "source": None,
-    "commit": "4f0c2d9b1e7a",
-    "interruptions": 0,
+    "version": "0.1.0", "python": "3.11.7", "numpy": "2.2.0", "scipy": "1.15.0", "joblib": "1.4.2",
+    "statsmodels": "0.14.4", "scikit-learn": "not installed", "platform": "Linux x86_64",
+    "started": "2025-01-31T09:30:00+00:00", "wall_s": 3.25, "cpu_s": 5.5, "n_jobs": 2, "backend": "loky",
+    "task_runs": 65536, "max_time_s": None, "file": "counts.py", "line": 4, "command": None, "source": None,
+    "commit": "4f0c2d9b1e7a", "interruptions": 0,
+}  # fmt: skip
+MECHANISM = {
+    "name": "noisy_count", "kind": "per-run", "reference": "counts:noisy_count", "parameters": {}, "takes_rng": True,
+    "digest": "0c6c1f0b8a5d4e21",
+}  # fmt: skip
+PAIR = {
+    "name": "one leaves",
+    "distance": 1,
+    "first": {"digest": "8f14e45fceea167a5a36dedd4bea2543", "value": ["a"] * 9},
+    "second": {"digest": "c9f0f895fb98ab9159f51fd0297e236d", "value": ["a"] * 8},
 }
+SPEC: dict[str, Any] = {
+    "name": "noisy count", "claim": {"form": "PureDP", "epsilon": 1.0, "relation": "add_or_remove_one"},
+    "mechanism": MECHANISM, "pairs": [PAIR], "runs": 1_000_000, "confidence": 0.999, "seed": 0, "stopping": "fixed",
+    "selector": "penalised", "certifier": "coin-flip", "sequential_share": 0.2, "certify_pairs": 1,
+    "representation": False, "detect": None, "controls": 0, "search_share": 0.1, "shard_runs": 8192,
+    "run_timeout_s": None,
+}  # fmt: skip
 
 
 def result(**changes: Any) -> AuditResult:
     """A count with Laplace noise of scale 0.5, claimed to be 1-DP; on `output > 9.5` its true loss is 2."""
     made = AuditResult(
-        spec={
-            "name": "noisy count",
-            "claim": {"form": "PureDP", "epsilon": 1.0, "relation": "add_or_remove_one"},
-            "mechanism": {
-                "name": "noisy_count",
-                "kind": "per-run",
-                "reference": "counts:noisy_count",
-                "parameters": {},
-                "takes_rng": True,
-                "digest": "0c6c1f0b8a5d4e21",
-            },
-            "pairs": [
-                {
-                    "name": "one leaves",
-                    "distance": 1,
-                    "first": {"digest": "8f14e45fceea167a5a36dedd4bea2543", "value": ["a"] * 9},
-                    "second": {"digest": "c9f0f895fb98ab9159f51fd0297e236d", "value": ["a"] * 8},
-                }
-            ],
-            "runs": 1_000_000,
-            "confidence": 0.999,
-            "seed": 0,
-            "stopping": "fixed",
-            "selector": "penalised",
-            "certifier": "coin-flip",
-            "sequential_share": 0.2,
-            "certify_pairs": 1,
-            "representation": False,
-            "detect": None,
-            "controls": 0,
-            "search_share": 0.1,
-            "shard_runs": 8192,
-            "run_timeout_s": None,
-        },
+        spec=copy.deepcopy(SPEC),
         claim=PureDP(1.0, "add_or_remove_one"),  # type: ignore[arg-type]
         witness=Witness(
             pair=0,

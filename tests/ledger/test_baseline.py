@@ -14,7 +14,7 @@ from dpaudit.account.suites import reviewed_lines
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.baseline import accept, merged, read_baseline, review, write_baseline
 from dpaudit.results.display import Verdict
-from dpaudit.results.result import fingerprint
+from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
 from tests.cases import for_each
 from tests.golden import example
@@ -92,10 +92,16 @@ def test_anything_else_in_the_file_is_refused_in_a_line(tmp_path: Path, old: str
     assert str(caught.value).isprintable()
 
 
-def test_an_editor_may_mark_the_encoding_and_a_pipe_is_no_file(tmp_path: Path) -> None:
+def test_an_editor_may_mark_the_encoding_and_what_stands_twice_or_is_no_file_is_refused(tmp_path: Path) -> None:
     path = write_baseline(tmp_path / "a.toml", [WHOLE])
+    text = path.read_text()
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
     assert read_baseline(path) == (WHOLE,)
+    path.write_text(text + text[text.index("[[finding]]") :])
+    with pytest.raises(InvalidSpec, match="finding 2: 0123456789abcdef stands here twice"):
+        read_baseline(path)
+    with pytest.raises(InvalidSpec, match="there is no such file"):
+        read_baseline(tmp_path / "none.toml")
     with pytest.raises(InvalidSpec, match="/dev/zero: not a file"):
         read_baseline("/dev/zero")
 
@@ -108,16 +114,6 @@ def test_what_has_no_reference_is_accepted_for_its_audit_alone() -> None:
 
     assert closure("a", {}) == closure("a", {}) != closure("b", {})  # what they hold is not known
     assert closure("a", {"command": ["x"]}) == closure("b", {"command": ["x"]})
-
-
-def test_a_finding_stands_in_the_file_once(tmp_path: Path) -> None:
-    path = tmp_path / "a.toml"
-    text = write_baseline(path, [WHOLE]).read_text()
-    path.write_text(text + text[text.index("[[finding]]") :])
-    with pytest.raises(InvalidSpec, match="finding 2: 0123456789abcdef stands here twice"):
-        read_baseline(path)
-    with pytest.raises(InvalidSpec, match="there is no such file"):
-        read_baseline(tmp_path / "none.toml")
 
 
 def test_only_a_refutation_is_accepted_for_a_reason_and_until_a_day_to_come() -> None:
@@ -162,33 +158,28 @@ def test_accepting_again_replaces_the_entry() -> None:
     assert merged((), WHOLE) == ((WHOLE,), None)
 
 
-def test_an_acceptance_covers_its_finding_until_its_day_is_over() -> None:
-    result = example.result()
-    acceptance = accept(result, reason="old API", until=LATER, today=TODAY)
-    entries = [SuiteEntry("a", Verdict.NOT_REFUTED, result), SuiteEntry("b", Verdict.NOT_REFUTED, None, "broke", 3)]
-    covered, reviewed = review(entries, [acceptance], LATER)
-    assert covered[0].accepted == acceptance
-    assert (covered[0].covered, reviewed[0].matched, reviewed[0].expired) == (True, True, False)
-    assert SuiteResult(covered[:1], 0.999, reviewed).exit_code == 0
-    assert reviewed_lines(reviewed)[1].startswith("accepted     noisy count: accepted until 2026-03-31")
-    over, expired = review(entries, [acceptance], LATER + timedelta(days=1))
-    assert over[0].accepted is None
-    assert expired[0].expired
-    assert SuiteResult(over[:1], 0.999, expired).exit_code == 1
-    assert reviewed_lines(expired)[1].startswith("EXPIRED ")
-    assert reviewed_lines(()) == ()
-
-
-def test_an_acceptance_without_its_finding_covers_nothing_and_fails_when_it_expires() -> None:
-    kept = [SuiteEntry("a", Verdict.NOT_REFUTED, example.kept())]
+@for_each(
+    ("result", "day", "covered", "matched", "expired", "code", "told"),
+    [
+        (example.result(), LATER, True, True, False, 0, "accepted     noisy count: accepted until 2026-03-31"),
+        (example.result(), LATER + timedelta(days=1), False, True, True, 1, "EXPIRED "),
+        (example.kept(), TODAY, False, False, False, 0, "not found "),  # the same event, but it refutes nothing
+        (example.kept(), date(2027, 1, 1), False, False, True, 1, "EXPIRED "),
+    ],
+)
+def test_an_acceptance_covers_its_finding_until_its_day_is_over(
+    result: AuditResult, day: date, covered: bool, matched: bool, expired: bool, code: int, told: str
+) -> None:
+    """Without its finding it covers nothing, and it fails when it has expired, whatever is found."""
     acceptance = accept(example.result(), reason="old API", until=LATER, today=TODAY)
-    assert fingerprint(example.kept()) == acceptance.fingerprint  # the same event, but it refutes nothing
-    entries, reviewed = review(kept, [acceptance], TODAY)
-    assert entries == tuple(kept)
-    assert not reviewed[0].matched
-    assert "no finding of these audits matches" in reviewed_lines(reviewed)[1]
-    assert SuiteResult(entries, 0.999, reviewed).exit_code == 0
-    assert SuiteResult(entries, 0.999, review(kept, [acceptance], date(2027, 1, 1))[1]).exit_code == 1
+    assert fingerprint(result) == acceptance.fingerprint
+    ((entry,), reviewed) = review([SuiteEntry("a", Verdict.NOT_REFUTED, result)], [acceptance], day)
+    assert entry.accepted == (acceptance if covered else None)
+    assert entry.covered is covered
+    assert [(each.matched, each.expired) for each in reviewed] == [(matched, expired)]
+    assert SuiteResult((entry,), 0.999, reviewed).exit_code == code
+    assert reviewed_lines(reviewed)[1].startswith(told)
+    assert reviewed_lines(()) == ()
 
 
 def test_a_stale_cover_is_taken_off() -> None:

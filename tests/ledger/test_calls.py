@@ -94,7 +94,7 @@ def call(mechanism: Any, **more: Any) -> dpaudit.AuditResult:
     return dpaudit.audit(mechanism, **asked)
 
 
-def interrupted(mechanism: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupted(mechanism: Any, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
     """The same call, stopped once three tasks are stored."""
     keep, left = LedgerJournal.keep, [3]
 
@@ -107,32 +107,25 @@ def interrupted(mechanism: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(LedgerJournal, "keep", counted)
         with pytest.raises(KeyboardInterrupt):
-            call(mechanism)
+            call(mechanism, **more)
 
 
 def told(result: dpaudit.AuditResult) -> dict[str, Any]:
     return {key: value for key, value in result.to_dict().items() if key != "provenance"}
 
 
-CHANGES: list[tuple[str, Callable[[ModuleType], object], str]] = [
-    ("noisy", lambda mech: setattr(mech, "SCALE", 0.5), "mech.SCALE is not what it was"),
-    ("noisy", lambda mech: setattr(mech.Noise, "scale", 0.5), "class mech.Noise is not what it was"),
-    ("noisy", lambda mech: Path("mech_late.py").write_text("TIMES = 2\n"), "module mech_late is not what it was"),
-    (
-        "noisy",
-        lambda mech: setattr(mech, "noisy", lambda data, rng: data),
-        "function mech.noisy is gone",
-    ),
-    ("mech:noisy", lambda mech: setattr(mech, "SCALE", 0.5), "mech.SCALE is not what it was"),
-    (
-        "held",
-        lambda mech: setattr(mech, "FILE", mech.open_it()),
-        "mech.FILE cannot be shown to be what",
-    ),
-]
-
-
-@for_each("name, change, said", CHANGES, ids=lambda case: str(case)[:60])
+@for_each(
+    "name, change, said",
+    [
+        ("noisy", lambda mech: setattr(mech, "SCALE", 0.5), "mech.SCALE is not what it was"),
+        ("noisy", lambda mech: setattr(mech.Noise, "scale", 0.5), "class mech.Noise is not what it was"),
+        ("noisy", lambda mech: Path("mech_late.py").write_text("TIMES = 2\n"), "module mech_late is not what it was"),
+        ("noisy", lambda mech: setattr(mech, "noisy", lambda data, rng: data), "function mech.noisy is gone"),
+        ("mech:noisy", lambda mech: setattr(mech, "SCALE", 0.5), "mech.SCALE is not what it was"),
+        ("held", lambda mech: setattr(mech, "FILE", mech.open_it()), "mech.FILE cannot be shown to be what"),
+    ],
+    ids=lambda case: str(case)[:60],
+)
 def test_a_call_begins_anew_where_its_mechanism_is_another(
     mech: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[ModuleType], object], said: str
 ) -> None:
@@ -142,14 +135,14 @@ def test_a_call_begins_anew_where_its_mechanism_is_another(
     sys.modules.pop("mech_late", None)
     importlib.invalidate_caches()
     importlib.reload(mech)
-    interrupted(name if ":" in name else getattr(mech, name), monkeypatch)
+    interrupted(name if ":" in name else getattr(mech, name), monkeypatch, isolation="none")
     change(mech)
     with pytest.warns(UserWarning, match="another call of it, which begins anew") as heard:
-        result = call(name if ":" in name else getattr(mech, name))
-    (message,) = [str(each.message) for each in heard if "begins anew" in str(each.message)]
+        result = call(name if ":" in name else getattr(mech, name), isolation="none")
+    ((message, file),) = [(str(each.message), each.filename) for each in heard if "begins anew" in str(each.message)]
     assert said in message
     assert "--resume" not in message
-    assert {each.filename for each in heard if "begins anew" in str(each.message)} == {__file__}
+    assert file == __file__
     assert result.provenance["interruptions"] == 0
 
 

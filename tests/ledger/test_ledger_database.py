@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
+import random
+import resource
 import shutil
+import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,25 +23,146 @@ from dpaudit.ledger.baseline import read_baseline
 from dpaudit.ledger.database import APPLICATION, DEFAULT, VERSION, Database, LedgerError, LedgerWriteFailed
 from dpaudit.scores.files import read_scores
 from dpaudit.spec.settings import read_settings
-from tests.ledger import writers
+
+# writers of one ledger: at once, killed, or on a disk that is full
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the script of writers tells."""
-    folder = tmp_path_factory.mktemp("writers")
-    root = Path(__file__).resolve().parents[2]
-    script = subprocess.run(
-        [sys.executable, writers.__file__, str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=root,
-        timeout=300,
-    )
-    assert script.returncode == 0, script.stderr
-    told: dict[str, Any] = json.loads(script.stdout)
-    return told
+WRITERS, EACH = 8, 6
+PAGE = 4096
+
+
+def write(database: Database, writer: int, number: int, size: int = 100) -> None:
+    """Two rows in one transaction: whoever reads must see both or neither."""
+    with database.transaction() as connection:
+        for half in range(2):
+            connection.execute(
+                "INSERT INTO shards VALUES (?, ?, 0, 0, 0, 0, ?, 1, '', '', ?, '')",
+                (f"run {writer}", number, half, os.urandom(size)),
+            )
+
+
+def forked(work: Callable[[], None]) -> int:
+    """A child that does the work and ends without cleaning up after its parent."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        work()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def whole(path: Path) -> dict[int, int]:
+    """The transactions of each writer; fails where the file is not whole, or half of one is there."""
+    with Database(path) as database:
+        assert database.rows("PRAGMA integrity_check")[0][0] == "ok"
+        counts = "SELECT run, audit, count(*) AS halves FROM shards GROUP BY run, audit ORDER BY run, audit"
+        rows = database.rows(counts)
+    assert all(row["halves"] == 2 for row in rows)
+    found: dict[int, int] = {}
+    for row in rows:
+        writer = int(row["run"].split()[1])
+        assert row["audit"] == found.get(writer, 0)  # none is missing before a later one
+        found[writer] = row["audit"] + 1
+    return found
+
+
+def at_once(path: Path) -> dict[int, int]:
+    """Eight writers, which also race to make the file."""
+
+    def work(writer: int) -> None:
+        with Database(path) as database:
+            for number in range(EACH):
+                write(database, writer, number)
+
+    children = [forked(lambda writer=writer: work(writer)) for writer in range(WRITERS)]  # type: ignore[misc]
+    assert all(os.waitpid(child, 0)[1] == 0 for child in children)
+    return whole(path)
+
+
+def killed(path: Path, kills: int) -> list[tuple[int, int]]:
+    """For each killed writer: how many transactions it knew to be on the disk, and how many are there."""
+    moments = random.Random(0)
+    known = []
+
+    def work(writer: int, told: int) -> None:
+        database = Database(path)
+        for number in range(10**6):
+            write(database, writer, number, 3000)
+            os.write(told, b".")
+
+    for writer in range(kills):
+        heard, told = os.pipe()
+        child = forked(lambda writer=writer, told=told: work(writer, told))  # type: ignore[misc]
+        os.close(told)
+        told_of, enough = 0, moments.randrange(4)
+        while told_of < enough:
+            told_of += len(os.read(heard, 1 << 16))
+        time.sleep(moments.uniform(0.0, 0.02))  # so that it may die anywhere in the next one
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        while dots := os.read(heard, 1 << 16):
+            told_of += len(dots)
+        os.close(heard)
+        known.append(told_of)
+    there = whole(path)
+    return [(told_of, there.get(writer, 0)) for writer, told_of in enumerate(known)]
+
+
+def full(path: Path, pages: int) -> tuple[int, int, str]:
+    """A disk that takes files of so many pages: transactions acknowledged, those that are there, and what was said."""
+    heard, told = os.pipe()
+
+    def work() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (pages * PAGE + 100, resource.RLIM_INFINITY))
+        try:
+            database = Database(path)
+            for number in range(200):
+                write(database, 0, number, 3000)
+                os.write(told, b".")
+        except LedgerError as error:
+            os.write(told, f"|{error.exit_code} {error}".encode())
+
+    child = forked(work)
+    os.close(told)
+    said = b""
+    while part := os.read(heard, 1 << 16):
+        said += part
+    os.close(heard)
+    assert os.waitpid(child, 0)[1] == 0
+    dots, _, message = said.partition(b"|")
+    return len(dots), whole(path).get(0, 0), message.decode()
+
+
+def test_eight_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    assert at_once(tmp_path / "deep" / "ledger.sqlite") == dict.fromkeys(range(WRITERS), EACH)
+
+
+def test_what_a_killed_writer_knew_to_be_recorded_is_there(tmp_path: Path) -> None:
+    ends = killed(tmp_path / "ledger.sqlite", 8)
+    assert len(ends) == 8
+    assert sum(known for known, _ in ends) > 0
+    for known, there in ends:  # the last one may be on the disk before the writer could say so
+        assert known <= there <= known + 1
+
+
+def test_a_disk_that_is_full_at_any_write_is_told_and_leaves_the_ledger_whole(tmp_path: Path) -> None:
+    recorded = []
+    for pages in range(2, 40, 4):
+        known, there, said = full(tmp_path / f"{pages}.sqlite", pages)
+        assert known == there
+        assert said.startswith("3 ledger ")
+        assert "what was recorded before is whole" in said
+        assert "\n" not in said
+        recorded.append(there)
+    assert recorded == sorted(recorded)
+    assert recorded[0] == 0 < recorded[-1]
+
+
+# one writer
 
 
 def put(database: Database, key: str) -> None:
@@ -61,29 +183,6 @@ def refusal(path: Path, *, read_only: bool = False) -> str:
     assert message.startswith(f"ledger {path}: ")
     assert caught.value.exit_code == 2
     return message
-
-
-def test_eight_writers_at_once_lose_nothing(written: dict[str, Any]) -> None:
-    assert written["at once"] == {str(writer): writers.EACH for writer in range(writers.WRITERS)}
-
-
-def test_what_a_killed_writer_knew_to_be_recorded_is_there(written: dict[str, Any]) -> None:
-    assert len(written["killed"]) == 8
-    assert sum(known for known, _ in written["killed"]) > 0
-    for known, there in written["killed"]:  # the last one may be on the disk before the writer could say so
-        assert known <= there <= known + 1
-
-
-def test_a_disk_that_is_full_at_any_write_is_told_and_leaves_the_ledger_whole(written: dict[str, Any]) -> None:
-    recorded = []
-    for known, there, said in written["full"]:
-        assert known == there
-        assert said.startswith("3 ledger ")
-        assert "what was recorded before is whole" in said
-        assert "\n" not in said
-        recorded.append(there)
-    assert recorded == sorted(recorded)
-    assert recorded[0] == 0 < recorded[-1]
 
 
 def test_a_full_database_takes_more_once_there_is_room(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_a_rare_token_that_every_other_search_finds_is_no_rise() -> None:
         share = [0.7 - big, big] if data else [big, 0.7 - big]
         return names[rng.choice(102, size=runs, p=[*share, rare, *[(0.3 - rare) / 99] * 99])]
 
-    asked = {"pair": (0.0, 1.0), "epsilon": 2.5, "runs": 100_000, "confidence": 0.95, "n_jobs": 1}
+    asked = {"pair": (0.0, 1.0), "epsilon": 2.5, "runs": 100_000, "confidence": 0.95, "n_jobs": 1, "isolation": "none"}
     found = [dpaudit.audit(dpaudit.batched(released), **asked, seed=seed) for seed in range(6)]  # type: ignore[arg-type]
     kinds = [change_of(made.half(old), made.half(new)).kinds for old in found for new in found if old is not new]
     assert sum(Kind.ROSE in each for each in kinds) <= 3
@@ -197,7 +197,7 @@ def test_the_choice_of_search_between_events_of_unequal_losses_is_no_rise() -> N
     def released(data: float, runs: int, rng: np.random.Generator) -> np.ndarray:
         return data + rng.normal(size=runs)
 
-    asked = {"pair": (0.0, 1.0), "epsilon": 3.0, "runs": 20_000, "confidence": 0.95, "n_jobs": 1}
+    asked = {"pair": (0.0, 1.0), "epsilon": 3.0, "runs": 20_000, "confidence": 0.95, "n_jobs": 1, "isolation": "none"}
     found = [dpaudit.audit(dpaudit.batched(released), **asked, seed=seed) for seed in range(8)]  # type: ignore[arg-type]
     kinds = [change_of(made.half(old), made.half(new)).kinds for old in found for new in found if old is not new]
     assert sum(Kind.ROSE in each for each in kinds) == 0

@@ -1,4 +1,4 @@
-"""JUnit, SARIF, CSV and the summary of a CI job: what each says of every kind of ending."""
+"""JUnit, SARIF, CSV, the summary of a CI job and the badge: what each says of every kind of ending."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import pytest
 import xmlschema
 
 from dpaudit.account import Level, account
-from dpaudit.account.suites import EXIT_CODES, RULES, reported, suite_line
+from dpaudit.account.suites import EXIT_CODES, RULES, suite_line
+from dpaudit.cli.group import exit_code
 from dpaudit.events import event_from_dict
 from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import Binning, LogRatio, Term
@@ -29,6 +30,7 @@ from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult, together
 from tests.cases import for_each
 from tests.golden import example
+from tests.report import hostile
 
 SCHEMAS = Path(__file__).parent / "schemas"
 XSD = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
@@ -59,18 +61,19 @@ ENDINGS = {
     "unwritten": SuiteEntry("unwritten", Verdict.NOT_REFUTED, example.kept(), "no space left on device", 2),
     "accepted, unwritten": SuiteEntry("both", Verdict.NOT_REFUTED, example.result(), "no space", 2, HELD),
 }
-RULE_OF = {
-    "kept": [],
-    "known": [],
-    "refuted": ["DPA001"],
-    "accepted": ["DPA001"],
-    "missed": ["DPA004"],
-    "lost": ["DPA003"],
-    "internal": ["DPA003"],
-    "weak": ["DPA005"],
-    "unwritten": ["DPA008"],
-    "accepted, unwritten": ["DPA001", "DPA008"],
+TOLD: dict[str, tuple[str | None, list[str]]] = {  # what JUnit ends a case with, and the rules of SARIF
+    "kept": (None, []),
+    "known": (None, []),
+    "refuted": ("failure", ["DPA001"]),
+    "accepted": ("skipped", ["DPA001"]),
+    "missed": ("failure", ["DPA004"]),
+    "lost": ("error", ["DPA003"]),
+    "internal": ("error", ["DPA003"]),
+    "weak": ("error", ["DPA005"]),
+    "unwritten": ("error", ["DPA008"]),
+    "accepted, unwritten": ("error", ["DPA001", "DPA008"]),
 }
+OVER = Reviewed(example.accepted(fingerprint="0" * 16), expired=True, matched=False)
 
 
 def _suite(*names: str, reviewed: tuple[Reviewed, ...] = ()) -> SuiteResult:
@@ -90,45 +93,29 @@ def _run(suite: SuiteResult) -> dict[str, Any]:
     return dict(run)
 
 
+@for_each("name", ENDINGS)
+def test_what_an_ending_becomes_in_junit_and_in_sarif(name: str) -> None:
+    ending, rules = TOLD[name]
+    (case,) = _cases(_suite(name))
+    assert case.get("name") == ENDINGS[name].name
+    assert [each.tag for each in case if each.tag != "system-out"] == ([] if ending is None else [ending])
+    if ending in ("failure", "error"):
+        assert case[0].get("message") == " ".join(suite_line(ENDINGS[name]).split())
+    if name == "refuted":
+        assert case[0].text == str(account(example.result(), Level.DETAIL))
+        assert case[0].get("type") == "DPA001 ClaimRefuted"
+    run = _run(_suite(name))
+    assert [result["ruleId"] for result in run["results"]] == rules
+    known = run["tool"]["driver"]["rules"]
+    assert all(known[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
+
+
 # JUnit
 
 
-@for_each(
-    ("name", "ending"),
-    [
-        ("kept", None),
-        ("known", None),
-        ("refuted", "failure"),
-        ("accepted", "skipped"),
-        ("missed", "failure"),
-        ("lost", "error"),
-        ("internal", "error"),
-        ("weak", "error"),
-        ("unwritten", "error"),
-        ("accepted, unwritten", "error"),
-    ],
-)
-def test_what_a_test_case_ends_with(name: str, ending: str | None) -> None:
-    (case,) = _cases(_suite(name))
-    assert case.get("name") == ENDINGS[name].name
-    found = [each.tag for each in case if each.tag != "system-out"]
-    assert found == ([] if ending is None else [ending])
-    if ending in ("failure", "error"):
-        (_, *_rest) = case
-        assert case[0].get("message") == " ".join(suite_line(ENDINGS[name]).split())
-
-
-def test_a_failure_holds_the_whole_account() -> None:
-    (case,) = _cases(_suite("refuted"))
-    (failure,) = case.findall("failure")
-    assert failure.text == str(account(example.result(), Level.DETAIL))
-    assert failure.get("type") == "DPA001 ClaimRefuted"
-
-
 def test_the_file_is_green_where_the_exit_code_is_zero_and_only_there() -> None:
-    over = Reviewed(example.accepted(fingerprint="0" * 16), expired=True, matched=False)
     chosen = [names for size in (0, 1, 2) for names in itertools.combinations(ENDINGS, size)]
-    for names, reviewed in itertools.product(chosen, ((), (over,))):
+    for names, reviewed in itertools.product(chosen, ((), (OVER,))):
         suite = _suite(*names, reviewed=reviewed)
         root = ElementTree.fromstring(exchange.junit_suite(suite))
         (inner,) = root
@@ -138,12 +125,6 @@ def test_the_file_is_green_where_the_exit_code_is_zero_and_only_there() -> None:
         assert bad == tags.count("failure") + tags.count("error")
         assert int(inner.get("skipped", "")) == tags.count("skipped")
         assert int(inner.get("tests", "")) == len(list(root.iter("testcase")))
-
-
-def test_the_time_is_that_of_the_audits() -> None:
-    root = ElementTree.fromstring(exchange.junit_suite(example.suite()))
-    assert root.get("time") == "6.500"
-    assert [case.get("time") for case in root.iter("testcase")] == ["3.250", "3.250", "0.000"]
 
 
 def test_no_two_test_cases_have_one_name_in_one_class() -> None:
@@ -176,33 +157,11 @@ def test_a_time_that_is_none_is_zero(spent: float) -> None:
 # SARIF
 
 
-@for_each("name", ENDINGS)
-def test_what_becomes_a_result_of_sarif(name: str) -> None:
-    run = _run(_suite(name))
-    assert [result["ruleId"] for result in run["results"]] == RULE_OF[name]
-    rules = run["tool"]["driver"]["rules"]
-    assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
-
-
 def test_every_rule_has_an_id_of_its_own_and_says_what_to_do() -> None:
     assert [rule.id for rule in RULES] == [f"DPA{number:03}" for number in range(1, len(RULES) + 1)]
     assert len({rule.name for rule in RULES}) == len(RULES)
     assert all(rule.short and rule.full and rule.help for rule in RULES)
     assert {rule.level for rule in RULES} == {"error", "warning", "note"}
-
-
-def test_a_result_stands_at_the_line_of_its_mechanism() -> None:
-    run = _run(example.reviewed_suite())
-    places = {
-        result["properties"]["audit"]: result["locations"][0]["physicalLocation"]
-        for result in run["results"]
-        if "properties" in result
-    }
-    assert places["noisy sum"] == {
-        "artifactLocation": {"uri": "library/sums.py", "uriBaseId": "%SRCROOT%"},
-        "region": {"startLine": 12},
-    }
-    assert places["noisy count"]["region"] == {"startLine": 4}
 
 
 def test_without_a_file_it_stands_in_the_spec_and_without_both_in_the_spec_of_the_others() -> None:
@@ -213,19 +172,10 @@ def test_without_a_file_it_stands_in_the_spec_and_without_both_in_the_spec_of_th
     assert places == [address, address]
 
 
-def test_the_fingerprint_is_the_one_that_acceptances_are_matched_by() -> None:
-    (result,) = _run(_suite("refuted"))["results"]
-    mine = fingerprint(example.result())
-    assert result["partialFingerprints"] == {"dpauditFinding/v1": mine, "primaryLocationLineHash": f"{mine}:1"}
-    found = [each["partialFingerprints"] for each in _run(_suite("lost", "internal"))["results"]]
-    assert found[0] != found[1]
-
-
 def test_code_scanning_has_an_open_error_where_the_exit_code_is_not_zero_and_only_there() -> None:
-    over = Reviewed(example.accepted(fingerprint="0" * 16), expired=True, matched=False)
     odd = SuiteEntry("odd", Verdict.NOT_REFUTED, example.kept(), exit_code=3)
     endings = [(), *((each,) for each in (*ENDINGS.values(), odd)), tuple(ENDINGS.values())]
-    for entries, reviewed in itertools.product(endings, ((), (over,))):
+    for entries, reviewed in itertools.product(endings, ((), (OVER,))):
         suite = SuiteResult(entries, 0.99, reviewed)
         results = json.loads(exchange.sarif_suite(suite))["runs"][0]["results"]
         open_ones = [each["ruleId"] for each in results if each["level"] == "error"]
@@ -238,6 +188,7 @@ def test_a_result_keeps_its_fingerprints_whatever_the_seed_and_no_two_have_the_s
     again, other = (replace(each, spec={**each.spec, "seed": 7}) for each in (first, missed))
     failed = {"feature": {"kind": "coordinate", "path": []}, "intervals": [], "tokens": [{"label": "nan", "code": 1}]}
     other = replace(other, witness=replace(other.witness, event=event_from_dict(failed)))
+    assert fingerprint(first) in json.dumps(_run(_suite("refuted"))["results"][0]["partialFingerprints"])
     tracked = []
     for refuted, held in ((first, missed), (again, other)):
         entries = (
@@ -251,17 +202,6 @@ def test_a_result_keeps_its_fingerprints_whatever_the_seed_and_no_two_have_the_s
     assert len(set(tracked[0])) == 5
     places = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in run["results"]]
     assert places == ["counts.py", "counts.py", "counts.py", "a.toml", "b.toml"]
-
-
-def test_only_an_accepted_finding_is_suppressed() -> None:
-    run = _run(example.reviewed_suite())
-    suppressed = [result for result in run["results"] if "suppressions" in result]
-    assert [result["properties"]["audit"] for result in suppressed] == ["noisy count"]
-    (suppression,) = suppressed[0]["suppressions"]
-    assert suppression["kind"] == "external"
-    assert suppression["status"] == "accepted"
-    assert "the old release, gone in May" in suppression["justification"]
-    assert [result["ruleId"] for result in run["results"]][-2:] == ["DPA007", "DPA006"]
 
 
 def test_an_expired_acceptance_suppresses_nothing() -> None:
@@ -336,21 +276,6 @@ def _rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_a_row_holds_numbers_whole() -> None:
-    first, second, third = _rows(csv_.render_suite(example.suite(), ("a.json", "b.json", None)))
-    assert float(first["lower"]) == example.result().certificate.lower
-    assert [first[key] for key in ("hits_likelier", "runs_likelier", "hits_other", "runs_other")] == [
-        "82289",
-        "449701",
-        "11206",
-        "450267",
-    ]
-    assert (first["verdict"], first["as_expected"], first["record"]) == ("REFUTED", "yes", "a.json")
-    assert (second["epsilon_upper"], second["upper_kind"]) == ("1.0", "exact-pair")
-    assert third["error"] == "the worker of shard 3 was lost twice"
-    assert (third["verdict"], third["lower"], third["exit_code"]) == ("no verdict", "", "3")
-
-
 def test_infinity_is_a_word_and_an_acceptance_a_day() -> None:
     made = replace(example.result(), certificate=replace(example.result().certificate, lower=math.inf))
     entry = SuiteEntry("x", Verdict.NOT_REFUTED, made, accepted=HELD)
@@ -405,7 +330,7 @@ def test_what_to_do_stands_once_for_each_kind_of_ending() -> None:
     (advice,) = [block for block in text.split("\n\n") if block.startswith("- **The claim is refuted (refuted")]
     assert advice.count("\n- **") == 4
     assert all(
-        rule.help.split(".")[0] in advice for rule in RULES if rule.id in set(itertools.chain(*RULE_OF.values()))
+        rule.help.split(".")[0] in advice for rule in RULES if any(rule.id in rules for _, rules in TOLD.values())
     )
     assert "What to do" not in summary.summary_suite(_suite("kept", "known", "accepted"))
 
@@ -418,38 +343,20 @@ def test_a_representation_finding_comes_before_what_needs_nobody() -> None:
     assert "**The bits of floating-point outputs tell the datasets apart (bits).**" in text
 
 
-def test_a_refutation_shows_its_counts_and_how_to_repeat_it() -> None:
-    text = summary.summary_suite(example.reviewed_suite())
-    assert text.count("82,289 of 449,701 runs (18 %) on the first dataset") == 1  # not of the accepted one
-    assert "  - repeat with the same counts: dpaudit run sums.toml --seed 0" in text
-
-
-# results that come alone
+# results that come alone, and together
 
 
 def test_a_result_alone_is_a_suite_that_expects_no_refutation() -> None:
-    assert SuiteResult.of([example.result()]).exit_code == 1
-    assert SuiteResult.of([example.kept()]).exit_code == 0
-    assert SuiteResult.of([WEAK]).exit_code == 4
+    assert [SuiteResult.of([each]).exit_code for each in (example.result(), example.kept(), WEAK)] == [1, 0, 4]
 
 
-def test_results_together_share_the_error_probability_of_all() -> None:
-    suite = together([example.result(), example.kept()])
-    assert suite.confidence == 0.998
-    assert together([example.suite()]) is not None
-    assert together([example.suite()]) == example.suite()
-
-
-def test_a_record_of_a_suite_beside_it_counts_once() -> None:
-    suite = together([example.result(), example.suite(), example.kept(), example.result()])
-    assert suite == example.suite()
-
-
-def test_a_suite_that_is_given_twice_counts_once() -> None:
-    suite = example.reviewed_suite()
-    assert together([suite, suite]) == suite
-    assert together([example.result(), suite, suite, *suite.results]) == suite
-    both = together([suite, SuiteResult.of([replace(example.kept(), spec={**example.kept().spec, "seed": 1})]), suite])
+def test_results_together_share_the_error_probability_and_what_is_given_twice_counts_once() -> None:
+    assert together([example.result(), example.kept()]).confidence == 0.998
+    for suite in (example.suite(), example.reviewed_suite()):
+        assert together([suite]) == suite
+        assert together([suite.results[0], suite, suite, *suite.results]) == suite
+    other = SuiteResult.of([replace(example.kept(), spec={**example.kept().spec, "seed": 1})])
+    both = together([suite, other, suite])
     assert (len(both.entries), both.confidence) == (5, 0.996)
 
 
@@ -481,13 +388,64 @@ def test_suites_of_one_list_of_accepted_findings_are_one_suite_that_can_be_read_
     assert later.exit_code == 1
 
 
-def test_the_findings_of_a_suite_name_their_entries() -> None:
-    found = reported(example.reviewed_suite())
-    assert [(each.rule.id, each.entry) for each in found] == [
-        ("DPA001", 0),
-        ("DPA001", 1),
-        ("DPA004", 2),
-        ("DPA003", 3),
-        ("DPA007", None),
-        ("DPA006", None),
-    ]
+# the badge: an SVG with the worst first, the day of the oldest audit and the version; never green, and readable
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+KEPT, LOST = ENDINGS["kept"], ENDINGS["lost"]
+
+
+def shown(suite: SuiteResult) -> tuple[str, str, str]:
+    """Label, words and colour of a badge."""
+    root = ElementTree.fromstring(summary.badge_suite(suite))
+    label, words = (str(each.text) for each in root.iter(f"{SVG}text"))
+    colour = [str(each.get("fill")) for each in root.iter(f"{SVG}rect")][1]
+    assert float(root.get("width", "0")) == sum(float(each.get("width", "0")) for each in root.iter(f"{SVG}rect"))
+    return label, words, colour
+
+
+@for_each(
+    ("suite", "words", "colour"),
+    [
+        (SuiteResult.of([example.result()]), "REFUTED, 2025-01-31", summary.RED),
+        (SuiteResult.of([example.kept()]), "not refuted, 2025-01-31", summary.BLUE),
+        (SuiteResult((), 0.99), "nothing audited", summary.GREY),
+        (SuiteResult((LOST,), 0.99), "no verdict", summary.GREY),
+        (SuiteResult((LOST, KEPT), 0.99), "1 no verdict; 1 not refuted, 2025-01-31", summary.GREY),
+        (SuiteResult((replace(KEPT, exit_code=4),), 0.99), "something went wrong beside it, 2025-01-31", summary.AMBER),
+    ],
+)
+def test_words_and_colour_are_those_of_the_worst(suite: SuiteResult, words: str, colour: str) -> None:
+    assert shown(suite) == ("dpaudit 0.1.0", words, colour)
+
+
+def test_accepted_findings_and_those_that_expired_are_said() -> None:
+    _, words, colour = shown(example.reviewed_suite())
+    assert words.startswith("1 acceptance expired; 1 REFUTED; ")
+    assert colour == summary.RED
+
+
+def test_white_is_readable_on_every_colour_and_none_is_green() -> None:
+    for colour in (summary.RED, summary.AMBER, summary.GREY, summary.BLUE, summary.LABEL):
+        red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        assert green < max(red, blue)
+        light = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue)]
+        luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2]
+        assert 1.05 / (luminance + 0.05) >= 4.5
+
+
+def test_what_a_file_says_of_its_version_stays_text() -> None:
+    plain = summary.badge_suite(SuiteResult.of([example.result()])).count("<")
+    for name in hostile.NAMES:
+        named = {"version": name, "started": name}
+        result = replace(example.result(), provenance={**example.result().provenance, **named})
+        text = summary.badge_suite(SuiteResult.of([result]))
+        assert text.count("<") == plain
+        assert len(ElementTree.fromstring(text)) == 5
+
+
+def test_the_command_writes_it(tmp_path: Path) -> None:
+    golden = Path(__file__).parents[1] / "golden" / "result.json"
+    target = tmp_path / "badge.svg"
+    assert exit_code(["report", str(golden), "--format", "badge", "--output", str(target)]) == 0
+    assert target.read_text(encoding="utf-8") == summary.badge_suite(SuiteResult.of([example.result()]))

@@ -39,22 +39,18 @@ def test_one_format_goes_to_standard_output(name: str, folder: Path, capsys: pyt
     assert err == ""
 
 
-def test_a_single_result_is_a_page_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (record,) = [path for path in _records(folder) if "noisy-count-6abe893a" in path]
-    assert exit_code(["report", record]) == 0
-    assert capsys.readouterr().out == f"{account(example.result(), Level.DETAIL)}\n"
+def test_results_and_suites_become_one_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*arguments: str) -> str:
+        assert exit_code(["report", *arguments]) == 0
+        return capsys.readouterr().out
 
-
-def test_several_results_are_one_suite(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code(["report", *_records(folder), "--format", "json"]) == 0
-    stored = json.loads(capsys.readouterr().out)
+    records = _records(folder)
+    (record,) = [path for path in records if "noisy-count-6abe893a" in path]
+    assert told(record) == f"{account(example.result(), Level.DETAIL)}\n"
+    stored = json.loads(told(*records, "--format", "json"))
     assert [entry["name"] for entry in stored["entries"]] == ["noisy count", "noisy count, whole noise", "noisy sum"]
     assert stored["confidence"] == 0.997
-
-
-def test_a_suite_and_its_own_records_are_that_suite(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code(["report", str(folder), *_records(folder), "--format", "csv"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert len(told(str(folder), *records, "--format", "csv").splitlines()) == 5  # a suite and its own records
 
 
 def test_several_formats_go_into_a_folder(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,12 +62,8 @@ def test_several_formats_go_into_a_folder(folder: Path, tmp_path: Path, capsys: 
     )
     assert sorted(capsys.readouterr().out.split()) == [str(output / name) for name in names]
     assert load_suite(output / "suite.json") == example.reviewed_suite()
-
-
-def test_one_format_goes_into_a_file(folder: Path, tmp_path: Path) -> None:
-    output = tmp_path / "any name"
-    assert exit_code(["report", str(folder), "--format", "junit", "--output", str(output)]) == 0
-    assert output.read_text(encoding="utf-8").startswith("<?xml")
+    assert exit_code(["report", str(folder), "--format", "junit", "--output", str(tmp_path / "any name")]) == 0
+    assert (tmp_path / "any name").read_text(encoding="utf-8").startswith("<?xml")
 
 
 @pytest.mark.parametrize(

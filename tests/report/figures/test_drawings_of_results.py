@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from statsmodels.stats.proportion import proportion_confint
@@ -26,6 +27,7 @@ from dpaudit.outputs.canonical import Token
 from dpaudit.report.figures import LIGHT, Drawing, drawings
 from dpaudit.results.certification import Witness
 from dpaudit.results.result import AuditResult
+from tests.cases import for_each
 from tests.golden import example
 from tests.report.figures.reading import SVG, lines, marks, tree
 
@@ -88,36 +90,22 @@ def drawn(name: str) -> dict[str, Drawing]:
 
 
 def test_each_result_has_the_figures_that_it_has_numbers_for() -> None:
-    assert tuple(drawn("refuted")) == ALL
-    assert tuple(drawn("binned")) == ALL
+    assert tuple(drawn("refuted")) == tuple(drawn("binned")) == ALL
     assert tuple(drawn("kept")) == tuple(name for name in ALL if name != "bound-against-runs")  # a trail of one
     assert tuple(drawn("stopped")) == ("distributions", "wealth-against-runs")
     assert tuple(drawn("spent")) == (*ALL[:3], "wealth-against-runs", "power")
+    assert drawings(example.result(histogram=None, evidence=CoinFlip(0, 0, 0, 0), trail=())) == ()
 
 
-def test_a_result_without_numbers_has_no_figures() -> None:
-    none = CoinFlip(0, 0, 0, 0)
-    assert drawings(example.result(histogram=None, evidence=none, trail=())) == ()
-
-
-@pytest.mark.parametrize("name", RESULTS)
-def test_svg_is_small_and_holds_nothing_but_what_is_drawn(name: str) -> None:
-    total = 0
+@for_each("name", RESULTS)
+def test_svg_is_small_holds_what_is_drawn_and_has_a_title_a_description_and_a_table(name: str) -> None:
     for drawing in drawn(name).values():
-        total += len(drawing.svg.encode())
-        tags = {each.tag.removeprefix(SVG) for each in tree(drawing.svg).iter()}
-        assert tags <= ELEMENTS
+        top = tree(drawing.svg)
+        assert {each.tag.removeprefix(SVG) for each in top.iter()} <= ELEMENTS
         assert not re.search(r"<style|<script|<metadata|<!|<\?|\son\w+=", drawing.svg)
         assert drawing.svg.count("http") == 1  # the name of its language
         assert not re.search(r"#[0-9a-fA-F]{6}", drawing.svg), "a colour that is no variable does not turn dark"
         assert set(re.findall(r"var\(--dp-(\w+)\)", drawing.svg)) <= LIGHT.keys()
-    assert total <= 180 * 1024
-
-
-@pytest.mark.parametrize("name", RESULTS)
-def test_screen_readers_find_a_title_a_description_and_a_table(name: str) -> None:
-    for drawing in drawn(name).values():
-        top = tree(drawing.svg)
         title, desc = top[0], top[1]
         assert (title.tag, desc.tag) == (f"{SVG}title", f"{SVG}desc")
         assert (title.text, desc.text) == (drawing.title, drawing.description)
@@ -125,16 +113,13 @@ def test_screen_readers_find_a_title_a_description_and_a_table(name: str) -> Non
         assert top.get("aria-labelledby") == title.get("id")  # the description is one by itself: not told twice
         assert drawing.rows
         assert all(len(row) == len(drawing.columns) for row in drawing.rows)
-
-
-def test_identifiers_are_unique_in_a_page_and_every_reference_is_kept() -> None:
-    for name in RESULTS:
-        own = "".join(each.svg for each in drawn(name).values())
-        found = re.findall(r'\bid="([^"]+)"', own)
-        assert len(found) == len(set(found))
-        wanted = set(re.findall(r'href="#([^"]+)"', own)) | set(re.findall(r"url\(#([^)]+)\)", own))
-        assert wanted <= set(found)
-        assert wanted
+    page = "".join(each.svg for each in drawn(name).values())
+    assert len(page.encode()) <= 180 * 1024
+    found = re.findall(r'\bid="([^"]+)"', page)
+    assert len(found) == len(set(found))
+    wanted = set(re.findall(r'href="#([^"]+)"', page)) | set(re.findall(r"url\(#([^)]+)\)", page))
+    assert wanted <= set(found)
+    assert wanted
 
 
 def test_another_process_draws_the_same_without_matplotlib(root: Path) -> None:
@@ -226,45 +211,46 @@ def test_a_refutation_lies_outside_of_the_region_and_a_kept_claim_inside() -> No
         assert (y < left[1] + share * (right[1] - left[1])) is outside
 
 
-def test_limits_of_the_best_of_several_witnesses_have_the_confidence_of_all_together() -> None:
+def events(*intervals: tuple[float, float], words: tuple[Token, ...] = (), **changes: Any) -> AuditResult:
+    """The refuted result with another event."""
     made = example.result()
-    several = replace(made, certificate=replace(made.certificate, confidence=1.0 - 0.001 / 3))
-    drawn_now = {each.name: each for each in drawings(several)}
-    for name in ("trade-off", "privacy-profile"):
-        assert "confidence 0.999" in drawn_now[name].description
-        assert "0.9996" not in drawn_now[name].svg
+    return replace(made, witness=replace(made.witness, event=Event(Coordinate(), intervals, words)), **changes)
 
 
-def test_an_event_of_words_has_no_curve_of_thresholds_and_no_hit_is_said_to_stand_at_the_edge() -> None:
+def several() -> AuditResult:
+    """The best of three witnesses: its limits have the confidence of all together."""
     made = example.result()
-    event = Event(Coordinate(), (), (Token("raised ValueError", 7),))
-    words = replace(made, witness=replace(made.witness, event=event), evidence=CoinFlip(90, 0, 10_000, 10_000))
-    drawing = next(each for each in drawings(words) if each.name == "trade-off")
-    assert "search runs" not in drawing.svg
-    assert "no hit at all on the other dataset" in drawing.description
-    assert "no hit" not in drawn("refuted")["trade-off"].description
+    return replace(made, certificate=replace(made.certificate, confidence=1.0 - 0.001 / 3))
 
 
-def test_a_claim_of_nothing_is_said_to_lie_below_the_scale() -> None:
-    nothing = replace(example.result(), claim=PureDP(0.0))
-    drawing = next(each for each in drawings(nothing) if each.name == "privacy-profile")
-    assert "claimed: delta is 0, below this scale" in drawing.svg
+WORDS = (Token("raised ValueError", 7),)
 
 
-def test_bets_are_not_said_to_have_left_the_runs_that_are_shown_alone() -> None:
-    drawing = drawn("stopped")["distributions"]
-    assert "search runs" not in drawing.title + drawing.description
-    assert "never evidence" in drawing.description
-
-
-def test_a_rare_event_beyond_the_edges_is_said_to_be_further_out() -> None:
-    made = example.result()
-    event = Event(Coordinate(), ((40.0, math.inf),))
-    far = replace(made, witness=replace(made.witness, event=event))
-    drawing = drawings(far)[0]
-    assert "further out" in drawing.svg
-    assert not any(row[3] for row in drawing.rows)
-    assert "further out" not in drawn("refuted")["distributions"].svg
+@for_each(
+    ("result", "figure", "said", "unsaid"),
+    [
+        (several(), "trade-off", "confidence 0.999", "0.9996"),
+        (several(), "privacy-profile", "confidence 0.999", "0.9996"),
+        (
+            events(words=WORDS, evidence=CoinFlip(90, 0, 10_000, 10_000)),
+            "trade-off",
+            "no hit at all on the other dataset",
+            "search runs",
+        ),
+        (replace(example.result(), claim=PureDP(0.0)), "privacy-profile", "claimed: delta is 0, below this", "no hit"),
+        (anytime(stopped=True), "distributions", "never evidence", "the search runs"),
+        (events((40.0, math.inf)), "distributions", "further out", "no hit"),
+    ],
+    ids=lambda each: str(each)[:60],
+)
+def test_what_is_odd_about_a_result_is_said_beside_its_figure(
+    result: AuditResult, figure: str, said: str, unsaid: str
+) -> None:
+    drawing, usual = next(each for each in drawings(result) if each.name == figure), drawn("refuted")[figure]
+    assert said in drawing.svg
+    assert unsaid not in drawing.svg
+    assert said.startswith(("conf", "never")) or said not in usual.svg
+    assert figure != "distributions" or any(row[3] for row in drawing.rows) is (said == "never evidence")
 
 
 def test_an_svg_file_carries_its_colours_and_any_drawing_may_become_a_png(tmp_path: Path) -> None:

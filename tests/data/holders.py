@@ -9,6 +9,10 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
+
+from dpaudit import Relation
+from dpaudit.data import pairs_of_data
 
 Rows = Sequence[tuple[Any, Any]]
 
@@ -31,9 +35,7 @@ def structured(rows: Rows) -> Any:
 
 
 def frame(rows: Rows, labels: Any = None) -> Any:
-    import pandas
-
-    return pandas.DataFrame(list(rows), columns=["id", "cost"], index=labels)
+    return pytest.importorskip("pandas").DataFrame(list(rows), columns=["id", "cost"], index=labels)
 
 
 # holders of any values, and of numbers
@@ -60,3 +62,25 @@ NUMBERS: dict[str, tuple[Callable[[Rows], Any], str | int]] = {
     ),
     "arrays in a list": (lambda rows: [np.array(row) for row in rows], 0),
 }
+
+
+def check_pairs(data: Any, relation: Relation, wanted: set[str], user: str | int | None = None) -> tuple[Any, ...]:
+    """The pairs made of data: neighbours that are shown to be, of its types, different, and of the kinds wanted."""
+    pairs = pairs_of_data(data, relation, user=user)
+    for pair in pairs:
+        pair.check(relation)
+        shown = pair.adjacency()[relation]
+        assert shown is not None if user is None else shown == "users", pair.name
+        assert pair.user == user, pair.name
+        assert type(pair.first) is type(pair.second) is type(data), pair.name
+        for value in pair.open() if hasattr(data, "dtypes") else ():  # no other row is another for one value
+            assert list(types(value)) == list(types(data)), pair.name
+    kinds = {pair.reason.partition(": ")[0] for pair in pairs}
+    assert kinds >= wanted, wanted - kinds
+    assert len({(repr(pair.first), repr(pair.second)) for pair in pairs}) == len(pairs)
+    assert len({pair.name for pair in pairs}) == len(pairs)
+    return pairs
+
+
+def types(table: Any) -> Any:
+    return table.dtypes if hasattr(table, "columns") else [table.dtype]

@@ -25,8 +25,8 @@ from dpaudit.data import PATTERNS, pairs_of_data, stock_pairs
 from dpaudit.data.owners import owners_of
 from dpaudit.data.patterns import UNASKED, kinds_of_pairs
 from dpaudit.results.stored import loads
-from tests.cases import for_each
-from tests.data.holders import HOLDERS, NUMBERS, Stay, Visit
+from tests.cases import for_each, some
+from tests.data.holders import HOLDERS, NUMBERS, Stay, Visit, check_pairs
 
 USER = Relation.ADD_OR_REMOVE_USER
 ROWS = [(7, 34.0, "n"), (3, 71.0, "n"), (7, 22.0, "s"), (9, 71.0, "n"), (7, 5.0, "n")]
@@ -40,45 +40,16 @@ HELD: dict[str, tuple[Any, str | int]] = {
     "columns of small integers": ({"id": np.array([1, 127, 1], np.int8), "age": [1.0, 2.0, 3.0]}, "id"),
     **{name: (hold(COSTS), user) for name, (hold, user) in (HOLDERS | NUMBERS).items() if name not in OTHERWISE},
 }
-KINDS = {
-    "a user less",
-    "a copy of a user more",
-    "a user with many records",
-    "far out of bounds",
-    "zero",
-    "NaN",
-    "infinity",
-    "another order",
-    "all users alike",
-    "the empty dataset",
-}
+OF_USERS = {"a user less", "a copy of a user more", "a user with many records", "all users alike", "the empty dataset"}
+KINDS = OF_USERS | {"far out of bounds", "zero", "NaN", "infinity", "another order"}
 
 
-def check(data: Any, user: str | int, wanted: set[str]) -> tuple[AdjacentPair, ...]:
-    pairs = pairs_of_data(data, USER, user=user)
-    for pair in pairs:
-        pair.check(USER)
-        assert pair.adjacency()[USER] == "users", pair.name
-        assert pair.user == user
-        assert type(pair.first) is type(pair.second) is type(data), pair.name
-        if hasattr(data, "dtypes"):
-            assert list(pair.first.dtypes) == list(pair.second.dtypes) == list(data.dtypes), pair.name
-        with pytest.raises(InvalidSpec, match="must differ"):
-            AdjacentPair(pair.first, pair.first)
-    kinds = {pair.reason.partition(": ")[0] for pair in pairs}
-    assert kinds >= wanted, wanted - kinds
-    assert len({pair.name for pair in pairs}) == len(pairs)
-    return pairs
-
-
-def test_every_holder_gives_neighbours_of_every_kind() -> None:
-    for name, (data, user) in HELD.items():
-        before = repr(data)
-        try:
-            check(data, user, KINDS)
-        except AssertionError as error:
-            raise AssertionError(name) from error
-        assert repr(data) == before, name
+@for_each("name", HELD)
+def test_every_holder_gives_neighbours_of_every_kind(name: str) -> None:
+    data, user = HELD[name]
+    before = repr(data)
+    check_pairs(data, USER, KINDS, user)
+    assert repr(data) == before
 
 
 @pytest.mark.long
@@ -87,19 +58,22 @@ def test_frames_give_neighbours_of_every_kind_and_keep_their_types() -> None:
     frame = pandas.DataFrame(ROWS, columns=["id", "age", "ward"])
     kinds = pandas.Categorical(frame["id"], categories=[3, 7, 9, 11])
     texts = frame.assign(id=frame["id"].map(str))
-    for data in (
-        frame,
-        texts,
-        frame.set_index("ward"),
+    tables = [
         frame.set_index(pandas.Index([5, 3, 9, 1, 2], name="n")),
         frame.astype({"id": "Int64"}),
         frame.astype({"id": float}),
+        frame,
+        frame.set_index("ward"),
+        texts,
         texts.astype({"id": "string"}),
         frame.assign(id=pandas.to_datetime(frame["id"], unit="D")),
-    ):
-        check(data, "id", KINDS)
-    some = check(frame.assign(id=kinds), "id", KINDS - {"all users alike"})  # 11 is the only user that can come
-    assert {each for pair in some for each in pair.second["id"]} == {3, 7, 9, 11}
+    ]
+    for data in some(tables, 4):
+        check_pairs(data, USER, KINDS, "id")
+    both = check_pairs(
+        frame.assign(id=kinds), USER, KINDS - {"all users alike"}, "id"
+    )  # 11 is the only user that can come
+    assert {each for pair in both for each in pair.second["id"]} == {3, 7, 9, 11}
     used = frame.assign(id=kinds.remove_unused_categories())
     assert {pair.reason for pair in pairs_of_data(used, USER, user="id")} == {"a user less", "the empty dataset"}
     with pytest.raises(
@@ -110,13 +84,6 @@ def test_frames_give_neighbours_of_every_kind_and_keep_their_types() -> None:
     assert [pair.name for pair in last] == ["drop one: last of its category 'ward'"]
     whole = frame.astype({"age": int})
     assert not {"NaN", "infinity"} & {pair.reason.partition(": ")[0] for pair in pairs_of_data(whole, USER, user="id")}
-
-
-def test_polars_frames_give_neighbours_of_every_kind() -> None:
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame(ROWS, ["id", "age", "ward"], orient="row")
-    for data in (frame, frame.cast({"id": polars.String}), frame.cast({"id": polars.Int8})):
-        check(data, "id", KINDS)
 
 
 def test_the_users_are_those_that_the_names_say() -> None:
@@ -164,21 +131,10 @@ def test_two_users_at_a_distance_of_two() -> None:
 
 
 OWNERS: list[list[Any]] = [
-    ["ann", "bob"],
-    [1, 2],
-    [0.5, 1.5],
-    [math.inf, 1.0],
-    [1e300, 2.0],
-    ["new user", "1"],
-    [1, "1"],
-    [b"ann", b"bob"],
-    [False],
-    [date(2020, 1, 1), date(2021, 1, 1)],
-    [Decimal("0.5"), Decimal(7)],
-    [Fraction(1, 2), Fraction(3)],
-    [uuid.UUID(int=7), uuid.UUID(int=9)],
-    [np.int8(127), np.int8(-128)],
-    ["", "a"],
+    *(["ann", "bob"], ["", "a"], ["new user", "1"], [1, "1"], [b"ann", b"bob"]),
+    *([1, 2], [0.5, 1.5], [math.inf, 1.0], [1e300, 2.0], [False], [np.int8(127), np.int8(-128)]),
+    *([date(2020, 1, 1), date(2021, 1, 1)], [uuid.UUID(int=7), uuid.UUID(int=9)]),
+    *([Decimal("0.5"), Decimal(7)], [Fraction(1, 2), Fraction(3)]),
 ]
 
 
@@ -243,15 +199,12 @@ def test_pairs_of_any_rows_are_neighbours(rows: list[Any]) -> None:
     [
         (ROWS, None, r"must be known whose record each one is; give user = 'id'"),
         ([], 0, "data hold no records, so no user: give a dataset of at least one user"),
-        (np.zeros((0, 2)), 0, "data hold no records, so no user"),
         ({"id": []}, "id", "data hold no records, so no user"),
-        ([{"id": 1}], "idd", r"data: record 1: no key 'idd' for user; it has 'id'; did you mean 'id'\?"),
         ({"id": [1], "age": [2]}, "uid", r"data: no column 'uid' for user; it has 'id', 'age'; did you mean 'id'\?"),
         ([(None, 1)], 0, "data: record 1 has no user, .* whose record is it"),
         ([1, 2], 0, "data: record 1: no position 0 for user in 1"),
         (3, "id", "data = 3 is one value, and add_or_remove_user is about records"),
         (object(), "id", "a pattern needs the records of a list"),
-        ({1, 2}, 0, "a pattern needs the records of a list"),
     ],
     ids=lambda value: repr(value)[:30],
 )
@@ -315,7 +268,7 @@ def _sum(rows: Any, rng: Any, most: int | None) -> float:
 def test_a_contribution_that_nobody_bounds_is_found_and_a_bounded_one_is_not_accused() -> None:
     """The sum is right for a record that leaves, and wrong for a user with many. Chance of a false alarm: 1e-6."""
     data = [(f"user {place % 4}", 0.5) for place in range(8)]
-    size: dict[str, Any] = {"epsilon": 1.0, "runs": 4_000, "n_jobs": 1, "confidence": 1 - 1e-6, "relation": USER.value}
+    size: dict[str, Any] = {"epsilon": 1.0, "runs": 2_000, "n_jobs": 1, "confidence": 1 - 1e-6, "relation": USER.value}
     for most, verdict in ((None, dpaudit.Verdict.REFUTED), (2, dpaudit.Verdict.NOT_REFUTED)):
         pairs = pairs_of_data(data, USER, user=0)
         result = dpaudit.audit(_sum, pairs=pairs, parameters={"most": most}, **size)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from dpaudit.running import guard
 
 
 class Custom(Exception):
@@ -21,88 +26,6 @@ class Custom(Exception):
 class Unprintable(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no words")
-
-
-# --- on the second dataset (data = 1) only: an output, and a leak -----------------------------------------------
-
-
-def raises(data: int, rng: Any) -> int:
-    if data:
-        raise Custom("a", "b")
-    return 0
-
-
-def raises_unprintable(data: int, rng: Any) -> int:
-    if data:
-        raise Unprintable
-    return 0
-
-
-def exits(data: int, rng: Any) -> int:
-    if data:
-        sys.exit(0)
-    return 0
-
-
-def interrupts(data: int, rng: Any) -> int:
-    if data:
-        raise KeyboardInterrupt
-    return 0
-
-
-def raises_generator_exit(data: int, rng: Any) -> int:
-    if data:
-        raise GeneratorExit
-    return 0
-
-
-def stops_iteration(data: int, rng: Any) -> int:
-    if data:
-        raise StopIteration
-    return 0
-
-
-def hangs(data: int, rng: Any) -> int:
-    while data and rng.random() < 0.1:
-        time.sleep(60)
-    return 0
-
-
-def hangs_always(data: int, rng: Any) -> int:
-    while data:
-        time.sleep(60)
-    return 0
-
-
-def exhausts_the_stack(data: int, rng: Any) -> int:
-    return exhausts_the_stack(data, rng) if data else 0
-
-
-def returns_a_lambda(data: int, rng: Any) -> Any:
-    return (lambda: 1) if data else 0
-
-
-def returns_a_file(data: int, rng: Any) -> Any:
-    return sys.__stderr__ if data else 0  # of one type in every process
-
-
-def returns_a_generator(data: int, rng: Any) -> Any:
-    return (each for each in (1, 2)) if data else 0
-
-
-def returns_itself(data: int, rng: Any) -> Any:
-    found: list[Any] = [1]
-    if data:
-        found.append(found)
-    return found
-
-
-def returns_much(data: int, rng: Any) -> Any:
-    return np.zeros(1_000 if data else 700)
-
-
-def returns_unhashable(data: int, rng: Any) -> Any:
-    return ([data], {data: 1})
 
 
 class Evil:
@@ -127,25 +50,74 @@ class Broken:
 class Exiting:
     """Ends the process of whoever reads it."""
 
-    def __float__(self) -> float:
+    def _exit(self) -> Any:
         sys.exit(0)
 
-    def __hash__(self) -> int:
-        sys.exit(0)
-
-    __eq__ = object.__eq__
+    __eq__, __hash__, __float__ = object.__eq__, _exit, _exit
 
 
-def returns_evil(data: int, rng: Any) -> Any:
-    return (Evil(),) if data else (0,)
+# --- on the second dataset (data = 1) only: an output, and a leak -----------------------------------------------
 
 
-def returns_broken(data: int, rng: Any) -> Any:
-    return (Broken(), 1) if data else (0, 1)
+def stack() -> Any:
+    return stack()
 
 
-def returns_exiting(data: int, rng: Any) -> Any:
-    return (Exiting(), 1) if data else (0, 1)
+def itself() -> Any:
+    found: list[Any] = [1]
+    found.append(found)
+    return found
+
+
+ERRORS: dict[str, Callable[[], BaseException]] = {
+    "raises": lambda: Custom("a", "b"),
+    "raises what does not print": Unprintable,
+    "exits": lambda: SystemExit(0),
+    "interrupts": KeyboardInterrupt,
+    "raises GeneratorExit": GeneratorExit,
+    "raises StopIteration": StopIteration,
+}
+OUTPUTS: dict[str, Callable[[], Any]] = {
+    "exhausts the stack": stack,
+    "a lambda": lambda: lambda: 1,
+    "a file": lambda: sys.__stderr__,  # of one type in every process
+    "a generator": lambda: (each for each in (1, 2)),
+    "itself": itself,
+    "much": lambda: np.zeros(1_000),
+    "unhashable": lambda: ([1], {1: 1}),
+    "evil": lambda: (Evil(),),
+    "broken": lambda: (Broken(), 1),
+    "exiting": lambda: (Exiting(), 1),
+}
+USUAL: dict[str, Any] = {"itself": [1], "much": np.zeros(700), "unhashable": ([0], {0: 1}), "evil": (0,)}
+UNREADABLE = ("broken", "exiting")
+LEAKS = [*ERRORS, *(name for name in OUTPUTS if name not in UNREADABLE)]
+
+
+@dataclass(frozen=True)
+class Second:
+    """Raises or returns something on the second dataset; what is usual on the first."""
+
+    act: str
+
+    def __call__(self, data: int, rng: Any) -> Any:
+        if not data:
+            return USUAL.get(self.act, (0, 1) if self.act in UNREADABLE else 0)
+        if self.act in ERRORS:
+            raise ERRORS[self.act]()
+        return OUTPUTS[self.act]()
+
+
+def hangs(data: int, rng: Any) -> int:
+    while data and rng.random() < 0.1:
+        time.sleep(60)
+    return 0
+
+
+def hangs_always(data: int, rng: Any) -> int:
+    while data:
+        time.sleep(60)
+    return 0
 
 
 # --- on both datasets alike ---------------------------------------------------------------------------------------
@@ -208,10 +180,6 @@ def swallows_the_alarm(data: int, rng: Any) -> int:
 
 def leaves_children(data: int, rng: Any) -> int:
     """Starts a process that outlives it, then hangs past every limit; its process is given half a second for that."""
-    import subprocess
-
-    from dpaudit.running import guard
-
     if guard.HARD_GRACE_S > 0.5:
         guard.HARD_GRACE_S = 0.5
         return 0  # this run has the limit of before
@@ -255,33 +223,16 @@ def adds_a_key(data: dict[str, int], rng: Any) -> int:
 # --- batched ------------------------------------------------------------------------------------------------------
 
 
-def too_few(data: int, runs: int, rng: Any) -> Any:
-    return rng.random(runs - 1) if runs > 1 else rng.random(2)
-
-
-def one_number(data: int, runs: int, rng: Any) -> Any:
-    return 1.0
-
-
-def wrong_axis(data: int, runs: int, rng: Any) -> Any:
-    return rng.random((3, runs)) if runs != 3 else rng.random((4, 3))
-
-
-def uneven_parts(data: int, runs: int, rng: Any) -> Any:
-    return rng.random(runs), rng.random(runs + 1)
-
-
-def nothing(data: int, runs: int, rng: Any) -> Any:
-    return None
+NONSENSE: dict[str, Callable[[int, Any], Any]] = {
+    "too few": lambda runs, rng: rng.random(runs - 1 or 2),
+    "one number": lambda runs, rng: 1.0,
+    "wrong axis": lambda runs, rng: rng.random((4, 3) if runs == 3 else (3, runs)),
+    "uneven parts": lambda runs, rng: (rng.random(runs), rng.random(runs + 1)),
+    "nothing": lambda runs, rng: None,
+}
 
 
 def raises_in_a_batch(data: int, runs: int, rng: Any) -> Any:
-    if data:
-        raise Custom("a", "b")
-    return np.zeros(runs)
-
-
-def raises_unprintable_in_a_batch(data: int, runs: int, rng: Any) -> Any:
     if data:
         raise Unprintable
     return np.zeros(runs)

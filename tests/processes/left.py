@@ -130,6 +130,17 @@ def _runs(process: int) -> bool:
         return False
 
 
+def processes() -> dict[int, tuple[str, int, str]]:
+    """State, parent and command line of every process that is there."""
+    there = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            there[int(folder.name)] = state, int(parent), line
+    return there
+
+
 def said(code: str, *arguments: str, **environment: str) -> tuple[int, str]:
     """Exit code and output of a script, which must end by itself."""
     ended = subprocess.run(

@@ -6,7 +6,6 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,11 +22,11 @@ pytestmark = pytest.mark.long
 
 PAIR = AdjacentPair(10, 9)
 COUNTER = HitCounter(Event(Coordinate(), intervals=((9.5, float("inf")),)))
-WORK = shards(Stage.CERTIFY, 0, 4_000, 100)
+WORK = shards(Stage.CERTIFY, 0, 1_000, 50)
 
 
 def noisy(data: int, rng: Any) -> Any:
-    time.sleep(0.0002)
+    time.sleep(0.0005)
     return data + rng.laplace()
 
 
@@ -45,25 +44,18 @@ class Killer(Progress):
             os.kill(self.killed, signal.SIGKILL)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[tuple[Engine, Killer]]:
-    """Two worker processes."""
+def test_a_killed_worker_costs_nothing() -> None:
+    with Engine(1) as alone, alone.session(wrap(noisy), (PAIR,), 3, None) as session:
+        expected = session.shard_counts(WORK, COUNTER)
     killer = Killer()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what other people's event loops leave open
-        with Engine(2, "dask", task_runs=200, progress=killer) as engine:
+        with Engine(2, "dask", task_runs=100, progress=killer) as engine:
             killer.engine = engine
-            yield engine, killer
-
-
-def test_a_killed_worker_costs_nothing(cluster: tuple[Engine, Killer]) -> None:
-    with Engine(1) as alone, alone.session(wrap(noisy), (PAIR,), 3, None) as session:
-        expected = session.shard_counts(WORK, COUNTER)
-    engine, killer = cluster
-    with engine.session(wrap(noisy), (PAIR,), 3, None) as session:
-        found = session.shard_counts(WORK, COUNTER)
-        assert list(session.pool_names) == ["dask"]
-        assert not session.one_process
+            with engine.session(wrap(noisy), (PAIR,), 3, None) as session:
+                found = session.shard_counts(WORK, COUNTER)
+                assert list(session.pool_names) == ["dask"]
+                assert not session.one_process
     assert killer.killed
     assert killer.killed != os.getpid()
     assert {shard: counts.tolist() for shard, counts in found.items()} == {

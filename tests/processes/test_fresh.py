@@ -23,6 +23,7 @@ from dpaudit.processes.pools import pickled
 from dpaudit.processes.tasks import FreshTask
 from dpaudit.running.progress import Progress
 from dpaudit.running.streams import Shard, Stage
+from tests.cases import for_each
 
 pytestmark = pytest.mark.long
 
@@ -35,10 +36,6 @@ def counting(data: float, rng: np.random.Generator) -> Any:
     """How often this module's function was called in this process, and which process it is."""
     CALLS.append(1)
     return (len(CALLS), os.getpid(), data, rng.random())
-
-
-def of_numpy(data: float) -> Any:
-    return float(np.random.random())
 
 
 def many(data: float, runs: int, rng: np.random.Generator) -> Any:
@@ -85,16 +82,16 @@ def made(mechanism: Any, work: list[FreshTask], *, run_timeout_s: float | None =
 
 
 @pytest.mark.parametrize("supervised", [False, True])
-def test_each_task_has_a_process_of_its_own(supervised: bool) -> None:
+def test_each_task_has_a_process_of_its_own_and_the_rng_of_its_shard(supervised: bool) -> None:
     CALLS.extend([1] * 7)
-    found = made(counting, [task(k, k % 2, 1) for k in range(5)], supervised=supervised)
-    assert [outputs.column((0,)).values.tolist() for outputs in found] == [[1.0, 2.0]] * 5
-    processes = {outputs.column((1,)).values[0] for outputs in found}
-    assert len(processes) == 5
-    assert os.getpid() not in processes
-    assert [outputs.column((2,)).values.tolist() for outputs in found] == [
-        [20.0 if k % 2 else 10.0, 20.0] for k in range(5)
-    ]
+    work = [task(k, k % 2, 1) for k in range(2)]
+    found = made(counting, work, supervised=supervised)
+    columns = (each.numbers([(place,) for place in range(4)]).tolist() for each in found)
+    calls, processes, data, draws = zip(*columns, strict=True)
+    assert list(calls) == [[1.0, 2.0]] * 2
+    assert len({float(os.getpid()), *(each for both in processes for each in both)}) == 3
+    assert list(data) == [[10.0, 20.0], [20.0, 20.0]]
+    assert [each[0] for each in draws] == [float(each.shard.streams(5)[1].random()) for each in work]
 
 
 class Heard(Progress):
@@ -105,32 +102,35 @@ class Heard(Progress):
 
 
 def parent(data: float) -> Any:
-    return float(os.getppid())
+    """And a number of numpy's global state, which forks of one interpreter do not share: it is as after an import."""
+    return float(os.getppid()), float(np.random.random())
 
 
 def test_many_processes_have_an_interpreter_for_each_worker_and_are_told_as_they_end() -> None:
     heard = Heard()
-    found = made(parent, [task(k, 0) for k in range(24)], n_jobs=3, progress=heard)
-    assert len({float(outputs.column(()).values[0]) for outputs in found}) == 3
-    assert heard.runs == 24
+    found = made(parent, [task(k, 0) for k in range(5)], progress=heard)
+    hosts, draws = ({float(outputs.column((j,)).values[0]) for outputs in found} for j in (0, 1))
+    assert (len(hosts), len(draws)) == (2, 5)
+    assert heard.runs == 5
 
 
-def test_what_every_process_needs_is_loaded_before_the_fork() -> None:
-    (found,) = made(hashing_was_loaded, [task(0, 0)])
-    assert found.column(()).values.tolist() == [1.0]
+def code(kind: str, *content: str) -> int:
+    return token(kind, *content).code
 
 
-def test_the_rng_is_that_of_the_shard() -> None:
-    work = [task(0, 0), task(0, 1), task(1, 0)]
-    draws = [float(outputs.column((3,)).values[0]) for outputs in made(counting, work, n_jobs=1)]
-    assert draws[0] == draws[1] != draws[2]
-    assert draws[0] == float(work[0].shard.streams(5)[1].random())
-
-
-def test_numpy_is_as_after_an_import() -> None:
-    """Forks of one interpreter do not share numpy's global state."""
-    found = [float(outputs.column(()).values[0]) for outputs in made(of_numpy, [task(k, 0) for k in range(6)])]
-    assert len(set(found)) == 6
+@for_each(
+    "mechanism, path, numbers, tokens",
+    [
+        (hashing_was_loaded, (), [1.0], None),  # what every process needs is loaded before the fork
+        (raises, (), None, [code("raised", "ValueError")]),  # and what is printed is as anywhere
+        (of_type, (TYPE,), None, [code("type", "numpy.float64")]),  # whatever the quick ways leave out
+        (hangs, (), None, [code("timed out")]),
+    ],
+)
+def test_outputs_are_as_anywhere(mechanism: Any, path: Any, numbers: Any, tokens: Any) -> None:
+    (found,) = made(mechanism, [task(0, 0)], run_timeout_s=0.05 if mechanism is hangs else None)
+    column = found.column(path)
+    assert (column.values.tolist() == numbers) if numbers else (column.tokens.tolist() == tokens)
 
 
 def test_a_batched_mechanism_is_called_for_each_stretch_of_a_side() -> None:
@@ -139,31 +139,12 @@ def test_a_batched_mechanism_is_called_for_each_stretch_of_a_side() -> None:
     assert found.column((1,)).values.tolist() == [2.0, 2.0, 3.0, 3.0, 3.0, 1.0]
 
 
-def test_what_a_run_raises_or_prints_is_as_anywhere() -> None:
-    (found,) = made(raises, [task(0, 0)])
-    assert found.column(()).tokens.tolist() == [token("raised", "ValueError").code]
-
-
-def test_a_lost_process_is_no_verdict() -> None:
-    with pytest.raises(UnsoundAudit, match="fresh process ended twice"):
-        made(ends, [task(0, 0), task(1, 1)])
-
-
-def test_a_hang_is_an_output_like_any_other() -> None:
-    (found,) = made(hangs, [task(0, 0)], run_timeout_s=0.05)
-    assert found.column(()).tokens.tolist() == [token("timed out").code]
-
-
-def test_a_lost_process_is_run_once_more(tmp_path: Path) -> None:
+def test_a_lost_process_is_run_once_more_and_then_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "first").touch()
     (found,) = made(lambda data: ends_first(str(tmp_path / "first")), [task(0, 0)])
     assert found.column(()).values.tolist() == [1.0]
-
-
-def test_types_of_outputs_are_there() -> None:
-    """As an event on types finds them, whatever the quick ways leave out."""
-    (found,) = made(of_type, [task(0, 0)])
-    assert found.column((TYPE,)).tokens.tolist() == [token("type", "numpy.float64").code]
+    with pytest.raises(UnsoundAudit, match="fresh process ended twice"):
+        made(ends, [task(0, 0), task(1, 1)])
 
 
 class _SystemNoise:

@@ -1,13 +1,16 @@
-"""Hosts and their processes: what a mechanism sends is data, and what it leaves behind holds nobody up."""
+"""Hosts and their processes: what a mechanism sends is data, what it leaves behind holds nobody up, none escapes."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import pty
 import signal
+import subprocess
 import sys
 import threading
 import time
-from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +18,36 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, batched, command
+from dpaudit.base.files import write_text
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.processes import tasks
 from dpaudit.processes.frames import ProtocolError, answered
-from dpaudit.processes.host import CHANGING, Host, Lost
-from dpaudit.processes.pipes import Request
-from dpaudit.processes.pools import LostWorker, Processes
+from dpaudit.processes.host import CHANGING, MARK, Host, Lost, new_mark
+from dpaudit.processes.pipes import TICK_S, Request, roused, stat
+from dpaudit.processes.pools import LostWorker, OutOfTime, Processes
+from dpaudit.processes.serving import ASLEEP_S, _waking
 from dpaudit.processes.tasks import Done, FreshTask
+from dpaudit.running import guard
 from dpaudit.running.streams import Shard, Stage, shards
 from tests.processes import left
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.skipif(sys.platform != "linux", reason="uses /proc")]
 
 WORK = shards(Stage.SEARCH, 0, 4, 4)
 PAIR = (AdjacentPair(0, 1),)
 FRESH = [FreshTask(Shard(Stage.FRESH, 0, 0, 1), (False,))]
 
 
-def made(mechanism: Any, folder: Path, way: str) -> Any:
+def made(mechanism: Any, folder: Path, way: str = "supervised", limit_s: float | None = None) -> Any:
     """Four runs in a process of the pool; or one in a fresh one."""
     backend = "loky" if way == "processes" else None
-    with Engine(1, backend, supervised=True, task_runs=4) as engine:
-        _, pairs = engine.describe(wrap(mechanism), (AdjacentPair([str(folder), 0], [str(folder), 1]),))
-        with engine.session(wrap(mechanism), pairs, 5, None) as session:
-            return session.fresh(FRESH) if way == "fresh" else session.pilot(WORK)
+    pairs = (AdjacentPair([str(folder), 0], [str(folder), 1]),)
+    with (
+        Engine(1, backend, supervised=True, task_runs=4) as engine,
+        engine.session(wrap(mechanism), pairs, 5, limit_s) as session,
+    ):
+        return session.fresh(FRESH) if way == "fresh" else session.pilot(WORK)
 
 
 @pytest.mark.parametrize("way", ["processes", "fresh"])
@@ -53,7 +61,7 @@ def test_what_is_written_into_the_pipes_runs_nothing(tmp_path: Path, way: str) -
 
 @pytest.mark.parametrize("way", ["processes", "fresh"])
 def test_what_is_left_behind_holds_nobody_up(tmp_path: Path, way: str) -> None:
-    """A thread, a fork and a daemon of another session go with their process; the daemon only on Linux."""
+    """A thread, a fork and a daemon of another session go with their process."""
     code = (
         "import sys; from pathlib import Path; from tests.processes import left, test_host\n"
         "test_host.made(left.holds, Path(sys.argv[1]), sys.argv[2]); print('done')"
@@ -61,8 +69,7 @@ def test_what_is_left_behind_holds_nobody_up(tmp_path: Path, way: str) -> None:
     assert left.said(code, str(tmp_path), way) == (0, "done\n")
     daemons = [int(daemon.name) for daemon in tmp_path.iterdir()]
     assert daemons
-    if sys.platform == "linux":
-        assert left.gone(*daemons)
+    assert left.gone(*daemons)
 
 
 def test_a_driver_that_is_killed_leaves_neither_process_nor_file(tmp_path: Path) -> None:
@@ -174,7 +181,10 @@ def test_a_host_that_does_not_answer_is_not_kept_waiting_for(monkeypatch: pytest
 
 def test_an_answer_to_another_question_is_none() -> None:
     """And the process that gave it is not asked again. Where the host counts, it is asked no such question."""
-    for isolation, outcome in (("none", pytest.raises(UnsoundAudit, match="twice")), ("process", nullcontext())):
+    for isolation, outcome in (
+        ("none", pytest.raises(UnsoundAudit, match="twice")),
+        ("process", contextlib.nullcontext()),
+    ):
         with (
             Engine(1, supervised=True, isolation=isolation) as engine,
             engine.session(wrap(left.another_kind), PAIR, 5, None) as session,
@@ -245,7 +255,7 @@ def test_bytes_that_are_no_answer_are_refused() -> None:
         with pytest.raises(ProtocolError):
             answered(whole[:end])
     for at in range(len(whole)):
-        with suppress(ProtocolError, UnsoundAudit):
+        with contextlib.suppress(ProtocolError, UnsoundAudit):
             answered(whole[:at] + bytes([whole[at] ^ 0x15]) + whole[at + 1 :])
 
 
@@ -275,3 +285,119 @@ def test_an_answer_without_the_nonce_is_none() -> None:
     with pytest.raises(Lost):
         host.receive()
     host.close()
+
+
+# --- mechanisms that escape: from their time limits, their sessions, their pipes and their hosts -------------------
+
+
+def test_a_run_that_turned_off_its_alarms_is_ended_from_outside(tmp_path: Path) -> None:
+    with pytest.raises(UnsoundAudit, match="hung past run_timeout_s"):
+        made(left.hangs_deaf, tmp_path, limit_s=0.05)
+
+
+def test_what_is_stopped_goes_on(tmp_path: Path) -> None:
+    assert made(left.stops, tmp_path).sizes == (4,)
+
+
+def state(process: int, wanted: str) -> bool:
+    """Whether it comes to one of these states; no more than ten seconds are given to it."""
+    for _ in range(1000):
+        if stat(process)[0] in wanted:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def wakes(process: int) -> None:
+    look = _waking(process, [])
+    for _ in range(round(ASLEEP_S / TICK_S) + 1):
+        look()
+
+
+def test_a_driver_that_no_terminal_stopped_goes_on() -> None:
+    """And one that has a terminal stays stopped: that may be Ctrl-Z."""
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as bare:
+        terminal, at = pty.fork()
+        if terminal == 0:
+            os.execvp("sleep", ["sleep", "600"])
+        while stat(terminal)[4] == "0":  # it has forked, and takes its terminal
+            time.sleep(0.01)
+        try:
+            for each, after in ((bare.pid, "S"), (terminal, "T")):
+                os.kill(each, signal.SIGSTOP)
+                assert state(each, "T")
+                wakes(each)
+                assert state(each, after)
+        finally:
+            for each in (bare.pid, terminal):
+                os.kill(each, signal.SIGKILL)
+            os.waitpid(terminal, 0)
+            os.close(at)
+
+
+def test_what_a_mechanism_traces_is_seen_as_stopped_and_goes_on() -> None:
+    with subprocess.Popen(["sleep", "600"]) as held:
+        tracer = os.fork()
+        if tracer == 0:
+            ctypes.CDLL(None).ptrace(16, held.pid, 0, 0)
+            signal.pause()
+        try:
+            if not state(held.pid, "t"):
+                pytest.skip("no process may trace another here")
+            assert roused(held.pid)
+            wakes(held.pid)
+            assert state(held.pid, "S")
+        finally:
+            for each in (tracer, held.pid):
+                os.kill(each, signal.SIGKILL)
+            os.waitpid(tracer, 0)
+
+
+def test_a_process_that_answered_somewhere_else_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(UnsoundAudit, match="twice"):
+        made(left.answers_nobody, tmp_path)
+
+
+def test_what_outlives_its_host_is_found_by_its_mark(tmp_path: Path) -> None:
+    with pytest.raises(UnsoundAudit, match="twice"):
+        made(left.ends_host, tmp_path)
+    found = [int(each.name) for each in tmp_path.iterdir()]
+    assert len(found) == 4
+    assert left.gone(*found)
+
+
+def test_what_drivers_and_hosts_have_left_is_ended_by_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a driver that is no more; what belongs to this one, or to a driver in another namespace, stays."""
+    monkeypatch.setattr("dpaudit.processes.host._SWEPT", [])
+    mine = new_mark().split()[-1]
+    namespace, _, started, _ = mine.split("-")
+    marks = [mine, f"{namespace}-{os.getpid()}-{int(started) - 1}-0", f"1-{os.getpid()}-1-0", "no-mark"]
+    sleepers = [subprocess.Popen(["sleep", "600"], env={**os.environ, MARK: mark}) for mark in marks]
+    try:
+        monkeypatch.setattr("dpaudit.processes.host._SWEPT", [])
+        new_mark()
+        assert sleepers[1].wait(30.0) != 0
+        assert [each.poll() for each in sleepers if each is not sleepers[1]] == [None] * 3
+    finally:
+        for each in sleepers:
+            each.kill()
+            each.wait()
+
+
+def test_a_run_that_swallows_the_alarm_of_a_deadline_does_not_count() -> None:
+    swallowing = contextlib.suppress(BaseException)
+    with pytest.raises(OutOfTime), guard.ended_at(time.monotonic() + 0.01), swallowing:
+        time.sleep(60.0)
+
+
+def test_what_a_killed_writer_left_goes_when_the_file_is_written_again(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    dead = tmp_path / f".a.json.dpaudit-{ended.pid}-x"
+    kept = [
+        tmp_path / name for name in (f".a.json.dpaudit-{os.getpid()}-x", f".b.json.dpaudit-{ended.pid}-x", ".a.json.x")
+    ]
+    for each in (dead, *kept):
+        each.touch()
+    write_text(tmp_path / "a.json", "{}")
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "a.json", *kept])

@@ -62,7 +62,7 @@ PROGRAM = (
     r"awk -v n=$runs -v s=$seed 'BEGIN { srand(s); for (i = 0; i < n; i++) print rand() }'"
 )
 MECHANISMS: dict[str, tuple[Any, ...]] = {  # runs, and the time limit of one
-    "per run": (number, 9_000),
+    "per run": (number, 2_500),
     "recurring": (word, 5_000),
     "mixture": (mixture, 2_500),
     "batched": (batched(many), 40_000),

@@ -65,10 +65,7 @@ def audits() -> dict[str, tuple[Any, dict[str, Any]]]:
     return {
         **{name: (channels.mechanisms(name)["leak"], bits) for name in names},
         **{name: (of_unlike(output), bits) for name, output in UNLIKE.items()},
-        **{
-            each.__name__: (of_hostile(each), bits)
-            for each in (hostile.raises, hostile.raises_unprintable, hostile.stops_iteration)
-        },
+        **{act: (of_hostile(hostile.Second(act)), bits) for act in ("raises", "exits", "raises what does not print")},
         **{f"sum {end}": (added, {"pair": (0.0, end)}) for end in (INF, -INF, math.nan)},
         "half of an infinity": (either, infinite),
         "list with an infinity": (listed, infinite),

@@ -12,6 +12,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.running import pieces
 from dpaudit.running.pieces import Piece, Pieces, again, outputs_of, state_of, text_of
 from dpaudit.running.streams import Shard, Stage
+from tests.cases import some
 
 
 class Odd:
@@ -19,10 +20,6 @@ class Odd:
 
     def __init__(self, x: float) -> None:
         self.x = x
-
-
-def plain(data: int, rng: np.random.Generator) -> float:
-    return data + rng.laplace()
 
 
 def spawning(data: int, rng: np.random.Generator) -> float:
@@ -41,13 +38,19 @@ def odd(data: int, rng: np.random.Generator) -> Any:
 
 
 def answer(mechanism: Any, **options: Any) -> dict[str, Any]:
-    result: AuditResult = audit(mechanism, pair=(1, 0), epsilon=0.5, runs=2_500, n_jobs=1, **options)
+    result: AuditResult = audit(mechanism, pair=(1, 0), epsilon=0.5, runs=600, n_jobs=1, **options)
     return {key: value for key, value in result.to_dict().items() if key != "provenance"}
 
 
+APART = {"isolation": "process", "stopping": "anytime"}
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("isolation", ["none", "process"])
-def test_parts_change_no_result(monkeypatch: pytest.MonkeyPatch, isolation: str) -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [(spawning, APART), (mixed, {}), *some([(odd, {}), (mixed, APART), (spawning, {})], 1)],
+)
+def test_parts_change_no_result(monkeypatch: pytest.MonkeyPatch, mechanism: Any, options: Any) -> None:
     """Whatever outputs are; with a stream that was left in the midst of a word, and one that has spawned others."""
     asked: list[Piece] = []
     following = Pieces.next
@@ -56,17 +59,12 @@ def test_parts_change_no_result(monkeypatch: pytest.MonkeyPatch, isolation: str)
         asked.append(following(self, *given))
         return asked[-1]
 
-    options = {} if isolation == "none" else {"stopping": "anytime"}
-    for mechanism in (plain, spawning, mixed, odd) if isolation == "none" else (mixed,):
-        whole = answer(mechanism, **options)
-        with monkeypatch.context() as patch:
-            patch.setattr(pieces, "PART_S", 1e-12)  # so parts are as short as they may be
-            patch.setattr(pieces, "CHECK_PART", 0)
-            patch.setattr(pieces, "OCTET", 72)
-            patch.setattr(Pieces, "next", counting)
-            asked.clear()
-            assert answer(mechanism, isolation=isolation, **options) == whole
-        assert len(asked) > 25, mechanism
+    whole = answer(mechanism, **{**options, "isolation": "none"})
+    for name, value in (("PART_S", 1e-12), ("CHECK_PART", 0), ("OCTET", 24)):  # so parts are as short as they may be
+        monkeypatch.setattr(pieces, name, value)
+    monkeypatch.setattr(Pieces, "next", counting)
+    assert answer(mechanism, **options) == whole
+    assert len(asked) > 12
 
 
 def test_a_stream_goes_on_where_it_was_left() -> None:

@@ -21,9 +21,9 @@ import scipy.stats  # noqa: F401
 
 from dpaudit.mechanisms import wrap
 from dpaudit.running.contents import located
-from dpaudit.running.program import changed, made_of, unknown
+from dpaudit.running.program import changed, made_of, made_with, unknown
 from dpaudit.verify.bracketing.targets import source_of
-from tests.cases import for_each
+from tests.cases import for_each, some
 
 MAIN = """
 import far, os, pathlib
@@ -88,230 +88,91 @@ class Kind:
     code: str = ""
 
 
-def edited(what: str, part: str, old: str, new: str, file: str = "main.py", **more: Any) -> Kind:
-    return Kind(what, part, edit=(file, old, new), **more)
+def edited(what: str, part: str, old: str = "1.0", new: str = "2.0", body: str = "", **more: Any) -> Kind:
+    """A change of the script, or of a file that is named."""
+    return Kind(what, part, body, (more.pop("file", "main.py"), old, new), **more)
 
 
+def of_file(what: str, part: str, file: str, body: str = "", mechanism: str = "noisy", code: str = "") -> Kind:
+    """A number that changes in a file."""
+    return Kind(what, part, body, (file, "1.0", "2.0"), mechanism=mechanism, code=code)
+
+
+def of_command(what: str, part: str, file: str, arguments: list[str]) -> Kind:
+    """A number that changes in a file of a command, which runs in the folder."""
+    return of_file(what, part, file, mechanism=f"dpaudit.command({arguments}, folder=FOLDER)")
+
+
+def by_script(what: str, part: str, then: str, body: str = "", code: str = "", **more: Any) -> Kind:
+    """A change that the script makes as it runs."""
+    return Kind(what, part, body, then=then, code=code, **more)
+
+
+LATE, INSIDE = "__import__('late').TIMES", "__import__('bag.inside')"
+BY_NAME = "__import__('importlib').import_module('late').TIMES"
+MADE = "import dataclasses\nMADE = dataclasses.make_dataclass('Made', [('scale', float, Noise.width)])"
+TRIED = "\n    try: return by * x\n    except ValueError: return 1"
+METADATA = "installed/site-packages/kit-1.0.dist-info/METADATA"
+STATISTICS, OF_TEXT = "import statistics", "dpaudit.command(['sh', '-c', TEXT])"
+RUN = "dpaudit.command(['python3', '-m', 'program'], folder=FOLDER)"
 KINDS = [
     edited("code", "function __main__.noisy", "return data + inner", "return 0 + data + inner"),
-    edited("a constant", "function __main__.inner", "return by * x", "return by * x * 1.5"),
-    edited("a default", "values of __main__.inner", "by=1.0", "by=2.0"),
-    edited(
-        "what is closed over",
-        "values of __main__.closed.<locals>.within",
-        "closed(1.0)",
-        "closed(2.0)",
-        body="WITHIN(1.0)",
-    ),
-    edited("an attribute of the function", "values of __main__.noisy", "part = 1", "part = 2"),
     edited("a helper", "function __main__.inner", "return by * x", "return by + x"),
+    edited("a default", "values of __main__.inner", "by=1.0", "by=2.0"),
+    edited("a closure", "values of __main__.closed.<locals>.within", "closed(1.0)", "closed(2.0)", "WITHIN(1)"),
+    edited("an attribute of the function", "values of __main__.noisy", "part = 1", "part = 2"),
     edited("a number of the script", "__main__.SCALE", "SCALE = 1.0", "SCALE = 2.0"),
-    edited("a number in a dict", "__main__.TABLE", '"low": [1.0', '"low": [2.0', body='TABLE["low"]'),
-    edited("an entry of a set", "__main__.TABLE", '"c"}', '"d"}', body='TABLE["names"]'),
-    edited(
-        "an attribute of an object", "__main__.NOISE", "NOISE = Noise(1.0)", "NOISE = Noise(2.0)", body="NOISE.times"
-    ),
-    edited("an attribute of a class", "class __main__.Noise", "width = 1.0", "width = 2.0", body="Noise.width"),
-    edited(
-        "a class that is made at run time",
-        "class types.Made",
-        "width = 1.0",
-        "width = 2.0",
-        body="MADE().scale",
-        code="import dataclasses\nMADE = dataclasses.make_dataclass('Made', [('scale', float, Noise.width)])",
-    ),
-    edited("a property", "function __main__.Noise.twice", "return 2 *", "return 3 *", body="NOISE.twice"),
-    edited(
-        "a lambda", "function __main__.<lambda>", "WITHIN = closed(1.0)", "WITHIN = lambda x: x", body="WITHIN(1.0)"
-    ),
-    edited("a default of a keyword", "values of __main__.inner", "by=1.0", "*, by=2.0"),
-    edited(
-        "what an exception does",
-        "function __main__.inner",
-        "return by * x",
-        "\n    try: return by * x\n    except ValueError: return 1",
-    ),
-    edited("the class of an object", "__main__.NOISE", "NOISE = Noise(1.0)", "NOISE = complex(1.0)", body="NOISE"),
-    edited("a comment in a module", "module far", "import json", "# other\nimport json", file="far.py"),
+    edited("an entry of a set", "__main__.TABLE", '"c"}', '"d"}', 'TABLE["names"]'),
+    edited("an attribute of an object", "__main__.NOISE", "Noise(1.0)", "Noise(2.0)", "NOISE.times"),
+    edited("an attribute of a class", "class __main__.Noise", "width = 1.0", "width = 2.0", "Noise.width"),
+    edited("a class made at run time", "class types.Made", "width = 1.0", "width = 2.0", "MADE().scale", code=MADE),
+    edited("a property", "function __main__.Noise.twice", "return 2 *", "return 3 *", "NOISE.twice"),
     edited("a function of a module", "function far.scale", "return SCALE", "return 2 * SCALE", file="far.py"),
     edited("a number of a module", "far.SCALE", "SCALE, NOTED = 1.0", "SCALE, NOTED = 2.0", file="far.py"),
-    edited("what a module read at import", "far.READ", "1.0", "2.0", file="far.json", body="far.READ"),
-    edited(
-        "a module imported in the function",
-        "module late",
-        "TIMES = 1.0",
-        "TIMES = 2.0",
-        file="late.py",
-        body="__import__('late').TIMES",
-    ),
-    edited("and what that imports", "module deep", "1.0", "2.0", file="deep.py", body="__import__('late').TIMES"),
-    edited(
-        "a module by importlib",
-        "module late",
-        "1.0",
-        "2.0",
-        file="late.py",
-        body="__import__('importlib').import_module('late').TIMES",
-    ),
-    edited(
-        "a module by its name in a value",
-        "module late",
-        "1.0",
-        "2.0",
-        file="late.py",
-        body="__import__(NAME).TIMES",
-        code="NAME = 'late'",
-    ),
-    edited(
-        "a module of a package",
-        "module bag.beside",
-        "1.0",
-        "2.0",
-        file="bag/beside.py",
-        body="__import__('bag.inside')",
-    ),
-    edited("a package", "module bag", "", "X = 1\n", file="bag/__init__.py", body="__import__('bag.inside')"),
-    edited(
-        "the module of a reference", "function main.noisy", "return data", "return 1 + data", mechanism="'main:noisy'"
-    ),
-    edited(
-        "a helper of a reference",
-        "module far",
-        "return SCALE",
-        "return 2 * SCALE",
-        file="far.py",
-        mechanism="'main:noisy'",
-    ),
+    edited("a reference", "function main.noisy", "return data", "return 1 + data", mechanism="'main:noisy'"),
     edited("a value of a reference", "main.SCALE", "SCALE = 1.0", "SCALE = 2.0", mechanism="'main:noisy'"),
-    edited(
-        "the program of a command",
-        "program FOLDER/program.sh",
-        "1.0",
-        "2.0",
-        file="program.sh",
-        mechanism="dpaudit.command(['sh', FOLDER + '/program.sh'])",
-    ),
-    edited(
-        "a module that a command runs",
-        "module program",
-        "late",
-        "late as other",
-        file="program.py",
-        mechanism="dpaudit.command(['python3', '-m', 'program'], folder=FOLDER)",
-    ),
-    edited(
-        "a module in the text of a command",
-        "module late",
-        "1.0",
-        "2.0",
-        file="late.py",
-        mechanism="dpaudit.command(['python3', '-c', 'import late'], folder=FOLDER)",
-    ),
-    edited(
-        "a file behind an option",
-        "program FOLDER/params.txt",
-        "1.0",
-        "2.0",
-        file="params.txt",
-        mechanism="dpaudit.command(['sh', '--with=params.txt'], folder=FOLDER)",
-    ),
-    edited(
-        "what a script of the shell starts",
-        "module late",
-        "1.0",
-        "2.0",
-        file="late.py",
-        mechanism="dpaudit.command(['./start.sh'], folder=FOLDER)",
-    ),
-    edited(
-        "a module of its script",
-        "module late",
-        "1.0",
-        "2.0",
-        file="late.py",
-        mechanism="dpaudit.command(['python3', FOLDER + '/program.py'])",
-    ),
-    edited(
-        "the arguments of a command",
-        "the mechanism",
-        "",
-        "",
-        mechanism="dpaudit.command(['sh', '-c', ARGUMENT])",
-        code="ARGUMENT = 'true'",
-        then="ARGUMENT = 'false'",
-    ),
-    edited(
-        "a file named in the code",
-        "file FOLDER/data.txt",
-        "1.0",
-        "2.0",
-        file="data.txt",
-        body="open(FOLDER + '/data.txt').read()",
-    ),
-    edited(
-        "a file named in a value",
-        "file FOLDER/data.txt",
-        "1.0",
-        "2.0",
-        file="data.txt",
-        body="PATH.read_text()",
-        code="PATH = pathlib.Path(FOLDER, 'data.txt')",
-    ),
-    Kind("an attribute set by the script", "far.SCALE", then="far.SCALE = 2.0"),
-    Kind("a list that it changes", "far.NOTED", body="far.NOTED", then="far.NOTED.append(2.0)"),
-    Kind("an object that it changes", "far.HELD", body="far.HELD.scale", then="far.HELD.scale = 2.0"),
-    Kind("a class that it changes", "class far.Holder", body="far.Holder()", then="far.Holder.scale = 2.0"),
-    Kind(
-        "an array that it changes",
-        "__main__.ARRAY",
-        body="ARRAY",
-        code="import numpy\nARRAY = numpy.zeros(3)",
-        then="ARRAY[1] = 1.0",
-    ),
-    Kind("a function put in place of another", "far.scale", then="far.scale = inner"),
-    Kind(
-        "a library's function, too",
-        "statistics.mean",
-        body="statistics.mean(data)",
-        code="import statistics",
-        then="statistics.mean = inner",
-    ),
-    Kind(
-        "globals()[...]", "__main__.HIDDEN", body="globals()['HID' + 'DEN']", code="HIDDEN = 1.0", then="HIDDEN = 2.0"
-    ),
-    Kind(
-        "getattr(module, ...)",
-        "far.HIDDEN",
-        body="getattr(far, data)",
-        code="far.HIDDEN = 1.0",
-        then="far.HIDDEN = 2.0",
-    ),
-    Kind("sys.modules[...]", "far.NOTED", body="__import__('sys').modules['far'].NOTED", then="far.NOTED.append(2.0)"),
-    Kind("the environment", "environment variable DP_SCALE", body="os.environ['DP_SCALE']", variable="DP_SCALE"),
-    Kind("a parameter", "the mechanism", mechanism="dpaudit.batched(noisy, by=BY)", code="BY = 1.0", then="BY = 2.0"),
-    edited(
-        "the version of a library",
-        "library kit",
-        "Version: 1.0",
-        "Version: 1.1",
-        file="installed/site-packages/kit-1.0.dist-info/METADATA",
-        body="kit.draw()",
-        code="import kit",
-    ),
-    edited(
-        "a mechanism that is installed",
-        "module kit",
-        "return SCALE",
-        "return 2 * SCALE",
-        file="installed/site-packages/kit.py",
-        mechanism="'kit:draw'",
-    ),
-    Kind(
-        "the command line",
-        "the command line",
-        body="__import__('sys').argv[-1]",
-        then="__import__('sys').argv.append('2.0')",
-    ),
+    edited("the version of a library", "library kit", "1.0", "1.1", "kit.draw()", file=METADATA, code="import kit"),
+    of_file("what a module read at import", "far.READ", "far.json", "far.READ"),
+    of_file("a module imported in the function", "module late", "late.py", LATE),
+    of_file("and what that imports", "module deep", "deep.py", LATE),
+    of_file("a module named in a value", "module late", "late.py", "__import__(NAME).TIMES", code="NAME = 'late'"),
+    of_file("a module of a package", "module bag.beside", "bag/beside.py", INSIDE),
+    of_file("a file named in the code", "file FOLDER/data.txt", "data.txt", "open(FOLDER + '/data.txt').read()"),
+    of_file("a mechanism that is installed", "module kit", "installed/site-packages/kit.py", mechanism="'kit:draw'"),
+    of_command("the program of a command", "program FOLDER/program.sh", "program.sh", ["sh", "program.sh"]),
+    of_command("a module that a command runs", "module late", "late.py", ["python3", "-m", "program"]),
+    of_command("a file behind an option", "program FOLDER/params.txt", "params.txt", ["sh", "--with=params.txt"]),
+    of_command("what a script of the shell starts", "module late", "late.py", ["./start.sh"]),
+    by_script("an attribute set by the script", "far.SCALE", "far.SCALE = 2.0"),
+    by_script("a list that it changes", "far.NOTED", "far.NOTED.append(2.0)", "far.NOTED"),
+    by_script("a class that it changes", "class far.Holder", "far.Holder.scale = 2.0", "far.Holder()"),
+    by_script("a function put in place of another", "far.scale", "far.scale = inner"),
+    by_script("globals()[...]", "__main__.HIDDEN", "HIDDEN = 2.0", "globals()['HID' + 'DEN']", "HIDDEN = 1.0"),
+    by_script("sys.modules[...]", "far.NOTED", "far.NOTED.append(2.0)", "__import__('sys').modules['far'].NOTED"),
+    by_script("a parameter", "the mechanism", "BY = 2.0", code="BY = 1.0", mechanism="dpaudit.batched(noisy, by=BY)"),
+    by_script("the command line", "the command line", "sys.argv.append('2.0')", "sys.argv[-1]", "import sys"),
+    Kind("the environment", "environment variable DP_SCALE", "os.environ['DP_SCALE']", variable="DP_SCALE"),
+]
+MORE_KINDS = [  # for the night
+    edited("a constant", "function __main__.inner", "return by * x", "return by * x * 1.5"),
+    edited("a number in a dict", "__main__.TABLE", '"low": [1.0', '"low": [2.0', 'TABLE["low"]'),
+    edited("a lambda", "function __main__.<lambda>", "WITHIN = closed(1.0)", "WITHIN = lambda x: x", "WITHIN(1.0)"),
+    edited("a default of a keyword", "values of __main__.inner", "by=1.0", "*, by=2.0"),
+    edited("what an exception does", "function __main__.inner", "return by * x", TRIED),
+    edited("the class of an object", "__main__.NOISE", "NOISE = Noise(1.0)", "NOISE = complex(1.0)", "NOISE"),
+    edited("a comment in a module", "module far", "import json", "# other\nimport json", file="far.py"),
+    edited("a package", "module bag", "", "X = 1\n", INSIDE, file="bag/__init__.py"),
+    edited("a helper of a reference", "module far", "n SCALE", "n 2 * SCALE", file="far.py", mechanism="'main:noisy'"),
+    of_file("a module by importlib", "module late", "late.py", BY_NAME),
+    of_file("a path", "file FOLDER/data.txt", "data.txt", "P.read_text()", code="P = pathlib.Path(FOLDER, 'data.txt')"),
+    of_command("a module in the text of a command", "module late", "late.py", ["python3", "-c", "import late"]),
+    edited("what it runs", "module program", "late", "late as other", file="program.py", mechanism=RUN),
+    of_command("a module of its script", "module late", "late.py", ["python3", "program.py"]),
+    by_script("an object that it changes", "far.HELD", "far.HELD.scale = 2.0", "far.HELD.scale"),
+    by_script("an array", "__main__.ARRAY", "ARRAY[1] = 1.0", "ARRAY", "import numpy\nARRAY = numpy.zeros(3)"),
+    by_script("a library", "statistics.mean", "statistics.mean = inner", "statistics.mean(data)", STATISTICS),
+    by_script("getattr(module, ...)", "far.HIDDEN", "far.HIDDEN = 2.0", "getattr(far, data)", "far.HIDDEN = 1.0"),
+    by_script("its arguments", "the mechanism", "TEXT = 'false'", code="TEXT = 'true'", mechanism=OF_TEXT),
 ]
 OPAQUE = [
     ("RNG", "import numpy\nRNG = numpy.random.default_rng(7)", "a random generator with a state of its own"),
@@ -320,16 +181,6 @@ OPAQUE = [
     ("UFUNC", "import numpy\nUFUNC = numpy.frompyfunc(lambda x: x, 1, 1)", "numpy's <lambda> (vectorized)"),
     ("DEEP", "DEEP = []\nfor _ in range(9999): DEEP = [DEEP]", "it is nested too deeply"),
 ]
-LAZY = """
-class Lazy:
-    def _told(self, *given): raise SystemExit("a user's code was run")
-    __reduce__ = __reduce_ex__ = __getstate__ = __getattr__ = __hash__ = __repr__ = __iter__ = __len__ = _told
-    __getattribute__ = __class__ = property(_told)
-    @property
-    def __dict__(self): self._told()
-LAZY = Lazy()
-def noisy(data, rng): return LAZY
-"""
 
 
 def look(folder: Path, kind: Kind, *, after: bool = False) -> dict[str, str]:
@@ -361,6 +212,7 @@ def look(folder: Path, kind: Kind, *, after: bool = False) -> dict[str, str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DP_SCALE", "1.0")
+    made_with()  # which remembers versions, so that no fork looks them up
     return tmp_path
 
 
@@ -372,7 +224,7 @@ def written(folder: Path) -> Path:
 
 
 @pytest.mark.long
-@for_each("kind", KINDS, ids=lambda kind: kind.what)
+@for_each("kind", KINDS, ids=lambda kind: kind.what, nightly=MORE_KINDS)
 def test_a_change_shows_and_is_named(folder: Path, kind: Kind) -> None:
     written(folder)
     before = look(folder, kind)
@@ -395,48 +247,49 @@ def test_what_cannot_be_compared_is_named(folder: Path, name: str, code: str, wh
     assert unknown(found) == [f"__main__.{name} cannot be shown to be what it was ({what})"]
 
 
-def test_no_code_of_a_user_is_run(folder: Path) -> None:
-    found = look(written(folder), Kind("", "", code=LAZY))
-    assert "function __main__.noisy" in found
-    assert "__main__.LAZY" in found
+LAZY = """
+class Lazy:
+    def _told(self, *given): raise SystemExit("a user's code was run")
+    __reduce__ = __reduce_ex__ = __getstate__ = __getattr__ = __hash__ = __repr__ = __iter__ = __len__ = _told
+    __getattribute__ = __class__ = property(_told)
+    @property
+    def __dict__(self): self._told()
+LAZY = Lazy()
+def noisy(data, rng): return LAZY
+"""
+HARM = "def noisy(data, rng): return model.modules(), {'harm': 1.0}['harm']\nmodel = 1.0\n"
+FIRST = "import importlib\ndef noisy(data, rng): return importlib.import_module(NAME), far.later()\nNAME = 'late'\n"
+SWAPPED = "import sys\nclass Settings: width = 1.0\nSettings.Settings = Settings\nsys.modules[__name__] = Settings()\n"
+HELD = "import swapped\ndef noisy(data, rng): return HELD\nHELD = swapped.Settings()\n"
+EVAL = "OTHER = 1.0\ndef noisy(data, rng): return model.eval(), {}\nmodel = 1.0\n"
+LOOKS: list[tuple[str, dict[str, str], str, str]] = [  # code, files beside it, a part that is there, one that is not
+    (LAZY, {}, "__main__.LAZY", "told"),  # no code of a user is run
+    (HARM, {}, "module harm", "harmed"),  # nor a script whose name is a text: an attribute of a model may be called so
+    # a text is met in the function, and the import of its module in a helper that the module far brings later
+    (f"import far\n{FIRST}", {"far.py": "def later():\n    import late\n    return late.TIMES\n"}, "late.TIMES", ""),
+    (HELD, {"swapped.py": SWAPPED}, "class swapped.Settings", ""),  # a module that puts an object in its place
+    (EVAL.format(0), {}, "function __main__.noisy", "__main__.OTHER"),  # a method named eval reads no globals
+    (EVAL.format("eval('1')"), {}, "__main__.OTHER", ""),
+]
 
 
-def test_a_text_that_is_the_name_of_a_script_does_not_run_it(folder: Path) -> None:
-    """Though the code names what imports by text: an attribute of a model may be called so."""
-    code = "def noisy(data, rng): return model.modules(), {'harm': 1.0}['harm']\nmodel = 1.0\n"
-    found = look(written(folder), Kind("", "", code=code))
-    assert "module harm" in found
-    assert not (folder / "harmed").exists()
-
-
-def test_a_module_that_a_text_names_first_is_imported_where_code_imports_it(folder: Path) -> None:
-    """The text is met in the function, and the import in a helper that the module far brings later."""
-    code = "import importlib\ndef noisy(data, rng): return importlib.import_module(NAME), far.later()\nNAME = 'late'\n"
+@for_each("code, files, there, absent", LOOKS)
+def test_what_is_looked_at_is_what_it_is_made_of(
+    folder: Path, code: str, files: dict[str, str], there: str, absent: str
+) -> None:
     written(folder)
-    (folder / "far.py").write_text("def later():\n    import late\n    return late.TIMES\n")
-    assert "late.TIMES" in look(folder, Kind("", "", code=f"import far\n{code}"))
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    found = look(folder, Kind("", "", code=code))
+    assert there in found
+    assert absent not in found
+    assert not (folder / "harmed").exists()
 
 
 def test_a_pipe_among_the_arguments_of_a_command_is_not_waited_for(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     found = look(written(folder), Kind("", "", mechanism="dpaudit.command(['cat', 'pipe'], folder=FOLDER)"))
     assert "the mechanism" in found
-
-
-def test_a_method_named_eval_reads_no_globals(folder: Path) -> None:
-    code = "OTHER = 1.0\ndef noisy(data, rng): return model.eval(), {more}\nmodel = 1.0\n"
-    assert "__main__.OTHER" not in look(written(folder), Kind("", "", code=code.format(more=0)))
-    (folder / "told.json").unlink()
-    assert "__main__.OTHER" in look(folder, Kind("", "", code=code.format(more="eval('1')")))
-
-
-def test_a_module_that_puts_an_object_in_its_place_is_looked_at(folder: Path) -> None:
-    code = "import swapped\ndef noisy(data, rng): return HELD\nHELD = swapped.Settings()\n"
-    written(folder)
-    (folder / "swapped.py").write_text(
-        "import sys\nclass Settings: width = 1.0\nSettings.Settings = Settings\nsys.modules[__name__] = Settings()\n"
-    )
-    assert "class swapped.Settings" in look(folder, Kind("", "", code=code))
 
 
 @pytest.mark.long
@@ -452,7 +305,7 @@ def test_values_of_libraries_are_compared_by_what_they_hold(folder: Path) -> Non
         "import collections, datetime, enum, fractions, functools, logging, numpy, pandas, re, scipy.stats, types\n"
     )
     code = imports + "def noisy(data, rng): return HELD\n"
-    for expression in held.split(";"):
+    for expression in some(held.split(";"), 10):
         one, again, two = (
             look(written(folder), Kind("", "", code=f"{code}HELD = {expression.strip().format(value=value)}"))
             for value in (1, 1, 2)

@@ -19,6 +19,7 @@ from dpaudit.outputs.encode import encode_objects
 from dpaudit.running.order import CALLS, OF_CALL, printed, summary, words
 from dpaudit.running.streams import Shard, Stage, shards
 from dpaudit.running.watch import ShardCounter, Watch, begun
+from tests.cases import for_each
 
 PAIR = (AdjacentPair(0.0, 1.0),)
 
@@ -74,13 +75,13 @@ class Thirds:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name if hasattr(case[0], "name") else case[0].__name__)
-@pytest.mark.parametrize(("runs", "shard_runs"), [(5_000, 700), (9_001, 9_001), (3, 2), (40_000, 1 << 18)])
-def test_counts_are_those_of_a_plain_counter(case: Any, runs: int, shard_runs: int) -> None:
-    mechanism, event = case
+@for_each("mechanism, event", CASES, ids=lambda each: getattr(each, "__name__", str(each)))
+@for_each("runs, shard_runs", [(3_000, 700), (3, 2), (9_001, 1 << 18)])
+def test_counts_are_those_of_a_plain_counter(mechanism: Any, event: Event, runs: int, shard_runs: int) -> None:
+    """Of both events, in all and by shard; and another reducer sees the same outputs."""
     work = shards(Stage.CERTIFY, 0, runs, shard_runs)
     other = above((), 1.5)
-    watch = Watch(event, (other,))
+    watch = Watch(event, (other,), also=HitCounter(event))
     with Engine(1) as engine, engine.session(wrap(mechanism), PAIR, 5, None) as session:
         table = session.shard_counts(work, watch)
         plain = [session.counts(work, HitCounter(each)).tolist() for each in (event, other)]
@@ -89,9 +90,11 @@ def test_counts_are_those_of_a_plain_counter(case: Any, runs: int, shard_runs: i
     total = sum(table.values())
     assert [watch.plain(total, part).tolist() for part in (0, 1)] == plain
     assert {shard: watch.plain(counts).tolist() for shard, counts in table.items()} == by_shard
+    assert watch.rest(total).tolist() == plain[0]
+    assert watch.read(table).runs.sum() == runs
 
 
-@pytest.mark.parametrize("mechanism", [number, batched(many)], ids=["per-run", "batched"])
+@for_each("mechanism", [number, batched(many)])
 def test_bins_of_a_partition_are_counted(mechanism: Any) -> None:
     work = shards(Stage.CERTIFY, 0, 6_000, 1_000)
     events = [above((), -np.inf), above((), 0.0), above((), 1.0)]
@@ -103,19 +106,6 @@ def test_bins_of_a_partition_are_counted(mechanism: Any) -> None:
     expected = nested - np.concatenate([nested[:, 1:], np.zeros((2, 1), np.int64)], axis=1)
     assert watch.hits(total).tolist() == watch.hits(total, 1).tolist() == expected.tolist()
     assert total[:2].tolist() == plain[0, [1, 3]].tolist()
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name if hasattr(case[0], "name") else case[0].__name__)
-def test_another_reducer_sees_the_same_outputs(case: Any) -> None:
-    mechanism, event = case
-    work = shards(Stage.CERTIFY, 0, 5_000, 700)
-    watch = Watch(above((), 0.3), (above((), 0.4),), also=HitCounter(event))
-    with Engine(1) as engine, engine.session(wrap(mechanism), PAIR, 5, None) as session:
-        table = session.shard_counts(work, watch)
-        plain = session.counts(work, HitCounter(event))
-    total = sum(table.values())
-    assert watch.rest(total).tolist() == plain.tolist()
-    assert watch.read(table).runs.sum() == 5_000
 
 
 @pytest.mark.long
@@ -138,7 +128,7 @@ def test_the_same_for_any_number_of_workers() -> None:
 # --- the integers of the order ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("runs", [0, 1, 5, 257, 4_096])
+@for_each("runs", [0, 1, 5, 257, 4_096])
 def test_patterns_and_quarters_are_those_of_a_loop(runs: int) -> None:
     rng = np.random.default_rng(runs)
     hits, sides = rng.random(runs) < 0.3, rng.random(runs) < 0.5
@@ -210,25 +200,16 @@ def test_a_batched_shard_knows_its_calls() -> None:
 # --- the first outputs ----------------------------------------------------------------------------------------------
 
 
-def test_equal_outputs_have_equal_words_whatever_stands_beside_them() -> None:
+def test_words_are_equal_where_outputs_are_whatever_stands_beside_them() -> None:
     one = encode_objects([(1, "a"), (2.5, None), (-0.0, "b")])
     other = encode_objects([{"key": 1}, (1, "a"), (2.5, None), (0.0, "b"), [3]])
     assert words(one, 3).tolist() == words(other, 5)[1:4].tolist()
     assert len(set(words(other, 5).tolist())) == 5
-
-
-def test_words_of_some_columns_do_not_know_the_others() -> None:
-    outputs = encode_objects([(1, "a"), (1, "b"), (2, "a")])
-    first = words(outputs, 3, frozenset({(0,)}))
-    assert first[0] == first[1] != first[2]
-
-
-def test_numbers_and_tokens_differ() -> None:
-    outputs = encode_objects([float("nan"), 0.0, None, "0", 0, True, 1])
-    found = words(outputs, 7)
-    assert found[1] == found[4]
-    assert found[5] == found[6]
-    assert len(set(found.tolist())) == 5
+    some = words(encode_objects([(1, "a"), (1, "b"), (2, "a")]), 3, frozenset({(0,)}))
+    assert some[0] == some[1] != some[2]  # those of some columns do not know the others
+    values = words(encode_objects([float("nan"), 0.0, None, "0", 0, True, 1]), 7)
+    assert (values[1], values[5]) == (values[4], values[6])
+    assert len(set(values.tolist())) == 5  # numbers and tokens differ
 
 
 def test_marks_hold_the_side_and_are_never_zero() -> None:
@@ -248,7 +229,7 @@ def test_only_the_first_shards_are_printed() -> None:
 # --- pilots ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", [number, batched(many)], ids=["per-run", "batched"])
+@for_each("mechanism", [number, batched(many)])
 def test_a_pilot_knows_the_sides_of_its_runs(mechanism: Any) -> None:
     """Put back into the order of the runs, a pilot's outputs are those that a watch saw."""
     event = above((), 0.5)

@@ -8,7 +8,9 @@ that fails kills a fault, and so do tests that do not end, where the same tests 
 of that commit are tried on the same faults. Every fault that survives is a failure but those that change no answer:
 `mutants.toml` lists them with reasons. It takes hours.
 
-The file is a plugin of pytest, too: it writes down which test ran which line, and how long that took.
+The file is a plugin of pytest, too: it writes down which test ran which line, and how long that took; and it keeps a
+process that has collected all tests, and runs some of them in a fork of it that has one fault in its functions. What
+survives there is tried once more as a file on the disk, which also changes what an import computes.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import argparse
 import ast
 import contextlib
 import copy
+import gc
 import itertools
 import json
 import os
@@ -30,13 +33,15 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
+from _pytest.main import pytest_runtestloop
 
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = Path(__file__).with_suffix(".toml")
@@ -80,7 +85,7 @@ SECONDS = 45.0  # of tests for one mutant, as long as they took without it
 MEMORY = 8 * 2**30  # bytes that the tests of a mutant may ask for
 KILLS = ("killed", "timed out")
 UNSOUND = "its tests fail without it"
-LATE = -1  # beside the exit codes of pytest
+LATE, UNCHANGED = -1, 100  # beside the exit codes of pytest: too late; no function in memory has the fault
 
 
 # --- faults -------------------------------------------------------------------------------------------------------
@@ -222,11 +227,99 @@ class Notes:
         self.target.with_suffix(f".{os.getpid()}.json").write_text(json.dumps(notes), encoding="utf-8")
 
 
+class Forking:
+    """The plugin: runs chosen tests with one fault after the other, each in a fork of this process."""
+
+    def __init__(self, asked: int, answered: int) -> None:
+        self.asked, self.answered = os.fdopen(asked), os.fdopen(answered, "w")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Instead of the tests: those that are asked for, until nothing more is."""
+        items = {item.nodeid: item for item in session.items}
+        for line in self.asked:
+            file, before, after, tests, limit, folder = json.loads(line)
+            session.items = [items[test] for test in tests if test in items]
+            child = os.fork()
+            if not child:
+                os._exit(_in_fork(session, swaps(before, after, file), Path(folder)))
+            print(_ended(child, limit), file=self.answered, flush=True)
+        return True
+
+
+def _in_fork(session: pytest.Session, swapped: dict[CodeType, CodeType], folder: Path) -> int:
+    """The exit code of the session's tests with these functions changed."""
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    session.config._tmp_path_factory._given_basetemp = folder  # type: ignore[attr-defined]
+    gc.unfreeze()  # the tests freeze what is loaded, which is not listed then
+    functions = [each for each in gc.get_objects() if isinstance(each, FunctionType) and each.__code__ in swapped]
+    if (swapped and not functions) or not session.items:
+        return UNCHANGED
+    try:
+        for function in functions:
+            function.__code__ = swapped[function.__code__]
+        pytest_runtestloop(session)
+    except session.Failed:
+        return pytest.ExitCode.TESTS_FAILED
+    except ValueError:  # a function that has lost a variable of what is around it
+        return UNCHANGED
+    except BaseException:
+        return pytest.ExitCode.TESTS_FAILED if session.testsfailed else pytest.ExitCode.INTERNAL_ERROR
+    return pytest.ExitCode.TESTS_FAILED if session.testsfailed else pytest.ExitCode.OK
+
+
+def swaps(before: str, after: str, file: str) -> dict[CodeType, CodeType]:
+    """The code of each function that a fault changes, with its code after it.
+
+    >>> old, new = (f"def f(x):\\n    return x {sign} 1\\ndef g():\\n    pass" for sign in "+-")
+    >>> [each.co_name for each in swaps(old, new, "")]
+    ['f']
+    """
+    codes: list[dict[tuple[str, int], CodeType]] = []
+    for text in (before, after):
+        counts: Counter[str] = Counter()
+        codes.append({})
+        todo = [compile(text, file, "exec", dont_inherit=True)]
+        while todo:
+            code = todo.pop(0)
+            counts[code.co_qualname] += 1
+            codes[-1][code.co_qualname, counts[code.co_qualname]] = code
+            todo += [each for each in code.co_consts if isinstance(each, CodeType)]
+    old, new = codes
+    return {old[key]: new[key] for key in old.keys() & new.keys() if _body(old[key]) != _body(new[key])}
+
+
+def _body(code: CodeType) -> tuple[Any, ...]:
+    """What a code does, without the lines it stands in."""
+    consts = tuple((type(each), _body(each) if isinstance(each, CodeType) else repr(each)) for each in code.co_consts)
+    return code.co_code, consts, code.co_names, code.co_varnames, code.co_freevars
+
+
+def _ended(child: int, limit: float) -> int:
+    """The exit code of a process; `LATE` where it took longer. What it started ends with it."""
+    end = time.monotonic() + limit
+    try:
+        while time.monotonic() < end:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.02)
+        return LATE
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(child, 0)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """As a plugin of pytest, in each of its processes."""
-    target = os.environ.get("MUTANTS_NOTES")
+    target, ends = os.environ.get("MUTANTS_NOTES"), os.environ.get("MUTANTS_PIPES")
     if target and (not config.getoption("numprocesses", None) or hasattr(config, "workerinput")):
         config.pluginmanager.register(Notes(config.rootpath, Path(target)))
+    if ends:
+        config.pluginmanager.register(Forking(*map(int, ends.split(","))))
 
 
 @dataclass(frozen=True)
@@ -257,7 +350,8 @@ def covered(tree: Path, paths: list[str], jobs: int) -> Covered:
     """Runs the tests of a tree once, and reads what they ran."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {"MUTANTS_NOTES": str(Path(folder, "notes"))}
-        _pytest(tree, [*paths, "-n", str(jobs), "--dist", "worksteal", "-p", "mutants"], environment, None)
+        arguments = [*paths, "-n", str(jobs), "--dist", "worksteal", "-p", "mutants"]
+        _waited(_pytest(tree, arguments, environment, None), None)
         seconds: dict[str, float] = {}
         by_line: dict[tuple[str, int], set[str]] = {}
         for file in Path(folder).glob("*.json"):
@@ -274,46 +368,83 @@ def covered(tree: Path, paths: list[str], jobs: int) -> Covered:
 # --- trying -------------------------------------------------------------------------------------------------------
 
 
-def killed(tree: Path, mutant: Mutant, tests: Covered, passes: Callable[[tuple[str, ...]], bool]) -> str:
-    """What became of a mutant; the tree is as before afterwards.
+class Tree:
+    """The files of a commit in a folder, what its tests run, and a process that has collected them."""
 
-    One of `KILLS`, "survived", "no test" where none runs the file, or `UNSOUND` where tests that ended otherwise with
-    the mutant do not pass without it, as `passes` says. "exit 4", and the like: pytest ran no test to its end.
+    def __init__(self, commit: str, folder: Path, paths: list[str]) -> None:
+        self.folder, self.paths = tree_of(commit, folder), paths
+        self.tests = Covered({}, {})
+        self.passing: dict[tuple[bool, tuple[str, ...]], bool] = {}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, tests: Covered) -> None:
+        """Collects the tests."""
+        self.tests = tests
+        asks, self.ask = os.pipe()
+        self.answer, answers = os.pipe()
+        pipes = {"MUTANTS_PIPES": f"{asks},{answers}"}
+        arguments = [*self.paths, "-x", "-n", "0", "-p", "mutants"]
+        self.process = _pytest(self.folder, arguments, pipes, None, (asks, answers))
+        for each in (asks, answers):
+            os.close(each)
+        self.asks, self.answers = os.fdopen(self.ask, "w"), os.fdopen(self.answer)
+
+    def close(self) -> None:
+        """Ends its process."""
+        if self.process is not None:
+            _end(self.process)
+
+    def killed(self, mutant: Mutant) -> str:
+        """What became of a mutant; the tree is as before afterwards.
+
+        One of `KILLS`, "survived", "no test" where none runs the file, or `UNSOUND` where tests that ended otherwise
+        with the mutant do not pass without it.
+        """
+        chosen = tuple(self.tests.tests_of(mutant))
+        if not chosen:
+            return "no test"
+        file = self.folder / mutant.path
+        before = file.read_text(encoding="utf-8")
+        code = self._forked(file, before, mutant.source(before), chosen)
+        if forked := code in (pytest.ExitCode.TESTS_FAILED, LATE):
+            outcome = _outcome(code)
+        else:
+            try:
+                _replace(file, mutant.source(before))
+                outcome = _outcome(self._run(chosen))
+            finally:
+                _replace(file, before)
+        if outcome != "survived" and (forked, chosen) not in self.passing:
+            code = self._forked(file, before, before, chosen) if forked else self._run(chosen)
+            self.passing[forked, chosen] = code == pytest.ExitCode.OK
+        return outcome if outcome == "survived" or self.passing[forked, chosen] else UNSOUND
+
+    def _forked(self, file: Path, before: str, after: str, chosen: tuple[str, ...]) -> int:
+        """The exit code of these tests where the functions in memory have the fault."""
+        asked = (str(file), before, after, chosen, self._limit(chosen), str(self.folder / ".forked"))
+        try:
+            print(json.dumps(asked), file=self.asks, flush=True)
+            return int(self.answers.readline())
+        except (OSError, ValueError):  # it has ended
+            return UNCHANGED
+
+    def _run(self, chosen: tuple[str, ...]) -> int:
+        """The exit code of these tests in the tree as it is now."""
+        listed = self.folder / ".mutant-tests"
+        listed.write_text("\n".join(chosen), encoding="utf-8")
+        return _waited(_pytest(self.folder, ["-x", f"@{listed}"], {}, MEMORY), self._limit(chosen))
+
+    def _limit(self, chosen: tuple[str, ...]) -> float:
+        return 60.0 + 3.0 * sum(self.tests.seconds[test] for test in chosen)
+
+
+def _outcome(code: int) -> str:
+    """What an exit code says of a mutant: whatever does not end well kills it, an import that breaks too.
+
+    >>> [_outcome(code) for code in (0, 1, LATE, 4)]
+    ['survived', 'killed', 'timed out', 'killed']
     """
-    chosen = tuple(tests.tests_of(mutant))
-    if not chosen:
-        return "no test"
-    file = tree / mutant.path
-    before = file.read_text(encoding="utf-8")
-    try:
-        _replace(file, mutant.source(before))
-        outcome = _outcome(run_of(tree, chosen, tests), lambda: _imports(tree, mutant.path))
-    finally:
-        _replace(file, before)
-    return outcome if outcome == "survived" or passes(chosen) else UNSOUND
-
-
-def _outcome(code: int, imports: Callable[[], bool]) -> str:
-    """What an exit code says of a mutant: a test that fails kills it, and so does a module that can't be imported.
-
-    >>> [_outcome(code, lambda: True) for code in (0, 1, LATE, 4)], _outcome(4, lambda: False)
-    (['survived', 'killed', 'timed out', 'exit 4'], 'killed')
-    """
-    if code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, LATE):
-        return {pytest.ExitCode.OK: "survived", LATE: "timed out"}.get(code, "killed")
-    return f"exit {code}" if imports() else "killed"
-
-
-def _imports(tree: Path, path: str) -> bool:
-    module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    return subprocess.run([sys.executable, "-c", f"import {module}"], cwd=tree, capture_output=True).returncode == 0
-
-
-def run_of(tree: Path, chosen: tuple[str, ...], tests: Covered) -> int:
-    """The exit code of these tests in a tree, as it is now."""
-    listed = tree / ".mutant-tests"
-    listed.write_text("\n".join(chosen), encoding="utf-8")
-    return _pytest(tree, ["-x", f"@{listed}"], {}, 60.0 + 3.0 * sum(tests.seconds[test] for test in chosen))
+    return {pytest.ExitCode.OK: "survived", LATE: "timed out"}.get(code, "killed")
 
 
 def _replace(file: Path, text: str) -> None:
@@ -323,28 +454,38 @@ def _replace(file: Path, text: str) -> None:
         compiled.unlink()
 
 
-def _pytest(tree: Path, arguments: list[str], environment: dict[str, str], limit: float | None) -> int:
-    """The exit code of pytest in a tree; `LATE` where it took too long. What it started ends with it."""
+def _pytest(
+    tree: Path, arguments: list[str], environment: dict[str, str], memory: int | None, pipes: tuple[int, ...] = ()
+) -> subprocess.Popen[bytes]:
+    """A process of pytest in a tree."""
     given = os.environ | {"PYTHONPATH": os.pathsep.join([str(tree), str(Path(__file__).parent)])} | environment
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    limits = (lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))) if limit else None
-    running = subprocess.Popen(
-        command,
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
         cwd=tree,
         env=given,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=limits,
+        pass_fds=pipes,
+        preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))) if memory else None,
     )
+
+
+def _waited(running: subprocess.Popen[bytes], limit: float | None) -> int:
+    """The exit code of a process; `LATE` where it took too long."""
     try:
         return running.wait(limit)
     except subprocess.TimeoutExpired:
         return LATE
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)
-        running.wait()
+        _end(running)
+
+
+def _end(running: subprocess.Popen[bytes]) -> None:
+    """Ends a process with all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
 
 
 def tree_of(commit: str, folder: Path) -> Path:
@@ -365,36 +506,28 @@ class Tried:
 
 def tried(commits: dict[str, str], paths: list[str], sample: int, seed: int, jobs: int) -> list[Tried]:
     """A seeded sample of the faults that all commits have, each tried on the tests of each."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as opened:
         trees = {
-            name: [tree_of(commit, Path(folder, f"{name}-{job}")) for job in range(jobs)]
+            name: [Tree(commit, Path(folder, f"{name}-{job}"), paths) for job in range(jobs)]
             for name, commit in commits.items()
         }
-        faults_of = {name: mutants(copies[0]) for name, copies in trees.items()}
+        faults_of = {name: mutants(copies[0].folder) for name, copies in trees.items()}
         shared = sorted(set.intersection(*map(set, faults_of.values())))
         drawn = random.Random(seed).sample(shared, min(sample, len(shared)))
         print(f"{len(drawn)} of {len(shared)} faults", file=sys.stderr)
-        tests = {name: covered(copies[0], paths, jobs) for name, copies in trees.items()}
+        for copies in trees.values():
+            tests = covered(copies[0].folder, paths, jobs)
+            for copy in copies:
+                copy.start(tests)
+                opened.callback(copy.close)
         idle: queue.Queue[int] = queue.Queue()
         for job in range(jobs):
             idle.put(job)
 
-        passing: dict[tuple[str, tuple[str, ...]], bool] = {}
-
-        def outcome(tree: str, job: int, name: str) -> str:
-            copy, known = trees[tree][job], tests[tree]
-
-            def passes(chosen: tuple[str, ...]) -> bool:
-                if (tree, chosen) not in passing:
-                    passing[tree, chosen] = run_of(copy, chosen, known) == pytest.ExitCode.OK
-                return passing[tree, chosen]
-
-            return killed(copy, faults_of[tree][name], known, passes)
-
         def one(name: str) -> Tried:
             job, began = idle.get(), time.monotonic()
             try:
-                outcomes = {tree: outcome(tree, job, name) for tree in trees}
+                outcomes = {tree: copies[job].killed(faults_of[tree][name]) for tree, copies in trees.items()}
             finally:
                 idle.put(job)
             print(f"{time.monotonic() - began:6.1f} s  {' '.join(outcomes.values())}  {name}", file=sys.stderr)
@@ -439,11 +572,10 @@ def table(results: list[Tried], equivalent: dict[str, str]) -> str:
 def failures(results: list[Tried], equivalent: dict[str, str]) -> list[str]:
     """The faults that today's tests do not kill, each with its outcome, without those known to change no answer.
 
-    >>> outcomes = ["killed", "timed out", "survived", "no test", UNSOUND, "exit 4"]
-    >>> names = "abcdef"
-    >>> results = [Tried(Mutant(name, "", 1, 0, 0, ""), {"now": each}) for name, each in zip("abcdef", outcomes)]
+    >>> outcomes = ["killed", "timed out", "survived", "no test", UNSOUND]
+    >>> results = [Tried(Mutant(name, "", 1, 0, 0, ""), {"now": each}) for name, each in zip("abcde", outcomes)]
     >>> failures(results, {"c": "a reason"})
-    ['d: no test', 'e: its tests fail without it', 'f: exit 4']
+    ['d: no test', 'e: its tests fail without it']
     """
     rest = [each for each in results if each.outcomes["now"] not in KILLS]
     # a listed fault is excused for surviving, not for tests that show nothing

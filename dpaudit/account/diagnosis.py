@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dpaudit.account.findings import answers, does, hits_of, of_endings
+from dpaudit.account.statements import answers, does, hits_of, of_endings
 from dpaudit.base.numerals import PERCENT_FROM, percent, portion
 from dpaudit.base.quoting import LONGEST_DATA, clean, literal, plain_text, standing
 from dpaudit.claims import Claim, Relation

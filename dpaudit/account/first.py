@@ -16,8 +16,18 @@ from typing import Any
 import numpy as np
 
 from dpaudit.account.diagnosis import diagnosis
-from dpaudit.account.findings import alone, answers, does, ending_lines, hits_in, hits_of
-from dpaudit.account.statements import NOT_PRIVATE, supposed, unseen, without
+from dpaudit.account.statements import (
+    NOT_PRIVATE,
+    alone,
+    answers,
+    does,
+    ending_lines,
+    hits_in,
+    hits_of,
+    supposed,
+    unseen,
+    without,
+)
 from dpaudit.base.numerals import PERCENT_FROM, counted, portion
 from dpaudit.base.quoting import LONGEST_DATA, TABLE, clean, data_text, literal, plain_text, standing
 from dpaudit.base.validate import exact

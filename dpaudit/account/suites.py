@@ -6,7 +6,6 @@ from shlex import quote
 
 from dpaudit.account.audit import AUDIT, OR_ELSE, of_facts, tone
 from dpaudit.account.diagnosis import BITS, diagnosis
-from dpaudit.account.findings import representation_lines
 from dpaudit.account.first import AuditFacts, cause
 from dpaudit.account.section import Account, Level, Section, Table, Topic, account
 from dpaudit.account.statements import (
@@ -20,6 +19,7 @@ from dpaudit.account.statements import (
     limits,
     not_looked_at,
     not_private,
+    representation_lines,
     stamp,
     supposed,
     until_text,

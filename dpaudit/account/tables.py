@@ -1,10 +1,9 @@
 """The numbers of a result as tables: enough of them to do the arithmetic again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from dpaudit.account.findings import alone, meaning
 from dpaudit.account.section import Table
-from dpaudit.account.statements import certified_bound, confidence, verdict_text
+from dpaudit.account.statements import alone, certified_bound, confidence, meaning, verdict_text
 from dpaudit.base.numerals import confidence_text, level_text, p_text
 from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.certify import Binned
@@ -12,9 +11,7 @@ from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult, Finding
 
 MOST_ROWS = 60
-COUNTS, CERTIFICATES = "counts of fresh runs", "what the counts certify"
-BINS, BETS = "counts bin by bin", "bets of the blocks"
-CHECKS, TRIED = "checks of the experiment", "what search looked at"
+Contents = tuple[tuple[str, ...], Sequence[tuple[str, ...]], set[int], str]  # head, rows, columns of numbers, note
 
 
 def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
@@ -25,7 +22,7 @@ def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
     return [*rows, *((name, each, "") for name, each in more if each is not None)]
 
 
-def _counts(result: AuditResult) -> Table:
+def _counts(result: AuditResult) -> Contents:
     rows = []
     for number, finding, _ in _listed(result):
         if isinstance(finding.evidence, Binned) or not finding.evidence.runs:
@@ -35,10 +32,10 @@ def _counts(result: AuditResult) -> Table:
             rate = f"{hits / runs:.6g}" if runs else ""
             rows.append((number, pair, name, f"{hits:,}", f"{runs:,}", rate))
     head = ("finding", "pair", "dataset", "runs in the event", "all runs", "rate")
-    return _cut(Table(COUNTS, head, tuple(rows), frozenset({3, 4, 5}), "Rates are estimates; only the counts certify."))
+    return head, rows, {3, 4, 5}, "Rates are estimates; only the counts certify."
 
 
-def _certificates(result: AuditResult) -> Table:
+def _certificates(result: AuditResult) -> Contents:
     head = ("finding", "event", "certified", "p-value", "Holm", "confidence", "verdict")
     rows = []
     for number, finding, adjusted in _listed(result):
@@ -56,63 +53,58 @@ def _certificates(result: AuditResult) -> Table:
             "Each confidence is that of its own row, before one looked; the one with the least p-value stands first, "
             f"and all that are numbered hold together at {confidence_text(confidence(result))}."
         )
-    return _cut(Table(CERTIFICATES, head, tuple(rows), frozenset({3, 4, 5}), note))
+    return head, rows, {3, 4, 5}, note
 
 
-def _bins(result: AuditResult) -> Table:
+def _bins(result: AuditResult) -> Contents:
     e, event = result.evidence, result.witness.event
     if not isinstance(e, Binned):
-        return Table(BINS, (), ())
+        return (), [], set(), ""
     head = ("bin", f"runs on the {result.witness.p_side}", f"runs on the {result.witness.q_side}")
     names = [clean(each, LONGEST_DATA) for each in getattr(event, "bins", ())]
     rows = [(name, f"{p:,}", f"{q:,}") for name, p, q in zip(names, e.counts_p, e.counts_q, strict=True)]
     rows.append(("all runs", f"{e.runs_p:,}", f"{e.runs_q:,}"))
     note = "Bins stand in order of falling ratio; what none of them holds counts with the last."
-    return Table(BINS, head, tuple(rows), frozenset({1, 2}), note)
+    return head, rows, {1, 2}, note
 
 
-def _bets(result: AuditResult) -> Table:
+def _bets(result: AuditResult) -> Contents:
     head = ("block", "event", "likelier on", "hits there", "runs there", "hits on the other", "runs on the other")
     rows = []
     for number, block in enumerate(result.blocks, start=1):
         e = block.evidence
         counts = (f"{e.hits_p:,}", f"{e.runs_p:,}", f"{e.hits_q:,}", f"{e.runs_q:,}")
         rows.append((str(number), clean(block.event, LONGEST_DATA), block.p_side, *counts))
-    return _cut(Table(BETS, head, tuple(rows), frozenset({0, 3, 4, 5, 6}), "Each bet was frozen before its block."))
+    return head, rows, {0, 3, 4, 5, 6}, "Each bet was frozen before its block."
 
 
-def _checks(result: AuditResult) -> Table:
-    rows = tuple((each.name, p_text(each.p_value), level_text(each.level)) for each in result.health.checks)
+def _checks(result: AuditResult) -> Contents:
+    rows = [(each.name, p_text(each.p_value), level_text(each.level)) for each in result.health.checks]
     note = "A p-value of at most its level would have ended the audit without a verdict."
-    return Table(CHECKS, ("check", "p-value", "level"), rows, frozenset({1, 2}), note)
+    return ("check", "p-value", "level"), rows, {1, 2}, note
 
 
-def _tried(result: AuditResult) -> Table:
-    rows = tuple(
-        (
-            clean(each.what),
-            clean(each.name, LONGEST_DATA),
-            clean(each.status, LONGEST_DATA),
-            "" if each.score is None else f"{each.score:.4g}",
-            f"{each.runs:,}" if each.runs else "",
-        )
-        for each in result.explored
-    )
+def _tried(result: AuditResult) -> Contents:
+    rows = []
+    for each in result.explored:
+        score, runs = "" if each.score is None else f"{each.score:.4g}", f"{each.runs:,}" if each.runs else ""
+        rows.append((clean(each.what), clean(each.name, LONGEST_DATA), clean(each.status, LONGEST_DATA), score, runs))
     note = "Scores are guesses from search runs: they chose the witness and certify nothing."
-    return _cut(Table(TRIED, ("what", "name", "what became of it", "score", "runs"), rows, frozenset({3, 4}), note))
+    return ("what", "name", "what became of it", "score", "runs"), rows, {3, 4}, note
 
 
-def _cut(table: Table) -> Table:
-    """The table with as many rows as a page can hold."""
-    left = max(0, len(table.rows) - MOST_ROWS)
-    return Table(table.title, table.head, table.rows[:MOST_ROWS], table.numbers, table.note, left)
-
-
-TABLES: dict[str, Callable[[AuditResult], Table]] = {
-    COUNTS: _counts,
-    CERTIFICATES: _certificates,
-    BINS: _bins,
-    BETS: _bets,
-    CHECKS: _checks,
-    TRIED: _tried,
+CONTENTS: dict[str, Callable[[AuditResult], Contents]] = {
+    "counts of fresh runs": _counts,
+    "what the counts certify": _certificates,
+    "counts bin by bin": _bins,
+    "bets of the blocks": _bets,
+    "checks of the experiment": _checks,
+    "what search looked at": _tried,
 }
+
+
+def table(title: str, result: AuditResult) -> Table:
+    """The table of this title, of `CONTENTS`, with as many rows as a page can hold."""
+    head, rows, numbers, note = CONTENTS[title](result)
+    left = max(0, len(rows) - MOST_ROWS)
+    return Table(title, head, tuple(rows[:MOST_ROWS]), frozenset(numbers), note, left)

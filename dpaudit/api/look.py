@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.account.audit import evidence_lines
-from dpaudit.account.findings import ending_lines
 from dpaudit.account.first import cause
+from dpaudit.account.statements import ending_lines
 from dpaudit.api.audits import pose
 from dpaudit.auditing import Runner
 from dpaudit.base import validate

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from dpaudit.account import templates
-from dpaudit.account.findings import FOUND, SIMPLE
+from dpaudit.account.statements import FOUND, SIMPLE
 from dpaudit.adapters.adapted import OwnClaim
 from dpaudit.auditing import Runner
 from dpaudit.auditing.controls import most_runs

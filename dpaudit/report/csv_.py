@@ -11,8 +11,7 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from dpaudit.account.findings import meaning
-from dpaudit.account.statements import expected_text, verdict_text
+from dpaudit.account.statements import expected_text, meaning, verdict_text
 from dpaudit.base.installed import lacking
 from dpaudit.base.quoting import LONGEST_DATA, cell, standing
 from dpaudit.base.strict import spec_hash

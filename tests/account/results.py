@@ -123,7 +123,8 @@ def scores(**asked: Any) -> Any:
 def swept() -> Sweep:
     """Two points of a grid, one of them without a verdict."""
     point = dict.fromkeys(COLUMNS) | {"point": 1, "mechanism": "laplace", "confidence": 0.99, "verdict": "REFUTED"}
-    numbers = {"claimed": 1.0, "claimed_epsilon": 1.0, "lower": 1.5, "epsilon_lower": 1.5, "delta": 0.0, "runs": 500}
+    point |= {"parameter": "epsilon", "base_seed": 0, "claimed": 1.0, "claimed_epsilon": 1.0, "delta": 0.0}
+    numbers = {"lower": 1.5, "epsilon_lower": 1.5, "p_value": 1e-9, "runs": 500}
     return Sweep((point | numbers, point | {"point": 2, "verdict": None, "error": "too few runs", "runs": 2}))
 
 

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 from statsmodels.stats.proportion import proportion_confint
 
 import dpaudit
-from dpaudit.account import account, first, officer, review, statements
+from dpaudit.account import account, audit, first, officer, statements
 from dpaudit.account.first import cause
 from dpaudit.account.repeat import python_form
 from dpaudit.account.statements import NO_FIRSTS, limits
@@ -299,7 +299,7 @@ def test_what_two_limits_certify_beside_the_bound_holds_for_the_limits() -> None
         p, q = sorted((rng.random(), rng.random()), reverse=True)
         counts = CoinFlip(round(p * runs), round(q * runs), runs, runs)
         certificate = certify(counts, example.result().claim, 0.999)
-        told = " ".join(review._beside(replace(example.result(), evidence=counts, certificate=certificate)))
+        told = " ".join(audit._beside(replace(example.result(), evidence=counts, certificate=certificate)))
         low = proportion_confint(counts.hits_p, runs, alpha=0.001, method="beta")[0]
         high = proportion_confint(counts.hits_q, runs, alpha=0.001, method="beta")[1]
         mu = re.search(r"mu >= ([0-9.]+)\.", told)

@@ -186,7 +186,7 @@ LINE = "part cannot be told (OverflowError: cannot convert float infinity to int
         ("dpaudit.account.diagnosis.diagnosis_of_kind", {"str", "txt", "md", "html", "json", "sarif of a suite"}),
         ("dpaudit.account.officer.promise", {"explain", "txt", "md", "html"}),
         ("dpaudit.account.officer.record_digest", {"explain", "txt", "md", "html"}),
-        ("dpaudit.account.review.exact", {"explain", "md", "html"}),
+        ("dpaudit.account.audit.exact", {"explain", "md", "html"}),
         ("dpaudit.account.statements.bound", {"str", "txt", "md", "html", "repr", "failure"}),
         ("dpaudit.account.statements.confidence_text", {"str", "txt", "md", "html", "repr", "failure"}),
         ("dpaudit.account.statements.bits_looked_at", {"str", "txt", "md", "html"}),

@@ -19,6 +19,7 @@ from dpaudit.scores.result import ScoresResult
 __all__ = ["DARK", "LIGHT", "STYLE", "Drawing", "drawings", "history_drawing", "suite_drawing"]
 
 KINDS: tuple[Callable[[AuditResult], Drawing | None], ...] = (distributions, tradeoff, profile, growth, power)
+COUNTED = (tradeoff, profile, power)  # that need certifying runs, which there are none of after bets that refuted
 
 
 @singledispatch
@@ -29,7 +30,9 @@ def drawings(finding: Any) -> tuple[Drawing, ...]:
 
 @drawings.register
 def _of_audit(result: AuditResult) -> tuple[Drawing, ...]:
-    return tuple(drawing for kind in KINDS if (drawing := standing(undrawn)(kind)(result)) is not None)
+    counted = bool(result.evidence.runs_p and result.evidence.runs_q)
+    drawn = (standing(undrawn)(kind)(result) for kind in KINDS if counted or kind not in COUNTED)
+    return tuple(each for each in drawn if each is not None)
 
 
 @drawings.register

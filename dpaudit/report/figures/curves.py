@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpaudit.account.bracketed import at_least, at_most, headline, is_exact
-from dpaudit.account.findings import FOUND, KNOWN, SIMPLE
 from dpaudit.account.first import WHOLE, names
-from dpaudit.account.statements import at_delta, claimed, confidence
+from dpaudit.account.statements import FOUND, KNOWN, SIMPLE, at_delta, claimed, confidence
 from dpaudit.base.arrays import Reals
 from dpaudit.base.numerals import bound, confidence_text, counted, decimals, down, least_text, p_text, up
 from dpaudit.base.validate import error_probability, exact
@@ -21,7 +20,7 @@ from dpaudit.certify.sequential import log_wealth
 from dpaudit.claims import Claim
 from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import SMALL, Key, Panel, Scale, Ticks, number, padded
+from dpaudit.report.figures.panel import SMALL, Keys, Panel, Scale, Ticks, number, padded
 from dpaudit.results.bounds import Bracket
 from dpaudit.results.certification import AuditEvidence, certificate_of, frozen_delta_of
 from dpaudit.results.observations import Histogram
@@ -35,10 +34,8 @@ LEAST = 1e-12  # delta below which nothing is drawn
 FEWEST_DECADES = 2.0
 
 
-def profile(result: AuditResult) -> Drawing | None:
-    """The claim's profile and the certified lower one; None where no certifying run was counted."""
-    if not (result.evidence.runs_p and result.evidence.runs_q):
-        return None
+def profile(result: AuditResult) -> Drawing:
+    """The claim's profile and the certified lower one, of a result with certifying runs."""
     lower = LowerProfile.of(result.evidence, result.level)
     upper = result.upper if result.bracket is not None else None
     reach = lower.epsilon_at(0.0)
@@ -52,12 +49,11 @@ def profile(result: AuditResult) -> Drawing | None:
     certified = [lower.delta_at(epsilon) if epsilon < reach else 0.0 for epsilon in grid]
     level = confidence_text(confidence(result))  # of several witnesses the best is drawn: all hold together at this
     nothing = max(promised) <= LEAST
-    keys: list[Key] = [
+    keys: Keys = (
         ("line", "claim", "claimed: delta is 0, below this scale" if nothing else "claimed: delta is at most this"),
         ("dash", "certified", f"certified at {level}: at least this"),
-    ]
-    if upper is not None:
-        keys.append(("diamond", "ink", "known upper bound"))
+        upper is not None and ("diamond", "ink", "known upper bound"),
+    )
     drawn = [  # not the steep fall before an end, which would stretch the scale for nothing
         value
         for values, drop in ((promised, claimed), (certified, reach))
@@ -93,24 +89,20 @@ SEEN = ("probability of the event", "least true value that is refuted")
 
 
 def power(result: AuditResult) -> Drawing | None:
-    """The curve of the least parameter that is caught; None where no certifying run was counted."""
-    if not (result.evidence.runs_p and result.evidence.runs_q):
-        return None
+    """The curve of the least parameter that is caught, of a result with certifying runs; None where none is."""
     whose, where = (FOUND, f"{FOUND}, {SIMPLE}") if result.searching_runs else (KNOWN, KNOWN)
     caught = {mass: result.least_found(mass) for mass in MASSES}
     known = {mass: least for mass, least in caught.items() if least is not None and math.isfinite(least)}
     if not known:
         return None
     name, promised = result.claim.parameter, result.claim.promised(result.certificate.delta)
-    keys: list[Key] = [
+    mass = 0.0 if isinstance(result.evidence, Binned) else result.evidence.hits_p / result.evidence.runs_p
+    keys: Keys = (
         ("line", "first", f"a true {name} from here on is refuted, with power {exact(POWER)}, {whose}"),
         ("dash", "claim", f"claimed {name}"),
-    ]
-    mass = 0.0 if isinstance(result.evidence, Binned) else result.evidence.hits_p / result.evidence.runs_p
-    shown = [*known.values(), promised, 1e-9]
-    if mass:
-        keys.append(("diamond", "certified", "the witness, at what it certified"))
-        shown.append(result.certificate.lower)
+        mass > 0.0 and ("diamond", "certified", "the witness, at what it certified"),
+    )
+    shown = [*known.values(), promised, 1e-9, *([result.certificate.lower] if mass else [])]
     y = Scale(0.0, 1.1 * max(filter(math.isfinite, shown)))
     panel = Panel(keys, padded([*MASSES, mass], log=True, share=0.04), y)
     panel.frame("probability of the event on the likelier dataset", name)
@@ -135,7 +127,7 @@ def power(result: AuditResult) -> Drawing | None:
 
 
 ROW, LEFT = 26.0, 120.0
-KEYS: tuple[Key, ...] = (("upright", "claim", "claimed"), ("line", "certified", "what each bound leaves for epsilon"))
+KEYS: Keys = (("upright", "claim", "claimed"), ("line", "certified", "what each bound leaves for epsilon"))
 SPANS = ("bound", "at least", "at most", "at delta")
 
 
@@ -192,11 +184,11 @@ def _bound(result: AuditResult, trail: list[AuditEvidence]) -> Drawing:
     runs = [evidence.runs for evidence in trail]
     lower = [*(_lower(result, evidence, certifier) for evidence in trail[:-1]), result.certificate.lower]
     name, promised = result.claim.parameter, result.claim.promised(result.certificate.delta)
-    keys: list[Key] = [
+    keys: Keys = (
         ("dash", "claim", f"claimed {name}"),
         ("point", "certified", "certified: all runs"),
         ("hollow", "certified", "what fewer runs would have given"),
-    ]
+    )
     y = Scale(0.0, 1.12 * max(filter(math.isfinite, (*lower, promised)), default=1.0) or 1.0)
     panel = Panel(keys, padded(runs, log=True), y)
     panel.frame("certifying runs", f"lower bound of {name}", x_ticks=panel.x.ticks(5))
@@ -251,10 +243,10 @@ def climbing(
     counted one by one stand on a straight axis, from 0 on, each with a mark.
     """
     curve, across, up = names
-    keys: list[Key] = [
+    keys: Keys = (
         ("point" if counting else "line", "certified", curve),
         ("dash", "refuted", f"from {power_text(needed)} on the claim is refuted"),
-    ]
+    )
     places = steps if counting else [max(1, each) for each in steps]
     x = Scale(0.0, 1.04 * max(*steps, 1)) if counting else padded(places, log=True, share=0.02)
     panel = Panel(keys, x, padded([*tens, needed], share=0.08))
@@ -313,22 +305,20 @@ class _Seen:
     high: float
 
 
-def tradeoff(result: AuditResult) -> Drawing | None:
-    """The square of both probabilities; None where no certifying run was counted, as after bets that refuted."""
-    if not (result.evidence.runs_p and result.evidence.runs_q):
-        return None
+def tradeoff(result: AuditResult) -> Drawing:
+    """The square of both probabilities, of a result with certifying runs."""
     seen = _seen(result)
     level = confidence_text(confidence(result))  # of several witnesses the best is drawn: all hold together at this
     epsilon = result.certificate.epsilon_lower
     line = not isinstance(result.evidence, Binned) and epsilon is not None and 0.0 < epsilon <= LARGEST
     curve = [] if result.illustration.histogram is None else _search_curve(result.illustration.histogram, result)
     allowed = f"{result.claim.parameter} {claimed(result)}{result.claim.where}"
-    keys: list[Key] = [("area", "allowed", f"allowed by the claim, {allowed}")]
-    keys.append(("point", "certified", f"counts, with limits that hold at {level}"))
-    if line:
-        keys.append(("line", "certified", "certified: the truth lies above"))
-    if curve:
-        keys.append(("dots", "muted", "search runs, not certified"))
+    keys: Keys = (
+        ("area", "allowed", f"allowed by the claim, {allowed}"),
+        ("point", "certified", f"counts, with limits that hold at {level}"),
+        line and ("line", "certified", "certified: the truth lies above"),
+        curve != [] and ("dots", "muted", "search runs, not certified"),
+    )
     panel = Panel(keys, *_scales(result, seen), high=HIGH)
     allowed_region(panel, result.claim)
     diagonal = panel.x.grid(24)  # where an event says nothing

@@ -12,7 +12,7 @@ from dpaudit.base.numerals import counted
 from dpaudit.base.quoting import clean
 from dpaudit.events import Event, Partition
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import BELOW, SMALL, Key, Panel, Scale, number
+from dpaudit.report.figures.panel import BELOW, SMALL, Keys, Panel, Scale, number
 from dpaudit.results.observations import Histogram
 from dpaudit.results.result import AuditResult
 
@@ -38,15 +38,16 @@ def distributions(result: AuditResult) -> Drawing | None:
     tokens = event.tokens if isinstance(event, Event) else ()
     labels = {label for token in tokens for label in (token.label, f"token {token.code:x}")}
     first, second = names(result)
-    keys: list[Key] = [("line", "first", first), ("dash", "second", second)]
-    bins = event.bins if isinstance(event, Partition) else ()
+    bins, ends = event.bins if isinstance(event, Partition) else (), histogram.edges
     cuts = sorted({end for each in bins for span in each.intervals for end in span if math.isfinite(end)})
-    if cuts:
-        keys.append(("line", "certified", "bins of the witness"))
-    elif spans and numbers or labels & set(histogram.labels):
-        ends = histogram.edges
-        beyond = ends and spans and all(low >= ends[-1] or high <= ends[0] for low, high in spans)
-        keys.append(("area", "event", "event of the witness, further out" if beyond else "event of the witness"))
+    beyond = ends and spans and all(low >= ends[-1] or high <= ends[0] for low, high in spans)
+    inside = not cuts and bool(spans and numbers or labels & set(histogram.labels))
+    keys: Keys = (
+        ("line", "first", first),
+        ("dash", "second", second),
+        cuts != [] and ("line", "certified", "bins of the witness"),
+        inside and ("area", "event", f"event of the witness{', further out' if beyond else ''}"),
+    )
     below = (BELOW if numbers else 0.0) + (TOKEN * len(histogram.labels) + 32.0 if histogram.labels else 0.0)
     panel = compared(histogram, keys, spans, cuts, below=below)
     if histogram.labels:
@@ -60,7 +61,7 @@ def distributions(result: AuditResult) -> Drawing | None:
 
 def compared(
     histogram: Histogram,
-    keys: list[Key],
+    keys: Keys,
     spans: Sequence[Span] = (),
     cuts: Sequence[float] = (),
     *,
@@ -108,7 +109,7 @@ def _shares(histogram: Histogram) -> Shares:
 
 
 def _binned(
-    histogram: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: list[Key], below: float, share: str
+    histogram: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: Keys, below: float, share: str
 ) -> Panel:
     """Steps whose area is the share of the runs; what lies beyond the edges is a step of usual width at either end."""
     edges = histogram.edges
@@ -130,7 +131,7 @@ def _binned(
 
 
 def _single(
-    histogram: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: list[Key], below: float, share_of: str
+    histogram: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: Keys, below: float, share_of: str
 ) -> Panel:
     """Two bars for each of a few different values, side by side at equal distances."""
     shares, values = _shares(histogram), histogram.values

@@ -11,7 +11,7 @@ from dpaudit.claims import Claim, claim_of
 from dpaudit.report.figures.curves import allowed_region, climbing, power_text, rates
 from dpaudit.report.figures.distributions import compared, counted_rows
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Key, Panel, Scale
+from dpaudit.report.figures.panel import Keys, Panel, Scale
 from dpaudit.results.observations import Histogram
 from dpaudit.scores.result import CERTIFIED, OWN, Estimate, ScoresResult
 
@@ -25,9 +25,9 @@ Rates = Sequence[tuple[float, float]]  # false positives and false negatives of 
 
 def scores(histogram: Histogram, groups: tuple[str, str], of: str, text: str) -> Drawing:
     """How the scores of both `groups` lie; `of` is what has a score ("canaries"), `text` what the scores are."""
-    keys: list[Key] = [("line", "first", groups[0]), ("dash", "second", groups[1])]
+    keys: Keys = (("line", "first", groups[0]), ("dash", "second", groups[1]))
     if histogram.values and not histogram.edges:  # bars
-        keys = [("area", "first", f"{groups[0]}, left bar"), ("area", "second", f"{groups[1]}, right bar")]
+        keys = (("area", "first", f"{groups[0]}, left bar"), ("area", "second", f"{groups[1]}, right bar"))
     columns = (histogram.feature, *groups)
     panel = compared(histogram, keys, of=of)
     return Drawing.of(panel, "scores", "The scores of both groups", text, columns, counted_rows(histogram))
@@ -52,12 +52,12 @@ def error_rates(
     """
     least = min(0.1, 0.5 / max(sizes))
     scale = Scale(least, 1.0, log=True) if log else Scale(0.0, 1.0)
-    keys: list[Key] = [] if claim is None else [("area", "allowed", "allowed by the claim")]
-    keys.append(("line", "first", "these scores, an estimate"))
-    if band:
-        keys.append(("dots", "second", band_name))
-    if certified is not None:
-        keys.append(("dash", "certified", "promise at the certified bound"))
+    keys: Keys = (
+        claim is not None and ("area", "allowed", "allowed by the claim"),
+        ("line", "first", "these scores, an estimate"),
+        len(band) > 0 and ("dots", "second", band_name),
+        certified is not None and ("dash", "certified", "promise at the certified bound"),
+    )
     panel = Panel(keys, scale, scale, high=300.0)
     if claim is not None:
         allowed_region(panel, claim)

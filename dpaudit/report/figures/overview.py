@@ -13,7 +13,7 @@ from dpaudit.base.numerals import bound, counted, up
 from dpaudit.base.quoting import clean, standing
 from dpaudit.base.validate import exact
 from dpaudit.report.figures.drawing import Drawing, undrawn
-from dpaudit.report.figures.panel import SMALL, Key, Panel, Places, Scale, breadth
+from dpaudit.report.figures.panel import SMALL, Keys, Panel, Places, Scale, breadth
 from dpaudit.report.figures.study import is_refuted
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
@@ -26,7 +26,7 @@ HIGH, TALL = 15.0, 20.0  # of a row, where there are many and where there are fe
 MANY = 40
 DECADES = 3.0  # that the scale reaches down to at the most
 NO_VERDICT = "no verdict"
-CERTIFIED: tuple[Key, ...] = (
+CERTIFIED: Keys = (
     ("point", "first", "certified, not refuted"),
     ("diamond", "refuted", "certified, REFUTED"),
 )
@@ -67,9 +67,8 @@ def suite_drawing(suite: SuiteResult, links: Sequence[str | None] = ()) -> Drawi
     """
     entries = suite.entries
     rows = [_Row.of(place, entry.result) for place, entry in enumerate(entries) if entry.result is not None]
-    keys: list[Key] = [("upright", "claim", "claimed"), *CERTIFIED]
-    if any(row.upper is not None for row in rows):
-        keys.append(("hollow", "ink", "upper bound"))
+    bounded = any(row.upper is not None for row in rows)
+    keys: Keys = (("upright", "claim", "claimed"), *CERTIFIED, bounded and ("hollow", "ink", "upper bound"))
     names = [f"{entry.name} (!)" if _odd(entry) else entry.name for entry in entries]
     wanted = max((breadth(clean(name), SMALL) for name in names), default=0.0) + 20.0
     room = min(MOST_ROOM, max(LEAST_ROOM, wanted))

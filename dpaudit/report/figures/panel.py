@@ -176,6 +176,7 @@ Places = Reals  # (n, 2): units from the left and from the top
 Dash = Literal["line", "dash", "dots"]
 Kind = Literal["line", "dash", "dots", "area", "upright", "point", "hollow", "diamond", "down"]
 Key = tuple[Kind, str, str]  # how it is drawn, the name of its colour, what it is
+Keys = Sequence[Key | Literal[False]]  # False: one that this figure does not need
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class Panel:
 
     def __init__(
         self,
-        keys: Sequence[Key],
+        keys: Keys,
         x: Scale,
         y: Scale,
         *,
@@ -304,10 +305,10 @@ class Panel:
         high = self.bottom - self.top
         self.words(14.0, self.top + high / 2.0, y_name, to="center", upright=True, room=high + BELOW)
 
-    def _key(self, keys: Sequence[Key], top: float) -> float:
+    def _key(self, keys: Keys, top: float) -> float:
         """The entries in rows that fit the width; returns where they end."""
         x, middle = self.width, top - 0.5 * ROW
-        for kind, colour, text in keys:
+        for kind, colour, text in [each for each in keys if each]:
             long = SWATCH + breadth(text, SMALL) + 14.0
             if x + long - 2.0 > self.width:
                 x, middle = 12.0, middle + ROW

@@ -16,7 +16,7 @@ import numpy as np
 from dpaudit.base.numerals import bound, counted, decimals, up
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Dash, Key, Panel, Places, Scale, Ticks, number, padded
+from dpaudit.report.figures.panel import Dash, Keys, Panel, Places, Scale, Ticks, number, padded
 from dpaudit.results.display import Verdict
 
 Row = Mapping[str, Any]
@@ -159,17 +159,15 @@ def scatter(rows: Sequence[Row], heading: str | None, left_out: str) -> Drawing:
     return Drawing.of(panel, "claimed-against-certified", title, text + left_out, COLUMNS, table)
 
 
-def _keys(audits: Sequence[_Audit]) -> list[Key]:
-    keys: list[Key] = [("line", "claim", "claimed")]
-    if any(audit.proved is not None for audit in audits):
-        keys.append(("down", "certified", "proved for all inputs, at its tip"))
-    if any(audit.truth is not None for audit in audits):
-        keys.append(("line", "ink", "exact loss of the pair"))
-    if not all(audit.refuted for audit in audits):
-        keys.append(("point", "first", "certified"))
-    if any(audit.refuted for audit in audits):
-        keys.append(("diamond", "refuted", "certified, REFUTED"))
-    return keys
+def _keys(audits: Sequence[_Audit]) -> Keys:
+    return (
+        ("line", "claim", "claimed"),
+        any(audit.proved is not None for audit in audits)
+        and ("down", "certified", "proved for all inputs, at its tip"),
+        any(audit.truth is not None for audit in audits) and ("line", "ink", "exact loss of the pair"),
+        not all(audit.refuted for audit in audits) and ("point", "first", "certified"),
+        any(audit.refuted for audit in audits) and ("diamond", "refuted", "certified, REFUTED"),
+    )
 
 
 def _crowds(claims: Sequence[float]) -> list[float]:
@@ -338,8 +336,8 @@ def _curves(
     drawn = [value for series in lines.values() for values in series.values() for value in values]
     straight = Scale(0.0, 1.04 if shares else 1.12 * max([*drawn, level or 0.0, 1e-9]))
     looks = [(LINES[k // len(COLOURS) % len(LINES)], COLOURS[k % len(COLOURS)]) for k in range(len(lines))]
-    keys: list[Key] = [] if level is None else [("dash", "claim", "claimed")]
-    keys += [(*look, label) for look, label in zip(looks, lines, strict=True)]
+    labelled = ((*look, label) for look, label in zip(looks, lines, strict=True))
+    keys: Keys = (level is not None and ("dash", "claim", "claimed"), *labelled)
     panel = Panel(keys, x, padded(drawn, log=True) if log_y else straight, high=260.0, heading=heading)
     # a large number as a power, for which there is room
     short = [

@@ -55,7 +55,7 @@ BY_DAY = [SIZES_AND_LINES[place] for place in (0, 7, 14, 9, 16, 5)]  # each line
 @for_each(("n", "m", "epsilon", "delta"), BY_DAY, nightly=[case for case in SIZES_AND_LINES if case not in BY_DAY])
 def test_valid_everywhere_and_at_every_level(n: int, m: int, epsilon: float, delta: float) -> None:
     """Pr(p-value <= u) <= u for every u, on the line and below it."""
-    shares = np.concatenate([np.linspace(0.0, min(1.0, (1.0 - delta) / math.exp(epsilon)), 41), [0.97, 1.0]])
+    shares = np.concatenate([np.linspace(0.0, min(1.0, (1.0 - delta) / math.exp(epsilon)), 21), [0.97, 1.0]])
     for alpha in (0.2, 0.05, 0.001):
         values = p_values(n, m, epsilon, delta, alpha).ravel()
         order = np.argsort(values)
@@ -142,7 +142,7 @@ def evidences(draw: st.DrawFn) -> FixedSides:
 
 
 @pytest.mark.long
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True, deadline=None, max_examples=18)
 @given(
     counts=evidences(),
     delta=st.sampled_from([0.0, 0.0, 1e-5, 1e-3, 0.05]),
@@ -181,7 +181,7 @@ def test_the_certificate_never_contradicts_itself(x: int, y: int, runs: int) -> 
     """A claim within the slack of the bound: the verdict is that of the p-value, and the bound agrees."""
     counts = FixedSides(x, y, runs, runs)
     bound = epsilon_lower(counts, 0.0, 0.05)
-    for nudge in (-1e-3, -1e-6, 0.0, 1e-6, 1e-3):
+    for nudge in (-1e-3, -1e-6, 0.0, 1e-6, 1e-3) if runs < 10**6 else (-1e-6, 1e-6):
         certificate = certify(counts, PureDP(bound + nudge), 0.95, certifier="unconditional")
         assert certificate.refuted == (certificate.lower >= bound + nudge)
         assert certificate.lower == pytest.approx(bound, abs=1.1e-3)

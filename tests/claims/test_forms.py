@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from dpaudit.claims import FORMS, Claim, Relation, ZeroConcentratedDP, claim_from_dict
 from dpaudit.claims.renyi import ORDERS
 from dpaudit.errors import InvalidSpec
-from tests.cases import NIGHTLY, for_each
+from tests.cases import NIGHTLY, for_each, some
 from tests.claims.definitions import CLAIMS, MEMBERS, Reals, allowed, boundary, renyi
 
 Q = np.concatenate([np.geomspace(1e-9, 0.5, 120), 1.0 - np.geomspace(1e-9, 0.5, 120)[-2::-1]])
@@ -94,7 +94,7 @@ def test_no_allowed_point_leaves_a_tangent(claim: Claim) -> None:
 
 
 @pytest.mark.long
-@for_each("claim", CLAIMS)
+@for_each("claim", some(CLAIMS, 9))
 def test_half_planes_hold_the_region_and_are_the_least(claim: Claim) -> None:
     """At a delta, and at an epsilon."""
     q, p = surely_allowed(claim)

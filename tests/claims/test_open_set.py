@@ -52,7 +52,7 @@ parameters = { bits = [0.5, 2.0] }
 claims = [{ bits = "bits" }, { bits = 1.0 }]
 pairs = { first = 1, second = 0 }
 certifiers = ["patient"]
-runs = 2_000
+runs = 1_000
 """
 
 
@@ -201,7 +201,7 @@ def test_ones_own_is_swept_calibrated_and_audited_from_python(
     assert (result.claim.relation, result.verdict) == (Relation.LOCAL, dpaudit.Verdict.REFUTED)
     assert result.spec["certifier"] == suited(BitsDP(1.0)).name == "coin-flip"  # as of every promise of a ratio alone
     assert dpaudit.recheck(result, leak, fresh=True).verdict is dpaudit.Verdict.REFUTED
-    patient = dpaudit.audit(leak, certifier="patient", stopping="anytime", **asked | {"runs": 4_000})
+    patient = dpaudit.audit(leak, certifier="patient", stopping="anytime", **asked)
     assert patient.verdict is dpaudit.Verdict.REFUTED
     (line,) = calibrate((CalibrationCase("PureDP", PureDP(1.0), PatientCertifier()),), repeats=4, runs=400, n_jobs=1)
     assert line.to_dict()["certifier"] == "patient"

@@ -55,7 +55,7 @@ def test_the_extremal_pair_fills_the_region_and_never_leaves_it(epsilon: float, 
         assert delta > 0.0 or PureDP(epsilon).max_probability(at) == edge
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=30)
 @given(seed=st.integers(0, 2**32), epsilon=st.floats(0.0, 3.0), atoms=st.integers(2, 6))
 def test_any_pair_lies_in_the_region_of_its_own_delta(seed: int, epsilon: float, atoms: int) -> None:
     """delta(epsilon) is the largest excess of an event: with it all events are allowed, with less one is not."""

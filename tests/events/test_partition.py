@@ -172,11 +172,11 @@ def test_bins_come_in_order_of_falling_ratio_mirrored_too() -> None:
 @pytest.mark.long
 @for_each(("cells", "words"), [(2, 0), (12, 0), (400, 0), (1, 100), (1, 2_000)])
 def test_null_equal_laws_give_no_partition(cells: int, words: int) -> None:
-    """Seeded: none of 20 tables has a partition with a score above 0, though words sorted by their hits seem far apart;
-    over seeds, one in two hundred has."""
+    """Seeded: none of 12 tables has a partition with a score above 0, though words sorted by their hits seem far apart;
+    over seeds, one in three hundred has."""
     rng = np.random.default_rng(4)
     bins = Binning(np.arange(cells - 1, dtype=np.float32), tuple(token("text", str(word)) for word in range(words)))
-    for _ in range(20):
+    for _ in range(12):
         law = np.append(rng.dirichlet(np.full(cells - (words > 0) + words, 1.0)), 0.0)
         law = np.concatenate([[0.0] * (words > 0), law])
         table = np.stack([rng.multinomial(5_000, law) for _ in range(2)], axis=1)

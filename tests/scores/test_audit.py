@@ -213,16 +213,6 @@ def test_one_coin_for_all_canaries_deceives_the_product_form_alone() -> None:
     assert (found[0].p_value or 0.0) > 0.05
 
 
-def test_a_claim_on_one_run_is_refuted_exactly_where_the_bound_reaches_it() -> None:
-    rng = np.random.default_rng(2)
-    coins = rng.random(300) < 0.5
-    scores = rng.normal(size=300) + 1.5 * coins
-    for mu in (0.3, 0.9):
-        asked = {"claim": GaussianDP(mu), "delta": 1e-5, "confidence": 0.9, "methods": "one-run-f"}
-        told = one_training(scores, coins, **asked)[0]
-        assert ((told.p_value or 0.0) <= 0.1) == (told.detail["mu_lower"] >= mu)
-
-
 @for_each("event, cells", [(None, ("tp", "fp")), ("out", ("tn", "fn")), ("both", ("tp", "fp", "tn", "fn"))])
 def test_guesses_of_a_rule_on_one_run_are_those_that_are_in_unless_another_event_is_named(
     event: str | None, cells: tuple[str, ...]

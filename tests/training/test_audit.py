@@ -27,6 +27,7 @@ CANARIES = 200
 ONE: dict[str, Any] = {"canaries": CANARIES, "claim": GaussianDP(0.5)}
 MANY: dict[str, Any] = {"canaries": 1, "trainings": 2_500, "claim": GaussianDP(0.5)}
 FEW: dict[str, Any] = {"canaries": 300, "trainings": 4, "claim": GaussianDP(1.0)}
+TWO: dict[str, Any] = FEW | {"trainings": 2}
 STEPPED: dict[str, Any] = {"canaries": 200, "steps": 8, "trainings": 3, "claim": GaussianDP(0.2)}
 
 
@@ -200,28 +201,28 @@ def test_trainings_of_another_program_do_not_mix_in(tmp_path: Path) -> None:
     def train(included: Any, rng: Any) -> Any:
         return included * 2.0 + model["noise"] * rng.normal(size=included.shape)
 
-    audit_training(train, folder=tmp_path, **MANY)
-    assert audit_training(train, folder=tmp_path, resume=True, **MANY) == audit_training(train, **MANY)
+    audit_training(train, folder=tmp_path, **TWO)
+    assert audit_training(train, folder=tmp_path, resume=True, **TWO) == audit_training(train, **TWO)
     model["noise"] = 0.5
     place = r"training-000001.npz: values of .*<locals>\.train"
     with pytest.raises(InvalidSpec, match=f"{place} is not what it was; to train anew, give another folder"):
-        audit_training(train, folder=tmp_path, resume=True, **MANY)
+        audit_training(train, folder=tmp_path, resume=True, **TWO)
     model["own"] = np.random.default_rng(1)  # type: ignore[assignment]
-    audit_training(train, folder=tmp_path / "other", **MANY)
+    audit_training(train, folder=tmp_path / "other", **TWO)
     with pytest.raises(InvalidSpec, match=r"train cannot be shown to be what it was \(a random generator with a state"):
-        audit_training(train, folder=tmp_path / "other", resume=True, **MANY)
+        audit_training(train, folder=tmp_path / "other", resume=True, **TWO)
 
 
 def test_a_damaged_training_is_named(tmp_path: Path) -> None:
-    audit_training(gaussian(2.0), folder=tmp_path, **MANY)
+    audit_training(gaussian(2.0), folder=tmp_path, **TWO)
     first = tmp_path / "training-000001.npz"
     for spoilt in (b"", first.read_bytes()[:-40], b"PK" + b"\0" * 40):
         first.write_bytes(spoilt)
         with pytest.raises(InvalidSpec, match=r"training-000001.npz: damaged"):
-            audit_training(gaussian(2.0), folder=tmp_path, resume=True, **MANY)
+            audit_training(gaussian(2.0), folder=tmp_path, resume=True, **TWO)
     np.savez_compressed(first, scores=np.zeros(2**20), included=True, question=np.array("?"))  # 8 MB, from 9 kB
     with pytest.raises(InvalidSpec, match=r"training-000001.npz: packed, as no training is kept; delete that file"):
-        audit_training(gaussian(2.0), folder=tmp_path, resume=True, **MANY)
+        audit_training(gaussian(2.0), folder=tmp_path, resume=True, **TWO)
 
 
 def test_a_step_is_certified_before_it_is_sampled_and_composed_to_the_run() -> None:
@@ -298,9 +299,8 @@ def test_noise_from_the_generators_of_the_process_is_new_in_each_training_and_th
     def train(included: Any, rng: Any) -> Any:
         return included + np.random.normal(size=included.shape) + random.random()
 
-    asked = FEW | {"trainings": 2}
     before = random.getstate(), np.random.get_state()[1].tolist()
-    first, second = audit_training(train, **asked), audit_training(train, **asked)
+    first, second = audit_training(train, **TWO), audit_training(train, **TWO)
     assert first == second
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before
 

@@ -167,10 +167,10 @@ def calibrate(
             refuted, unsound = sum(each[0] for each in results), sum(each[1] for each in results)
             total = sum(each[2] for each in results)
             sound = repeats - unsound
-            oracle = oracle_bound(case, runs)
             # the best of several bounds is compared with none
             one_scale = case.claim.value is not None and case.stopping == "fixed" and case.certified == 1
-            fraction = total / sound / oracle if one_scale and sound and oracle > 0.0 else None
+            oracle = oracle_bound(case, runs) if one_scale and sound else 0.0
+            fraction = total / sound / oracle if oracle > 0.0 else None
             yield CalibrationLine(case, runs, repeats, refuted, unsound, fraction)
 
 

@@ -21,6 +21,7 @@ from dpaudit.base.validate import error_probability
 from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime
 from dpaudit.execution.engine import Session
 from dpaudit.mechanisms.importing import is_own
+from dpaudit.mechanisms.spiked import Spiked
 from dpaudit.processes.tasks import FreshTask
 from dpaudit.results.certification import certificate_of, evidence_of, frozen_delta_of
 from dpaudit.results.observations import BETWEEN, Health
@@ -49,13 +50,15 @@ def second_bound(
 ) -> Units | None:
     """The second bound where one is needed: its runs come beyond those of the plan, and change nothing else.
 
-    None where nothing is refuted, where each run had a process of its own, and where the unit is the run: of a
-    mechanism that is called run by run and keeps nothing, as far as its values and its rates show; of our own samplers.
+    None where nothing is refuted, in a control, where each run had a process of its own, and where the unit is the run:
+    of a mechanism that is called run by run and keeps nothing, as far as its values and its rates show; of our own
+    samplers.
     """
     both = min(zip(findings, outcome.counted, strict=True), key=lambda each: each[0].certificate.p_value)
     bits = finding_of(plan, outcome.counted[0], "bits", plan.confidence)
     refuting = [each for each in (both[0], bits) if each is not None and each.certificate.refuted]
-    if not refuting or both[1].processes is not None or is_own(plan.description.reference or ""):
+    no_unit = both[1].processes is not None or is_own(plan.description.reference or "")
+    if not refuting or no_unit or isinstance(plan.mechanism, Spiked):
         return None
     kind, used = plan.description.kind, 0
     built = kind == "built in the worker"

@@ -1,4 +1,4 @@
-"""Broken functions and their sound twins, one of each kind of diagnosis.
+"""Broken functions and their sound twins: one of each kind of diagnosis, and what libraries got wrong, in small.
 
 This imports numpy alone: each fresh process of an audit imports it anew, and a sure event takes a hundred of them.
 """
@@ -28,10 +28,6 @@ def no_noise(rows: list[Any], rng: np.random.Generator) -> dict[str, float]:
     return {"count": len(rows), "sum": sum(rows)}
 
 
-def sometimes(rows: list[Any], rng: np.random.Generator) -> float:
-    return count(rows, rng) if rng.random() < 0.7 else float(len(rows))
-
-
 def early_return(rows: list[Any], rng: np.random.Generator) -> float:
     return count(rows, rng) if len(rows) > 2 else 0.0
 
@@ -42,10 +38,6 @@ def by_category(rows: list[str], rng: np.random.Generator) -> dict[str, float]:
 
 def all_categories(rows: list[str], rng: np.random.Generator) -> dict[str, float]:
     return {each: rows.count(each) + laplace(rng) for each in "abc"}
-
-
-def warns(rows: list[Any], rng: np.random.Generator) -> dict[str, float]:
-    return {"count": count(rows, rng), **({"many": 1.0} if len(rows) > 2 else {})}
 
 
 def as_dict(rows: list[Any], rng: np.random.Generator) -> dict[str, float]:
@@ -68,12 +60,6 @@ def rounded(rows: list[Any], rng: np.random.Generator) -> float | int:
     return count(rows, rng) if len(rows) > 2 else round(count(rows, rng))
 
 
-def raises(rows: list[Any], rng: np.random.Generator) -> float:
-    if len(rows) < 3:
-        raise ValueError("too few rows")
-    return count(rows, rng)
-
-
 def says(rows: list[Any], rng: np.random.Generator) -> float:
     if rng.random() < 0.5:
         raise ValueError(f"sum {sum(rows)} is out of range")
@@ -84,10 +70,6 @@ def hides(rows: list[Any], rng: np.random.Generator) -> float:
     if rng.random() < 0.5:
         raise ValueError("out of range")
     return 0.0
-
-
-def nothing(rows: list[Any], rng: np.random.Generator) -> float | None:
-    return count(rows, rng) if len(rows) > 2 else None
 
 
 def not_a_number(rows: list[Any], rng: np.random.Generator) -> dict[str, float]:
@@ -124,14 +106,6 @@ def normal(data: int, runs: int, rng: np.random.Generator) -> Any:
 
 def wide_normal(data: int, runs: int, rng: np.random.Generator) -> Any:
     return data + rng.normal(scale=6.0, size=runs)
-
-
-def own_size(rows: list[float], rng: np.random.Generator) -> float:
-    return sum(rows) / len(rows) + laplace(rng, 1.0 / len(rows))
-
-
-def public_size(rows: list[float], rng: np.random.Generator) -> float:
-    return sum(rows) / 2 + laplace(rng, 1.0)
 
 
 def with_size(rows: list[float], rng: np.random.Generator) -> dict[str, float]:
@@ -179,21 +153,9 @@ def grid(data: int, runs: int, rng: np.random.Generator) -> Any:
     return np.round((data + rng.laplace(scale=1.5, size=runs)) * 16.0) / 16.0
 
 
-def shuffled(rows: list[float], rng: np.random.Generator) -> list[float]:
-    return [float(each) for each in rng.permutation(rows)]
-
-
-def three_shuffled(rows: list[float], rng: np.random.Generator) -> list[float]:
-    return shuffled(THREE, rng)
-
-
 def cut_off(data: int, runs: int, rng: np.random.Generator) -> Any:
     half = -np.log1p(-rng.random(runs) * (1.0 - np.exp(-3.0)))  # Laplace noise redrawn until it is at most 3
     return data + half * rng.choice([-1.0, 1.0], runs)
-
-
-def whole_number(rows: list[Any], rng: np.random.Generator) -> int:
-    return round(len(rows) + laplace(rng, 0.3))
 
 
 def die(rows: list[Any], rng: np.random.Generator) -> int:
@@ -204,28 +166,12 @@ def whole_count(rows: list[Any], rng: np.random.Generator) -> int:
     return round(count(rows, rng))
 
 
-def new_word(value: int, rng: np.random.Generator) -> str:
-    return "c" if value and rng.random() < 0.015 else str(rng.choice(["a", "b"]))
-
-
-def same_words(value: int, rng: np.random.Generator) -> str:
-    return "c" if rng.random() < 0.015 else str(rng.choice(["a", "b"]))
-
-
 def clamped(rows: list[float], rng: np.random.Generator) -> float:
     return max(0.0, sum(rows) + laplace(rng))
 
 
 def clamped_widely(rows: list[float], rng: np.random.Generator) -> float:
     return max(0.0, sum(rows) + laplace(rng, 99.0))
-
-
-def capped(rows: list[float], rng: np.random.Generator) -> dict[str, float]:
-    return {"sum": min(100.0, sum(rows) + 101.0 + laplace(rng))}
-
-
-def capped_widely(rows: list[float], rng: np.random.Generator) -> dict[str, float]:
-    return {"sum": min(100.0, sum(rows) + 101.0 + laplace(rng, 99.0))}
 
 
 def codes_of_last(rows: list[str], rng: np.random.Generator, known: str = "") -> list[int]:
@@ -246,3 +192,89 @@ def one_vector(rows: list[float], rng: np.random.Generator, own: float = 0.0) ->
 
 def two_vectors(rows: list[float], rng: np.random.Generator) -> dict[str, list[float]]:
     return one_vector(rows, rng, 5.0)
+
+
+def raises(rows: list[Any], rng: np.random.Generator) -> float:
+    if len(rows) < 3:
+        raise ValueError("too few rows")
+    return count(rows, rng)
+
+
+def nothing(rows: list[Any], rng: np.random.Generator) -> float | None:
+    return count(rows, rng) if len(rows) > 2 else None
+
+
+def own_size(rows: list[float], rng: np.random.Generator) -> float:
+    return sum(rows) / len(rows) + laplace(rng, 1.0 / len(rows))
+
+
+def public_size(rows: list[float], rng: np.random.Generator) -> float:
+    return sum(rows) / 2 + laplace(rng, 1.0)
+
+
+def median(rows: list[float], rng: np.random.Generator) -> float:
+    return sorted(rows)[len(rows) // 2] + (laplace(rng, 10.0) if rng.random() < 0.7 else 0.0)
+
+
+def known_place(rows: list[float], rng: np.random.Generator) -> float:
+    """As often without noise, and none of the data."""
+    return 51.5 + (laplace(rng, 10.0) if rng.random() < 0.7 else 0.0)
+
+
+def largest(rows: list[float]) -> float:
+    return max(rows)
+
+
+def records(rows: list[dict[str, float]], rng: np.random.Generator) -> tuple[float, float]:
+    return rows[0]["age"] + laplace(rng), rows[-1]["age"]
+
+
+def subset(value: int, rng: np.random.Generator) -> list[int]:
+    """The true value stands first where it is in the subset."""
+    others = [each for each in range(12) if each != value]
+    chosen = [value, *rng.permutation(others)[:3]] if rng.random() < 0.475 else rng.permutation(others)[:4]
+    return [int(each) for each in chosen]
+
+
+def sorted_subset(value: int, rng: np.random.Generator) -> list[int]:
+    return sorted(subset(value, rng))
+
+
+def texts(value: int, rng: np.random.Generator) -> list[str]:
+    return [f"c{each}" for each in subset(value, rng)]
+
+
+def sorted_texts(value: int, rng: np.random.Generator) -> list[str]:
+    return sorted(texts(value, rng))
+
+
+def somewhere(value: int, rng: np.random.Generator) -> list[str]:
+    """Twelve noisy entries, one of them marked: at the front for the first dataset alone."""
+    noise = list(map(str, rng.integers(3, size=12)))
+    noise[int(rng.integers(2 if value else 12))] = "mark"
+    return noise
+
+
+def some_words(value: int, rng: np.random.Generator) -> list[str]:
+    return [str(each) for each in rng.choice(["a", "b", "N"] if value else ["a", "b"], size=3)]
+
+
+def one_sided(rows: list[float], rng: np.random.Generator) -> float:
+    return len(rows) + abs(laplace(rng))
+
+
+def member(value: int, rng: np.random.Generator) -> int:
+    return int(rng.choice([1, 4, 7] if value and rng.random() < 0.8 else 10))
+
+
+def summed(value: float, rng: np.random.Generator) -> list[float]:
+    """Correlated noise: only what all entries have in common tells the datasets apart."""
+    noise = rng.normal(size=4) * 4.0
+    noise += (0.7 * rng.normal() - noise.sum()) / 4.0 + value
+    return [float(each) for each in noise]
+
+
+def both(value: int, rng: np.random.Generator) -> list[str | float]:
+    """Where the first entry is "b", the second is far above for one dataset."""
+    kind = "abcd"[int(rng.integers(4))]
+    return [kind, float(rng.normal() + (8.0 if (value if kind == "b" else rng.integers(2)) else 0.0))]

@@ -15,6 +15,7 @@ from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.results.result import recompute
 from dpaudit.results.stored.reading import loads
+from tests.cases import for_each
 
 RUNS = 6_000
 
@@ -45,7 +46,7 @@ def ask(timed: Timed, limit_s: float | None, **options: Any) -> Any:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("stopping", ["fixed", "anytime"])
+@for_each("stopping", ["fixed"], nightly=["anytime"])
 def test_time_that_does_not_run_out_leaves_all_runs(stopping: str) -> None:
     """The last milestone then has nine tenths of the error probability."""
     plain, timed, again = (ask(Timed(), limit, stopping=stopping) for limit in (None, 9.0, 9.0))
@@ -58,8 +59,11 @@ def test_time_that_does_not_run_out_leaves_all_runs(stopping: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("stopping", ["fixed", "anytime"])
-@pytest.mark.parametrize("slow_from", [0, 200, 600])
+@for_each(
+    ("slow_from", "stopping"),
+    [(0, "fixed"), (600, "fixed"), (200, "anytime")],
+    nightly=[(200, "fixed"), (0, "anytime"), (600, "anytime")],
+)
 def test_a_load_that_triples_before_certification_is_kept_within_the_time(slow_from: int, stopping: str) -> None:
     """Six seconds of runs at the speed of the plan, and a load that makes it eighteen."""
     timed = Timed(slow_from=slow_from, slow=3e-3)
@@ -73,9 +77,10 @@ def test_a_load_that_triples_before_certification_is_kept_within_the_time(slow_f
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
+@for_each(
     ("stopping", "slow_from"),
-    [("fixed", 1_300), ("fixed", 2_400), ("fixed", 4_000), ("anytime", 2_400), ("anytime", 4_000)],
+    [("fixed", 1_300), ("fixed", 4_000), ("anytime", 2_400)],
+    nightly=[("fixed", 2_400), ("anytime", 4_000)],
 )
 def test_certification_ends_at_a_milestone(stopping: str, slow_from: int) -> None:
     """How long a run takes may depend on its output: what counts are the runs of a milestone, fixed before them."""

@@ -1,7 +1,8 @@
-"""Kinds of broken functions: each has its diagnosis and, as event, what a maintainer would name; sound twins have none.
+"""Kinds of broken functions: each has its diagnosis, and its event and its cause are in words of a maintainer.
 
-The audits are seeded. A sound twin is refuted by chance with probability at most 3e-8, all of them with 1e-6. Another
-seed would change a diagnosis where quantiles of search runs stray by four deviations, about once in 10,000.
+The audits are seeded. Of a sound twin nothing is said; it is refuted by chance with probability at most 3e-8, all of
+them with 1e-6. Another seed would change a diagnosis where quantiles of search runs stray by four deviations, about
+once in 10,000.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 
 import dpaudit
 from dpaudit.account.diagnosis import diagnosis
-from dpaudit.account.first import sentence
+from dpaudit.account.first import cause, sentence
 from tests.auditing import mistakes
 from tests.cases import for_each
 from tests.golden import example
@@ -26,73 +27,98 @@ SURE = 1.0 - 3e-8
 TWINS: dict[tuple[int, str], dpaudit.AuditResult] = {}
 
 
-ROWS = (mistakes.THREE, TWO)
-FIRST_LEAVES = (["a", *"bbccaacab"], [*"bbccaacab"])
+ROWS, BIT, BITS = (mistakes.THREE, TWO), (0, 1), "bits of floats"
+AGES = ([50.0, 52.25, 55.0], [50.0, 55.0])
 LETTERS = (["a", "b", "c"], ["a", "b"])
+FIRST_LEAVES = (["a", *"bbccaacab"], [*"bbccaacab"])
+INF, ALL = float("inf"), " in 100 % of the runs on the second dataset against 0 % on the first"
 
 
 @pytest.mark.long
 @for_each(
-    ("broken", "sound", "pair", "kind", "event"),
+    ("broken", "sound", "pair", "kind", "words"),
     [
-        (mistakes.fixed_seed, mistakes.count, ROWS, "constant output", "output == "),
-        (mistakes.sometimes, mistakes.count, ROWS, "answer without noise", "output == "),
-        (mistakes.early_return, mistakes.count, ROWS, "constant on one dataset", "output == 0"),
-        (mistakes.by_category, mistakes.all_categories, LETTERS, "keys", "there is no output['c']"),
-        (mistakes.by_row, mistakes.three_draws, ROWS, "length", "len(output) == 2"),
-        (mistakes.in_order, mistakes.as_dict, ROWS, "order", "order(output) is "),
-        (mistakes.rounded, mistakes.count, ROWS, "type", "type(output) is type int"),
-        (mistakes.raises, mistakes.count, ROWS, "failure", "output is raised ValueError"),
-        (mistakes.says, mistakes.hides, ROWS, "message", "message(output) is 'sum "),
-        (mistakes.not_a_number, mistakes.as_dict, ROWS, "failure", "output['spread'] is nan"),
-        (mistakes.small_scale, mistakes.count, ROWS, "location", "output <= "),
+        (mistakes.fixed_seed, mistakes.count, ROWS, "constant output", "datasets give one answer each"),
+        (mistakes.median, mistakes.known_place, AGES, "answer without noise", "first; 55 is a value of the data"),
+        (mistakes.early_return, mistakes.count, ROWS, "constant on one dataset", "output is 0" + ALL),
+        (mistakes.by_category, mistakes.all_categories, LETTERS, "keys", "the key 'c' is missing" + ALL),
+        (mistakes.by_row, mistakes.three_draws, ROWS, "length", "length of output is 2" + ALL),
+        (mistakes.in_order, mistakes.as_dict, ROWS, "order", "order(output) is order b, a" + ALL),
+        (mistakes.rounded, mistakes.count, ROWS, "type", "type of output is int" + ALL),
+        (mistakes.raises, mistakes.count, ROWS, "failure", "raises ValueError, 'too few rows' ("),
+        (mistakes.says, mistakes.hides, ROWS, "message", "message of the exception is 'sum "),
+        (mistakes.not_a_number, mistakes.as_dict, ROWS, "failure", "output['spread'] is NaN" + ALL),
+        (mistakes.small_scale, mistakes.count, ROWS, "location", "output "),
         (mistakes.scale_of_data, mistakes.public_scale, ([1.0, 30.0], [1.0]), "scale", "output "),
         (mistakes.noisy_sum, mistakes.clipped_sum, ([1.0, 2.0, 90.0], TWO), "location", "output "),
         (mistakes.uniform, mistakes.count, ROWS, "bounded noise", "output "),
         (dpaudit.batched(mistakes.normal), dpaudit.batched(mistakes.wide_normal), (1, 0), "tail", "output "),
-        (mistakes.with_size, mistakes.as_dict, ROWS, "number of records", "output['n'] == 2"),
+        (mistakes.with_size, mistakes.as_dict, ROWS, "number of records", "output['n'] is 2" + ALL),
         (mistakes.one_draw, mistakes.two_draws, ROWS, "shared noise", "output[0] - output[1] "),
-        (mistakes.candidates, mistakes.any_letter, LETTERS, "support", "output is 'c'"),
-        (mistakes.response, mistakes.fair_response, (0, 1), "probabilities", "output == "),
-        (mistakes.noisy_sum, mistakes.clipped_sum, ([1.0, 2.0, float("-inf")], TWO), "infinity", "output == -inf"),
-        (dpaudit.batched(mistakes.cut_off), dpaudit.batched(mistakes.wide_normal), (1, 0), "bounded noise", "output "),
-        (mistakes.die, mistakes.whole_count, ROWS, "bounded noise", "output == "),
+        (mistakes.candidates, mistakes.any_letter, LETTERS, "support", "second; 'c' is a value of the data"),
+        (mistakes.response, mistakes.fair_response, BIT, "probabilities", "output is "),
+        (
+            mistakes.noisy_sum,
+            mistakes.clipped_sum,
+            ([1.0, 2.0, -INF], TWO),
+            "infinity",
+            "; -inf is a value of the data",
+        ),
+        (mistakes.die, mistakes.whole_count, ROWS, "bounded noise", "output is "),
         (mistakes.four_entries, mistakes.four_shared, (0.0, 1.0), "location", "score of "),
-        (mistakes.clamped, mistakes.clamped_widely, ([99.0, -1.0], [-1.0]), "location", "output"),
-        (mistakes.codes_of_last, mistakes.known_codes, FIRST_LEAVES, "probabilities", "score of "),
         (mistakes.one_vector, mistakes.two_vectors, ([1.0], []), "shared noise", " == output['w']"),
-        (dpaudit.batched(mistakes.all_bits), dpaudit.batched(mistakes.grid), (0, 1), "bits of floats", ""),
+        (dpaudit.batched(mistakes.all_bits), dpaudit.batched(mistakes.grid), BIT, BITS, "the low bits of floats: "),
+        (mistakes.subset, mistakes.sorted_subset, BIT, None, "the first entry, output[0], is "),
+        (mistakes.somewhere, None, BIT, None, "position of the first 'mark' in output "),
+        (mistakes.some_words, None, BIT, None, "'N' is in output in "),
+        (mistakes.member, None, BIT, None, "output is one of "),
+        (mistakes.summed, None, (0.0, 1.0), None, "sum(output) "),
+        (mistakes.both, None, BIT, None, "the first entry, output[0], is 'b' and output[1] above "),
     ],
     nightly=[
-        (mistakes.no_noise, mistakes.as_dict, ROWS, "constant output", " == 2"),
-        (mistakes.warns, mistakes.as_dict, ROWS, "keys", "there is no output['many']"),
-        (mistakes.nothing, mistakes.count, ROWS, "failure", "output is None"),
+        (mistakes.largest, None, (AGES[0], AGES[0][:2]), "constant output", "; 55 and 52.25 are values of the data"),
+        (mistakes.one_sided, None, ROWS, "location", "output at most "),
+        (mistakes.no_noise, mistakes.as_dict, ROWS, "constant output", "datasets give one answer each"),
+        (
+            mistakes.records,
+            None,
+            ([{"age": 3}, {"age": 4}], [{"age": 3}]),
+            "constant output",
+            "3 is a value of the data",
+        ),
+        (mistakes.nothing, mistakes.count, ROWS, "failure", "gives None" + ALL),
         (mistakes.own_size, mistakes.public_size, ([0.5] * 5, [0.5]), "number of records", "output "),
-        (mistakes.shuffled, mistakes.three_shuffled, ROWS, "length", "output"),
-        (mistakes.whole_number, mistakes.whole_count, ROWS, "location", "output "),
-        (mistakes.capped, mistakes.capped_widely, ([-99.0], [0.0]), "location", "output['sum']"),
+        (dpaudit.batched(mistakes.cut_off), dpaudit.batched(mistakes.wide_normal), (1, 0), "bounded noise", "output "),
+        (mistakes.clamped, mistakes.clamped_widely, ([99.0, -1.0], [-1.0]), "location", "output"),
+        (mistakes.codes_of_last, mistakes.known_codes, FIRST_LEAVES, "probabilities", "score of "),
+        (mistakes.texts, mistakes.sorted_texts, BIT, None, "position of the first 'c1' in output is 1 to 3 in "),
     ],
 )
 def test_a_broken_function_has_its_diagnosis_and_a_plain_event(
-    broken: Any, sound: Any, pair: Any, kind: str, event: str
+    broken: Any, sound: Any, pair: Any, kind: str | None, words: str
 ) -> None:
     batched = isinstance(broken, type(dpaudit.batched(mistakes.all_bits)))
-    settings = {"pair": pair, "epsilon": 1.0, "runs": 60_000 if batched else RUNS, "n_jobs": 1, "seed": 5}
-    settings["representation"] = batched and kind == "bits of floats"
-    found = dpaudit.audit(broken, confidence=0.9, **settings)  # constant outputs take fewer fresh processes then
-    told = found.diagnosis
-    assert told is not None, found
-    assert told.kind == kind, (told.sentence, str(found.witness.event))
-    assert event in str(found.witness.event)
-    assert (found.plain is not None) == ("score" in event)
-    text = str(found.explain())
-    lines = told.lines[1:] if kind == "bits of floats" else told.lines  # that it shows in the bits is said already
-    assert all(line in text or sentence(line) in text for line in lines)
+    settings = {"pair": pair, "epsilon": 1.0, "n_jobs": 1, "seed": 5}
+    runs = 60_000 if batched else RUNS
+    settings["representation"] = batched and kind == BITS
+    # constant outputs take fewer fresh processes at a low confidence; of other runs there are more events as good
+    found = dpaudit.audit(broken, **settings, **({"runs": runs, "confidence": 0.9} if kind else {"runs": 1_600}))
+    assert words in cause(found), cause(found)
+    assert ("of the data" in cause(found)) == ("of the data" in words)
+    told, text = found.diagnosis, str(found.explain())
+    assert (told.kind if told else None) == kind, (str(told), str(found.witness.event))
+    if told is not None:
+        lines = told.lines[1:] if kind == BITS else told.lines  # that it shows in the bits is said already
+        assert all(line in text or sentence(line) in text for line in lines)
     assert ("a finding with a level of its own" in text) <= settings["representation"]
+    assert (found.plain is not None) == ("score" in words)
+    if found.plain is not None:
+        assert "; mostly: " in cause(found)
+        assert "which alone shows epsilon >= " in cause(found)
     key = id(sound), str(pair)  # a twin of several is audited once
-    if key not in TWINS:
-        TWINS[key] = dpaudit.audit(sound, confidence=SURE, **settings)
-    assert TWINS[key].diagnosis is None
+    if sound is not None and key not in TWINS:
+        TWINS[key] = dpaudit.audit(sound, confidence=SURE, runs=runs, **settings)
+    assert sound is None or (TWINS[key].diagnosis, cause(TWINS[key])) == (None, "")
 
 
 @pytest.mark.long
@@ -127,25 +153,20 @@ def test_a_kind_that_does_not_fit_is_not_guessed() -> None:
         return noise, noise + (rng.random() < (0.9 if value else 0.1))
 
     found = dpaudit.audit(clipped, pair=ROWS, epsilon=1.0, runs=RUNS, n_jobs=1, seed=5)
-    for each in (
-        found,
-        *(dpaudit.audit(f, pair=(1, 0), epsilon=1.0, runs=5000, seed=5) for f in (more_zeros, one_draw)),
-    ):
+    others = (
+        dpaudit.audit(each, pair=(1, 0), epsilon=1.0, runs=5000, seed=5, n_jobs=1) for each in (more_zeros, one_draw)
+    )
+    for each in (found, *others):
         assert each.refuted
         assert each.diagnosis is None
     assert diagnosis(example.changed(found, typical=None)) is None
     assert "Look at: " not in str(found)
 
 
-@pytest.mark.long
 def test_the_bound_of_a_plain_event_is_at_most_that_of_the_witness() -> None:
     found = dpaudit.audit(mistakes.four_entries, pair=(0.0, 1.0), epsilon=1.0, runs=RUNS, n_jobs=1, seed=5)
-    assert found.plain is not None
     made, first = found.plain.certificate, found.certificate
-    assert (made.delta, made.confidence, found.plain.evidence.runs) == (
-        first.delta,
-        first.confidence,
-        found.evidence.runs,
-    )
+    assert (made.delta, made.confidence) == (first.delta, first.confidence)
+    assert found.plain.evidence.runs == found.evidence.runs
     low = replace(first, lower=1.2, epsilon_lower=1.2)
     assert "alone it gives epsilon >= 1.20, at the same confidence" in str(replace(found, certificate=low).explain())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from dpaudit.processes.frames import KeptShard, decoded, encoded
 from dpaudit.results.stored import load
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.running.worker import run_each
+from tests.cases import for_each
 from tests.golden import example
 
 PAIR = ([1] * 5, [1] * 4)
@@ -47,22 +49,18 @@ def _audited(mechanism: Any, **more: Any) -> Any:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mechanism", [_few, _pairs])
+@for_each("mechanism", [_pairs], nightly=[_few])
 def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechanism: Any, tmp_path: Path) -> None:
     """An event on the type, on numbers or on a score that was about raising says so."""
     result = _audited(mechanism)
-    line = _few.__code__.co_firstlineno + 2
-    shown = {}
-    for suffix in (".txt", ".md", ".html", ".xml", ".sarif"):
-        text = report.write(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
-        shown[suffix] = text.replace("&#39;", "'").replace("&#x27;", "'").replace("\\", "")
-    shown["explain"] = str(result.explain()).replace("\\", "")
-    for suffix in (".txt", ".md", ".html", "explain"):
-        assert "he mechanism raises RuntimeError in 0 of " in shown[suffix], suffix
-        assert f"{LINE}{line})" in shown[suffix], suffix
-        assert "too few rows x1b[31mu202e at 0x..." in shown[suffix], suffix
-        assert "that was: the run " in shown[suffix], suffix
-    assert all("\x1b" not in text and "\u202e" not in text for text in shown.values())
+    written = (report.write(result, tmp_path / f"it{suffix}") for suffix in (".txt", ".md", ".html", ".xml", ".sarif"))
+    shown = [each.read_text(encoding="utf-8").replace("&#39;", "'").replace("&#x27;", "'") for each in written]
+    shown.append(str(result.explain()))
+    assert all("\x1b" not in text and "\u202e" not in text for text in shown)
+    for text in (each.replace("\\", "") for each in (*shown[:3], shown[-1])):
+        assert "he mechanism raises RuntimeError in 0 of " in text
+        assert f"too few rows x1b[31mu202e at 0x...' {LINE}{_few.__code__.co_firstlineno + 2})" in text
+        assert "that was: the run " in text
     assert load(result.save(tmp_path / "result.json")) == result
     stored = json.loads(result.to_json())
     assert [each["what"] for each in stored["endings"]] == ["a value", "raised RuntimeError"]
@@ -79,33 +77,26 @@ def test_none_is_told_with_how_often_and_values_are_not() -> None:
     assert "exceptions" not in plain.provenance
 
 
-@pytest.mark.long
 def test_exceptions_of_one_type_are_not_told_as_one_output() -> None:
     def failing(data: Any, rng: Any) -> float:
         if len(data) < 5:
             raise ValueError(f"drew {rng.random()}")
         return 5.0
 
-    (note,) = _audited(failing).health.notes
-    assert note == "every search run on the first dataset gave one and the same output"
+    assert _audited(failing).health.notes == ("every search run on the first dataset gave one and the same output",)
 
 
 @pytest.mark.long
-def test_an_event_on_numbers_says_where_it_is_about_a_value_at_all() -> None:
-    from dataclasses import replace
-
+def test_an_event_on_numbers_is_about_a_value_only_where_there_being_one_tells() -> None:
+    """That it says so is in tests/golden/accounts/raising.txt."""
     result = _audited(_few)
-    numbers = event_from_dict(
-        {"feature": {"kind": "coordinate", "path": []}, "intervals": [[-1.03, "inf"]], "tokens": []}
-    )
     ends = result.illustration.endings
-    some = (replace(ends[0], hits=(ends[0].runs[0] - 9, 0)), replace(ends[1], hits=(0, 0)))
-    text = str(example.changed(result, witness=replace(result.witness, event=numbers), endings=some).explain())
-    assert "the event output > -1.03\n" in text
-    assert "most of what tells the datasets apart by this event is whether a run gives a value at all" in text
-    said = (some[0], replace(ends[1], runs=(9, 4), hits=(9, 0)))  # by what the exception says, not that there is one
+    some = replace(ends[0], hits=(ends[0].runs[0] - 9, 0))
+    said = (some, replace(ends[1], runs=(9, 4), hits=(9, 0)))  # by what the exception says, not that there is one
     assert "gives a value at all" not in str(example.changed(result, endings=said).explain())
-    other = example.changed(result, witness=replace(result.witness, event=numbers), endings=some)
+    event = {"feature": {"kind": "coordinate", "path": []}, "intervals": [[-1.03, "inf"]], "tokens": []}
+    numbers = replace(result.witness, event=event_from_dict(event))
+    other = example.changed(result, witness=numbers, endings=(some, replace(ends[1], hits=(0, 0))))
     message = assertion(SuiteEntry("it", dpaudit.Verdict.NOT_REFUTED, other))
     assert "let both datasets end alike" in message
     assert "noise is too small" not in message
@@ -155,7 +146,7 @@ def one_by_one(data: Any, rng: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:coroutine")
-@pytest.mark.parametrize(("mechanism", "cure"), [(later, r"asyncio\.run"), (one_by_one, r"list\(f\(data, rng\)\)")])
+@for_each(("mechanism", "cure"), [(later, r"asyncio\.run"), (one_by_one, r"list\(f\(data, rng\)\)")])
 def test_an_output_that_holds_no_answer_yet_is_named_with_its_cure(mechanism: Any, cure: str) -> None:
     with pytest.raises(dpaudit.UnsoundAudit, match=f"holds no answer yet.*no verdict; .*{cure}"):
         dpaudit.audit(mechanism, pair=(0.0, 1.0), epsilon=1.0, runs=400, n_jobs=1)

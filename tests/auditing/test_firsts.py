@@ -14,6 +14,7 @@ from dpaudit.auditing.other_witnesses import FEW, SELECTOR
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from tests.auditing import unsound
+from tests.cases import for_each
 
 PAIR = AdjacentPair(0.0, 1.0)
 
@@ -39,25 +40,21 @@ def test_a_leak_of_first_calls_is_found_and_certified_in_fresh_processes() -> No
     assert again.evidence != result.evidence
 
 
-@pytest.mark.long
-def test_first_calls_without_a_leak_change_no_count() -> None:
-    apart, here = asked(batched(unsound.laplace_batch)), asked(batched(unsound.laplace_batch), isolated=False)
-    assert apart.evidence == here.evidence
-    assert [entry.runs for entry in apart.explored if entry.name == "first calls"] == [FEW]
-    assert [entry for entry in here.explored if entry.name == "first calls"] == []
-    assert [NO_FIRSTS in limits(each) for each in (apart, here)] == [False, True]
-
-
-@pytest.mark.long
-def test_first_calls_like_all_others_are_no_witness() -> None:
+def truthful(data: float, runs: int, rng: np.random.Generator) -> Any:
     """One run in 400 lies: 16 first calls tell the truth, but some processes could show less than all other runs."""
+    return np.where(rng.random(runs) < 1 / 400, 1.0 - data, data)
 
-    def truthful(data: float, runs: int, rng: np.random.Generator) -> Any:
-        return np.where(rng.random(runs) < 1 / 400, 1.0 - data, data)
 
-    apart, here = asked(batched(truthful)), asked(batched(truthful), isolated=False)
+@pytest.mark.long
+@for_each("mechanism", [unsound.laplace_batch, truthful])
+def test_first_calls_without_a_leak_change_no_count(mechanism: Any) -> None:
+    """Nor are those a witness that are like all others."""
+    apart, here = asked(batched(mechanism)), asked(batched(mechanism), isolated=False)
     assert apart.evidence == here.evidence
-    assert any("so do most other runs" in entry.status for entry in apart.explored)
+    firsts = [[entry for entry in each.explored if entry.name == "first calls"] for each in (apart, here)]
+    assert [[entry.runs for entry in each] for each in firsts] == [[FEW], []]
+    assert ("so do most other runs" in firsts[0][0].status) == (mechanism is truthful)
+    assert [NO_FIRSTS in limits(each) for each in (apart, here)] == [False, True]
 
 
 @pytest.mark.long

@@ -47,13 +47,8 @@ def test_an_option_that_is_stored_where_it_is_set_may_be_missing_in_a_file() -> 
     ("keywords", "words"),
     [
         ({"certifier": "nonsense"}, "certifier must be one of"),
-        ({"certifier": 0}, "certifier must be one of"),
-        ({"detect": {"mu": 1.0, "mass": 0.1}}, "detect: the parameter of"),
         ({"max_time_s": 2**63}, "max_time_s must be at most 100,000,000"),
         ({"record": 1}, "record must be a mapping"),
-        ({"backend": []}, "backend must be a registered joblib backend"),
-        ({"stopping": None}, "stopping must be one of"),
-        ({"seed": None}, "seed must be a whole number"),
         ({"search_share": 0.5}, "unexpected keyword"),
     ],
 )
@@ -76,10 +71,7 @@ def test_a_word_that_nothing_knows_is_refused() -> None:
     ("keywords", "words"),
     [
         ({"runs": None}, "runs must be a whole number"),
-        ({"seeds": None}, "seeds must be a whole number"),
-        ({"confidence": None}, "confidence must be a number"),
         ({"confidence": [0.9, 0.99]}, "confidence must be one value for all points, got 2"),
-        ({"run_timeout_s": [1, 2]}, "run_timeout_s must be one value for all points, got 2"),
     ],
 )
 def test_a_sweep_takes_no_axis_that_it_does_not_have(keywords: dict[str, Any], words: str) -> None:
@@ -100,12 +92,8 @@ def test_a_wrong_pair_hides_no_other_fault(tmp_path: Path) -> None:
 
 
 def test_who_gives_runs_or_a_time_decides_about_both() -> None:
-    usual, project = {"runs": 1_000_000}, {"runs": 7_000, "seed": 3}
-    assert precedence({}, {"max_time_s": 9.0}, project, usual) == {"max_time_s": 9.0, "seed": 3}
-    assert precedence({}, {"max_time_s": 9.0, "runs": 500}, project, usual) == {
-        "max_time_s": 9.0,
-        "runs": 500,
-        "seed": 3,
-    }
-    assert precedence({"runs": 400}, {"max_time_s": 9.0, "seed": 1}, project, usual) == {"runs": 400, "seed": 1}
-    assert precedence({}, {}, project, usual) == {"runs": 7_000, "seed": 3}
+    usual, project, time = {"runs": 1_000_000}, {"runs": 7_000, "seed": 3}, {"max_time_s": 9.0}
+    assert precedence({}, time, project, usual) == {"max_time_s": 9.0, "seed": 3}
+    assert precedence({}, {**time, "runs": 500}, project, usual) == {**time, "runs": 500, "seed": 3}
+    assert precedence({"runs": 400}, {**time, "seed": 1}, project, usual) == {"runs": 400, "seed": 1}
+    assert precedence({}, {}, project, usual) == project

@@ -46,9 +46,6 @@ def found(mechanism: Any, generate: Any, **changed: Any) -> PairSearch:
 BOUNDS = {"value": (0.0, 100.0)}
 
 
-# --- what is found ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.long
 def test_a_bug_of_large_values_is_found_and_its_sound_twin_is_not_refuted() -> None:
     """A fifth of the values are bad. Of the 9 first tries, spread evenly, at least one lies there: certain.
@@ -68,7 +65,7 @@ def test_a_bug_of_large_values_is_found_and_its_sound_twin_is_not_refuted() -> N
 def test_a_sensitivity_taken_too_small_is_found_among_choices() -> None:
     """Losses 0.25 to 4; the worst is certain to promise more than the ones that keep the claim (1 or less)."""
     values = [0.5, 1.0, 2.0, 8.0, 1.5]
-    search = found(small_sensitivity, one_more, bounds={"value": values}, runs=20_000)
+    search = found(small_sensitivity, one_more, bounds={"value": values}, runs=10_000)
     assert [each.parameters["value"] for each in search.tried] == values
     assert search.best.second == [0.5, 8.0]
     assert search.result.verdict is Verdict.REFUTED
@@ -84,11 +81,7 @@ def test_pairs_of_a_generator_and_of_a_list_are_tried() -> None:
     listed = found(forgetful, [one_more(3.0), AdjacentPair([0.5], [0.5, 95.0], "the large one")])
     assert [each.name for each in listed.tried] == ["try 0", "the large one"]
     assert listed.best.name == "the large one"
-    endless = found(forgetful, (one_more(float(j)) for j in itertools.count(70)))
-    assert len(endless.tried) == 24
-
-
-# --- what it costs and what is kept -----------------------------------------------------------------------------------
+    assert len(found(forgetful, (one_more(float(j)) for j in itertools.count(78)), tries=4).tried) == 4
 
 
 @pytest.mark.long
@@ -115,8 +108,7 @@ def test_every_try_is_listed_and_every_run_is_counted() -> None:
 @pytest.mark.long
 def test_the_same_seed_tries_the_same_and_another_does_not() -> None:
     one, again, other = (
-        found(small_sensitivity, one_more, bounds={"value": (0.0, 9.0)}, runs=6_000, tries=12, seed=seed)
-        for seed in (1, 1, 2)
+        found(clipped, one_more, bounds={"value": (0.0, 9.0)}, runs=3_000, tries=6, seed=seed) for seed in (1, 1, 2)
     )
     assert one.tried == again.tried
     assert one.result.evidence == again.result.evidence
@@ -157,9 +149,6 @@ def test_nothing_that_the_search_saw_certifies(monkeypatch: pytest.MonkeyPatch) 
     assert set(stages[stages.index(Stage.CERTIFY) :]) == {Stage.CERTIFY}
 
 
-# --- failures ---------------------------------------------------------------------------------------------------------
-
-
 def broken(rng: np.random.Generator) -> Any:
     raise ValueError("no such\nrow")
 
@@ -195,9 +184,6 @@ def test_failures_name_the_try_in_one_line(generate: Any, keywords: dict[str, An
     assert "\n" not in str(caught.value)
 
 
-# --- moves ------------------------------------------------------------------------------------------------------------
-
-
 def moved(bounds: dict[str, Any], tries: int, worth: Any, seed: int = 0) -> list[dict[str, Any]]:
     """Every point that was tried, in order."""
     points: list[dict[str, Any]] = []
@@ -217,12 +203,11 @@ def test_few_combinations_are_all_tried_once() -> None:
     assert [tuple(point.values()) for point in points] == list(itertools.product("xy", range(3)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "bounds",
     [
         {"a": (0.0, 1.0), "b": (-1.0, 1.0)},
         {"a": (0.0, 1.0), "b": [3, 1, 2]},
-        {"a": range(50), "b": (0.0, 1.0)},
         {"a": range(50), "b": ["one"], "c": range(2, 40, 3)},
         {"a": list(range(9)), "b": list("abcdefghi")},
     ],

@@ -109,13 +109,10 @@ def look(run: Run, claim: Claim, pair: tuple[Any, Any], seed: int) -> tuple[Witn
     return witness, certify(evidence, claim, CONFIDENCE)
 
 
-@pytest.mark.long
 @for_each(
     ("run", "claim", "pair"),
     [
         (laplace, PureDP(1.0), (0, 1)),
-        (laplace, PureDP(1.0), (2, 1)),
-        (gaussian, GAUSSIAN, (0, 1)),
         (gaussian, GAUSSIAN, (2, 1)),
         (single_precision, PureDP(1.0), (0, 1)),
         (vector, PureDP(1.0), ([0, 0, 0], [1, 1, 1])),
@@ -124,24 +121,20 @@ def look(run: Run, claim: Claim, pair: tuple[Any, Any], seed: int) -> tuple[Witn
 )
 def test_a_float_plus_noise_gives_itself_away(run: Run, claim: Claim, pair: tuple[Any, Any]) -> None:
     witness, certificate = look(run, claim, pair, seed=1)
-    assert witness is not None
-    assert certificate is not None
     assert witness.selector.startswith("representation: ")
     assert certificate.refuted
     own = {Event | Partition: lambda event, _: event_from_dict(event)}
     assert value_of(Witness, stored(witness), own) == witness
 
 
-@pytest.mark.long
-@for_each("seed", [1, 2, 3])
-@for_each("pair", [(0, 1), (10, 9)])
+@for_each("seed, pair", [(1, (0, 1)), (2, (10, 9))], nightly=[(3, (0, 1)), (3, (10, 9))])
 @for_each("run", [integers, snapped, finely_snapped, decimals])
 def test_integers_and_snapped_outputs_are_not_refuted(run: Run, pair: tuple[Any, Any], seed: int) -> None:
     _, certificate = look(run, PureDP(1.0), pair, seed)
     assert certificate is None or not certificate.refuted
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@for_each("seed", [1, 2], nightly=[3])
 def test_noise_that_is_too_small_is_no_finding_about_floats(seed: int) -> None:
     """Events on bits that only repeat what the values show belong to the other witness."""
     assert look(finely_snapped_half_noise, PureDP(1.0), (0, 1), seed) == (None, None)
@@ -154,8 +147,6 @@ def test_the_proposal_is_the_same_either_way_round() -> None:
     chosen = tables(pilot)
     counts = chosen(Sample(pilot.first), Sample(pilot.second))
     one, other = best(chosen, counts, goal), best(chosen, counts[:, ::-1], goal)
-    assert one is not None
-    assert other is not None
     assert {one.p_side, other.p_side} == {"first", "second"}
     assert one.score == pytest.approx(other.score, abs=0.3)  # the random halves of a ratio order differ
 

@@ -17,9 +17,8 @@ from dpaudit.base.validate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
-from dpaudit.execution.engine import Engine, Session
+from dpaudit.execution.engine import Engine
 from dpaudit.results.result import screening_share
-from dpaudit.running.streams import Stage
 from dpaudit.search.goal import Goal
 from dpaudit.search.look import PILOT_RUNS, excess
 from dpaudit.search.selection import Proposal
@@ -56,9 +55,6 @@ def search(engine: Engine, spec: Plan) -> FoundWitness:
         return find_witness(spec, session, spent=0)
 
 
-# --- how runs are divided ---------------------------------------------------------------------------------------------
-
-
 def test_the_share_of_screening_grows_to_six_tenths() -> None:
     shares = [screening_share(pairs) for pairs in range(2, 1_000)]
     assert shares[0] == 0.15
@@ -80,11 +76,8 @@ def test_no_stage_takes_runs_of_another(engine: Engine, pairs: int, kept: int) -
     assert found.runs >= 0.9 * (plan.screening + plan.searching) - pairs  # but for those that settle a score
 
 
-# --- screening --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("place", [0, 4, 7])
+@for_each("place", [0, 7], nightly=[4])
 def test_the_bad_pair_is_kept(engine: Engine, place: int) -> None:
     """Loss 3 among losses 0.5, first judged by about 114 runs a side.
 
@@ -127,43 +120,6 @@ def test_several_witnesses_divide_the_error_probability_and_two_directions_do_no
     assert goal(several, 0, 1_000).alpha == pytest.approx(0.05 / 3)
     assert error_probability(several.level) == pytest.approx(0.05 / 3)
     assert budget(several).certifying == (several.runs - budget(several).searching) // 3
-
-
-def test_both_orders_of_a_pair_are_looked_at(engine: Engine) -> None:
-    """An output of one dataset alone: the witness names that side in either order. 700 hits against none: certain."""
-
-    @batched
-    def leaky(data: int, runs: int, rng: np.random.Generator) -> Any:
-        return np.where((rng.random(runs) < 0.2) & (data == 1), 7, rng.integers(0, 3, runs))
-
-    for pair, side in (((1, 0), "first"), ((0, 1), "second")):
-        (witness,) = search(engine, asked((AdjacentPair(*pair),), mechanism=leaky)).witnesses
-        assert witness.p_side == side
-
-
-@pytest.mark.long
-def test_equal_questions_get_equal_witnesses_however_the_work_is_grouped() -> None:
-    spec = asked(candidates([0.5, 1.5, 0.7]), certify_pairs=2)
-    found = []
-    for size in (None, 700):
-        with Engine(n_jobs=1, task_runs=size) as engine:
-            found.append(search(engine, spec))
-    assert found[0].witnesses == found[1].witnesses
-    assert found[0].explored == found[1].explored
-
-
-def test_search_has_streams_of_its_own(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[tuple[Stage, int, int]] = []
-    run = Session._run
-
-    def recorded(self: Session, work: Any, reducer: Any) -> Any:
-        drawn.extend((shard.stage, shard.pair, shard.index) for shard in work)
-        return run(self, work, reducer)
-
-    monkeypatch.setattr(Session, "_run", recorded)
-    search(engine, asked(candidates([0.5] * 5), certify_pairs=2))
-    assert {stage for stage, _, _ in drawn} == {Stage.SEARCH}
-    assert len(set(drawn)) == len(drawn)
 
 
 def test_a_pair_that_has_enough_outputs_is_counted_on(engine: Engine) -> None:
@@ -216,10 +172,7 @@ def test_distance_pays_for_normal_noise_and_not_for_pure_claims() -> None:
     assert far < min(near, middle)
 
 
-# --- luck -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproximateDP(1.0, 1e-5), GaussianDP(1.0), ZeroConcentratedDP(0.5)])
+@for_each("claim", [PureDP(1.0), ApproximateDP(1.0, 1e-5), GaussianDP(1.0), ZeroConcentratedDP(0.5)])
 def test_few_runs_and_many_pairs_make_a_pair_look_worse(claim: Any) -> None:
     certifier = "coin-flip" if isinstance(claim, PureDP) else "unconditional"
     end = Goal(claim, 100_000, 0.05, coins=certifier == "coin-flip", bins=certifier == "binned")
@@ -261,14 +214,11 @@ def test_the_luckiest_of_many_equal_pairs_stays_below_the_bad_one(engine: Engine
     pytest.fail(f"found at {right} seeds")
 
 
-# --- pairs at different distances -------------------------------------------------------------------------------------
-
-
 def candidate(score: float, delta: float = 0.0) -> Proposal:
     return Proposal(Event(Whole()), "first", "any", score, delta)
 
 
-@pytest.mark.parametrize("claim", [PureDP(0.5), GaussianDP(0.5), ZeroConcentratedDP(0.3)])
+@for_each("claim", [PureDP(0.5), GaussianDP(0.5), ZeroConcentratedDP(0.3)])
 def test_the_same_part_of_the_promise_counts_alike_at_every_distance(claim: Any) -> None:
     measured = [
         excess(claim, distance, candidate(1.2 * claim.at_distance(distance).promised(0.01), 0.01))

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 import dpaudit
 from dpaudit.auditing.shown import MOST_TOKENS, histogram
@@ -16,6 +15,7 @@ from dpaudit.outputs.encode import encode_objects
 from dpaudit.results.certification import Witness
 from dpaudit.results.observations import BINS, MOST_VALUES, Histogram
 from dpaudit.results.result import event_class, fingerprint
+from tests.cases import for_each
 from tests.golden import example
 
 
@@ -30,7 +30,6 @@ def pilot(first: list[Any], second: list[Any]) -> Pilot:
 
 def shown(first: list[Any], second: list[Any], **event: Any) -> Histogram:
     found = histogram(pilot(first, second), witness(**event))
-    assert found is not None
     return found
 
 
@@ -77,12 +76,9 @@ def test_rare_labels_are_counted_together() -> None:
     assert sum(found.tokens_first) == sum(found.tokens_second) == 50
 
 
-def test_one_value_beyond_the_limit_of_values_makes_bins() -> None:
+def test_values_up_to_a_limit_are_counted_each_and_beyond_it_in_bins_with_a_range() -> None:
     assert shown(list(range(MOST_VALUES)), [0]).edges == ()
     assert shown(list(range(MOST_VALUES + 1)), [0]).values == ()
-
-
-def test_numbers_that_are_almost_all_one_still_have_a_range() -> None:
     found = shown([0.0] * 100_000 + list(range(100)), [0.0] * 100)
     assert found.edges[0] < found.edges[-1]
     assert sum(found.first) == found.runs_first
@@ -92,26 +88,17 @@ def test_without_held_outputs_there_is_nothing_to_show() -> None:
     assert histogram(None, witness()) is None
 
 
-@pytest.fixture(scope="module")
-def result() -> dpaudit.AuditResult:
+def test_the_trail_grows_to_the_evidence_and_the_histogram_is_of_search_runs_alone() -> None:
     def noisy(rows: list[str], rng: np.random.Generator) -> float:
         return len(rows) + rng.laplace(scale=0.5)
 
-    return dpaudit.audit(noisy, pair=(["a"] * 3, ["a"] * 2), epsilon=1.0, runs=20_000, n_jobs=1)
-
-
-@pytest.mark.long
-def test_the_trail_grows_to_the_evidence(result: dpaudit.AuditResult) -> None:
-    assert result.illustration.trail[-1] == result.evidence
-    sizes = [each.runs for each in result.illustration.trail]
+    made = dpaudit.audit(noisy, pair=(["a"] * 3, ["a"] * 2), epsilon=1.0, runs=10_000, n_jobs=1)
+    sizes = [each.runs for each in made.illustration.trail]
+    assert made.illustration.trail[-1] == made.evidence
     assert sizes == sorted(set(sizes))
     assert len(sizes) >= 10
-
-
-def test_the_histogram_is_of_search_runs_alone(result: dpaudit.AuditResult) -> None:
-    found = result.illustration.histogram
-    assert found is not None
-    assert found.runs_first + found.runs_second <= result.runs_used - result.evidence.runs
+    found = made.illustration.histogram
+    assert found.runs_first + found.runs_second <= made.runs_used - made.evidence.runs
 
 
 def test_a_fingerprint_keeps_through_seeds_runs_and_thresholds() -> None:
@@ -124,7 +111,7 @@ def test_a_fingerprint_keeps_through_seeds_runs_and_thresholds() -> None:
     assert fingerprint(other) == fingerprint(made)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"claim": {"form": "PureDP", "epsilon": 2.0, "relation": "add_or_remove_one"}},
@@ -133,7 +120,6 @@ def test_a_fingerprint_keeps_through_seeds_runs_and_thresholds() -> None:
         {"mechanism": {**example.result().spec["mechanism"], "parameters": {"scale": 2}}},
         {"pairs": [{**example.result().spec["pairs"][0], "distance": 2}]},
     ],
-    ids=range(5),
 )
 def test_another_claim_mechanism_or_distance_is_another_finding(change: dict[str, Any]) -> None:
     made = example.result()

@@ -63,18 +63,15 @@ def told_everywhere(made: AuditResult, words: str) -> None:
     assert words in str(caught.value)
 
 
-# --- by calls -------------------------------------------------------------------------------------------------------
-
-
 @for_each(
     "mechanism, options",
     [
-        (batched(half_noise), {}),
         (batched(half_noise, size=32), {}),
         (batched(half_noise), {"stopping": "anytime"}),
         (batched(half_noise), {"claim": RenyiDP(2.0, 0.25), "epsilon": None}),
     ],
     nightly=[
+        (batched(half_noise), {}),
         (batched(half_noise), {"claim": ApproximateDP(1.0, 0.01), "epsilon": None}),
         (batched(half_noise), {"claim": GaussianDP(0.5), "epsilon": None}),
         (built_by(lambda: batched(half_noise)), {}),
@@ -84,7 +81,6 @@ def told_everywhere(made: AuditResult, words: str) -> None:
 def test_a_fault_of_every_run_is_refuted_whatever_calls_share(mechanism: Any, options: dict[str, Any]) -> None:
     """Certified twice: the second time with a call for each run, by the same certifier, at the whole confidence."""
     made = ask(mechanism, **options)
-    assert made.units is not None
     assert made.condition == ""
     (again,) = made.units.again
     assert again.witness == made.witness
@@ -104,7 +100,6 @@ def test_each_run_of_the_second_bound_has_a_call() -> None:
         return half_noise(data, runs, rng)
 
     made = ask(batched(noted))
-    assert made.units is not None
     calls = made.units.again[0].evidence.runs
     assert calls >= 64
     assert sizes[-calls:] == [1] * calls
@@ -124,12 +119,12 @@ class Shared:
 
 @pytest.mark.long
 def test_what_calls_share_is_no_refutation_without_a_condition() -> None:
-    """At a stated 5 %: two or more of 20 stand plainly by chance in a case of four, and seeds are fixed.
+    """At a stated 5 %: two or more of 8 stand plainly by chance in a case of 17, and seeds are fixed.
 
     Without the second bound every refutation stood there plainly, and there are some.
     """
     plain = told = 0
-    for seed in range(20):
+    for seed in range(8):
         try:
             made = ask(batched(Shared(0.15)), epsilon=LN3, confidence=0.95, runs=400, seed=seed)
         except UnsoundAudit:
@@ -146,31 +141,26 @@ def test_calls_that_fail_alone_leave_the_condition() -> None:
         return half_noise(data, runs, rng) if runs > 1 else np.zeros(0)
 
     made = ask(batched(of_many))
-    assert made.units == Units(0)
-    told_everywhere(made, CALLS)
+    assert (made.units, made.condition) == (Units(0), CALLS)
     assert "not certified with one run in each call" in str(made.explain())
     assert loads(made.to_json()) == made
     assert json.loads(made.to_json())["verdict"] == "REFUTED"
 
 
 @pytest.mark.long
-def test_where_runs_are_the_units_nothing_is_said() -> None:
+def test_where_runs_are_the_units_or_nothing_is_refuted_nothing_is_said() -> None:
     made = ask(lambda data, rng: half_noise(data, 1, rng)[0])
     assert made.refuted
-    assert made.units is None
     assert "units" not in made.to_dict()
     assert " independent" not in str(made).splitlines()[0]
-    assert ask(batched(half_noise), epsilon=3.0).units is None  # not refuted
-
-
-# --- by processes ---------------------------------------------------------------------------------------------------
+    assert ask(batched(half_noise), epsilon=3.0).units is None
 
 
 @pytest.mark.long
 def test_the_noise_that_a_process_keeps_is_no_refutation_without_a_condition() -> None:
-    """Six audits, of which most are ended; one of them stands plainly by chance in less than a case of 100."""
+    """Two audits, of which most are ended; one of them stands plainly by chance in less than a case of 300."""
     ended = []
-    for seed in range(6):
+    for seed in range(2):
         try:
             made = ask(
                 built_by(unsound.KeepingNoise, share=0.3), claim=GaussianDP(1.0), epsilon=None, runs=20_000, seed=seed
@@ -186,11 +176,11 @@ def test_the_noise_that_a_process_keeps_is_no_refutation_without_a_condition() -
     "mechanism, keeps",
     [
         (unsound.kept_by_a_bounded_cache, True),
-        (unsound.kept_by_a_thread, True),
-        (unsound.kept_by_no_one, False),
         (unsound.counted, False),
     ],
     nightly=[
+        (unsound.kept_by_a_thread, True),
+        (unsound.kept_by_no_one, False),
         (unsound.kept_by_a_generator, True),
         (unsound.kept_in_a_dict, True),
         (unsound.KeepingASliver(), True),
@@ -212,16 +202,12 @@ def test_what_a_process_keeps_is_looked_for_in_its_values(
 @pytest.mark.long
 def test_fresh_processes_refute_what_each_of_them_leaks() -> None:
     """Each process draws of its own, so none repeats another; a leak that is plain shows in a hundred or two."""
-    made = ask(built_by(unsound.KeepingNoise, share=0.0), pair=(0.0, 4.0), epsilon=0.5, runs=4_000)
-    assert made.units is not None
+    made = ask(built_by(unsound.KeepingNoise, share=0.0), pair=(0.0, 6.0), epsilon=0.5, runs=2_000)
     assert made.units.processes == 1
     assert made.condition == ""
     assert 64 <= made.units.again[0].evidence.runs <= 256
     assert "with one run in each of" in str(made.explain())
     assert "fresh processes" in str(made.explain())
-
-
-# --- as it is told and kept -----------------------------------------------------------------------------------------
 
 
 def with_units(processes: int, *hits: int) -> AuditResult:
@@ -240,7 +226,6 @@ def with_units(processes: int, *hits: int) -> AuditResult:
         (with_units(0, 99), ""),
         (with_units(0, 99, 60), CALLS),
         (with_units(1), "if the runs of a process are independent (1 used)"),
-        (with_units(4, 30), "if the runs of a process are independent (4 used)"),
         (with_units(4, 99), ""),
     ],
 )

@@ -284,6 +284,20 @@ def needs_set_up(data: float) -> float:
     return data + SET_UP_HERE * float(np.random.default_rng().laplace())
 
 
+KINDS = {
+    "numpy float": np.float64,
+    "numpy single": np.float32,
+    "numpy integer": lambda x: np.int64(round(x)),
+    "numpy truth": lambda x: np.bool_(x > 0.5),
+    "tuple": lambda x: (np.float64(x), 1),
+    "array": lambda x: np.array([x, 2.0]),
+    "dictionary": lambda x: {"sum": np.float64(x)},
+    "text": lambda x: "many" if x > 0.5 else "few",
+    "sometimes nothing": lambda x: None if x > 1.0 else np.float64(x),
+    "sometimes another type": lambda x: 1 if x > 1.0 else np.float64(x),
+}
+
+
 class OwnKind:
     """A sound mechanism with randomness of its own, whose outputs are of some type."""
 
@@ -291,19 +305,7 @@ class OwnKind:
         self.kind = kind
 
     def __call__(self, data: float) -> Any:
-        noise = float(np.random.default_rng().laplace())
-        return {
-            "numpy float": lambda: np.float64(data + noise),
-            "numpy single": lambda: np.float32(data + noise),
-            "numpy integer": lambda: np.int64(round(data + noise)),
-            "numpy truth": lambda: np.bool_(data + noise > 0.5),
-            "tuple": lambda: (np.float64(data + noise), 1),
-            "array": lambda: np.array([data + noise, 2.0]),
-            "dictionary": lambda: {"sum": np.float64(data + noise)},
-            "text": lambda: "many" if data + noise > 0.5 else "few",
-            "sometimes nothing": lambda: None if data + noise > 1.0 else np.float64(data + noise),
-            "sometimes another type": lambda: 1 if data + noise > 1.0 else np.float64(data + noise),
-        }[self.kind]()
+        return KINDS[self.kind](data + float(np.random.default_rng().laplace()))
 
 
 class Keeping:

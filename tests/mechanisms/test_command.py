@@ -81,7 +81,7 @@ def test_a_program_may_close_its_input() -> None:
     assert ask(program("closes stdin")).verdict is Verdict.NOT_REFUTED
 
 
-@pytest.mark.parametrize("way", ["hangs", "hangs on one"])
+@for_each("way", ["hangs", "hangs on one"])
 def test_a_program_that_hangs_is_no_verdict(way: str) -> None:
     """The limit is for one run; a request for n runs may take n times as long, and is never split after the fact."""
     started = time.monotonic()
@@ -97,23 +97,16 @@ def test_a_missing_program() -> None:
         ask(command(["no-such-program-here"]))
 
 
-def test_a_file_that_is_not_executable_is_no_verdict(tmp_path: Path) -> None:
-    file = tmp_path / "program.sh"
-    file.write_text("#!/bin/sh\n")
-    with pytest.raises((UnsoundAudit, InvalidSpec)):
-        ask(command([str(file)]))
-
-
-def test_a_file_in_the_folder_that_no_path_finds_is_no_verdict(tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_and_one_that_no_path_finds_are_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "program").write_text("#!/bin/sh\n")
-    with pytest.raises((UnsoundAudit, InvalidSpec)):
-        ask(command(["program"], folder=str(tmp_path)))
+    for given in (command([str(tmp_path / "program")]), command(["program"], folder=str(tmp_path))):
+        with pytest.raises((UnsoundAudit, InvalidSpec)):
+            ask(given)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     [([object()], [1]), ([np.int64(1)], [np.int64(2)]), ({1, "a"}, {2, "a"}), ([1j], [2j])],
-    ids=["object", "numpy", "sets", "complex"],
 )
 def test_data_that_json_cannot_hold_is_no_verdict(pair: Any) -> None:
     """Never a program that was not even started, found to be not refuted."""
@@ -121,7 +114,7 @@ def test_data_that_json_cannot_hold_is_no_verdict(pair: Any) -> None:
         ask(program("noisy"), pair=pair)
 
 
-@pytest.mark.parametrize("argv", ["python3 x.py", [], [1], ["a", None], None, 3], ids=repr)
+@for_each("argv", ["python3 x.py", [], [1], ["a", None], None, 3])
 def test_a_command_is_a_list_of_strings(argv: Any) -> None:
     with pytest.raises(InvalidSpec, match="a command is a list of strings"):
         command(argv)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import InvalidSpec, MissingRequirement, batched, built_by, command
-from dpaudit.mechanisms import wrap
+from dpaudit.mechanisms import Imported, wrap
 from tests.cases import for_each
 from tests.mechanisms import shapes
 
@@ -57,20 +57,18 @@ def test_functions_of_one_run(function: Any, takes_rng: bool, expected: float) -
     assert opened.call(1.0, RNG) == expected
 
 
-@pytest.mark.parametrize("function", [shapes.with_rng, shapes.with_keyword_rng])
+@for_each("function", [shapes.with_rng, shapes.with_keyword_rng])
 def test_the_rng_is_handed_over(function: Any) -> None:
     call = wrap(function).open().call
     assert call(0.0, np.random.default_rng(3)) == np.random.default_rng(3).random()
 
 
 def test_batched_functions() -> None:
+    expected = (2.0 * np.random.default_rng(3).laplace(size=5)).tolist()
     for mechanism in (batched(shapes.many, scale=2.0), shapes.BATCHED, f"{HERE}:BATCHED", batched(shapes.BATCHED)):
         opened = wrap(mechanism).open()
         assert not opened.per_run
-        assert (
-            opened.call(0.0, 5, np.random.default_rng(3)).tolist()
-            == (2.0 * np.random.default_rng(3).laplace(size=5)).tolist()
-        )
+        assert opened.call(0.0, 5, np.random.default_rng(3)).tolist() == expected
     assert wrap(batched(lambda data, runs: [data] * runs)).open().call(7, 3, RNG) == [7, 7, 7]
     assert wrap(built_by(lambda: shapes.BATCHED)).open().per_run is False
 
@@ -82,7 +80,6 @@ def test_parameters_are_bound_and_described() -> None:
     assert (described.name, described.kind, described.takes_rng) == ("with_parameters", "per-run", True)
     assert described.parameters == {"epsilon": 2.0}
     assert described.reference == f"{HERE}:with_parameters"
-    assert described.file is not None
     assert described.file.endswith("shapes.py")
     assert described.line is not None
     assert described.digest == wrap(shapes.with_parameters, {"epsilon": 3.0}).describe().digest
@@ -138,45 +135,41 @@ def test_a_generator_goes_to_what_is_called_or_annotated_as_one() -> None:
         wrap(shapes.generator_first).open()
 
 
-@pytest.mark.parametrize("wrapper", [batched, built_by])
+@for_each("wrapper", [batched, built_by])
 def test_wrappers_take_functions(wrapper: Any) -> None:
     with pytest.raises(InvalidSpec, match=f"dpaudit.{wrapper.__name__} takes a function, got int"):
         wrapper(3)
 
 
-@pytest.mark.parametrize(
-    ("source", "error", "words"),
+@for_each(
+    ("name", "source", "error", "words"),
     [
-        ("import no_such_module_at_all\n", MissingRequirement, "needs the module 'no_such_module_at_all'.*install it"),
-        ("raise ValueError('two\\nlines')\n", InvalidSpec, "importing failed with ValueError"),
-        ("import sys\nsys.exit(0)\n", InvalidSpec, "importing failed with SystemExit"),
-        ("def f(:\n", InvalidSpec, "importing failed with SyntaxError"),
+        (
+            "missing",
+            "import no_such_module_at_all\n",
+            MissingRequirement,
+            "the module 'no_such_module_at_all'.*install it",
+        ),
+        ("raises", "raise ValueError('two\\nlines')\n", InvalidSpec, "importing failed with ValueError"),
+        ("exits", "import sys\nsys.exit(0)\n", InvalidSpec, "importing failed with SystemExit"),
+        ("syntax", "def f(:\n", InvalidSpec, "importing failed with SyntaxError"),
     ],
-    ids=["missing", "raises", "exits", "syntax"],
 )
-def test_modules_that_do_not_import(
-    tmp_path: Path, request: Any, source: str, error: type[Exception], words: str
-) -> None:
-    from dpaudit.mechanisms import Imported
-
-    name = f"broken_{request.node.callspec.id}_module"
-    (tmp_path / f"{name}.py").write_text(source)
+def test_modules_that_do_not_import(tmp_path: Path, name: str, source: str, error: Any, words: str) -> None:
+    module = f"broken_{name}_module"
+    (tmp_path / f"{module}.py").write_text(source)
     with pytest.raises(error, match=words) as caught:
-        Imported(f"{name}:f", folder=str(tmp_path)).open()
+        Imported(f"{module}:f", folder=str(tmp_path)).open()
     assert "\n" not in str(caught.value)
 
 
-def test_a_factory_that_fails_is_refused_in_words() -> None:
+def test_a_factory_that_fails_or_makes_no_mechanism_is_refused_in_words() -> None:
     def make() -> Any:
         raise RuntimeError("no model file")
 
-    with pytest.raises(InvalidSpec, match="no model file"):
-        built_by(make).open()
-
-
-def test_a_factory_must_return_a_mechanism() -> None:
-    with pytest.raises(InvalidSpec, match="a mechanism is a function"):
-        built_by(lambda: 3).open()
+    for factory, words in ((make, "no model file"), (lambda: 3, "a mechanism is a function")):
+        with pytest.raises(InvalidSpec, match=words):
+            built_by(factory).open()
 
 
 def test_names_are_those_people_wrote() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -14,11 +13,12 @@ from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import NONE, NOT_A_NUMBER, Column, Sample, token
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.binning import EVEN_BINS, FEW_VALUES, Tables, binning, recurring
+from tests.cases import for_each
 from tests.events.samples import odd_outputs
 
 Floats = npt.NDArray[np.float32]
 RNG = np.random.default_rng(8)
-WORD, OTHER = token("text", "a"), token("text", "b")
+WORD = token("text", "a")
 
 
 def shapes() -> dict[str, Floats]:
@@ -53,7 +53,7 @@ def cell_of(bins: Binning, values: Floats) -> npt.NDArray[np.intp]:
     return np.array(found)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@for_each("name", SHAPES)
 def test_every_value_has_one_cell_and_lies_in_its_interval(name: str) -> None:
     bins = binning(Column(SHAPES[name]), {})
     edges = bins.edges
@@ -68,15 +68,10 @@ def test_every_value_has_one_cell_and_lies_in_its_interval(name: str) -> None:
         slack = bins.step + 4.0 * np.spacing(np.minimum(np.abs(values), np.float32(1e38)))
         assert np.all((low - slack <= values) & (values <= high + slack))
     counted = bins.counts(Column(SHAPES[name]))
-    assert counted.sum() == len(SHAPES[name])
-    assert len(counted) == bins.cells
-
-
-@pytest.mark.parametrize("name", ["few values", "one value", "neighbours"])
-def test_few_values_have_a_cell_each(name: str) -> None:
-    values = np.unique(SHAPES[name])
-    assert len(values) <= FEW_VALUES
-    assert len(np.unique(cell_of(binning(Column(SHAPES[name]), {}), values))) == len(values)
+    assert (counted.sum(), len(counted)) == (len(SHAPES[name]), bins.cells)
+    if name in ("few values", "one value", "neighbours"):  # a cell each
+        values = np.unique(SHAPES[name])
+        assert len(np.unique(cell_of(bins, values))) == len(values) <= FEW_VALUES
 
 
 def test_an_atom_has_a_cell_of_its_own() -> None:
@@ -142,12 +137,6 @@ def test_tokens_have_a_cell_each_and_strangers_the_last_one() -> None:
     assert counts[: bins.bins].sum() == 1
 
 
-def test_a_binning_without_tokens_puts_them_all_in_the_last_cell() -> None:
-    bins = Binning(np.array([0.0], np.float32))
-    counts = bins.counts(Coordinate(()).column(encode_objects(["a", float("nan"), 1.0, -1.0])))
-    assert counts.tolist() == [1, 1, 2]
-
-
 def test_outputs_that_count_many_times_over() -> None:
     column = Coordinate(()).column(encode_objects([1.0, "a", 2.0]))
     bins = Binning(np.array([1.5], np.float32), (WORD,))
@@ -162,28 +151,20 @@ def test_tables_count_both_sides_of_every_feature() -> None:
     features = [Coordinate((0,)), Coordinate((1,)), Whole()]
     tables = Tables(tuple((each, binning(each.column(outputs), dict(outputs.labels))) for each in features))
     half = np.arange(500) < 200
-    first, second = outputs.take(half), outputs.take(~half)
-    counts = tables(Sample(first), Sample(second))
-    parts = tables.split(counts)
+    sides = outputs.take(half), outputs.take(~half)
+    parts = tables.split(tables(*map(Sample, sides)))
     assert [part.sum(axis=0).tolist() for part in parts] == [[200, 300]] * 3
     for (feature, bins), part in zip(tables.features, parts, strict=True):
-        np.testing.assert_array_equal(part[:, 0], bins.counts(feature.column(first)))
-        np.testing.assert_array_equal(part[:, 1], bins.counts(feature.column(second)))
+        np.testing.assert_array_equal(part, np.stack([bins.counts(feature.column(side)) for side in sides], axis=1))
     assert tables.wanted is None
     assert Tables(tables.features[:2]).wanted == frozenset({(0,), (1,)})
 
 
 def test_equal_cells_are_equal_and_have_one_hash() -> None:
     """A learned score holds them, and results that hold it are compared."""
-    one, same = (Binning(np.array([0.0, 1.0], np.float32), (token("text", "a"),)) for _ in range(2))
-    assert one == same
-    assert hash(one) == hash(same)
-    assert one != Binning(np.array([0.0, 2.0], np.float32), one.tokens)
-    assert one != Binning(one.edges)
-    assert one != 3
-
-
-# --- values that recur ----------------------------------------------------------------------------------------------
+    one, same = (Binning(np.array([0.0, 1.0], np.float32), (WORD,)) for _ in range(2))
+    assert (one, hash(one)) == (same, hash(same))
+    assert one not in (Binning(np.array([0.0, 2.0], np.float32), one.tokens), Binning(one.edges), 3)
 
 
 def test_a_double_that_recurs_has_a_cell_of_its_own() -> None:
@@ -194,7 +175,9 @@ def test_a_double_that_recurs_has_a_cell_of_its_own() -> None:
     bins = binning(Column(values.astype(np.float32)), {}, values)
     assert 0.25 in bins.edges[np.flatnonzero(bins.alone)]
     assert recurring(values, values.astype(np.float32)).tolist() == [0.25]
-    assert len(recurring(values[:600], values[:600].astype(np.float32))) == 0
+    # pairs without number beside no single ones: what chance expects is then beyond all floats
+    for few in (values[:600], np.append(np.repeat(np.arange(1000.0), 2), 2000.5)):
+        assert len(recurring(few, few.astype(np.float32))) == 0
 
 
 def test_float32_numbers_that_meet_by_chance_are_no_atoms() -> None:
@@ -205,12 +188,6 @@ def test_float32_numbers_that_meet_by_chance_are_no_atoms() -> None:
     values = np.random.default_rng(2).random(200_000).astype(np.float32)
     assert len(np.unique(values)) < 199_500
     assert len(recurring(values, values)) <= 10
-
-
-def test_pairs_without_number_beside_no_single_ones_are_no_overflow() -> None:
-    """What chance expects of values seen k times is then beyond all floats, for k up to hundreds."""
-    values = np.append(np.repeat(np.arange(1000.0), 2), 2000.5)
-    assert len(recurring(values, values.astype(np.float32))) == 0
 
 
 def test_every_point_of_a_lattice_has_a_cell_of_its_own() -> None:
@@ -232,5 +209,4 @@ def test_a_fine_structure_inside_wide_numbers_is_not_lost_in_one_bin() -> None:
     rng = np.random.default_rng(4)
     values = np.where(rng.random(30_000) < 0.02, 0.001, 1.0) * rng.laplace(size=30_000)
     bins = binning(Column(values.astype(np.float32)), {}, values)
-    inside = np.abs(bins.edges) < 0.003
-    assert np.count_nonzero(inside) > 8
+    assert np.count_nonzero(np.abs(bins.edges) < 0.003) > 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from dpaudit.base.arrays import Integers, Reals
 from dpaudit.events import Event, event_from_dict
 from dpaudit.events.joint import Product
 from dpaudit.events.scores import LogRatio, Neighbours
-from dpaudit.outputs.canonical import Column, Outputs, Pilot, Sample, concatenate
+from dpaudit.outputs.canonical import Outputs, Pilot, Sample, concatenate
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.candidates import terms_of
 from dpaudit.search.crossfit import Coded, cross_fitted
 from dpaudit.search.learning import following, log_ratio, scores_of, ways
+from tests.auditing.looks import vectors
+from tests.cases import for_each
 
 Rng = np.random.Generator
 
@@ -25,8 +28,7 @@ def bits(stays: float, runs: int, rng: Rng, count: int = 8) -> Outputs:
     """A chain of bits, each as the one before it with some probability."""
     first = rng.integers(0, 2, (runs, 1))
     changes = np.cumsum(rng.random((runs, count - 1)) >= stays, axis=1)
-    matrix = np.concatenate([first, (first + changes) % 2], axis=1).astype(float)
-    return Outputs(runs, {(j,): Column(matrix[:, j].copy()) for j in range(count)})
+    return vectors(np.concatenate([first, (first + changes) % 2], axis=1).astype(float))
 
 
 def lists(rate: float, runs: int, rng: Rng) -> Outputs:
@@ -60,10 +62,9 @@ def test_a_chain_has_the_likelihood_ratio_of_a_chain() -> None:
     assert np.abs(score.column(fresh).values - exact).max() < deviation
 
 
-@pytest.mark.parametrize("shape", [bits, lists])
-def test_scores_come_back_from_json_and_exchanging_the_sides_negates_them(shape: object) -> None:
+@for_each("make", [bits, lists])
+def test_scores_come_back_from_json_and_exchanging_the_sides_negates_them(make: Any) -> None:
     rng = np.random.default_rng(2)
-    make = lists if shape is lists else bits
     first, second = make(0.7, 1_500, rng), make(0.5, 1_500, rng)
     both = concatenate([first, second])
     there, back = learned(first, second), learned(second, first)
@@ -105,11 +106,10 @@ def test_what_a_neighbour_adds_is_the_ratio_of_ratios() -> None:
     assert not following(even).any()
 
 
-@pytest.mark.parametrize("make", [bits, lists])
-def test_null_folds_of_one_law_say_nothing_of_each_other(make: object) -> None:
+@for_each("draw", [bits, lists])
+def test_null_folds_of_one_law_say_nothing_of_each_other(draw: Any) -> None:
     """Where both sides are one, held-out scores are on average as large on one as on the other: 5 deviations, 10^-6."""
     rng = np.random.default_rng(4)
-    draw = lists if make is lists else bits
     pilot = Pilot(draw(0.6, 3_000, rng), draw(0.6, 3_000, rng))
     for terms in terms_of(pilot.both):
         coded = Coded.of(terms, pilot)

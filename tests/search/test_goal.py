@@ -13,6 +13,7 @@ from dpaudit.base.arrays import Reals
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.search.goal import Goal, Spread
+from tests.cases import for_each
 
 SIDE = 50_000  # certifying runs
 POINTS = [(0.1, 0.03), (0.5, 0.3), (0.02, 0.002)]
@@ -23,8 +24,8 @@ def of(value: float) -> Reals:
     return np.array([value])
 
 
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize(
+@for_each("point", POINTS)
+@for_each(
     ("claim", "certifier"),
     [
         (PureDP(1.0), "coin-flip"),
@@ -34,7 +35,6 @@ def of(value: float) -> Reals:
         (RenyiDP(2.0, 0.5), "unconditional"),
         (ZeroConcentratedDP(0.1), "unconditional"),
     ],
-    ids=str,
 )
 def test_the_score_is_what_the_certificate_will_say(claim: Claim, certifier: str, point: tuple[float, float]) -> None:
     """Without luck to take off, at the delta that the goal freezes: to within a twentieth of the bound."""
@@ -46,7 +46,7 @@ def test_the_score_is_what_the_certificate_will_say(claim: Claim, certifier: str
     assert score == pytest.approx(found.lower, rel=0.05)
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproximateDP(1.0, 1e-3), GaussianDP(1.0), RenyiDP(2.0, 1.0)], ids=str)
+@for_each("claim", [PureDP(1.0), ApproximateDP(1.0, 1e-3), GaussianDP(1.0), RenyiDP(2.0, 1.0)])
 def test_luck_and_few_runs_lower_the_score(claim: Claim) -> None:
     p, q = of(0.1), of(0.03)
     luck = Spread(of(0.01), of(0.02))
@@ -60,11 +60,16 @@ def test_luck_and_few_runs_lower_the_score(claim: Claim) -> None:
 
 
 def test_a_line_loses_its_deviations_one_by_one() -> None:
-    """Pure DP: the log ratio, less the luck, less the quantile of the certificate."""
+    """Pure DP: the log ratio, less the luck, less the quantile of the certificate; the delta is that of the claim."""
     goal = Goal(PureDP(1.0), 100_000, 0.05)
-    score = float(goal.predicted(of(0.2), of(0.1), Spread(of(0.03), of(0.01)))[0])
     final = 1.6448536 * math.sqrt(2.0 / 100_000 * (1.0 / 0.2 + 1.0 / 0.1))
-    assert score == pytest.approx(math.log(2.0) - 0.2 - final, abs=2e-4)
+    for luck, less in ((Spread(of(0.03), of(0.01)), 0.2), (Spread(of(0.01), of(0.01), of(-0.01)), 0.2)):
+        score = float(goal.predicted(of(0.2), of(0.1), luck)[0])
+        assert score == pytest.approx(math.log(2.0) - less - final, abs=2e-4)
+    together = float(goal.predicted(of(0.2), of(0.1), Spread(of(0.01), of(0.01), of(0.01)))[0])
+    assert together - score == pytest.approx(0.2), "hits that change sides cost more than those that come together"
+    for delta in (0.0, 0.01):
+        assert Goal(ApproximateDP(1.0, delta), 1_000, 0.05).delta(0.3, 0.1, NO_LUCK) == delta
 
 
 def test_an_event_is_no_better_for_more_hits_of_the_other_side() -> None:
@@ -76,14 +81,6 @@ def test_an_event_is_no_better_for_more_hits_of_the_other_side() -> None:
         scores = goal.predicted(np.full(len(q), 0.2), q, Spread(none, none))
         assert np.all(np.diff(scores) <= 1e-9)
         assert scores[0] == pytest.approx(math.log(0.2 * 50_000 / 3.0), abs=0.1)
-
-
-def test_hits_that_change_sides_cost_more_than_hits_that_come_together() -> None:
-    goal = Goal(PureDP(1.0), 100_000, 0.05)
-    scores = [
-        float(goal.predicted(of(0.2), of(0.1), Spread(of(0.01), of(0.01), of(both)))[0]) for both in (-0.01, 0.01)
-    ]
-    assert scores[1] - scores[0] == pytest.approx(0.2)
 
 
 def test_a_curve_freezes_the_tangent_where_the_certificate_will_end() -> None:
@@ -99,12 +96,7 @@ def test_a_curve_freezes_the_tangent_where_the_certificate_will_end() -> None:
     assert 0.9 * offset < goal.delta(0.3, 0.1, NO_LUCK) < offset
 
 
-def test_a_line_keeps_its_delta() -> None:
-    assert Goal(PureDP(1.0), 1_000, 0.05).delta(0.3, 0.1, NO_LUCK) == 0.0
-    assert Goal(ApproximateDP(1.0, 0.01), 1_000, 0.05).delta(0.3, 0.1, NO_LUCK) == 0.01
-
-
-@pytest.mark.parametrize("claim", [GaussianDP(1.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(0.1)], ids=str)
+@for_each("claim", [GaussianDP(1.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(0.1)])
 def test_null_an_event_that_is_as_likely_on_either_side_has_no_score(claim: Claim) -> None:
     """Also where a divergence would take the less likely side for a leak the other way."""
     goal = Goal(claim, 10_000, 0.05, coins=False)
@@ -125,15 +117,14 @@ def test_a_curve_without_a_parameter_scores_in_epsilon() -> None:
     assert plain.rank(plain.score(0.3, 0.0), 0.0) == 0.3
 
 
-@pytest.mark.long
 def test_no_claim_however_extreme_overflows() -> None:
     """Scores and tangents of events from certain to never seen, for few and for many certifying runs."""
     claims: list[Claim] = [
-        *(PureDP(epsilon) for epsilon in (0.0, 1e-300, 400.0, 710.0, 1_000.0)),
-        *(ApproximateDP(epsilon, delta) for epsilon in (0.0, 700.0, 1_000.0) for delta in (1e-300, 0.5)),
-        *(GaussianDP(mu) for mu in (0.0, 1e-12, 50.0, 1e6)),
-        *(RenyiDP(order, 400.0) for order in (1.0001, 2.0, 1e6)),
-        *(ZeroConcentratedDP(rho) for rho in (1e-12, 400.0, 1e6)),
+        *(PureDP(epsilon) for epsilon in (0.0, 1e-300, 710.0, 1_000.0)),
+        *(ApproximateDP(epsilon, delta) for epsilon in (0.0, 1_000.0) for delta in (1e-300, 0.5)),
+        *(GaussianDP(mu) for mu in (0.0, 1e-12, 1e6)),
+        *(RenyiDP(order, 400.0) for order in (1.0001, 1e6)),
+        *(ZeroConcentratedDP(rho) for rho in (1e-12, 1e6)),
     ]
     x, y = (each.ravel() for each in np.meshgrid(*[np.array([0.0, 3.0, 1e4, 5e5])] * 2))
     with warnings.catch_warnings():

@@ -19,6 +19,9 @@ from tests.cases import for_each
 
 BELOW, ABOVE, CONSTANT = 2.72, 2.89, 6.0  # deviations of hits of P and of Q, and what they cost together
 FEWEST = 100.0  # hits of Q expected in the search
+assert math.exp(-(BELOW**2) / 2.0) <= 0.025  # Chernoff's bound below, Bernstein's above: each fails in one of 40
+assert math.exp(-(ABOVE**2) / (2.0 * (1.0 + ABOVE / (3.0 * math.sqrt(FEWEST))))) <= 0.0255
+assert -math.log(MARGIN) < 0.17  # a threshold that is moved clear of an edge gives up so much of its bound
 
 
 def part(z: float, sure: float, search: float, certifying: float) -> float:
@@ -31,19 +34,12 @@ def shown(p: float, q: float, runs: float, z: float) -> float:
     return math.log(p / q) - z * math.sqrt(2.0 / runs * (1.0 / p + 1.0 / q))
 
 
-def test_each_of_the_two_counts_deviates_so_far_with_probability_0_025() -> None:
-    """Chernoff's bound below, Bernstein's above, for counts of 100 or more."""
-    assert math.exp(-(BELOW**2) / 2.0) <= 0.025
-    assert math.exp(-(ABOVE**2) / (2.0 * (1.0 + ABOVE / (3.0 * math.sqrt(FEWEST))))) <= 0.0255
-
-
-@pytest.mark.long
-@for_each("values", [2, 100, 10_000])
+@for_each("values", [2, 10_000])
 def test_the_worst_counts_still_show_the_stated_part(values: int) -> None:
     """The inequality of the proof, over rates, runs and error probabilities."""
     sure, tried = surely(values), 0
     for alpha in (0.05, 1e-3, 1e-6):
-        for search in (1e4, 1e5, 1e6, 1e8):
+        for search in (1e4, 1e6, 1e8):
             for share in (0.05, 0.25, 0.5):
                 certifying = search * (1.0 - share) / share
                 goal, z = Goal(PureDP(1.0), int(certifying), alpha), -float(ndtri(alpha))
@@ -57,7 +53,7 @@ def test_the_worst_counts_still_show_the_stated_part(values: int) -> None:
                         at = part(z, sure, search, certifying) * certifying
                         assert score >= shown(p, q, at, z), (p, q, search, share, alpha)
                         tried += 1
-    assert tried > 1_000
+    assert tried > 700
 
 
 def law(values: int, rng: np.random.Generator) -> tuple[Reals, Reals]:
@@ -76,13 +72,12 @@ def tokens(values: int) -> Binning:
     return Binning(np.empty(0, np.float32), tuple(Token(str(j), 2 * j + 1) for j in range(values)))
 
 
-@pytest.mark.long
-@for_each("values", [3, 40, 700, 10_000])
+@for_each("values", [3, 700], nightly=[40, 10_000])
 def test_nothing_is_proposed_below_what_is_sure(values: int) -> None:
     """Whatever is believed: the score is at least that of each single value at `surely` deviations."""
     rng, bins = np.random.default_rng(values), tokens(values)
     goal = Goal(PureDP(1.0), 300_000, 1e-3)
-    for _ in range(12 if values < 1_000 else 3):
+    for _ in range(6):
         counts = drawn(*law(values, rng), 50_000, rng)
         found = propose(Coordinate(()), bins, counts, goal)
         seen = counts[counts.sum(axis=1) > 0]
@@ -90,33 +85,21 @@ def test_nothing_is_proposed_below_what_is_sure(values: int) -> None:
             goal.scores(*seen[:, way].T.astype(float), 50_000, 50_000, surely(len(seen))).max()
             for way in ([0, 1], [1, 0])
         ]
-        assert found is not None
         assert found.score >= max(sure) - 1e-12
 
 
 @pytest.mark.long
-@for_each("values", [10, 1_000, 10_000])
+@for_each("values", [10, 10_000], nightly=[1_000])
 def test_the_score_reaches_the_oracle_of_the_stated_part(values: int) -> None:
-    """In more than 0.95 of searches. Forty seeded searches: eleven failures of a probability of 0.05 are of 1e-6."""
+    """In more than 0.95 of searches, all seeded: of twenty, nine would fail by chance with a probability of 2e-7."""
     search, certifying, alpha, missed = 200_000, 600_000, 1e-3, 0
     goal, z, bins = Goal(PureDP(1.0), certifying, alpha), -float(ndtri(alpha)), tokens(values)
     runs = part(z, surely(values), search, certifying) * certifying
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         p, q = law(values, rng)
         found = propose(Coordinate(()), bins, drawn(p, q, search // 2, rng), goal)
-        oracle = max(
-            (
-                shown(a, b, runs, z)
-                for a, b in [*zip(p, q, strict=True), *zip(q, p, strict=True)]
-                if b * search >= 2 * FEWEST
-            ),
-            default=0.0,
-        )
+        both = [*zip(p, q, strict=True), *zip(q, p, strict=True)]
+        oracle = max((shown(a, b, runs, z) for a, b in both if b * search >= 2 * FEWEST), default=0.0)
         missed += found is None or found.score < oracle
-    assert missed < 11
-
-
-def test_an_edge_costs_no_more_than_its_margin() -> None:
-    """A threshold moved clear of an edge gives up so much of its hits: 0.17 of the bound."""
-    assert -math.log(MARGIN) < 0.17
+    assert missed < 9

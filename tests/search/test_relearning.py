@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpaudit.base.arrays import Reals
 from dpaudit.claims import PureDP
 from dpaudit.events.features import Coordinate, Feature, Whole
 from dpaudit.events.scores import Binning, Linear, LogRatio
-from dpaudit.outputs.canonical import Column, Outputs, Pilot, Sample
+from dpaudit.outputs.canonical import Outputs, Pilot, Sample
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.search.binning import Tables
 from dpaudit.search.crossfit import learned_again, moved, relearned
@@ -19,19 +18,20 @@ from dpaudit.search.explore import SearchPlan, best, narrowed, pilot_counts, pla
 from dpaudit.search.goal import Goal
 from dpaudit.search.learning import scores_of
 from dpaudit.search.selection import propose
+from tests.auditing.looks import vectors
+from tests.cases import for_each
 
 GOAL = Goal(PureDP(1.0), 50_000, 0.05)
 RNG = np.random.default_rng(51)
 
 
-def vectors(first: bool, runs: int) -> Outputs:
+def outputs(first: bool, runs: int) -> Outputs:
     """Three numbers, one up, one down, and one that says nothing."""
-    matrix: Reals = RNG.laplace(size=(runs, 3)) + (0.8 if first else 0.0) * np.array([1.0, -1.0, 0.0])
-    return Outputs(runs, {(j,): Column(matrix[:, j].copy()) for j in range(3)})
+    return vectors(RNG.laplace(size=(runs, 3)) + (0.8 if first else 0.0) * np.array([1.0, -1.0, 0.0]))
 
 
-PILOT = Pilot(vectors(True, 2_000), vectors(False, 2_000))
-MORE = vectors(True, 20_000), vectors(False, 20_000)
+PILOT = Pilot(outputs(True, 2_000), outputs(False, 2_000))
+MORE = outputs(True, 20_000), outputs(False, 20_000)
 CHOSEN = plan(PILOT, GOAL, keep=100)
 COUNTS = pilot_counts(CHOSEN, PILOT) + CHOSEN.tables(*(Sample(side) for side in MORE))
 TERMS = [each(*(Sample(side) for side in MORE)) for each in CHOSEN.terms]
@@ -46,8 +46,14 @@ def is_score(feature: Feature) -> bool:
     return isinstance(feature, LogRatio | Linear)
 
 
+def of_scores(chosen: SearchPlan) -> SearchPlan:
+    """The plan of its scores alone."""
+    scores = tuple(each for each in chosen.tables.features if is_score(each[0]))
+    return replace(chosen, tables=Tables(scores), learned=(True,) * len(scores))
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("keep", [0, 1, 4, 100])
+@for_each("keep", [0, 4], nightly=[1, 100])
 def test_the_best_few_stay_with_their_counts_and_learned_scores_all(keep: int) -> None:
     chosen, counts = narrowed(CHOSEN, COUNTS, GOAL, keep=keep)
     before, after = by_feature(CHOSEN, COUNTS), by_feature(chosen, counts)
@@ -55,10 +61,8 @@ def test_the_best_few_stay_with_their_counts_and_learned_scores_all(keep: int) -
     assert all(before[feature] == table for feature, table in after.items())
     plain = [each for (each, _), learned in zip(chosen.tables.features, chosen.learned, strict=True) if not learned]
     assert len(plain) == min(keep, CHOSEN.learned.count(False))
-    assert [each for each in after if isinstance(each, LogRatio | Linear)] == [
-        each for each in before if isinstance(each, LogRatio | Linear)
-    ]
-    assert chosen.learned == tuple(isinstance(each, LogRatio | Linear) for each in after)
+    assert [*filter(is_score, after)] == [*filter(is_score, before)]
+    assert chosen.learned == tuple(map(is_score, after))
     # the first two entries, their sum and what is made of them say something; the third says nothing
     assert keep != 1 or plain != [Coordinate((2,))]
     assert chosen.looked_at == CHOSEN.looked_at
@@ -66,8 +70,8 @@ def test_the_best_few_stay_with_their_counts_and_learned_scores_all(keep: int) -
 
 
 def test_whole_outputs_always_stay() -> None:
-    outputs = encode_objects([(int(j) % 3, int(j) // 2 % 2) for j in range(400)])
-    pilot = Pilot(outputs, outputs)
+    same = encode_objects([(j % 3, j // 2 % 2) for j in range(400)])
+    pilot = Pilot(same, same)
     chosen = plan(pilot, GOAL, keep=100)
     kept, _ = narrowed(chosen, pilot_counts(chosen, pilot), GOAL, keep=0)
     assert [feature for feature, _ in kept.tables.features] == [Whole()]
@@ -90,12 +94,10 @@ def test_scores_left_out_and_learned_anew() -> None:
     assert all(learned for (each, _), learned in zip(anew.tables.features, anew.learned, strict=True) if is_score(each))
     nothing = np.zeros_like(COUNTS)
     anew, _ = relearned(CHOSEN, nothing, TERMS, GOAL, PILOT)
-    assert [each for each, _ in anew.tables.features if is_score(each)] == every, (
-        "where none was counted, all are learned"
-    )
+    assert [each for each, _ in anew.tables.features if is_score(each)] == every, "none was counted: all are learned"
 
 
-@pytest.mark.parametrize("swapped", [False, True])
+@for_each("swapped", [False, True])
 def test_the_moved_event_is_passed_by_as_many_runs(swapped: bool) -> None:
     """Thresholds above and below; against the plain share of runs inside, of the old event and the new one.
 
@@ -103,22 +105,15 @@ def test_the_moved_event_is_passed_by_as_many_runs(swapped: bool) -> None:
     """
     sides = MORE[::-1] if swapped else MORE
     pilot = Pilot(PILOT.second, PILOT.first) if swapped else PILOT
-    chosen = plan(pilot, GOAL)
-    chosen = replace(
-        chosen,
-        tables=Tables(tuple(each for each in chosen.tables.features if is_score(each[0]))),
-    )
-    chosen = replace(chosen, learned=(True,) * len(chosen.tables.features))
+    chosen = of_scores(plan(pilot, GOAL))
     counts = chosen.tables(*(Sample(side) for side in sides))
     found = best(chosen, counts, GOAL)
-    assert found is not None
     terms = [each(*(Sample(side) for side in sides)) for each in chosen.terms]
     again = learned_again(found, chosen, terms, pilot)
-    assert again is not None
     (score, _), (own, _) = again.features
     assert is_score(score)
     assert score != found.event.feature == own
-    fresh = vectors(not swapped, 20_000), vectors(swapped, 20_000)
+    fresh = outputs(not swapped, 20_000), outputs(swapped, 20_000)
     table = again(*(Sample(side) for side in fresh))
     new = moved(found, chosen, counts, again, table, GOAL)
     assert (new.p_side, new.family, new.delta) == (found.p_side, found.family, found.delta)
@@ -134,9 +129,7 @@ def test_the_moved_event_is_passed_by_as_many_runs(swapped: bool) -> None:
 
 def test_a_score_that_is_worse_on_runs_that_made_neither_replaces_nothing() -> None:
     """Weights that became 0 but for the entry that says nothing; and runs too few to tell."""
-    sides = [Sample(side) for side in MORE]
-    chosen = replace(CHOSEN, tables=Tables(tuple(each for each in CHOSEN.tables.features if is_score(each[0]))))
-    chosen = replace(chosen, learned=(True,) * len(chosen.tables.features))
+    sides, chosen = [Sample(side) for side in MORE], of_scores(CHOSEN)
     counts = chosen.tables(*sides)
     found = best(chosen, counts, GOAL)
     assert found is not None
@@ -146,10 +139,9 @@ def test_a_score_that_is_worse_on_runs_that_made_neither_replaces_nothing() -> N
             part[:] = part.sum(axis=1, keepdims=True) // 2
     again = learned_again(found, chosen, lost, PILOT)
     assert again is not None
-    fresh = [Sample(vectors(first, 20_000)) for first in (True, False)]
+    fresh = [Sample(outputs(first, 20_000)) for first in (True, False)]
     assert moved(found, chosen, counts, again, again(*fresh), GOAL) is found
     good = learned_again(found, chosen, TERMS, PILOT)
-    assert good is not None
     assert moved(found, chosen, counts, good, np.zeros((good.cells, 2), np.int64), GOAL) is found
 
 
@@ -176,7 +168,6 @@ def test_the_luckiest_tail_of_many_even_scores_does_not_win() -> None:
         goal,
     )
     assert propose(features[0], bins, lucky, goal, thresholds_only=True).score > 0.08  # type: ignore[union-attr]
-    assert found is not None
     assert found.event.feature == features[1]
     assert found.score < 0.06
 

@@ -20,14 +20,12 @@ from dpaudit.search.candidates import features_of, lines_of, terms_of
 from dpaudit.search.explore import plan
 from dpaudit.search.goal import Goal
 from dpaudit.search.learning import GROUPS, cells_of, log_ratio
+from tests.auditing.looks import vectors
+from tests.cases import for_each
 from tests.events.samples import INF, NAN
 
 Rng = np.random.Generator
 RUNS = 4_000
-
-
-def vectors(matrix: Reals) -> Outputs:
-    return Outputs(len(matrix), {(j,): Column(matrix[:, j].copy()) for j in range(matrix.shape[1])})
 
 
 def parts(count: int) -> list[Any]:
@@ -88,29 +86,29 @@ def _placed(rng: Rng, value: float, part: float) -> Reals:
 HOSTILE = {
     "heavy tails": lambda rng: rng.standard_cauchy((RUNS, 3)) ** 15,
     "beyond float32": lambda rng: rng.laplace(size=(RUNS, 3)) * 1e300,
-    "at the end of float32": lambda rng: rng.laplace(size=(RUNS, 3)) * 3e38,
     "integers beyond float32": lambda rng: rng.integers(2**60, 2**62, (RUNS, 3)).astype(float),
     "subnormal": lambda rng: rng.laplace(size=(RUNS, 3)) * 1e-44,
+    "infinities of both signs": lambda rng: np.where(rng.random((RUNS, 3)) < 0.2, -INF, _placed(rng, INF, 0.2)),
+    "many infinities below": lambda rng: _placed(rng, -INF, 0.6),
+    "one coordinate of NaN": lambda rng: np.where([True, False, False], NAN, rng.laplace(size=(RUNS, 3))),
+    "zeros of both signs": lambda rng: np.where(rng.random((RUNS, 3)) < 0.5, -0.0, 0.0),
+}
+BY_NIGHT = {
+    "at the end of float32": lambda rng: rng.laplace(size=(RUNS, 3)) * 3e38,
     "far from 0": lambda rng: rng.laplace(size=(RUNS, 3)) + 1e12,
     "some infinities": lambda rng: _placed(rng, INF, 0.03),
-    "some infinities below": lambda rng: _placed(rng, -INF, 0.03),
-    "many infinities": lambda rng: _placed(rng, INF, 0.6),
-    "many infinities below": lambda rng: _placed(rng, -INF, 0.6),
-    "infinities of both signs": lambda rng: np.where(rng.random((RUNS, 3)) < 0.2, -INF, _placed(rng, INF, 0.2)),
     "nothing but infinities": lambda rng: np.where(rng.random((RUNS, 3)) < 0.5, -INF, INF),
     "one coordinate of infinities": lambda rng: np.where([True, False, False], INF, rng.laplace(size=(RUNS, 3))),
     "NaN": lambda rng: _placed(rng, NAN, 0.5),
-    "one coordinate of NaN": lambda rng: np.where([True, False, False], NAN, rng.laplace(size=(RUNS, 3))),
     "one number among NaN": lambda rng: np.where(np.arange(RUNS)[:, None] == 7, rng.laplace(size=(RUNS, 3)), NAN),
-    "zeros of both signs": lambda rng: np.where(rng.random((RUNS, 3)) < 0.5, -0.0, 0.0),
 }
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", HOSTILE)
+@for_each("kind", HOSTILE, nightly=BY_NIGHT)
 def test_numbers_of_every_size_have_cells_and_a_score(kind: str) -> None:
     """Neither an error nor a warning; each run falls into one cell; edges are numbers in order; the score is finite."""
-    matrix = HOSTILE[kind](np.random.default_rng(44))
+    matrix = (HOSTILE | BY_NIGHT)[kind](np.random.default_rng(44))
     both, half = vectors(matrix), RUNS // 2
     first, second = vectors(matrix[:half]), vectors(matrix[half:])
     for group in (parts(3), [Coordinate((0,)), Difference((1,), (0,)), Difference((2,), (1,))]):
@@ -124,9 +122,6 @@ def test_numbers_of_every_size_have_cells_and_a_score(kind: str) -> None:
         assert np.isfinite(score.column(both).values).all()
         assert LogRatio.from_dict(score.to_dict()).to_dict() == score.to_dict()
     plan(Pilot(first, second), Goal(PureDP(1.0), 50_000, 0.05))
-
-
-# --- shapes -----------------------------------------------------------------------------------------------------------
 
 
 def one_of_four(first: bool, runs: int, rng: Rng) -> Outputs:
@@ -178,9 +173,6 @@ def test_mirror_exchanging_the_sides_negates_a_score() -> None:
             log_ratio(terms, terms(*(Sample(s) for s in p))) for p in ((first, second), (second, first))
         )
         assert swapped.column(both).values == pytest.approx(-straight.column(both).values, abs=1e-5)
-
-
-# --- which features and terms outputs get -----------------------------------------------------------------------------
 
 
 def test_steps_and_levels_are_tried_where_three_numbers_have_many_values() -> None:

@@ -1,4 +1,8 @@
-"""The choice of an event from counts: it takes the planted one, knows luck from a leak, and names only what it saw."""
+"""The choice of an event from counts: it takes the planted one, knows luck from a leak, and names only what it saw.
+
+Also sets of values against thresholds, on halves of the counts, and in order of their ratio; and plainer events in
+place of better ones.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.base.arrays import Integers
+from dpaudit.base.arrays import Integers, Reals
+from dpaudit.certify import CoinFlip
+from dpaudit.certify.coin_flip import epsilon_lower
 from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.events import Event
 from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import Binning
-from dpaudit.outputs.canonical import token
-from dpaudit.search.goal import FEWEST_HITS, Goal
-from dpaudit.search.selection import Proposal, propose
+from dpaudit.outputs.canonical import Outputs, Pilot, token
+from dpaudit.outputs.encode import encode_objects
+from dpaudit.search.explore import judged
+from dpaudit.search.goal import FEWEST_HITS, Goal, Spread
+from dpaudit.search.plainer import together
+from dpaudit.search.selection import BY_RATIO, Proposal, cells_inside, groups_of, propose
+from tests.cases import for_each
 
 GOAL = Goal(PureDP(1.0), runs=100_000, alpha=0.05)
-FEW = Goal(PureDP(1.0), runs=1_000, alpha=0.05)
 FEATURE = Coordinate(())
 WORDS = tuple(token("text", word) for word in "abcdef")
 
@@ -38,44 +48,28 @@ def proposed(bins: Binning, counts: Integers, goal: Goal = GOAL) -> Proposal:
     return found
 
 
-def words(found: Proposal) -> set[str]:
-    return {each.label for each in found.event.tokens}
-
-
-@pytest.mark.parametrize("mirrored", [False, True])
-@pytest.mark.parametrize(
-    ("first", "second", "event"),
+@for_each("mirrored", [False, True])
+@for_each(
+    ("first", "second", "least"),
     [
-        ([500, 500, 500, 1500, 0], [500, 500, 1500, 500, 0], "2"),  # a single value
-        ([100, 900, 1000, 1000, 0], [1000, 1000, 900, 100, 0], None),  # a threshold
+        ([500, 500, 500, 1500, 0], [500, 500, 1500, 500, 0], 1.0),  # a single value
+        ([100, 900, 1000, 1000, 0], [1000, 1000, 900, 100, 0], 0.9),  # a threshold
     ],
 )
 def test_the_planted_event_is_found_on_either_side(
-    first: list[int], second: list[int], event: str | None, mirrored: bool
+    first: list[int], second: list[int], least: float, mirrored: bool
 ) -> None:
-    counts = table(second, first) if mirrored else table(first, second)
-    found = proposed(bins_of(4), counts)
+    found = proposed(bins_of(4), table(second, first) if mirrored else table(first, second))
     x, y = (first, second) if (found.p_side == "first") != mirrored else (second, first)
     low, high = found.event.intervals[0]
-    inside = [low < value <= high for value in (0.0, 0.5, 1.5, 2.5)]
-    mass, other = (sum(n for n, there in zip(side, inside, strict=False) if there) for side in (x, y))
-    assert math.log(mass / other) > (1.0 if event else 0.9)
-    assert 0.6 < found.score < math.log(mass / other)
-
-
-def test_the_sides_are_told_apart() -> None:
-    """One output gives Q away far more than any gives P away."""
-    first, second = [1000, 1000, 0, 0], [1500, 100, 400, 0]
-    straight = proposed(bins_of(3), table(first, second))
-    mirrored = proposed(bins_of(3), table(second, first))
-    assert {straight.p_side, mirrored.p_side} == {"first", "second"}
-    assert straight.p_side == "second"
-    assert straight.event == mirrored.event
-    assert straight.score == pytest.approx(mirrored.score)
+    inside = [place for place, value in enumerate((0.0, 0.5, 1.5, 2.5)) if low < value <= high]
+    shown = math.log(sum(x[place] for place in inside) / sum(y[place] for place in inside))
+    assert shown > least
+    assert 0.6 < found.score < shown
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("cells", "most"), [(2, 0.25), (10, 0.75), (60, 0.25), (500, 0.2), (4000, 0.2)])
+@for_each(("cells", "most"), [(10, 0.75), (500, 0.2)], nightly=[(2, 0.25), (60, 0.25), (4000, 0.2)])
 def test_luck_is_not_taken_for_a_leak(cells: int, most: float) -> None:
     """Two samples of one law: the largest of 40 scores stays small, for two cells and for a fine grid.
 
@@ -91,7 +85,7 @@ def test_luck_is_not_taken_for_a_leak(cells: int, most: float) -> None:
         assert found is None or found.score < most
 
 
-@pytest.mark.parametrize("cells", [40, 4000])
+@for_each("cells", [40, 4000])
 def test_a_common_event_beats_a_lucky_rare_one(cells: int) -> None:
     """The middle parts the sides by e; a rare cell shows 12 against 1 by luck."""
     first, second = (np.full(cells + 1, 5), np.full(cells + 1, 5))
@@ -106,32 +100,28 @@ def test_a_common_event_beats_a_lucky_rare_one(cells: int) -> None:
 
 def test_size_decides_between_rare_and_common() -> None:
     """A rare event with a large ratio is worth it only when enough runs will certify it."""
-    first, second = [3_000, 400_000, 597_000, 0], [300, 500_000, 499_700, 0]
-    few = proposed(bins_of(3), table(first, second), Goal(PureDP(1.0), 1_000, 0.05))
-    many = proposed(bins_of(3), table(first, second), Goal(PureDP(1.0), 10_000_000, 0.05))
-    assert many.event.intervals == ((-math.inf, 0.0),)
-    assert many.p_side == "first"
+    counts = table([3_000, 400_000, 597_000, 0], [300, 500_000, 499_700, 0])
+    few, many = (proposed(bins_of(3), counts, Goal(PureDP(1.0), runs, 0.05)) for runs in (1_000, 10_000_000))
+    assert (many.event.intervals, many.p_side) == (((-math.inf, 0.0),), "first")
     assert few.event.intervals != many.event.intervals
     assert many.score > few.score
 
 
 def test_delta_gives_away_the_events_it_explains() -> None:
     """An output of probability 0.001 gives the data away; with delta 0.01 only the threshold is left to find."""
-    first, second = [1_000, 600_000, 399_000, 0], [0, 400_000, 600_000, 0]
-    pure = proposed(bins_of(3), table(first, second), Goal(PureDP(1.0), 1_000_000, 0.05))
-    approximate = proposed(bins_of(3), table(first, second), Goal(ApproximateDP(1.0, 0.01), 1_000_000, 0.05))
+    counts = table([1_000, 600_000, 399_000, 0], [0, 400_000, 600_000, 0])
+    pure, approximate = (
+        proposed(bins_of(3), counts, Goal(claim, 1_000_000, 0.05)) for claim in (PureDP(1.0), ApproximateDP(1.0, 0.01))
+    )
     assert pure.event.intervals == ((-math.inf, 0.0),)
     assert pure.score > 3.0
     assert approximate.event.intervals != pure.event.intervals
     assert 0.3 < approximate.score < 0.4
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.01])
+@for_each("delta", [0.0, 1e-6, 0.01])
 def test_the_score_is_a_little_below_what_the_certificate_will_say(delta: float) -> None:
     """With counts at their means: not above the bound at the means, and within a few deviations of it."""
-    from dpaudit.certify import CoinFlip
-    from dpaudit.certify.coin_flip import epsilon_lower
-
     first, second = [731_100, 268_900, 0], [268_900, 731_100, 0]
     found = proposed(bins_of(2), table(first, second), Goal(ApproximateDP(1.0, delta), 100_000, 0.05))
     bound = epsilon_lower(CoinFlip(36_555, 13_445, 50_000, 50_000), delta, 0.05)
@@ -149,24 +139,13 @@ def test_an_event_that_the_other_side_never_showed_stays_clear_of_its_edge() -> 
     assert 150 < low < 170
 
 
-# --- tokens -----------------------------------------------------------------------------------------------------
-
-
 def test_a_planted_token_is_named() -> None:
     found = proposed(bins_of(1, tokens=3), table([0, 4000, 5000, 1000, 0], [0, 5000, 4900, 100, 0]))
-    assert words(found) == {"'c'"}
+    assert [each.label for each in found.event.tokens] == ["'c'"]
     assert (found.p_side, found.event.intervals) == ("first", ())
 
 
-def test_tokens_and_numbers_make_one_event() -> None:
-    """A set is proposed where it is worth more than a single value that is easier to read: where runs are few."""
-    found = proposed(bins_of(2, tokens=2), table([4000, 1000, 4000, 1000, 0], [1000, 4000, 1000, 4000, 0]), FEW)
-    inside = (len(found.event.intervals), words(found))
-    assert inside in ((1, {"'a'"}), (1, {"'b'"}))
-
-
-@pytest.mark.long
-@settings(derandomize=True, deadline=None, max_examples=120)
+@settings(derandomize=True, deadline=None, max_examples=80)
 @given(
     numbers=st.integers(1, 6),
     tokens=st.integers(0, 4),
@@ -199,16 +178,116 @@ def test_an_event_never_names_what_was_not_seen(numbers: int, tokens: int, data:
     assert inside.sum() >= FEWEST_HITS / 2
 
 
-@pytest.mark.parametrize("cell", [0, 1])
+@for_each("cell", [0, 1])
 def test_too_few_hits_are_no_event(cell: int) -> None:
     counts = table([0, 0, 0], [0, 0, 0])
     counts[cell] = (FEWEST_HITS - 1, 0)
     assert propose(FEATURE, bins_of(2), counts, GOAL) is None
 
 
-def test_the_choice_is_a_function_of_the_counts() -> None:
-    rng = np.random.default_rng(11)
-    bins = bins_of(300, tokens=4)
-    counts = rng.poisson(20.0, (305, 2))
-    counts[-1] = 0
-    assert propose(FEATURE, bins, counts, GOAL) == propose(FEATURE, bins, counts.copy(), GOAL)
+CELLS, RUNS = 400, 50_000
+BINS = Binning(np.arange(1, CELLS, dtype=np.float32))
+CERTIFIED = Goal(PureDP(1.0), 200_000, 0.001)
+EVEN = np.full(CELLS, 1.0 / CELLS)
+STEP = np.where(np.arange(CELLS) < CELLS // 2, 0.9, 1.1)  # the ratio is the same on either side of the middle
+
+
+def drawn(p: Reals, q: Reals, seed: int) -> Integers:
+    rng = np.random.default_rng(seed)
+    sides = [rng.multinomial(RUNS, law / law.sum()) for law in (p, q)]
+    return np.vstack([np.stack(sides, axis=1), np.zeros((1, 2), np.int64)])
+
+
+def on_halves(counts: Integers) -> Proposal | None:
+    return judged(FEATURE, BINS, counts, CERTIFIED, smoothed_z=0.8, rivals=1.0)
+
+
+def true_bound(found: Proposal, p: Reals, q: Reals) -> float:
+    """What the certificate is expected to show."""
+    inside = cells_inside(BINS, found.event)
+    x, y = (np.array([RUNS * law[inside].sum() / law.sum()]) for law in (p, q))
+    x, y = (x, y) if found.p_side == "first" else (y, x)
+    return float(CERTIFIED.scores(x, y, RUNS, RUNS, 0.0)[0])
+
+
+@pytest.mark.long
+def test_a_lucky_set_of_a_step_is_found_out() -> None:
+    """Over ten seeds the events have larger bounds at their true rates than where no halves judge."""
+    for p, q in ((EVEN * STEP, EVEN), (EVEN, EVEN * STEP)):
+        bounds, unjudged = [], []
+        for seed in range(10):
+            counts = drawn(p, q, seed)
+            first, again = propose(FEATURE, BINS, counts, CERTIFIED), on_halves(counts)
+            assert again is not None
+            unjudged.append(true_bound(first, p, q))
+            bounds.append(true_bound(again, p, q) if first.family == BY_RATIO else unjudged[-1])
+        assert np.mean(bounds) > np.mean(unjudged), (bounds, unjudged)
+
+
+def test_values_that_tell_are_found_wherever_they_are() -> None:
+    law = EVEN * np.where(np.arange(CELLS) % 40 == 7, 4.0, 1.0)  # ten of them, far apart
+    for seed in range(3):
+        found = on_halves(drawn(law, EVEN, seed))
+        assert np.all(cells_inside(BINS, found.event) % 40 == 7)
+        assert true_bound(found, law, EVEN) > 1.0  # of ln 4 less the certificate's errors
+
+
+def test_null_equal_laws_give_next_to_nothing() -> None:
+    for seed in range(5):
+        found = on_halves(drawn(EVEN, EVEN, seed))
+        assert found is None or found.score < 0.05
+
+
+def test_empty_bins_belong_to_the_run_of_numbers_around_them() -> None:
+    both = np.zeros(1_001)
+    both[100:900:4] = 20.0
+    both[500] = 5_000.0  # a bin of its own
+    group, _ = groups_of(Binning(np.arange(1, 1_000, dtype=np.float32)), both)
+    assert np.all(group[:499] >= 0)
+    assert np.all(group[501:1_000] >= 0)
+    assert np.count_nonzero(group == group[500]) == 1
+    assert np.all(np.diff(group[:1_000]) >= 0)
+
+
+def test_equal_ratios_do_not_exchange_a_common_set_for_a_rare_one() -> None:
+    """Forty values with one ratio e^0.69 on either side, their masses from 0.2 to 1e-5.
+
+    The order of equal ratios is luck, and a rare set that was lucky must not be taken for more. At 450,000 runs a side
+    every set chosen shows at its true rates 0.6 of 0.69 or more (as a set of mass 0.02 does), and 0.67 on average.
+    """
+    values = np.arange(-20, 20)
+    mass = 0.6 ** np.abs(values + 0.5)
+    p, q = (mass * np.where(values >= 0, up, 3 - up) for up in (2, 1))
+    p, q = p / p.sum(), q / q.sum()
+    cells, goal, shown = Binning((values[:-1] + 0.5).astype(np.float32)), Goal(PureDP(0.5), 900_000, 1e-5), []
+    for seed in range(80):
+        proposal = proposed(cells, drawn(p, q, seed), goal)
+        inside = np.array([any(low < value <= high for low, high in proposal.event.intervals) for value in values])
+        likelier, rarer = (p, q) if proposal.p_side == "first" else (q, p)
+        both, none = (np.array([law[inside].sum()]) for law in (likelier, rarer)), np.zeros(1)
+        shown.append(float(goal.predicted(*both, Spread(none, none))[0]))
+        assert shown[-1] > 0.6, (seed, str(proposal.event))
+    assert np.mean(shown) > 0.66
+
+
+HELD, ALL = 8_000, 500_000
+
+
+def side(common: int, beyond: int, seed: int) -> Outputs:
+    """Two numbers: the first is 1 in so many of the runs, the second beyond 10 in so many of those that judge."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.permutation(np.arange(HELD) < common).astype(float), rng.random(HELD)
+    second[np.arange(beyond) * (HELD // beyond) // 2 * 2 + 1] += 10.0
+    return encode_objects(list(zip(first.tolist(), second.tolist(), strict=True)))
+
+
+@for_each(("hits", "rarer"), [((1_500, 100), True), ((1_500, 450), False)])
+def test_low_luck_of_a_rare_event_is_not_taken_for_what_it_is_worth(hits: tuple[int, int], rarer: bool) -> None:
+    """By the outputs held it shows 1.0, as 12 runs against 4; another one shows 1.6, as 800 against 160."""
+    pilot = Pilot(side(800, 12, 1), side(160, 4, 2))
+    counts = np.array([[ALL - each for each in hits], hits, (0, 0)], np.int64)
+    rare = Proposal(Event(Coordinate((1,)), ((10.0, np.inf),)), "first", "any", 2.4)
+    goal = Goal(PureDP(2.0), 1_400_000, 0.001)
+    found = together(rare, Binning(np.array([10.0], np.float32)), counts, (), pilot, goal)
+    assert (found is None) == rarer
+    assert found is None or found.event.feature == Coordinate((0,))

@@ -15,12 +15,12 @@ CONFIDENCE = 0.95
 FALSE_ALARM = 1e-6  # of each test of validity or null, by the binomial limit: exact, whatever the mechanism
 POWER_ALARM = 1e-6  # of each test that wants refutations: by the margins named there
 
-AUDITS = {  # seeded audits of each mechanism, and the runs of each
-    "laplace": (24, 8_000),
-    "randomised_response": (30, 2_000),
-    "report_noisy_max": (20, 8_000),
-    "above_threshold": (20, 4_000),
-    "gaussian": (20, 8_000),
+AUDITS = {  # seeded audits of each mechanism, three times as many by night, and the runs of each
+    "laplace": (16, 3_000),
+    "randomised_response": (20, 1_000),
+    "report_noisy_max": (14, 3_000),
+    "above_threshold": (14, 2_000),
+    "gaussian": (14, 3_000),
 }
 
 

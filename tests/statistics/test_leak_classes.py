@@ -7,19 +7,16 @@ import pytest
 from benchmarks.classes.boundary import sound
 from benchmarks.search import leaks, measured
 from benchmarks.valid import nasty_refutations
-from tests.cases import for_each
+from tests.cases import for_each, some
 from tests.statistics.rates import most_refuted
 
 FOUND = {  # the least part of the best event's bound that a seed must reach
     "exact_01": 0.7,
-    "atom_1": 0.6,
     "even": 0.75,
-    "zero": 0.6,
     "dense_256": 0.65,
     "text_json": 0.7,
-    "blob": 0.6,
 }
-FURTHER = {"rounded_1": 0.8, "entry_280": 0.7}
+FURTHER = {"rounded_1": 0.8, "entry_280": 0.7, "atom_1": 0.6, "zero": 0.6, "blob": 0.6}
 
 
 @pytest.mark.long
@@ -38,7 +35,7 @@ def test_a_class_that_was_missed_is_found(key: str, least: float) -> None:
 def test_nasty_structure_does_not_refute_what_is_true() -> None:
     """Atoms, lattices, text, dependence: claims exactly true, and both sides alike. `FALSE_ALARM`."""
     audits, runs = 1, 4_000
-    places = [place for place, case in enumerate(sound()) if not case.slow]
+    places = some([place for place, case in enumerate(sound()) if not case.slow], 13)
     counts = [nasty_refutations(place, range(audits), runs) for place in places]
     assert sum(count.refuted for count in counts) <= most_refuted(audits * len(places))
     assert not any(count.undecided for count in counts)

@@ -206,7 +206,8 @@ class _Follower:
                 return known.get(name, frozenset((ROUNDED,)))
             case nodes.Arithmetical(operation, left, right):
                 sides = self.values(left, known, line), self.values(right, known, line)
-                every = {_combined(operation, left, right, *pair) for pair in product(*sides)}
+                grows = operation in ("+", "-") and bool(reads(left)) and bool(reads(right))
+                every = {_combined(operation, left, right, *pair, grows) for pair in product(*sides)}
                 if max(each.bits for each in every.union(*sides)) > LONGEST:
                     what, cure = "a whole number that may outgrow doubles", "count by adding, and give common numbers"
                     raise OutsideLanguage(self.program.name, line, what, cure)
@@ -253,24 +254,28 @@ def _noisy(kind: ValueKind) -> bool:
     return kind.size <= WIDEST and (fresh or alone)
 
 
-def _with_origins(left: ValueKind, right: ValueKind, size: int = 0) -> ValueKind:
+def _with_origins(left: ValueKind, right: ValueKind, size: int = 0, bits: float = 0.0) -> ValueKind:
     """What comes of two values; what stands in both may cancel, and take with it what was rounded in its size."""
     ours, theirs = left.once | left.more, right.once | right.more
     once = (left.once | right.once) - (ours & theirs)
     more = (ours | theirs) - once
-    return ValueKind(
-        False, once=once, more=more | {UNKNOWN} if ours & theirs else more, size=max(size, left.size, right.size)
-    )
+    size = max(size, left.size, right.size)
+    return ValueKind(False, once=once, more=more | {UNKNOWN} if ours & theirs else more, size=size, bits=bits)
 
 
 def _combined(
-    operation: nodes.Operation, left: nodes.Expression, right: nodes.Expression, ours: ValueKind, theirs: ValueKind
+    operation: nodes.Operation,
+    left: nodes.Expression,
+    right: nodes.Expression,
+    ours: ValueKind,
+    theirs: ValueKind,
+    grows: bool,
 ) -> ValueKind:
     adds = operation in ("+", "-")
     if adds and left == ZERO:
         return replace(theirs, step=False)
     small = adds and ours.small and theirs.small and (ours.step or theirs.step)
-    twice = not small and bool(reads(left)) and bool(reads(right))
+    twice = grows and not small
     if ours.more or theirs.more:  # "data:..." is what data left in a variable
         twice = all(any(":" in each for each in side.more) for side in (ours, theirs))
     bits = max(ours.bits, theirs.bits) + (adds and twice)  # a sum of what does not grow with it grows slowly
@@ -278,8 +283,7 @@ def _combined(
         bits = ours.bits + theirs.bits
     if operation == "/" or DOUBLE in (ours.bits, theirs.bits):
         bits = DOUBLE
-    origins = _with_origins(ours, theirs, 0 if adds else ours.size + theirs.size)
-    origins = replace(origins, bits=bits)
+    origins = _with_origins(ours, theirs, 0 if adds else ours.size + theirs.size, bits)
     factor = {"*": (left, right), "/": (right,)}.get(operation, ())
     if not adds and not any(isinstance(each, nodes.Number) and each.value for each in factor):
         origins = replace(origins, once=frozenset(), more=origins.once | origins.more)

@@ -25,21 +25,17 @@ def run(
 
     `answers` is a sequence, or one number where the program has no loop; `draw(law, scale)` gives each noise, in the
     order of the source. Fractions stay exact, floats stay floats. Outputs by place are pairs (place, value). Raises
-    `InvalidSpec` for parameters that are missing, unknown, not whole where they must be, or against the
-    preconditions, for no answers at all, for a divisor that is 0 (wherever it stands), and for a scale not above 0.
+    `InvalidSpec` for parameters against the preconditions, for a divisor that is 0 (wherever it stands), and for a
+    scale not above 0.
 
     >>> from dpaudit.verify.language import read
     >>> program = read("def f(q, rng, eps):\\n    return tuple(x + rng.laplace(scale=1 / eps) for x in q)")
     >>> [str(value) for value in run(program, [1, 2], {"eps": 4}, lambda law, scale: scale)]
     ['5/4', '9/4']
     """
-    loop = program.loop is not None
-    if loop == (not isinstance(answers, Sequence)):
-        raise InvalidSpec(f"{program.name} takes {'a list of answers' if loop else 'one number'}, got {answers!r}")
-    queries = [_exact(answer) for answer in answers] if isinstance(answers, Sequence) else [_exact(answers)]
-    if not queries:
-        raise InvalidSpec(f"{program.name} needs at least one answer")
-    state = State(program, _parameters(program, parameters), queries, draw)
+    queries = [_exact(answer) for answer in (answers if isinstance(answers, Sequence) else [answers])]
+    values = {name: _exact(value) for name, value in {**program.defaults, **parameters}.items()}
+    state = State(program, values, queries, draw)
     for precondition in program.preconditions:
         if not state.value(precondition):
             raise InvalidSpec(f"the parameters must keep what {program.name} asserts of them")
@@ -53,20 +49,6 @@ def run(
 
 def _exact(value: Number) -> Any:
     return Fraction(value) if isinstance(value, int | Fraction) else value
-
-
-def _parameters(program: nodes.Program, given: Mapping[str, Number]) -> dict[str, Any]:
-    values = {name: _exact(value) for name, value in {**program.defaults, **given}.items()}
-    for name in program.parameters:
-        if name not in values:
-            raise InvalidSpec(f"{program.name} needs a value of its parameter {name}")
-    for name, value in values.items():
-        if name not in program.parameters:
-            known = ", ".join(program.parameters) or "none"
-            raise InvalidSpec(f"{program.name} has no parameter {name}: it has {known}")
-        if name in program.integers and value != value // 1:
-            raise InvalidSpec(f"the parameter {name} of {program.name} must be a whole number, got {value}")
-    return values
 
 
 @dataclass
@@ -182,6 +164,6 @@ class Noise:
 
 def as_output(value: Any) -> Any:
     """What Python returned, in the form of the interpreter's outputs."""
-    if isinstance(value, dict):
-        return tuple(value.items())
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, tuple):
+        return tuple(map(as_output, value))
+    return tuple(value.items() if isinstance(value, dict) else value) if isinstance(value, dict | list) else value

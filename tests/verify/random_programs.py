@@ -113,11 +113,8 @@ def _sums(numbers: random.Random) -> str:
     if kind == "blocks":
         end = numbers.choice([f" + {draw}", f" + {draw}", ""])
         lines.insert(2, "r = 0")
-        lines += [
-            "    if (i + 1) % 2 == 0:",
-            f"        r = s + x{end}",
-            f"        s = {numbers.choice(['0', '0', 's + x'])}",
-        ]
+        start = numbers.choice(["0", "0", "s + x"])
+        lines += ["    if (i + 1) % 2 == 0:", f"        r = s + x{end}", f"        s = {start}"]
         lines += ["    else:", f"        r = r + x + {draw}", "        s = s + x", "    out.append(r)"]
         return _function("q, rng, eps", [*lines, "return out"])
     step = numbers.choice(["s += x", "s += x", "s -= x", "s = x", "s += 2 * x", "s = s / 2 + x"])

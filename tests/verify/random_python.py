@@ -100,9 +100,8 @@ def _dead(
 def _release(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
     dead, late = _dead(numbers, parameters, "q", None), numbers.choice([["late = 1"], []])
     noise = ["y = q + rng.laplace(scale=1 / eps)"]
-    lines = numbers.choice(
-        [[*dead, *noise, *late], [*noise, *dead, *late], [*late, *dead, *noise], [*late, *noise, *dead]]
-    )
+    orders = [[*dead, *noise, *late], [*noise, *dead, *late], [*late, *dead, *noise], [*late, *noise, *dead]]
+    lines = numbers.choice(orders)
     return [*lines, numbers.choice(["return y", "return y, eps", "return y > 0", "return y"])]
 
 
@@ -144,10 +143,8 @@ def _counts(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
 
 def _accounts(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
     """A budget in doubles: how many answers it buys is what the proof must know."""
-    start, step = (
-        numbers.choice(["0", "0.0", "0.1", "0.3", "0.7"]),
-        numbers.choice(["0.1", "0.2", "0.3", "0.7", "0.25", "1"]),
-    )
+    start = numbers.choice(["0", "0.0", "0.1", "0.3", "0.7"])
+    step = numbers.choice(["0.1", "0.2", "0.3", "0.7", "0.25", "1"])
     limit = str(Decimal(start) + numbers.choice([1, 2, 3]) * Decimal(step))
     if numbers.random() < 0.2:
         start, step, limit = numbers.choice([("0", "eps / 3", "eps"), ("1e16", "1", "1e16"), ("0", "0.1 * eps", "N")])
@@ -181,13 +178,10 @@ def _literals(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
     """A parameter beside the literal that it was given as."""
     value = numbers.choice([0.1, 0.3, 0.7, 1.1, 0.5])
     parameters["eps"] = numbers.choice([value, value, math.nextafter(value, 0), 2 * value])
-    test = numbers.choice(["eps {} {}", "{1} {0} eps", "3 * eps {} {}"]).format(
-        numbers.choice(["<=", "<", ">=", ">", "=="]), value
-    )
-    one, other = (
-        "y = q + rng.laplace(scale=1 / eps)",
-        numbers.choice(["y = q + rng.laplace(scale=1)", "y = q", "y = 0"]),
-    )
+    test = numbers.choice(["eps {} {}", "{1} {0} eps", "3 * eps {} {}"])
+    test = test.format(numbers.choice(["<=", "<", ">=", ">", "=="]), value)
+    one = "y = q + rng.laplace(scale=1 / eps)"
+    other = numbers.choice(["y = q + rng.laplace(scale=1)", "y = q", "y = 0"])
     one, other = (one, other) if numbers.random() < 0.7 else (other, one)
     return [f"if {test}:", f"    {one}", "else:", f"    {other}", "return y"]
 
@@ -195,33 +189,19 @@ def _literals(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
 def _cancelling(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
     """Numbers that cancel but for rounding decide what is given out."""
     some = numbers.choice(["0.1", "1", "0.7", "1e16", "eps / 3"])
-    test = numbers.choice(
-        [
-            f"(v + {some}) - v >= {some}",
-            f"x + {some} > x",
-            f"(x + {some}) - {some} == x",
-            f"(v + {some}) - {some} == v",
-            f"w - v >= {some}",
-            "v >= 0",
-        ]
-    )
+    tests = [f"(v + {some}) - v >= {some}", f"x + {some} > x", f"(x + {some}) - {some} == x"]
+    tests += [f"(v + {some}) - {some} == v", f"w - v >= {some}", "v >= 0"]
+    test = numbers.choice(tests)
     other = numbers.choice(["out.append(x)", "out.append(True)"])
-    body = [
-        "v = x + rng.laplace(scale=1 / eps)",
-        f"w = v + {some}",
-        f"if {test}:",
-        "    out.append(None)",
-        "else:",
-        f"    {other}",
-    ]
+    body = ["v = x + rng.laplace(scale=1 / eps)", f"w = v + {some}", f"if {test}:", "    out.append(None)"]
+    body += ["else:", f"    {other}"]
     return ["out = []", "for x in q:", *(f"    {each}" for each in body), "return out"]
 
 
 def _vector(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
     scale = numbers.choice(["1 / eps", "2 / eps"])
-    return numbers.choice(
-        [[f"return q + rng.laplace(scale={scale})"], [f"y = 2 * q + rng.laplace(scale={scale})", "return y / 2"]]
-    )
+    bodies = [[f"return q + rng.laplace(scale={scale})"]]
+    return numbers.choice([*bodies, [f"y = 2 * q + rng.laplace(scale={scale})", "return y / 2"]])
 
 
 KINDS: dict[str, Callable[[random.Random, dict[str, Any]], list[str]]] = {
@@ -298,11 +278,6 @@ def _plain(output: Any) -> Any:
     if isinstance(output, dict):
         return tuple((_plain(key), _plain(value)) for key, value in output.items())
     return (type(output).__name__, output) if isinstance(output, bool) else output
-
-
-def loss_in_python(program: Hostile) -> float:
-    """The loss of a program's pair."""
-    return loss_between(program.function, program.pair, program.parameters)
 
 
 def loss_between(function: Callable[..., Any], pair: tuple[Any, Any], parameters: Mapping[str, Any]) -> float:

@@ -29,6 +29,7 @@ from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.results.observations import Ending
+from dpaudit.verify import alignment
 from dpaudit.verify.bracketing import WAYS, Joined, Wanted, run_bracket, target_of
 from dpaudit.verify.bracketing.targets import check_adjacent, exact_answers, source_of
 from dpaudit.verify.bracketing.upper import Bounds
@@ -42,14 +43,19 @@ ONE = {"eps": 1, "N": 1, "T": 0}
 OF_ANSWERS = [each for entry in entries() for each in (entry, *entry.twins.values()) if each.adjacency]
 
 
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
+ENGINES: list[Engine] = []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_engine() -> Iterator[None]:
     with Engine(1) as made:
-        yield made
+        ENGINES.append(made)
+        yield
+    ENGINES.clear()
 
 
-def joined(engine: Engine, mechanism: Any, parameters: dict[str, Any] | None = None, **wanted: Any) -> Joined:
-    return run_bracket(target_of(mechanism, parameters), Wanted(**{"runs": 0, **wanted}), engine)
+def joined(mechanism: Any, parameters: dict[str, Any] | None = None, **wanted: Any) -> Joined:
+    return run_bracket(target_of(mechanism, parameters), Wanted(**{"runs": 0, **wanted}), ENGINES[0])
 
 
 def program(name: str) -> Any:
@@ -82,133 +88,100 @@ def asked(monkeypatch: pytest.MonkeyPatch, audited: Joined) -> list[Question]:
 
 
 @pytest.fixture(scope="module")
-def audited(engine: Engine) -> Joined:
+def audited(one_engine: None) -> Joined:
     """A wrong entry, with its audit."""
-    return joined(engine, find("laplace.half_noise"), runs=5_000)
+    return joined(find("laplace.half_noise"), runs=5_000)
 
 
 # proofs
 
 
-def test_a_checked_proof_proves(engine: Engine) -> None:
-    found = joined(engine, program("c2_sparse_vector"), ONE, claim="eps", adjacency="all-differ", answers=4)
-    assert found.bracket.verdict.value == "PROVED"
-    assert found.bracket.ends[1] == 1.0
+def test_a_checked_proof_proves() -> None:
+    found = joined(program("c2_sparse_vector"), ONE, claim="eps", adjacency="all-differ", answers=4)
     (proof,) = found.proofs
-    assert proof.claim == "eps"
-    assert proof.answers is None
+    assert (found.bracket.verdict.value, found.bracket.ends[1]) == ("PROVED", 1.0)
+    assert (proof.claim, proof.answers) == ("eps", None)
     assert "any number of answers" in str(found.bracket)
 
 
-def test_one_way_statements_are_proved_without_pair_or_audit(engine: Engine) -> None:
-    found = joined(engine, program("c4_sparse_decreasing"), ONE, claim="eps", adjacency="down", runs=10_000)
-    assert found.bracket.verdict.value == "PROVED"
-    assert found.bracket.ends == (0.0, 0.5)
-    assert found.bracket.one_way == "down"
+def test_one_way_statements_are_proved_without_pair_or_audit_and_monotone_takes_the_larger_cost() -> None:
+    sparse = program("c4_sparse_decreasing")
+    found = joined(sparse, ONE, claim="eps", adjacency="down", runs=10_000)
+    assert (found.bracket.verdict.value, found.bracket.ends) == ("PROVED", (0.0, 0.5))
+    assert (found.bracket.one_way, found.audit) == ("down", None)
     assert str(found.bracket).splitlines()[0].endswith("epsilon <= 0.5, claimed 1 (one way: down)")
-    assert found.audit is None
     assert any("both ways" in reason for reason in found.bracket.reasons)
+    both = joined(sparse, ONE, claim="eps", adjacency="monotone", answers=3)
+    assert (both.bracket.verdict.value, both.bracket.ends[1], both.bracket.one_way) == ("PROVED", 1.0, None)
+    assert [proof.adjacency for proof in both.proofs] == ["up", "down"]
 
 
-def test_monotone_takes_the_larger_cost_of_both_ways(engine: Engine) -> None:
-    found = joined(engine, program("c4_sparse_decreasing"), ONE, claim="eps", adjacency="monotone", answers=3)
-    assert found.bracket.verdict.value == "PROVED"
-    assert found.bracket.ends[1] == 1.0
-    assert [proof.adjacency for proof in found.proofs] == ["up", "down"]
-    assert found.bracket.one_way is None
+def rejects(proof: object) -> None:
+    raise ProofRejected("the shift of draw_1 on path T")
 
 
-@pytest.mark.parametrize("missing", ["up", "down"])
-def test_one_way_alone_proves_nothing_of_neighbours(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, missing: str
-) -> None:
-    from dpaudit.verify import alignment
-
-    prove = alignment.prove
-
-    def half(program: Any, adjacency: Any, **options: Any) -> Any:
-        if adjacency == missing:
-            return alignment.Unproved("none")
-        return prove(program, adjacency, **options)
-
-    monkeypatch.setattr("dpaudit.verify.bracketing.upper.prove", half)
-    found = joined(engine, counted, claim=PureDP(1.0), adjacency="monotone", pair=AdjacentPair(0, 1))
-    assert found.bracket.verdict.value == "OPEN"
-    assert not found.proofs
-    assert not any(each.label is Label.PROVED for each in found.bracket.uppers)
+def half(missing: str, prove: Any = alignment.prove) -> Any:
+    none = alignment.Unproved("none", growing="eps*n/2")
+    return lambda program, way, **options: none if missing in ("both", way) else prove(program, way, **options)
 
 
-def test_a_rejected_proof_is_no_bound(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def reject(proof: object) -> None:
-        raise ProofRejected("the shift of draw_1 on path T")
-
-    monkeypatch.setattr("dpaudit.verify.bracketing.upper.check", reject)
-    found = joined(engine, counted, claim="eps", adjacency="all-differ")
-    assert found.bracket.verdict.value != "PROVED"
+@for_each(
+    ("step", "broken", "words"),
+    [
+        ("check", rejects, "the shift of draw_1"),
+        *(("prove", half(missing), "the cost grows as eps*n/2") for missing in ("both", "up", "down")),
+    ],
+)
+def test_a_rejected_proof_and_one_way_alone_are_no_bound_nor_a_refutation(step: str, broken: Any, words: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(f"dpaudit.verify.bracketing.upper.{step}", broken)
+        found = joined(counted, claim="eps", adjacency="monotone", pair=AdjacentPair(0, 1))
+    assert found.bracket.verdict.value in ("OPEN", "PINNED")
     assert not any(each.label is Label.PROVED for each in found.bracket.uppers)
     assert not found.proofs
-    assert any("the shift of draw_1" in reason for reason in found.bracket.reasons)
+    assert any(words in reason for reason in found.bracket.reasons)
 
 
-def test_a_proof_below_an_exact_loss_is_an_alarm(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_below_an_exact_loss_is_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpaudit.verify.bracketing.upper.epsilon", lambda proof, parameters: Fraction(1, 10))
     with pytest.raises(UnsoundAudit, match="one of the two is wrong"):
-        joined(engine, counted, claim="eps", adjacency="all-differ")
-
-
-def test_no_alignment_is_never_a_refutation(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpaudit.verify.alignment import Unproved
-
-    monkeypatch.setattr("dpaudit.verify.bracketing.upper.prove", lambda *_, **__: Unproved("none", growing="eps*n/2"))
-    found = joined(engine, counted, claim="eps", adjacency="all-differ")
-    assert found.bracket.verdict.value in ("OPEN", "PINNED")
-    assert any("the cost grows as eps*n/2" in reason for reason in found.bracket.reasons)
-
-
-# refutations
+        joined(counted, claim="eps", adjacency="all-differ")
 
 
 # exact losses
 
 
+IN_BOTH = ["report_noisy_max", "sparse", "above_threshold.no_query_noise"]
+IN_BOTH_TOO = ["report_noisy_max.replace_one", "above_threshold", "sparse_monotone"]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name",
-    [
-        "report_noisy_max",
-        "report_noisy_max.replace_one",
-        "above_threshold",
-        "above_threshold.no_query_noise",
-        "sparse",
-        "sparse_monotone",
-    ],
-)
-def test_the_catalogue_agrees_with_the_engines(engine: Engine, name: str) -> None:
+@for_each("name", IN_BOTH, nightly=IN_BOTH_TOO)
+def test_the_catalogue_agrees_with_the_engines(name: str) -> None:
     """The exact loss that the catalogue states lies in the enclosure, and its verdict is that of the bracket."""
     entry = find(name)
-    found = joined(engine, entry).bracket
+    found = joined(entry).bracket
     loss = entry.true_loss(*entry.default_pair)
     assert loss is not None
     (exact,) = [each for each in found.uppers if each.arithmetic is Arithmetic.BALLS]
     assert exact.epsilon_lower is not None
-    assert exact.epsilon_lower <= loss * (1.0 + 1e-9)
-    assert exact.epsilon_upper >= loss * (1.0 - 1e-9)
+    assert exact.epsilon_lower * (1.0 - 1e-9) <= loss <= exact.epsilon_upper * (1.0 + 1e-9)
     assert found.verdict.value == ("REFUTED" if entry.broken else "PROVED")
     assert loss <= found.ends[1] * (1.0 + 1e-9)
 
 
-def test_a_loss_at_delta_is_enclosed(engine: Engine) -> None:
+def test_a_loss_at_delta_is_enclosed() -> None:
     def count(data: float, rng: Any, sigma: float) -> float:
         return data + rng.normal(scale=sigma)  # type: ignore[no-any-return]
 
     claim = ApproximateDP(1.0, 1e-5)
     given: dict[str, Any] = {"claim": claim, "pair": AdjacentPair(0, 1)}
-    low, high = joined(engine, count, {"sigma": 3.731}, **given).bracket.ends
+    low, high = joined(count, {"sigma": 3.731}, **given).bracket.ends
     truth = dpaudit.GaussianDP(1 / 3.731).epsilon_at(1e-5)
     assert low <= truth <= high * (1.0 + 1e-9)
     assert high - low < 1e-5
-    assert joined(engine, count, {"sigma": 3.0}, **given).bracket.verdict.value == "REFUTED"
-    assert joined(engine, count, {"sigma": 4.0}, **given).bracket.verdict.value == "OPEN"  # of other pairs
+    assert joined(count, {"sigma": 3.0}, **given).bracket.verdict.value == "REFUTED"
+    assert joined(count, {"sigma": 4.0}, **given).bracket.verdict.value == "OPEN"  # of other pairs
 
 
 @pytest.mark.usefixtures("unwatched")
@@ -230,47 +203,49 @@ def test_a_loss_at_delta_is_enclosed(engine: Engine) -> None:
         (die, ApproximateDP(0.2, 0.16), "REFUTED"),
     ],
 )
-def test_finite_randomness_is_replayed(engine: Engine, mechanism: Any, claim: Any, verdict: str) -> None:
-    found = joined(engine, mechanism, claim=claim, domain=[0, 1], neighbours="all").bracket
+def test_finite_randomness_is_replayed(mechanism: Any, claim: Any, verdict: str) -> None:
+    found = joined(mechanism, claim=claim, domain=[0, 1], neighbours="all").bracket
     assert found.verdict.value == verdict
     assert found.pinned is isinstance(claim, PureDP | ApproximateDP)
     assert not found.reasons  # its source says nothing that the replay does not
 
 
+@pytest.mark.usefixtures("unwatched")
 def test_neighbours_may_come_once_and_paths_may_be_raised() -> None:
     given = ((one, 1 - one) for one in (0, 1))
     assert dpaudit.bracket(respond, 1.2, domain=iter((0, 1)), neighbours=given, runs=0).verdict.value == "PROVED"
-    few = dpaudit.bracket(respond, 1.2, domain=(0, 1), neighbours="all", runs=0, most_paths=3)
-    assert few.verdict.value == "OPEN"
+    few, enough = (
+        dpaudit.bracket(respond, 1.2, domain=(0, 1), neighbours="all", runs=0, most_paths=most) for most in (3, 4)
+    )
+    assert (few.verdict.value, enough.verdict.value) == ("OPEN", "PROVED")
     assert "raise most_paths" in str(few)
-    again = dpaudit.bracket(respond, 1.2, domain=(0, 1), neighbours="all", runs=0, most_paths=4)
-    assert again.verdict.value == "PROVED"
 
 
 @pytest.mark.long
-def test_sparse_as_printed_is_refuted_and_its_loss_proved(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses"], "MOST_EFFORT", 100)  # few answers: in vain
+def test_sparse_as_printed_is_refuted_and_its_loss_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses"], "MOST_EFFORT", 20)  # few answers: in vain
+    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses"], "LENGTHS", (12,))
     printed, given = find("sparse.printed_halt").program, {"epsilon": 1.0, "threshold": 0.0, "c": 2}
-    found = joined(engine, printed, given, adjacency="all-differ", claim="epsilon").bracket
+    found = joined(printed, given, adjacency="all-differ", claim="epsilon", max_time_s=1e4).bracket
     low, high = found.ends
     assert (found.verdict, high) == (dpaudit.BracketVerdict.REFUTED, 1.5)
-    assert low > 1.3
+    assert low > 1.1
 
 
-def test_the_worst_pair_of_a_replay_is_audited(engine: Engine, asked: list[Question]) -> None:
+def test_the_worst_pair_of_a_replay_is_audited(asked: list[Question]) -> None:
     def spoiled(data: int, rng: Any) -> int:
         return respond(min(data, 1), rng) if data < 3 else 3
 
     near = {"domain": [0, 1, 2, 3], "neighbours": lambda one, other: other - one == 1}
-    joined(engine, spoiled, claim=PureDP(1.0), runs=1_000, **near)
+    joined(spoiled, claim=PureDP(1.0), runs=1_000, **near)
     (spec,) = asked
     assert [pair.open() for pair in spec.pairs] == [(2, 3)]
     with pytest.raises(InvalidSpec, match="the pair must be neighbours of the domain"):
-        joined(engine, spoiled, pair=AdjacentPair(0, 3), runs=1_000, **near)
-    assert joined(engine, spoiled, pair=AdjacentPair(2, 1), **near).bracket.verdict.value == "PINNED"
+        joined(spoiled, pair=AdjacentPair(0, 3), runs=1_000, **near)
+    assert joined(spoiled, pair=AdjacentPair(2, 1), **near).bracket.verdict.value == "PINNED"
 
 
-def test_a_pair_pins_nothing_of_a_program_that_leaks_elsewhere(engine: Engine) -> None:
+def test_a_pair_pins_nothing_of_a_program_that_leaks_elsewhere() -> None:
     def late(q: list[float], rng: Any, eps: float) -> list[bool]:
         out = []
         for i, x in enumerate(q):
@@ -279,7 +254,7 @@ def test_a_pair_pins_nothing_of_a_program_that_leaks_elsewhere(engine: Engine) -
         return out
 
     for claim in (None, PureDP(0.0), dpaudit.GaussianDP(1.0)):
-        found = joined(engine, late, {"eps": 1}, claim=claim, pair=AdjacentPair([0, 0], [1, 1])).bracket
+        found = joined(late, {"eps": 1}, claim=claim, pair=AdjacentPair([0, 0], [1, 1])).bracket
         assert found.ends == (0.0, 0.0)
         assert found.verdict is dpaudit.BracketVerdict.OPEN
         assert "both bounds agree within 1 % on this one pair; of other pairs they say nothing" in str(found)
@@ -288,15 +263,8 @@ def test_a_pair_pins_nothing_of_a_program_that_leaks_elsewhere(engine: Engine) -
 # the audit
 
 
-def test_the_audit_is_the_lower_half(audited: Joined) -> None:
-    assert audited.audit is not None
-    assert audited.bracket.lower is not None
-    assert audited.bracket.lower.epsilon_lower == audited.audit.epsilon_lower
-    assert 0.0 < audited.bracket.lower.epsilon_lower <= audited.bracket.ends[1]
-
-
 def test_a_gaussian_entry_has_both_halves_at_the_delta_of_its_audit(
-    engine: Engine, audited: Joined, monkeypatch: pytest.MonkeyPatch
+    audited: Joined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert audited.audit is not None
     entry = find("gaussian_gdp")
@@ -305,26 +273,26 @@ def test_a_gaussian_entry_has_both_halves_at_the_delta_of_its_audit(
     certificate = replace(audited.audit.certificate, delta=1e-3)
     answer = replace(audited.audit, certificate=certificate, upper=at_delta)
     monkeypatch.setattr("dpaudit.auditing.runner.run_audit", lambda *_, **__: answer)
-    found = joined(engine, entry, runs=1_000).bracket
+    found = joined(entry, runs=1_000).bracket
     assert at_delta in found.uppers
     assert found.ends == (audited.audit.epsilon_lower, at_delta.epsilon_upper)
 
 
-def test_without_a_claim_the_audit_refutes_nothing(engine: Engine, audited: Joined, asked: list[Question]) -> None:
+def test_without_a_claim_the_audit_refutes_nothing(audited: Joined, asked: list[Question]) -> None:
     assert audited.bracket.lower is not None
     assert audited.bracket.lower.refutes
-    found = joined(engine, counted, pair=AdjacentPair(0, 1), runs=2_000).bracket
+    found = joined(counted, pair=AdjacentPair(0, 1), runs=2_000).bracket
     assert found.lower == replace(audited.bracket.lower, refutes=False)
     assert asked[0].claim == PureDP(0.0)
     assert found.verdict.value == "OPEN"
 
 
-def test_an_audit_without_a_verdict_is_a_reason(engine: Engine) -> None:
+def test_an_audit_without_a_verdict_is_a_reason() -> None:
     def spoils(data: list[int]) -> int:
         data.append(1)
         return 0
 
-    found = joined(engine, spoils, claim=PureDP(1.0), pair=AdjacentPair([1, 2], [1]), runs=1_000).bracket
+    found = joined(spoils, claim=PureDP(1.0), pair=AdjacentPair([1, 2], [1]), runs=1_000).bracket
     assert found.lower is None
     assert any(reason.startswith("audit: ") for reason in found.reasons)
 
@@ -334,7 +302,7 @@ def test_an_audit_without_a_verdict_is_a_reason(engine: Engine) -> None:
 
 @pytest.mark.parametrize(("error", "verdict"), [(UnsoundAudit, "OPEN"), (MissingRequirement, "PROVED")])
 def test_beside_an_audit_that_broke_nothing_is_proved(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, error: type[Exception], verdict: str
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception], verdict: str
 ) -> None:
     """Every run raised, say: then what was proved is not what runs. Where a library is missing nothing ran at all."""
 
@@ -342,20 +310,27 @@ def test_beside_an_audit_that_broke_nothing_is_proved(
         raise error("every run raised")
 
     monkeypatch.setattr("dpaudit.auditing.runner.run_audit", broken)
-    found = joined(engine, counted, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1), runs=1_000)
+    found = joined(counted, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1), runs=1_000)
     assert found.bracket.verdict.value == verdict
     assert any(reason.startswith("set aside, as the audit of what runs broke") for reason in found.bracket.reasons) == (
         verdict == "OPEN"
     )
 
 
-def test_bounds_of_another_sensitivity_are_not_proved(engine: Engine) -> None:
+def test_bounds_of_another_sensitivity_are_not_proved() -> None:
     """A proof is about answers that move by 1; with sensitivity 2 it is no proof of the claim."""
+
+    def scaled(data: float, rng: Any, sensitivity: float = 1.0) -> float:
+        return data + rng.laplace(scale=sensitivity)  # type: ignore[no-any-return]
+
     entry = find("report_noisy_max_general.counts_noise").with_parameters({"sensitivity": 2.0})
     assert target_of(entry).adjacency is None
+    assert not any(each.label is Label.PROVED for each in joined(entry).bracket.uppers)
     with pytest.raises(InvalidSpec, match="give sensitivity = 1"):
-        joined(engine, entry, adjacency="all-differ")
-    assert not any(each.label is Label.PROVED for each in joined(engine, entry).bracket.uppers)
+        joined(entry, adjacency="all-differ")
+    for bad in (2, "x", None, np.array([1, 1]), math.nan):
+        with pytest.raises(InvalidSpec, match="give sensitivity = 1"):
+            joined(scaled, {"sensitivity": bad}, adjacency="all-differ")
 
 
 class Method:
@@ -390,7 +365,7 @@ def changed(data: float, rng: Any, eps: float = 1.0) -> float:
 changed.__defaults__ = (1e6,)
 
 
-ON_NUMPYS = {"pair": AdjacentPair(np.array(0), np.array(1.0))}, {"pair": AdjacentPair(np.float64(0), np.int64(1))}
+ON_NUMPYS = {"pair": AdjacentPair(np.array(0), np.int64(1))}
 ONE_STEP, STEPS, NUMPYS = AdjacentPair(0, 1), AdjacentPair([0, 0], [1, 1]), AdjacentPair(np.zeros(2), np.ones(2))
 HALF = functools.partial(counted, eps=0.5)
 STATED = UpperBound(1.0, 0.0, Label.NUMERIC_UPPER, "counts", Arithmetic.FLOATS, "accounting")
@@ -399,11 +374,21 @@ ONE_MOVES = {"adjacency": "one-differs"}
 TWO, NO_CUT_OFF, READING = {"claim": PureDP(2.0), "adjacency": None}, {"eps": 1, "T": 0}, "reading the source: "
 EXCEEDS = "the lower bound exceeds the upper one"
 VECTOR = 'counted is read for one number as data, the pair "pair" holds a list'
+OTHERWISE: list[Any] = [
+    Method(),
+    Method().method,
+    Partial(counted),
+    functools.partial(counted, 3),
+    functools.lru_cache(counted),
+]
+OTHERWISE += [changed, lambda data, rng: data + rng.laplace(scale=1.0)]
+OTHERWISE += [dpaudit.batched(lambda data, runs, rng: data + rng.laplace(size=runs))]
+OTHERWISE += [dpaudit.built_by(lambda: counted), dpaudit.command(["true"])]
 # the mechanism, its parameters, what is wanted of neighbours that all differ; the verdict, the upper end (None: there
 # is no bound, ...: any), and words of the bracket
 BRACKETS: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any], str, Any, str]] = {
     "a proof above the claim": ("c2_sparse_vector", ONE, {"claim": PureDP(0.4), "pair": STEPS}, "OPEN", 0.5, ""),
-    "a fixed number": ("w5_sparse_unscaled", NO_CUT_OFF, {"claim": None, "answers": 4}, "OPEN", 2.0, "; 4 answers"),
+    "a fixed number": ("w5_sparse_unscaled", NO_CUT_OFF, {"claim": None, "answers": 2}, "OPEN", 1.0, "; 2 answers"),
     "half noise": ("w2_partial_sum_half_noise", {"eps": 1}, {**ONE_MOVES, "answers": 2}, "REFUTED", 2.0, ""),
     "no noise": ("w4_sparse_no_query_noise", NO_CUT_OFF, {"answers": 2}, "REFUTED", math.inf, ""),
     "refuted by fewer answers": ("w5_sparse_unscaled", NO_CUT_OFF, {"claim": PureDP(0.6)}, "REFUTED", ..., ""),
@@ -416,52 +401,29 @@ BRACKETS: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any], str, Any, 
     "a number from elsewhere": (counted, None, {**TWO, "uppers": (STATED,)}, "OPEN", 1.0, ""),
     "an exceeded one": (counted, None, {**TWO, "uppers": (FALSE,), "pair": ONE_STEP}, "OPEN", ..., EXCEEDS),
     "a partial": (HALF, {}, {"claim": None, "pair": ONE_STEP}, "PINNED", 0.5, ""),
-    "a partial's parameters": (HALF, {"eps": 2}, {"claim": None, "pair": ONE_STEP}, "PINNED", 2.0, ""),
     "defaults": (counted, {}, {"claim": None, "pair": ONE_STEP}, "PINNED", 1.0, ""),
     "as given": (counted, {"eps": 3.731}, {"claim": "eps", "pair": ONE_STEP}, "PROVED", 3.731, "eps = 3.731"),
-    "numpy's": (counted, {"eps": np.float64(0.5)}, ON_NUMPYS[0], "PROVED", 0.5, ""),
-    "fractions": (counted, {"eps": Fraction(1, 2)}, ON_NUMPYS[1], "PROVED", 0.5, ""),
+    "numpy's": (counted, {"eps": np.float64(0.5)}, ON_NUMPYS, "PROVED", 0.5, ""),
     "a static method": (Method.static, None, {"pair": ONE_STEP}, "PROVED", 1.0, ""),
     "a function named as another": (wrapped, None, {"pair": ONE_STEP}, "REFUTED", math.inf, ""),
     "a parameter missing": ("c2_sparse_vector", {"eps": 1}, {}, "OPEN", None, "needs a value for 'N'"),
     **{
         f"what runs in another way than it reads, {place}": (each, None, {"pair": ONE_STEP}, "OPEN", None, READING)
-        for place, each in enumerate(
-            [
-                Method(),
-                Method().method,
-                Partial(counted),
-                functools.partial(counted, 3),
-                functools.lru_cache(counted),
-                changed,
-                lambda data, rng: data + rng.laplace(scale=1.0),
-                dpaudit.batched(lambda data, runs, rng: data + rng.laplace(size=runs)),
-                dpaudit.built_by(lambda: counted),
-                dpaudit.command(["true"]),
-            ]
-        )
+        for place, each in enumerate(OTHERWISE)
     },
     **{
         f"out of range: {bad}": ("c2_sparse_vector", {**ONE, **bad}, {"pair": AdjacentPair([0], [1])}, "OPEN", None, "")
-        for bad in (
-            {"eps": -1},
-            {"eps": 0},
-            {"N": 0},
-            {"N": 0.5},
-            {"eps": True},
-            {"eps": np.array([1.0])},
-            {"eps": "1"},
-        )
+        for bad in ({"eps": -1}, {"N": 0}, {"N": 0.5}, {"eps": True}, {"eps": np.array([1.0])})
     },
 }
 
 
 @for_each("name", BRACKETS)
-def test_what_is_concluded(engine: Engine, name: str) -> None:
+def test_what_is_concluded(name: str) -> None:
     mechanism, parameters, wanted, verdict, upper, words = BRACKETS[name]
     mechanism = program(mechanism) if isinstance(mechanism, str) else mechanism
     asked = {"claim": PureDP(1.0), "adjacency": "all-differ", **wanted}
-    found = joined(engine, mechanism, parameters, **asked).bracket
+    found = joined(mechanism, parameters, **asked).bracket
     assert (found.verdict.value, found.lower) == (verdict, None)
     assert (found.uppers == ()) if upper is None else (upper in (found.ends[1], ...))
     assert words in str(found)
@@ -482,27 +444,24 @@ def test_bounds_before_an_error_count_and_no_reason_is_said_twice() -> None:
     assert [reason.startswith("set aside, as a test: ") for reason in aside.reasons[2:]] == [True, True]
 
 
-def test_what_cannot_be_read_is_open_with_its_line(engine: Engine) -> None:
-    found = joined(engine, find("permute_and_flip")).bracket
+def test_what_cannot_be_read_is_open_with_its_line() -> None:
+    found = joined(find("permute_and_flip")).bracket
     assert found.verdict.value == "OPEN"
     assert any("line 2" in reason for reason in found.reasons)
     batched = dpaudit.batched(lambda data, runs, rng: rng.laplace(size=runs))
-    assert "no source to read" in str(joined(engine, batched, claim=PureDP(1.0), pair=AdjacentPair(0, 1)).bracket)
+    assert "no source to read" in str(joined(batched, claim=PureDP(1.0), pair=AdjacentPair(0, 1)).bracket)
 
 
-def test_missing_libraries_leave_the_other_half(
-    engine: Engine, asked: list[Question], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(installed, "import_module", _nothing)
-    found = joined(engine, find("above_threshold"), runs=1_000).bracket
+def test_missing_libraries_leave_the_other_half(asked: list[Question], monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(installed, "import_module", nothing)
+    found = joined(find("above_threshold"), runs=1_000).bracket
     assert found.lower is not None
     assert asked
     assert not found.uppers or found.uppers[0].source == "catalogue"
     assert any("the extra [verify] has it: python3 -m pip install " in reason for reason in found.reasons)
-
-
-def _nothing(name: str) -> None:
-    raise ImportError(name)
 
 
 # the question
@@ -513,93 +472,70 @@ def _nothing(name: str) -> None:
     [
         ({"adjacency": "nearby"}, "adjacency must be one of all-differ"),
         ({"adjacency": "all-differ", "pair": AdjacentPair([0, 0], [2, 0])}, "the pair is not adjacent"),
-        ({"adjacency": "one-differs", "pair": AdjacentPair([0, 0], [1, 1])}, "the pair is not adjacent"),
-        ({"adjacency": "monotone", "pair": AdjacentPair([0, 0], [1, -1])}, "the pair is not adjacent"),
         ({"adjacency": "up", "pair": AdjacentPair([0, 0], [1, 1])}, "give 'monotone'"),
         ({"pair": AdjacentPair([0], [1], distance=2)}, "a bracket is about neighbours"),
         ({"adjacency": "all-differ", "pair": AdjacentPair([0, 0], [1, 1]), "answers": 3}, "answers must be those"),
         ({"adjacency": "all-differ", "answers": 0}, "answers must be at least 1"),
-        ({"adjacency": "all-differ", "pair": AdjacentPair(["a"], ["b"])}, "must be a finite number"),
         ({"claim": "eps +"}, "claim"),
         ({"claim": "-eps"}, "claim must be at least 0"),
         ({"claim": "n*eps"}, "claim"),
         ({"adjacency": "all-differ", "pair": AdjacentPair([0], [10**400])}, "the answers move by 10000"),
-        (
-            {"adjacency": "all-differ", "pair": AdjacentPair(np.zeros((2, 2)), np.ones((2, 2)))},
-            "must be a finite number",
-        ),
+        ({"adjacency": "all-differ", "pair": AdjacentPair(np.eye(2), np.ones((2, 2)))}, "must be a finite number"),
         ({"domain": [0, 1]}, "a replay needs both"),
-        ({"neighbours": "all"}, "a replay needs both"),
         ({"domain": 2, "neighbours": "all"}, "domain must be the datasets"),
         ({"domain": [0, 1], "neighbours": "near"}, "neighbours must be a function"),
         ({"domain": [0, 1], "neighbours": "all", "adjacency": "up"}, "adjacency and answers are for query answers"),
-        ({"domain": [0, 1], "neighbours": "all", "answers": 1}, "adjacency and answers are for query answers"),
         ({"confidence": 1.0}, "confidence must lie"),
         ({"seed": -1}, "seed must be"),
     ],
 )
-def test_wrong_questions(engine: Engine, wanted: dict[str, Any], message: str) -> None:
+def test_wrong_questions(wanted: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidSpec, match=message):
-        joined(engine, program("c2_sparse_vector"), ONE, **wanted)
+        joined(program("c2_sparse_vector"), ONE, **wanted)
 
 
-def test_runs_that_raise_are_not_those_of_a_proof(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, Any] = {"claim": PureDP(1.0), "adjacency": "all-differ", "pair": AdjacentPair(0, 1), "runs": 2_000}
-    sound = joined(engine, counted, **given)
-    assert sound.bracket.verdict.value == "PROVED"
-    assert sound.audit is not None
+def test_runs_that_raise_are_not_those_of_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {"claim": PureDP(1.0), "adjacency": "all-differ", "pair": AdjacentPair(0, 1), "runs": 400}
     for last, verdict in (("raised ValueError", "OPEN"), ("None", "PROVED")):
         ends = Ending("a value", (9, 8), (0, 0)), Ending(last, (0, 1), (0, 1))
-        answer = example.changed(sound.audit, endings=ends)
+        answer = example.changed(example.kept(), endings=ends)
         monkeypatch.setattr("dpaudit.auditing.runner.run_audit", lambda *_, answer=answer, **__: answer)
-        found = joined(engine, counted, **given).bracket
+        found = joined(counted, **given).bracket
         assert found.verdict.value == verdict
         said = any("some runs raised ValueError, and what was proved never raises" in each for each in found.reasons)
         assert said == (verdict == "OPEN")
 
 
-def test_numbers_that_wrap_around_are_not_those_of_a_proof(engine: Engine) -> None:
+def test_numbers_that_wrap_around_are_not_those_of_a_proof() -> None:
     small = AdjacentPair(np.array([0, 1], dtype=np.uint8), np.array([1, 0], dtype=np.uint8))
     with pytest.raises(InvalidSpec, match="of the type uint8, whose sums wrap around"):
-        joined(engine, program("c2_sparse_vector"), ONE, adjacency="all-differ", pair=small)
+        joined(program("c2_sparse_vector"), ONE, adjacency="all-differ", pair=small)
     given = {**ONE, "N": np.int8(100)}
-    found = joined(engine, program("c2_sparse_vector"), given, claim=PureDP(1.0), adjacency="all-differ").bracket
+    found = joined(program("c2_sparse_vector"), given, claim=PureDP(1.0), adjacency="all-differ").bracket
     assert found.verdict.value == "OPEN"
     assert "the parameter N is of the type int8" in found.reasons[0]
 
 
-def test_answers_are_found_by_their_place() -> None:
+def test_numbers_are_taken_as_they_are_and_answers_by_their_place() -> None:
     """data[0] of the series is 2.0, and a program reads it so: its first answer is 1.0 by place alone."""
-    series = pytest.importorskip("pandas").Series([1.0, 2.0], index=[1, 0])
-    with pytest.raises(InvalidSpec, match="finds its answers by labels"):
-        exact_answers("pair.first", series)
-    assert exact_answers("pair.first", series.to_list()) == (1, 2)
-
-
-def test_a_sensitivity_is_a_number(engine: Engine) -> None:
-    def scaled(data: float, rng: Any, sensitivity: float = 1.0) -> float:
-        return data + rng.laplace(scale=sensitivity)  # type: ignore[no-any-return]
-
-    for bad in (2, "x", None, np.array([1, 1]), math.nan):
-        with pytest.raises(InvalidSpec, match="give sensitivity = 1"):
-            joined(engine, scaled, {"sensitivity": bad}, adjacency="all-differ")
-
-
-def test_numbers_are_taken_as_they_are() -> None:
     assert rational("x", 0.1) == Fraction(0.1) != Fraction(1, 10)
     assert rational("x", 10**400) == 10**400
     assert exact_answers("x", 3) == (3,)
     for bad in (math.nan, math.inf, True, "1", None):
         with pytest.raises(InvalidSpec):
             rational("x", bad)
+    series = pytest.importorskip("pandas").Series([1.0, 2.0], index=[1, 0])
+    with pytest.raises(InvalidSpec, match="finds its answers by labels"):
+        exact_answers("pair.first", series)
+    assert exact_answers("pair.first", series.to_list()) == (1, 2)
 
 
-@pytest.mark.parametrize("adjacency", WAYS)
-def test_equal_answers_are_adjacent_and_far_ones_are_not(adjacency: str) -> None:
+def test_equal_answers_are_adjacent_and_far_ones_are_not() -> None:
     same = (Fraction(1), Fraction(2))
-    check_adjacent(same, same, adjacency)
-    with pytest.raises(InvalidSpec):
-        check_adjacent(same, (Fraction(4), Fraction(2)), adjacency)
+    for adjacency in WAYS:
+        check_adjacent(same, same, adjacency)
+        with pytest.raises(InvalidSpec):
+            check_adjacent(same, (Fraction(4), Fraction(2)), adjacency)
 
 
 # the catalogue
@@ -613,13 +549,8 @@ def test_the_adjacency_of_an_entry_fits_its_pair(entry: Any) -> None:
     assert set(WAYS[word]) == set(entry.adjacency)
     check_adjacent(*(exact_answers("data", data) for data in entry.default_pair), word)
     assert any(word in entry.neighbours for word in ("direction", "rise", "apart"))
-
-
-def test_twins_with_neighbours_of_their_own_have_an_adjacency_of_their_own() -> None:
-    for parent in entries():
-        for twin in parent.twins.values():
-            if parent.adjacency and twin.neighbours != parent.neighbours:
-                assert twin.adjacency != parent.adjacency, twin.name
+    for twin in entry.twins.values():
+        assert twin.neighbours == entry.neighbours or twin.adjacency != entry.adjacency, twin.name
 
 
 @for_each(
@@ -630,19 +561,14 @@ def test_twins_with_neighbours_of_their_own_have_an_adjacency_of_their_own() -> 
         "def f(q, rng):\n    return 0\nfrom os import *\n",
         "def f(q, rng):\n    return 0\ndef g():\n    global f\n    f = 1\n",
         "if True:\n    def f(q, rng):\n        return 0\n",
-        "class f:\n    pass\n",
-        "def f(q, rng):\n    return 0\nfor f in []:\n    pass\n",
         "def f(q, rng):\n    return 0\ndef g(x=(f := 1)):\n    pass\n",
         "def f(q, rng):\n    return 0\n@(f := len)\ndef g(x):\n    pass\n",
         "def f(q, rng):\n    return 0\nclass C(f := object):\n    pass\n",
         "def f(q, rng):\n    return 0\ntry:\n    1 / 0\nexcept ZeroDivisionError as f:\n    pass\n",
-        "def f(q, rng):\n    return 0\nmatch len:\n    case f:\n        pass\n",
-        "def f(q, rng):\n    return 0\nmatch []:\n    case [*f]:\n        pass\n",
         "def f(q, rng):\n    return 0\nmatch {}:\n    case {**f}:\n        pass\n",
         "def f(q, rng, *, eps=1):\n    return 0\nf.__kwdefaults__['eps'] = 9\n",
         "def f(q, rng, eps=1):\n    return 0\nf.__defaults__ = (9,)\n",
         "def f(q, rng):\n    return " + "-" * 100_000 + "1\n",
-        "def f(q, rng:\n",
         "",
     ],
 )
@@ -654,24 +580,18 @@ def test_a_name_that_may_mean_another_function_is_not_read(tmp_path: Path, text:
 
 def test_a_source_is_found_as_python_would(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
-    (tmp_path / "m" / "__init__.py").write_text("def f(q, rng):\n    return 1\n")
-    (tmp_path / "m.py").write_text("def f(q, rng):\n    return 2\n")
-    (tmp_path / "m" / "inner.py").write_text("def f(q, rng):\n    return 3\n")
-    assert "return 1" in source_of("m:f", str(tmp_path))[0]
-    assert "return 3" in source_of("m.inner:f", str(tmp_path))[0]
-    (tmp_path / "latin.py").write_bytes("# coding: latin-1\ndef f(q, rng):\n    return 'é'\n".encode("latin-1"))
-    assert "é" in source_of("latin:f", str(tmp_path))[0]
-    for name in ("time", "random", "pytest"):  # loaded already, from elsewhere
-        (tmp_path / f"{name}.py").write_text("def f(q, rng):\n    return 4\n")
-    (tmp_path / "fast.py").write_text("def f(q, rng):\n    return 5\n")
-    (tmp_path / f"fast{EXTENSION_SUFFIXES[0]}").write_bytes(b"")  # the compiled one goes first
     (tmp_path / "_pytest").mkdir()  # no package without __init__.py where there is one with it
-    (tmp_path / "_pytest" / "mark.py").write_text("def f(q, rng):\n    return 6\n")
-    for bad in ("m", "m:", ":f", "time:f", "random:f", "pytest:f", "fast:f", "_pytest.mark:f", "no_such_module:f"):
+    places = ["m/__init__", "m", "m/inner", "time", "random", "pytest", "fast", "_pytest/mark"]  # some loaded elsewhere
+    for number, place in enumerate(places):
+        (tmp_path / f"{place}.py").write_text(f"def f(q, rng):\n    return {number}\n")
+    (tmp_path / f"fast{EXTENSION_SUFFIXES[0]}").write_bytes(b"")  # the compiled one goes first
+    (tmp_path / "latin.py").write_bytes("# coding: latin-1\ndef f(q, rng):\n    return 'é'\n".encode("latin-1"))
+    for name, returned in (("m:f", "0"), ("m.inner:f", "2"), ("latin:f", "'é'")):
+        assert f"return {returned}" in source_of(name, str(tmp_path))[0]
+    bad = ["m", "m:", ":f", "time:f", "random:f", "pytest:f", "fast:f", "_pytest.mark:f", "no_such_module:f", "../m:f"]
+    for name in bad:
         with pytest.raises(InvalidSpec):
-            source_of(bad, str(tmp_path))
-    with pytest.raises(InvalidSpec):
-        source_of("../m:f", str(tmp_path))
+            source_of(name, str(tmp_path))
 
 
 def test_the_known_loss_of_an_entry() -> None:
@@ -686,19 +606,19 @@ def test_the_known_loss_of_an_entry() -> None:
     assert known_upper(entry, AdjacentPair("a", "b"), 0.0) is None
     infinite = find("laplace.uniform_noise")
     assert known_upper(infinite, infinite.pair, 0.0).epsilon_upper == math.inf  # type: ignore[union-attr]
-
-
-def test_a_loss_in_another_parameter_is_told_at_the_delta_of_the_audit() -> None:
-    entry = find("gaussian_gdp")
-    found = known_upper(entry, entry.pair, 1e-3)
-    assert found is not None
-    assert (found.delta, found.epsilon_lower) == (1e-3, None)
-    assert found.epsilon_upper == pytest.approx(dpaudit.GaussianDP(1.0).epsilon_at(1e-3))
+    gaussian = find("gaussian_gdp")
+    at_delta = known_upper(gaussian, gaussian.pair, 1e-3)  # of a loss in another parameter
+    assert at_delta is not None
+    assert (at_delta.delta, at_delta.epsilon_lower) == (1e-3, None)
+    assert at_delta.epsilon_upper == pytest.approx(dpaudit.GaussianDP(1.0).epsilon_at(1e-3))
 
 
 def test_an_audit_of_an_entry_shows_the_bracket_of_the_pair(audited: Joined) -> None:
     known, result = find("laplace.half_noise"), audited.audit
     assert result is not None
+    assert audited.bracket.lower is not None
+    assert audited.bracket.lower.epsilon_lower == result.epsilon_lower
+    assert 0.0 < result.epsilon_lower <= audited.bracket.ends[1]
     assert result.upper is not None
     assert result.bracket is not None
     assert result.bracket.ends[1] == known.true_loss(*known.default_pair)
@@ -714,21 +634,13 @@ def test_an_audit_of_an_entry_shows_the_bracket_of_the_pair(audited: Joined) -> 
 
 
 def test_the_python_door() -> None:
-    def sparse(q: list[float], rng: Any, eps: float) -> int:
-        threshold = rng.laplace(scale=2 / eps)
-        place = 0
-        for x in q:
-            if x + rng.laplace(scale=4 / eps) >= threshold:
-                break
-            place += 1
-        return place
-
-    found = dpaudit.bracket(sparse, 1.0, adjacency="all-differ", parameters={"eps": 1.0}, answers=3, runs=0)
+    sparse = program("c4_sparse_decreasing")
+    found = dpaudit.bracket(sparse, 1.0, adjacency="monotone", parameters=ONE, answers=3, runs=0)
     assert isinstance(found, dpaudit.Bracket)
-    assert found.verdict in (dpaudit.BracketVerdict.PROVED, dpaudit.BracketVerdict.OPEN, dpaudit.BracketVerdict.PINNED)
+    assert found.verdict is dpaudit.BracketVerdict.PROVED
     for bad in (
         {"claim": -1.0}, {"claim": object()}, {"claim": PureDP}, {"claim": math.nan}, {"upper": 1.0}, {"upper": "x"},
         {"upper": [3]}, {"runs": -1}, {"parameters": ["eps"]}, {"pair": 3}, {"mechanism": None},
     ):  # fmt: skip
         with pytest.raises(InvalidSpec):
-            dpaudit.bracket(**{"mechanism": sparse, "parameters": {"eps": 1.0}, "runs": 0, **bad})  # type: ignore[arg-type]
+            dpaudit.bracket(**{"mechanism": sparse, "parameters": ONE, "runs": 0, **bad})  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from textwrap import dedent
 from typing import Any
 
 from benchmarks.programs import (
+    WRONG,
     c1_noisy_max,
     c2_sparse_vector,
     c4_sparse_decreasing,
@@ -38,6 +39,7 @@ SPARSE = ONE_WAY.replace("2 * N", "4 * N")
 GAP, NUMERIC, ADAPTIVE = text(c5_gap_sparse_vector), text(c6_numeric_sparse_vector), text(c7_adaptive_sparse_vector)
 PARTIAL_SUM, SMART_SUM, NO_CUT_OFF = text(c8_partial_sum), text(c9_smart_sum), text(w5_sparse_unscaled)
 REDRAW = text(sparse_redrawn)
+FALSE = {name[:2]: text(case.function) for name, case in WRONG.items()}
 RELEASE = """
 def release(data, rng, eps):
     return data + rng.laplace(scale=1 / eps)

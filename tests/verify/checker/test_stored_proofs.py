@@ -1,14 +1,20 @@
-"""Proofs in files: read back as they were, and refused where they are anything else."""
+"""Proofs in files: read back as they were, refused where they are anything else, and told by `dpaudit check`."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec
+from dpaudit.verify.alignment import prove
+from dpaudit.verify.checker import ProofRejected, check, costs
+from dpaudit.verify.language import read
+from dpaudit.verify.proof import Proof
 from dpaudit.verify.stored import from_dict, load, save, to_dict
 from tests.cases import for_each
 from tests.verify.checker.certificates import RIGHT
@@ -33,19 +39,14 @@ def changed(**keys: Any) -> dict[str, Any]:
         [],
         {},
         changed(schema="dpaudit.proof/2"),
-        changed(schema=1),
         changed(extra=1),
         changed(adjacency="sideways"),
         changed(shape="both"),
-        changed(shape="\ud800"),
         changed(answers=0),
         changed(answers=1.5),
-        changed(answers="8"),
         changed(claim=1),
         changed(fixed={"N": 1}),
-        changed(fixed={"N": "1.5"}),
         changed(fixed={"N": "1/0"}),
-        changed(fixed={"N": "nan"}),
         changed(fixed={"N": "1e9"}),
         changed(alignments={}),
         changed(alignments=[{}]),
@@ -87,3 +88,124 @@ def test_files_that_hold_no_json_are_refused(content: bytes | None, words: str, 
 def test_a_folder_that_is_not_there_cannot_be_written_to(tmp_path: Path) -> None:
     with pytest.raises(InvalidSpec, match="cannot be written"):
         save(RIGHT["c2"], tmp_path / "none" / "proof.json")
+
+
+# --- dpaudit check --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The exit code of `dpaudit check`, and its output and its error, for a proof or for the content of a file."""
+
+    def call(stated: Proof | dict[str, Any]) -> tuple[int, str, str]:
+        path = tmp_path / "proof.json"
+        if isinstance(stated, Proof):
+            save(stated, path)
+        else:
+            path.write_text(json.dumps(stated))
+        return exit_code(["check", str(path)]), *capsys.readouterr()  # type: ignore[return-value]
+
+    return call
+
+
+def test_an_accepted_proof_ends_with_0_and_says_what_is_shown(checked: Any) -> None:
+    code, out, _ = checked(RIGHT["c4"])
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].startswith("accepted: the privacy loss of c4_sparse_decreasing is at most eps/2 (one way")
+    assert lines[1] == "claim     eps: the claim holds"
+    assert lines[2].startswith("for       all real query answers, any number of answers; every answer falls")
+    assert lines[3].startswith("assumed   N >= 1; eps > 0; N is whole")
+    assert "          loop:TF: the cost is within the potential" in lines
+    code, out, _ = checked(replace(RIGHT["c2"], claim="eps/2"))
+    assert code == 3  # the claim is open
+    assert "claim     eps/2: the cost is above it for some parameters" in out
+
+
+def test_a_rejected_proof_ends_with_1_and_names_the_obligation(checked: Any) -> None:
+    raw = to_dict(RIGHT["c2"])
+    raw["alignments"][0]["shifts"][1]["constant"] = "0"
+    code, out, err = checked(raw)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("error: loop:TT: both runs take the same branch at line 7: false at ")
+
+
+def test_a_file_that_is_no_proof_ends_with_2(checked: Any, tmp_path: Path) -> None:
+    assert checked({})[:2] == (2, "")
+    assert exit_code(["check", str(tmp_path / "none.json")]) == 2
+
+
+def test_the_program_in_a_certificate_is_never_run(checked: Any, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    code, _, err = checked(changed(source=f"open({str(mark)!r}, 'w').close()\n{RIGHT['c2'].source}"))
+    assert code == 1
+    assert not mark.exists()
+    assert "and nothing else" in err
+
+
+HOSTILE = {
+    "numbers too long": {"source": RIGHT["c2"].source.replace("4 * N", "*".join(["9" * 99] * 60) + " * N")},
+    "a deep source": {"source": "def sparse(q, rng):\n return " + "-" * 200_000 + "q"},
+    "no text": {"source": "\ud800"},
+    "a claim that is no text": {"claim": "\ud800\n\x1b[2J"},
+    "a claim over nothing": {"claim": "eps/(eps - eps)"},
+    "an impossible assumption": {"assumptions": ["1 == 2"]},
+    "a value against the preconditions": {"fixed": {"N": "0"}},
+}
+
+
+@for_each("what", HOSTILE)
+def test_hostile_certificates_are_rejected_in_one_line(what: str, checked: Any) -> None:
+    code, out, err = checked(changed(**HOSTILE[what]))
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.rstrip("\n").isprintable()
+
+
+def _doubling(first: str, again: str, times: int) -> list[str]:
+    return [f"a0 = {first}", *(f"a{i + 1} = {again.format(f'a{i}')}" for i in range(times))]
+
+
+def _release(lines: list[str], scale: str, cost: str = "eps", more: str = "") -> Proof:
+    body = "".join(f"    {line}\n" for line in [*lines, f"return data + rng.laplace(scale=1 / ({scale}))"])
+    source = f"def release(data, rng, eps{more}):\n{body}"
+    return replace(RIGHT["release"], source=source, cost=cost, cases=(replace(RIGHT["release"].cases[0], cost=cost),))
+
+
+FACTORS = [f"p{i}" for i in range(12)]
+COMPARED = "".join(f"        c{i + 1} = c{i} or c{i}\n" for i in range(40))
+GROWING = {  # every line doubles what the line before is: each of these took minutes, or for ever
+    "squares of a number": _release(_doubling("7" * 90, "{0} * {0}", 25), "eps * a25"),
+    "squares of a long number": _release(_doubling("7" * 90, "{0} * {0}", 7), "eps * a7"),
+    "squares of a sum": _release(_doubling("eps + 1", "{0} * {0}", 14), "a14"),
+    "a high power": _release(_doubling("eps", "{0} * {0}", 7), "a7"),
+    "a high power below": _release(_doubling("1 / (eps + 1)", "{0} * {0}", 7), "eps * a7"),
+    "sums of sums": _release(_doubling("eps", "{0} + {0}", 60), "a60"),
+    "a cost of many factors": _release([], "eps", "*".join(["(eps + 1)"] * 40)),
+    "many terms": _release(
+        [], " * ".join(["eps", *(f"(1 + {each})" for each in FACTORS)]), more=f", {', '.join(FACTORS)}"
+    ),
+    "comparisons of comparisons": replace(
+        RIGHT["c2"],
+        source=RIGHT["c2"].source.replace("    for x in q:\n", f"    for x in q:\n        c0 = x > T\n{COMPARED}"),
+    ),
+}
+
+
+@for_each("what", GROWING)
+def test_what_grows_is_refused_before_it_is_computed(what: str, checked: Any) -> None:
+    code, _, err = checked(GROWING[what])
+    assert (code, err.count("\n")) == (1, 1)
+    assert any(why in err for why in ("simplify it", "that grow so long", "that may outgrow doubles"))
+
+
+def test_the_search_for_a_proof_refuses_the_same() -> None:
+    for what in ("squares of a long number", "squares of a sum", "a high power below", "many terms"):
+        with pytest.raises(InvalidSpec, match=r"too large to compute with|that grow so long"):
+            prove(read(GROWING[what].source), "all-differ")
+
+
+def test_classes_of_runs_are_counted_over_all_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The states after each of ten thousand answers were few enough, and all together took hours."""
+    monkeypatch.setattr(costs, "MOST_STATES", 3)
+    with pytest.raises(ProofRejected, match="more than 3 classes of runs; give a proof by a potential"):
+        check(RIGHT["no cut-off, 2 answers"])

@@ -32,7 +32,6 @@ def plain(*lines: str, signature: str = "q, rng, eps") -> str:
 REFUSED: dict[str, tuple[str, int, str]] = {
     # names and values
     "an unknown name": (plain("return q + noise"), 2, "the name noise"),
-    "a use before the value": (loop("out.append(y)\ny = x"), 4, "y, which may have no value yet"),
     "a value in one branch only": (loop("if x > 0:\n    y = 1\nout.append(y)"), 6, "y, which may have no value yet"),
     "a value in the loop only": (loop("y = x", after="return y"), 5, "y, which may have no value yet"),
     "a value only where the loop goes on": (
@@ -52,11 +51,8 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "the data changed": (plain("q += 1", "return q"), 2, "a new value for the parameter q"),
     "an answer changed": (loop("x = x + 1\nout.append(x)"), 3, "x in two meanings"),
     "an answer changed in place": (loop("q[i] = 0"), 4, "`q[i] = 0`"),
-    "an index changed": (loop("i += 1"), 3, "i in two meanings"),
     "an answer after the loop": (loop("out.append(x)", after="return x"), 5, "x outside the loop"),
-    "an index after the loop": (loop("out.append(x)", after="return i"), 5, "i outside the loop"),
     "the data as a number": (loop("out.append(q)"), 4, "q as a number"),
-    "rng as a number": (plain("return q + rng"), 2, "rng as a number"),
     "another answer": (loop("out.append(q[i - 1])"), 4, "`q[i - 1]`"),
     "an answer by a variable": (loop("j = i\nout.append(q[j])"), 5, "`q[j]`"),
     "a name of Python": (plain("len = 2", "return q"), 2, "a variable named len"),
@@ -64,50 +60,39 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a word of the texts": (loop("n = x\nout.append(n)"), 4, "a variable named n"),
     "a parameter with a word of the texts": (plain("return q", signature="q, rng, n"), 1, "a parameter named n"),
     "two values at once that meet": (loop("a, b = b, a", before="a, b = 0, 1"), 5, "`a, b = (b, a)`"),
-    "unpacking": (loop("a, b = x"), 4, "`a, b = x`"),
     # arithmetic
     "a product of secrets": (plain("return q * rng.laplace(scale=1)"), 2, "the product"),
     "a quotient by a secret": (plain("return 1 / q"), 2, "the quotient"),
-    "a quotient by 0": (plain("return q / 0"), 2, "the quotient"),
     "a power": (plain("return q ** 2"), 2, "`q ** 2`"),
     "a rounded secret": (plain("return q // 1"), 2, "`q // 1`"),
     "a remainder of a counter": (loop("k += 1\nif k % 2 == 0:\n    break", before="k = 0"), 6, "`k % 2`"),
     "a remainder of a real parameter": (loop("if i % b == 0:\n    break", signature="q, rng, b: float"), 4, "`i % b`"),
-    "a rounding call": (plain("return round(q)"), 2, "the call `round(q)`"),
     "int of a real": (plain("return int(q)"), 2, "`int(q)`"),
-    "a clipped answer": (plain("return max(q, 0)"), 2, "the call `max(q, 0)`"),
     "an absolute value": (plain("return abs(q)"), 2, "the call `abs(q)`"),
     "True as a number": (plain("return q + True"), 2, "True as a number"),
-    "a text as a number": (plain("return q + '1'"), 2, "'1' as a number"),
     "a comparison as a number": (plain("return q + (q > 0)"), 2, "a comparison as a number"),
     "a comparison's name as a number": (loop("a = x > 0\nout.append(x + a)"), 5, "a as a number"),
     "a flag as a number": (loop("out.append(x + a)", before="a = False"), 5, "a as a number"),
     "a choice inside an expression": (plain("return q + (1 if q > 0 else 2)"), 2, "a conditional expression inside"),
     "the number of answers in a value": (loop("out.append(x + len(q))"), 4, "the number of answers in a value"),
-    "a complex number": (plain("return q + 1j"), 2, "1j as a number"),
     # draws
     "an unknown law": (plain("return q + rng.uniform(0, 1)"), 2, "the draw rng.uniform"),
     "a scale of a secret": (plain("return q + rng.laplace(scale=q)"), 2, "the scale of"),
     "a scale of the number of answers": (loop("out.append(rng.laplace(scale=len(q)))"), 4, "the scale of"),
-    "a scale of a counter": (loop("out.append(rng.laplace(scale=i))"), 4, "the scale of"),
     "a scale that changes": (loop("out.append(rng.laplace(scale=b))\nb += 1", before="b = 1"), 5, "the scale of"),
     "a scale of 0": (plain("return q + rng.laplace(scale=0)"), 2, "the scale of"),
     "several draws at once": (plain("return q + rng.laplace(0, 1, 3)"), 2, "the call"),
     "draws with a size": (plain("return q + rng.laplace(scale=1, size=2)"), 2, "the call"),
     "a draw that `and` may skip": (loop("if x > 0 and x + rng.laplace() > 1:\n    break"), 4, "a draw that and, or"),
-    "a draw that a chain may skip": (loop("if 0 < x < rng.laplace():\n    break"), 4, "a draw that and, or"),
     "a draw in a guard": (
-        "def f(q, rng):\n    i = 0\n    while i < len(q) and rng.laplace() < 1:\n        i += 1\n    return 0",
+        plain("i = 0", "while i < len(q) and rng.laplace() < 1:", "    i += 1", "return 0"),
         3,
         "a draw that and, or",
     ),
     "rng handed on": (plain("return other(q, rng)"), 2, "the call `other(q, rng)`"),
-    "recursion": (plain("return f(q, rng, eps)"), 2, "the call `f(q, rng, eps)`"),
     # conditions
     "a number as a condition": (plain("return 1 if q else 2"), 2, "`q` as a condition"),
     "is None": (loop("if x is None:\n    break"), 4, "`x is None`"),
-    "in": (loop("if x in q:\n    break"), 4, ""),
-    "a comparison with a symbol": (loop("if x == None:\n    break"), 4, "None as a number"),
     "a comparison whose numbers changed": (
         loop("a = x > t\nt = x\nif a:\n    out.append(1)", before="t = 0"),
         7,
@@ -123,33 +108,15 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         6,
         "full, whose comparison no longer holds",
     ),
-    "a comparison with the outputs before the loop": (
-        loop("if full:\n    break\nout.append(x)", before="full = len(out) >= N"),
-        5,
-        "full, whose comparison no longer holds",
-    ),
-    "a comparison from one branch": (loop("if x > 0:\n    a = x > 1\nif a:\n    out.append(1)"), 6, "a, whose"),
     "a name for a flag and a comparison": (loop("a = x > 0\nif a:\n    break", before="a = False"), 3, "False as a"),
     # outputs
     "another list": (plain("a, b = [], []", "return a"), 2, "`a, b = ([], [])`"),
-    "a list that is emptied": (loop("out.append(x)\nout = []"), 2, "`out = []`"),
     "a list that is extended": (loop("out += [x]"), 2, "`out = []`"),
-    "a list that is overwritten": (loop("out[0] = x"), 4, ""),
-    "an output that is changed": (loop("out.append(x)\nout[i] += 1"), 5, ""),
-    "a list of lists": (loop("out.append([x])"), 4, "a list"),
-    "a pair as an output": (loop("out.append((x, x))"), 4, "a tuple"),
     "an output that is read": (loop("out.append(x + out[0])"), 4, ""),
     "a list under another name": (loop("out.append(x)", after="other = out\nreturn other"), 5, "out as a number"),
-    "a list that is sorted": (loop("out.append(x)", after="return sorted(out)"), 5, "the call `sorted(out)`"),
-    "the sum of a list": (loop("out.append(x)", after="return sum(out)"), 5, "the call `sum(out)`"),
     "the list twice": (loop("out.append(x)", after="return out, out"), 5, "the list of outputs twice"),
     "True beside numbers": (loop("out.append(True if x > 0 else 1)"), 4, "True or False beside numbers"),
     "a key that is not the index": (loop("d[0] = x", before="d = {}").replace("out = []", "pass"), 5, "the key `0`"),
-    "a place set twice": (
-        loop("d[i] = x\nif x > 0:\n    d[i] = 1", after="return d").replace("out = []", "d = {}"),
-        6,
-        "a place that may be set twice",
-    ),
     "a place set twice in a dictionary that nobody sees": (
         loop("if len(d) >= N:\n    break\nd[i] = x\nd[i] = x", after="return 0").replace("out = []", "d = {}"),
         7,
@@ -164,101 +131,58 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "the largest before the loop ends": (loop("out.append(x)\nif max(out) > 1:\n    break"), 5, "`max(out)`"),
     "the largest after a break": (loop("if x > 0:\n    break\nout.append(x)", after="return max(out)"), 6, "the max"),
     "the largest and the list": (loop("out.append(x)", after="return out, max(out)"), 1, "out beside its max"),
-    "the largest and the smallest": (loop("out.append(x)", after="return max(out), min(out)"), 5, "`min(out)`"),
     "the largest symbol": (loop("out.append('a')", after="return max(out)"), 4, "the max of symbols"),
     # statements
     "return in the loop": (loop("return x"), 4, "return before the end"),
-    "no return": ("def f(q, rng):\n    pass", 2, "an end without a result"),
-    "an empty return": ("def f(q, rng):\n    return", 2, "an end without a result"),
+    "no return": (plain("pass"), 2, "an end without a result"),
     "continue": (loop("if x > 0:\n    continue\nout.append(x)"), 5, "continue"),
     "a statement after break": (loop("if x > 0:\n    break\n    out.append(x)"), 6, "a statement after break"),
-    "two loops": (
-        "def f(q, rng):\n    for x in q:\n        pass\n    for x in q:\n        pass\n    return 0",
-        4,
-        "a second",
-    ),
+    "two loops": (plain("for x in q:", "    pass", "for x in q:", "    pass", "return 0"), 4, "a second"),
     "a loop in a loop": (loop("for y in q:\n    out.append(y)"), 4, "a loop in this place"),
-    "a loop in a branch": (plain("if eps > 0:", "    for x in q:", "        pass", "return 0"), 3, "a loop in this"),
-    "a loop over a slice": ("def f(q, rng):\n    for x in q[1:]:\n        pass\n    return 0", 2, "a loop over `q[1:]"),
-    "a loop over numbers": ("def f(q, rng, k):\n    for i in range(k):\n        pass\n    return 0", 2, "a loop over"),
-    "a loop from 1": ("def f(q, rng):\n    for i in range(1, len(q)):\n        pass\n    return 0", 2, "a loop over"),
-    "an enumeration from 1": (
-        "def f(q, rng):\n    for i, x in enumerate(q, 1):\n        pass\n    return 0",
-        2,
-        "a loop over",
-    ),
+    "a loop from 1": (plain("for i in range(1, len(q)):", "    pass", "return 0"), 2, "a loop over"),
+    "an enumeration from 1": (plain("for i, x in enumerate(q, 1):", "    pass", "return 0"), 2, "a loop over"),
     "a length that changes": (
-        "def f(q, rng):\n    k = len(q)\n    k = 2\n    for i in range(k):\n        pass\n    return 0",
+        plain("k = len(q)", "k = 2", "for i in range(k):", "    pass", "return 0"),
         4,
         "a loop over",
     ),
-    "else of a loop": (
-        "def f(q, rng):\n    for x in q:\n        pass\n    else:\n        pass\n    return 0",
-        2,
-        "else of a loop",
-    ),
-    "while without an index": (
-        "def f(q, rng):\n    k = 0\n    while k < 3:\n        k += 1\n    return k",
-        3,
-        "a loop while",
-    ),
+    "else of a loop": (plain("for x in q:", "    pass", "else:", "    pass", "return 0"), 2, "else of a loop"),
+    "while without an index": (plain("k = 0", "while k < 3:", "    k += 1", "return k"), 3, "a loop while"),
     "while that raises in a branch": (
-        "def f(q, rng):\n    i = 0\n    while i < len(q):\n        if i > 1:\n            i += 1\n    return 0",
+        plain("i = 0", "while i < len(q):", "    if i > 1:", "        i += 1", "return 0"),
         4,
         "a loop that does not end with",
     ),
     "while that raises twice": (
-        "def f(q, rng):\n    i = 0\n    while i < len(q):\n        i += 1\n        i += 1\n    return 0",
+        plain("i = 0", "while i < len(q):", "    i += 1", "    i += 1", "return 0"),
         3,
         "a loop that changes i elsewhere",
     ),
     "an answer in a guard": (
-        "def f(q, rng):\n    i = 0\n    while q[i] > 0 and i < len(q):\n        i += 1\n    return 0",
+        plain("i = 0", "while q[i] > 0 and i < len(q):", "    i += 1", "return 0"),
         3,
         "an answer in the guard",
     ),
     "a number beyond the doubles": (plain("return q + 1e999999999"), 2, "inf as a number"),
-    "while from 1": ("def f(q, rng):\n    i = 1\n    while i < len(q):\n        i += 1\n    return 0", 2, "`i = 1`"),
-    "while with a start in a branch": (
-        "def f(q, rng, k):\n    if k > 0:\n        i = 0\n    while i < len(q):\n        i += 1\n    return 0",
-        3,
-        "`i = 0`",
-    ),
-    "while without a start": (
-        "def f(q, rng):\n    while i < len(q):\n        i += 1\n    return 0",
-        2,
-        "i set elsewhere",
-    ),
+    "while from 1": (plain("i = 1", "while i < len(q):", "    i += 1", "return 0"), 2, "`i = 1`"),
+    "while without a start": (plain("while i < len(q):", "    i += 1", "return 0"), 2, "i set elsewhere"),
     "assert later": (plain("a = q", "assert eps > 0", "return a"), 3, "assert after the first lines"),
     "assert of the data": (plain("assert q > 0", "return q"), 2, "`assert q > 0`"),
     "raise": (plain("if eps < 0:", "    raise ValueError", "return q"), 3, "raise"),
     "import": (plain("import math", "return q"), 2, "import"),
-    "global": (plain("global k", "return q"), 2, "global"),
-    "an inner function": (plain("def g():", "    pass", "return q"), 2, "a function in a function"),
     "a lambda": (plain("g = lambda: 1", "return q"), 2, "a lambda"),
-    "try": (plain("try:", "    a = q", "finally:", "    pass", "return a"), 2, "try"),
-    "with": (plain("with q:", "    pass", "return q"), 2, "with"),
-    "del": (plain("a = 1", "del a", "return q"), 3, "del"),
-    "a walrus": (plain("return q + (a := 1)"), 2, "an assignment inside an expression"),
-    "a nested comprehension": ("def f(q, rng):\n    return [x + y for x in q for y in q]", 2, ""),
-    "a set of answers": ("def f(q, rng):\n    return {x for x in q}", 2, "a set comprehension"),
-    "a formatted text": (plain("return f'{q}'"), 2, "a formatted text"),
+    "a nested comprehension": (plain("return [x + y for x in q for y in q]"), 2, ""),
     "a print": (plain("print(q)", "return q"), 2, "`print(q)`"),
     # names and numbers that only look plain
     "a text that is named like the data": (f"{plain('return rng')}\nrng = 'a'", 2, "rng as a number"),
     "a parameter that hides a word": (plain("return float(q)", signature="q, rng, float"), 1, "a parameter named"),
-    "data that hides a word": ("def f(len, rng):\n    return len", 1, "a parameter named len"),
-    "a parameter of the reader's": (plain("return q", signature="q, rng, draw_1"), 1, "a parameter named draw_1"),
     "a name that no text can say": (plain("return q", signature="q, rng, e·e"), 1, "a parameter named e·e"),
-    "a number of many digits": (plain("return q + 0x" + "f" * 9_000), 2, "a number so long"),
-    "a small number of many digits": (plain("return q + 1e-300"), 2, "1e-300 as a number"),
     "a call in an annotation": (plain("return q", signature="q, rng, eps: print()"), 1, "the annotation `print()`"),
     "a call in the annotation of the result": ("def f(q, rng) -> print():\n    return q", 1, "the annotation"),
     # signatures
-    "no rng": ("def f(q):\n    return q", 1, "a signature without rng"),
-    "an open list of parameters": ("def f(q, rng, *more):\n    return q", 1, "an open list of parameters"),
-    "a default that is no number": ("def f(q, rng, c=None):\n    return q", 1, "the default of c"),
-    "a default for the data": ("def f(q=0, rng=1):\n    return q", 1, "the default of q"),
+    "no rng": (plain("return q", signature="q"), 1, "a signature without rng"),
+    "an open list of parameters": (plain("return q", signature="q, rng, *more"), 1, "an open list of parameters"),
+    "a default that is no number": (plain("return q", signature="q, rng, c=None"), 1, "the default of c"),
     "a decorator": ("@cache\ndef f(q, rng):\n    return q", 1, "a decorator"),
     "a len of its own": (
         "def f(q, rng):\n    k = 0\n    for i in range(len(q)):\n        k += 1\n    return k\ndef len(x): pass",
@@ -286,11 +210,9 @@ def test_what_is_not_certain_is_refused_with_its_line(what: str) -> None:
     [
         ("def f(q, rng:", "must be Python"),
         ("x = 1", "must hold one function"),
-        ("def f(q, rng): return q\ndef g(q, rng): return q", "`name` must pick one of f, g"),
         ("def f(q, rng): return q\ndef f(q, rng): return 2", "`name` must pick one of f, f"),
         ("def f(q, rng): return q + K\nK = 1\nK = 2", "K must be set once"),
         ("def f(q, rng): return q + K\nK = 1\nfor K in [2]: pass", "the name K"),
-        ("def f(q, rng): return q + K\nK = 1\nK += 1", "the name K"),
         ("def f(q, rng): return q + K\nK = 1\nclass K: pass", "the name K"),
         ("def f(q, rng): return q + K\nK = 1\nif 1:\n    def K(): pass", "the name K"),
         ("def f(q, rng): return q + K\nK = 1\ntry: pass\nexcept E as K: pass", "the name K"),
@@ -300,13 +222,11 @@ def test_what_is_not_certain_is_refused_with_its_line(what: str) -> None:
         ("def f(q, rng): return q + K\nK = 1\nimport K.inner", "the name K"),
         ("from numpy import *\ndef f(q, rng): return q", "import everything"),
         ("def f(q, rng): return q\nf = 2", "f must be set once"),
-        ("def f(q, rng): return q\nf = print", "f must be set once"),
         ("def f(q, rng): return q\nclass f: pass", "f must be set once"),
         ("def f(q, rng): return q\nasync def f(q, rng): pass", "f must be set once"),
         ("def f(q, rng): return q\nif 1:\n    def f(q, rng): pass", "f must be set once"),
         ("def f(q, q): return q", "must be Python: duplicate argument"),
         ("def f(q, rng): return " + "-" * 200_000 + "q", "must not nest so deeply"),
-        ("def f(q, rng): return " + "(" * 3000 + "q" + ")" * 3000, ""),
         ("def f(q, rng): return " + "-" * 3000 + "q", ""),
         ("def f(q, rng): return " + "+".join(["q"] * 5000), ""),
     ],
@@ -321,11 +241,8 @@ def test_a_name_picks_one_of_several_functions() -> None:
     assert read(text, name="g").source == "def g(q, rng): return q + K\n\n\nK = 0.5\n"
     with pytest.raises(InvalidSpec, match="named 'h'"):
         read(text, name="h")
-
-
-def test_what_another_function_may_change_is_no_constant() -> None:
     text = "def f(q, rng): return q + K\nK = 1\ndef g():\n    global K, f\n    K = f = 2"
-    with pytest.raises(InvalidSpec, match="f must be set once"):
+    with pytest.raises(InvalidSpec, match="f must be set once"):  # another function may change it
         read(text, name="f")
     with pytest.raises(OutsideLanguage, match="the name K"):
         read(text.replace("K, f", "K"), name="f")
@@ -338,7 +255,7 @@ def test_a_word_that_is_set_anywhere_is_not_pythons() -> None:
             read(text + more)
 
 
-@pytest.mark.parametrize("ends", ["\n", "\r", "\r\n"])
+@for_each("ends", ["\n", "\r", "\r\n"])
 def test_lines_are_those_that_python_counts(ends: str) -> None:
     """A return alone ends a line for Python too: what stands in a text must not be taken for the function."""
     hidden = '"""\n\n\ndef f(q, rng, eps):\n    return 0\n"""\n'
@@ -346,13 +263,10 @@ def test_lines_are_those_that_python_counts(ends: str) -> None:
     assert read(text, name="f").source == "def f(q, rng, eps):\n    return q\n"
 
 
-def test_names_of_the_function_are_not_those_of_its_module() -> None:
-    found = read("def f(q, rng):\n    a = 1\n    return q\n\nq = None\na = 'b'\n")
+def test_names_and_texts_of_the_function_stay_as_they_are() -> None:
+    found = read("def f(q, rng):\n    a = 1\n    return q\n\nq = None\na = 'b'\n")  # not those of its module
     assert found.result == (nodes.Answer(),)
     assert found.source == "def f(q, rng):\n    a = 1\n    return q\n"
-
-
-def test_texts_of_many_lines_stay_as_they_are() -> None:
     first, second = "a\n \nb", "a\n\nb"
     found = read(f"def f(q, rng):\n    return '''{first}''' if q > 0 else '''{second}'''\n")
     assert [run(found, answer, {}, lambda law, scale: 0) for answer in (1, 0)] == [(first,), (second,)]
@@ -375,55 +289,37 @@ def of_a_list(q: Any, rng: Any) -> Any:
     return q + LIMIT
 
 
-def test_objects_that_are_no_plain_function() -> None:
-    with pytest.raises(InvalidSpec, match="only a plain function"):
-        read(functools.partial(wrapped, eps=1.0))
-    with pytest.raises(InvalidSpec, match="only a plain function"):
-        read("".join)
-    with pytest.raises(OutsideLanguage, match="level of an enclosing function"):
-        read(enclosing())
-    with pytest.raises(OutsideLanguage, match="the name LIMIT"):
-        read(of_a_list)
+@functools.wraps(wrapped)
+def outer(*arguments: Any) -> Any:
+    return 0
+
+
+@for_each(
+    ("given", "message"),
+    [
+        (functools.partial(wrapped, eps=1.0), "only a plain function"),
+        ("".join, "only a plain function"),
+        (enclosing(), "level of an enclosing function"),
+        (of_a_list, "the name LIMIT"),
+        (outer, "an open list of parameters"),
+    ],
+)
+def test_objects_that_are_no_plain_function(given: Any, message: str) -> None:
+    with pytest.raises(InvalidSpec, match=message):
+        read(given)
     with pytest.raises(InvalidSpec, match="is named wrapped, not 'other'"):
         read(wrapped, name="other")
 
-    @functools.wraps(wrapped)
-    def outer(*arguments: Any) -> Any:
-        return 0
-
-    with pytest.raises(InvalidSpec, match="an open list of parameters"):
-        read(outer)
-
 
 def test_a_function_that_is_not_its_source_any_more() -> None:
-    def changed(q: Any, rng: Any) -> Any:
-        return q + rng.laplace(scale=2000.5)
-
-    assert "scale=2000.5" in read(changed).source
-    constants = tuple(3000.5 if part == 2000.5 else part for part in changed.__code__.co_consts)
-    changed.__code__ = changed.__code__.replace(co_consts=constants)
-    with pytest.raises(InvalidSpec, match="is not what is running"):
-        read(changed)
-
-
-def test_defaults_that_are_not_those_of_the_source() -> None:
     def changed(q: Any, rng: Any, level: float = 1.5, *, more: int = -2) -> Any:
-        return q + rng.laplace(scale=level + more)
+        return q + rng.laplace(scale=level + more + 2000.5)
 
     assert read(changed).defaults == {"level": 1.5, "more": -2}
     changed.__defaults__ = (2.5,)
     with pytest.raises(InvalidSpec, match="the defaults of changed are not those of its source"):
         read(changed)
-
-
-def test_python_words_with_another_meaning() -> None:
-    scope = {"len": lambda values: 7}
-
-    def counted(q: Any, rng: Any) -> Any:
-        k = 0
-        for i in range(len(q)):
-            k += i
-        return k
-
-    with pytest.raises(OutsideLanguage, match="a `len` of its own"):
-        read(type(counted)(counted.__code__, scope, "counted"))
+    constants = tuple(3000.5 if part == 2000.5 else part for part in changed.__code__.co_consts)
+    changed.__code__ = changed.__code__.replace(co_consts=constants)
+    with pytest.raises(InvalidSpec, match="is not what is running"):
+        read(changed)

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.programs import FAMILY, PROGRAMS, lyu_1
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.integrals import Between, Event, Line, Slice
+from dpaudit.verify.integrals import Event, Line
 from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Program, Symbol
 from dpaudit.verify.witnesses import OutsideIntegrals
@@ -52,24 +52,27 @@ def test_sums_of_draws_cancel():
     assert (NoisySum.draw(3) + FIRST).terms == ((0, ONE), (3, ONE))
 
 
-def test_the_threshold_is_the_outer_draw():
-    found = event(read(lyu_1), [0, 1], {"eps": 1, "T": 0, "c": 1}, [None, True])
-    below = Between("laplace", Fraction(4), (), (Line(1, Fraction(0)),))
-    above = Between("laplace", Fraction(4), (Line(1, Fraction(-1)),), ())
-    assert found == ((Slice("laplace", Fraction(2), None, None, (((below,),), ((above,),))),),)
+def outputs_of(text: str, answers: list[int]) -> list[object]:
+    return [path.outputs[0].constant for path in paths(program(text), answers, {})]  # type: ignore[union-attr]
 
 
 def test_a_maximum_has_one_path_for_each_winner():
     noisy_max = program(MAXIMUM)
     assert maximum(noisy_max) is not None
-    assert [path.outputs for path in paths(noisy_max, [0] * 4, {})] == [(NoisySum(Fraction(w)),) for w in range(4)]
+    assert outputs_of(MAXIMUM, [0] * 4) == [0, 1, 2, 3]
     assert all(len(path.constraints) == 3 for path in paths(noisy_max, [0] * 4, {}))
+    started = MAXIMUM.replace("i == 0 or ", "").replace("winner = 0", "winner = -1")  # from a start it may stay there
+    assert outputs_of(started, [0, 0]) == [-1, 0, 1]
+    assert [len(path.constraints) for path in paths(program(started), [0, 0], {})] == [2, 2, 2]
+    least = event(program(MAXIMUM.replace("y > best", "y < best")), [0, 3], {}, [0])  # a minimum is one the other way
+    assert least != event(noisy_max, [0, -3], {}, [0])
+    assert least[0][0].factors[0][0][0].lower == (Line(1, Fraction(-3)),)
 
 
-def test_a_maximum_from_a_start_may_stay_there():
-    started = program(MAXIMUM.replace("i == 0 or ", "").replace("winner = 0", "winner = -1"))
-    assert [path.outputs[0].constant for path in paths(started, [0, 0], {})] == [-1, 0, 1]
-    assert [len(path.constraints) for path in paths(started, [0, 0], {})] == [2, 2, 2]
+@pytest.mark.parametrize(("better", "winner"), [(">", 1), (">=", 2)])
+def test_without_noise_equal_answers_are_compared_as_python_does(better: str, winner: int):
+    exact = MAXIMUM.replace(" + rng.laplace(scale=1)", "").replace("y > best", f"y {better} best")
+    assert outputs_of(exact, [2, 5, 5, 1]) == [winner]
 
 
 @for_each(
@@ -83,35 +86,6 @@ def test_a_maximum_from_a_start_may_stay_there():
 )
 def test_what_only_looks_like_a_maximum_is_none(old: str, new: str):
     assert maximum(program(MAXIMUM.replace(old, new))) is None
-
-
-@pytest.mark.parametrize("better", [">", ">="])
-def test_without_noise_equal_answers_are_compared_as_python_does(better: str):
-    exact = MAXIMUM.replace(" + rng.laplace(scale=1)", "").replace("y > best", f"y {better} best")
-    answers = [2, 5, 5, 1]
-    best, winner = 0, 0
-    for index, answer in enumerate(answers):
-        if index == 0 or (answer > best if better == ">" else answer >= best):
-            best, winner = answer, index
-    assert [path.outputs[0].constant for path in paths(program(exact), answers, {})] == [winner]
-
-
-def test_a_minimum_is_a_maximum_the_other_way():
-    least = program(MAXIMUM.replace("y > best", "y < best"))
-    ours = event(least, [0, 3], {}, [0])
-    theirs = event(program(MAXIMUM), [0, -3], {}, [0])
-    assert ours != theirs
-    (slices,) = ours
-    assert slices[0].factors[0][0][0].lower == (Line(1, Fraction(-3)),)
-
-
-def test_slopes_are_scaled_away():
-    doubled = program(
-        "t = rng.laplace(scale=3)\nout = []\nfor x in q:\n    y = rng.laplace(scale=2)\n"
-        "    if x + 4 * y >= 2 * t:\n        out.append(True)\n    else:\n        out.append(None)\nreturn out"
-    )
-    ((outer,),) = event(doubled, [1], {}, [True])
-    assert outer.factors == (((Between("laplace", Fraction(4), (Line(1, Fraction(-1, 2)),), ()),),),)
 
 
 TEXTS = """\
@@ -135,10 +109,8 @@ return out"""
 SPARSE, UNSCALED = read(lyu_1), read(PROGRAMS["w5_sparse_unscaled"].function)
 EXACT, GAP = read(PROGRAMS["w4_sparse_no_query_noise"].function), read(FAMILY["gap"].function)
 NO_CUT_OFF = read(FAMILY["no_cut_off"].function)
-EXPONENTIAL, SCALED = (
-    program("return q + rng.exponential(scale=2)"),
-    program("return q + rng.laplace(scale=b)", "q, rng, b"),
-)
+EXPONENTIAL = program("return q + rng.exponential(scale=2)")
+SCALED = program("return q + rng.laplace(scale=b)", "q, rng, b")
 AT = {"eps": 1, "T": 0}
 SUM = "a = rng.laplace(scale=1)\nb = rng.laplace(scale=1)\nc = rng.laplace(scale=1)\nreturn q + a + b + c"
 MULTIPLES = "a = rng.laplace(scale=1)\nb = a + rng.laplace(scale=1)\nreturn q + a + b, b"
@@ -149,10 +121,7 @@ MULTIPLES = "a = rng.laplace(scale=1)\nb = a + rng.laplace(scale=1)\nreturn q + 
     [
         (UNSCALED, [0] * 5, AT, None, 32),
         (UNSCALED, [0] * 5, AT, [None] * 5, 1),  # an output names one path of many
-        (UNSCALED, [0] * 5, AT, [ANY] * 5, 32),
         (UNSCALED, [0] * 30, AT, [True] * 30, 1),
-        (NO_CUT_OFF, [0] * 6, AT, None, 64),
-        (NO_CUT_OFF, [0] * 20, AT, [None] * 20, 1),
         (SPARSE, [0, 0], AT | {"c": 1}, [None], 0),  # outputs of another length
         (SPARSE, [0, 0], AT | {"c": 1}, [None] * 3, 0),
         (SPARSE, [0, 0], AT | {"c": 1}, [True, None], 0),
@@ -162,6 +131,7 @@ MULTIPLES = "a = rng.laplace(scale=1)\nb = a + rng.laplace(scale=1)\nreturn q + 
         (EXACT, [0, Fraction(1, 10**30)], AT, [None, True], 1),
         (GAP, [0], AT | {"c": 1}, [at_most(-1)], 0),
         (GAP, [0], AT | {"c": 1}, [Values(Fraction(0), Fraction(1))], 1),
+        (SCALED, 3, {"b": 0}, [3], 1),  # a scale of 0 is no noise
         (EXPONENTIAL, 1, {}, [at_most(1)], 0),  # never below its start
         (EXPONENTIAL, 1, {}, [at_most(2)], 1),
         (EXPONENTIAL, np.int64(1), {}, [at_most(np.int64(2))], 1),
@@ -182,10 +152,6 @@ def test_an_event_has_the_paths_that_are_possible(
         assert len(list(paths(program, answers, parameters))) == count
     else:
         assert len(event(program, answers, parameters, outputs)) == count
-
-
-def test_a_scale_of_zero_is_no_noise():
-    assert [path.outputs for path in paths(SCALED, 3, {"b": 0})] == [(NoisySum(Fraction(3)),)]
 
 
 @for_each(
@@ -213,9 +179,7 @@ def test_what_the_integrals_do_not_cover_is_refused(
         ([0], {"eps": 1, "T": 0, "c": 0}, "break what lyu_1 asserts of them: eps = 1, T = 0, c = 0"),
         ([], {"eps": 1, "T": 0, "c": 1}, "needs at least one answer, got 0"),
         (None, {"eps": 1, "T": 0, "c": 1}, "an answer must be a finite number, got None"),
-        ("12", {"eps": 1, "T": 0, "c": 1}, "an answer must be a finite number, got '12'"),
         ([0], {"eps": float("nan"), "T": 0, "c": 1}, "the parameter eps must be a finite number, got nan"),
-        ([0], {"eps": None, "T": 0, "c": 1}, "the parameter eps must be a finite number, got None"),
         ([0], {"eps": True, "T": 0, "c": 1}, "the parameter eps must be a finite number, got True"),
         ([float("nan")], {"eps": 1, "T": 0, "c": 1}, "an answer must be a finite number, got nan"),
     ],
@@ -228,22 +192,16 @@ def test_wrong_questions_are_named(answers: Any, parameters: dict[str, Any], mes
 @for_each(
     ("released", "pattern", "wanted"),
     [
-        (Symbol("None"), Symbol("None"), []),
         (Symbol("None"), Symbol("True"), None),
-        (Symbol("True"), ONE, None),
         (Symbol("True"), Values(None, None), None),
         (Symbol("True"), ANY, []),
-        (NoisySum(ONE), ONE, []),
         (NoisySum(ONE), Fraction(2), None),
-        (NoisySum(ONE), at_least(1), []),
         (NoisySum(ONE), at_least(2), None),
         (FIRST, ONE, None),
-        (FIRST, Values(None, None), []),
         (FIRST, at_least(1), [FIRST - NoisySum(ONE)]),
         (FIRST, at_most(1), [NoisySum(ONE) - FIRST]),
         ((FIRST, NoisySum(ONE)), (ANY, ONE), []),
         ((FIRST, NoisySum(ONE)), (ANY,), None),
-        (FIRST, (ANY,), None),
     ],
 )
 def test_released_values_and_patterns(released: object, pattern: object, wanted: object):
@@ -273,19 +231,15 @@ def test_numpys_values_are_the_numbers_that_they_are(plain: object, numpys: obje
 
 def test_numpys_answers_and_parameters_are_exact():
     numpys = {"eps": np.int64(1), "T": np.float64(0), "c": np.int64(1)}
-    ours = event(read(lyu_1), np.array([0, 1]), numpys, [None, True])
-    assert ours == event(read(lyu_1), [0, 1], {"eps": 1, "T": 0, "c": 1}, [None, True])
+    assert event(SPARSE, np.array([0, 1]), numpys, [None, True]) == event(SPARSE, [0, 1], AT | {"c": 1}, [None, True])
 
 
 @for_each(
     ("make", "message"),
     [
         (lambda: output_event([object()]), "an output event holds symbols"),
-        (lambda: output_event([1j]), "an output event holds symbols"),
         (lambda: output_event([float("nan")]), "a number in an output event must be a finite number, got nan"),
-        (lambda: output_event([float("inf")]), "a number in an output event must be a finite number, got inf"),
         (lambda: output_event(5), "a tuple with one item for every output, got 5"),  # type: ignore[arg-type]
-        (lambda: output_event("abc"), "a tuple with one item for every output, got 'abc'"),
         (lambda: output_event({0: 1}), "a tuple with one item for every output"),
         (lambda: at_most(float("inf")), "the end of a half-line must be a finite number, got inf"),
         (lambda: at_least(float("nan")), "the end of a half-line must be a finite number, got nan"),
@@ -299,8 +253,9 @@ def test_what_is_no_event_is_named(make: Callable[[], object], message: str):
         make()
 
 
-def test_too_many_paths_and_outputs_are_refused_before_all_are_followed():
+def test_too_many_paths_and_outputs_are_refused_before_all_are_followed(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(OutsideIntegrals, match="no_cut_off has more than 64 paths; give fewer answers"):
         list(paths(NO_CUT_OFF, [0] * 7, AT, most=64))
-    with pytest.raises(OutsideIntegrals, match="no_cut_off has more than 4096 outputs here; give those of interest"):
-        list(paths(NO_CUT_OFF, [0] * 20, AT))  # 2^20 paths; it ends at the 13th answer
+    monkeypatch.setattr("dpaudit.verify.witnesses.paths.MOST_OUTPUTS", 256)
+    with pytest.raises(OutsideIntegrals, match="outputs here; give those of interest"):
+        list(paths(NO_CUT_OFF, [0] * 20, AT))  # 2^20 paths; it ends at the 9th answer
